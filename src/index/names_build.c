@@ -255,17 +255,32 @@ static int put_collected(const struct names_build *b, const struct names_sort_ke
 	return rc;
 }
 
+static void sample_collected(const struct names_build *b, struct names_sample *sample)
+{
+	for (size_t i = 0; i < b->forms; i++) {
+		uint64_t hash;
+		struct str folded = folded_of_form(b, (uint32_t)i);
+		if (names_sample_wants(sample, folded, &hash))
+			names_sample_add(sample, folded, hash);
+	}
+}
+
 static int write_collected(struct names_build *b, const char *path, struct err *err)
 {
 	struct names_put *put;
-	if (names_put_begin(&put, path, (uint32_t)b->entries, trigram_memory(b), b->folder, err) <
-	    0)
+	struct names_sample sample;
+	names_sample_init(&sample);
+	sample_collected(b, &sample);
+	int rc = names_put_begin(&put, path, &sample, (uint32_t)b->entries, trigram_memory(b),
+				 b->folder, err);
+	names_sample_free(&sample);
+	if (rc < 0)
 		return -1;
 	mem_free(&b->slot);
 	if (b->text)
 		memset(b->text + b->text_n, 0, TEXT_SLACK);
 	struct names_sort_key *key = names_sort(b->text, b->form, (uint32_t)b->forms);
-	int rc = put_collected(b, key, put, err);
+	rc = put_collected(b, key, put, err);
 	mem_free(&key);
 	if (rc < 0)
 		names_put_drop(&put);

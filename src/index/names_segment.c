@@ -98,6 +98,19 @@ static int check_names_foot(struct names_segment *s, struct err *err)
 	return 0;
 }
 
+static int read_names_table(struct names_segment *s, struct err *err)
+{
+	const uint8_t *p;
+	uint64_t n = s->part[NAMES_CODES].n;
+	if (n > NAMES_TABLE_MOST)
+		return names_damaged(s, err, "its table of codes is too long");
+	if (names_part_bytes(s, NAMES_CODES, 0, n, &p, err) < 0)
+		return -1;
+	if (!names_table_get(&s->table, (struct str){(const char *)p, (size_t)n}))
+		return names_damaged(s, err, "its table of codes is wrong");
+	return 0;
+}
+
 int names_segment_open(struct names_segment **ret, const char *path, struct err *err)
 {
 	struct page_file *file;
@@ -109,7 +122,8 @@ int names_segment_open(struct names_segment **ret, const char *path, struct err 
 	struct names_segment *s = mem_alloc(sizeof *s);
 	s->file = file;
 	s->path = mem_text(path);
-	if (read_names_foot(s, err) < 0 || check_names_foot(s, err) < 0) {
+	if (read_names_foot(s, err) < 0 || check_names_foot(s, err) < 0 ||
+	    read_names_table(s, err) < 0) {
 		names_segment_close(&s);
 		return -1;
 	}

@@ -27,6 +27,7 @@ enum {
 
 /* Parts of the file, in this order. */
 enum names_segment_part {
+	NAMES_CODES,    /* the table of names_text.h */
 	NAMES_DICT,     /* blocks of the dictionary, each followed by its long lists of entries */
 	NAMES_PREFIXES, /* u64 for each block: the first 8 bytes of its first name, as a number */
 	NAMES_PLACES,   /* for each block: where it begins in NAMES_DICT */
@@ -83,8 +84,9 @@ struct names_segment {
 	char *path;
 	struct names_part_place part[NAMES_SEGMENT_PARTS];
 	struct names_segment_info info;
-	uint32_t blocks;                                     /* of the dictionary */
-	unsigned entry_bits;                                 /* of a number of an entry */
+	uint32_t blocks;     /* of the dictionary */
+	unsigned entry_bits; /* of a number of an entry */
+	struct names_table table;
 	_Atomic(const uint8_t *) ready[NAMES_SEGMENT_PARTS]; /* parts that were read as a whole */
 };
 
@@ -165,10 +167,10 @@ struct names_put_form {
 	uint32_t entries;
 };
 struct names_put;
-/* entries: how many there will be in all; memory: for what trigrams need before it goes to a file
- * without a name in `folder`. */
-int names_put_begin(struct names_put **ret, const char *path, uint32_t entries, uint64_t memory,
-		    const char *folder, struct err *err);
+/* sample: of the names that will come; entries: how many there will be in all; memory: for what
+ * trigrams need before it goes to a file without a name in `folder`. */
+int names_put_begin(struct names_put **ret, const char *path, struct names_sample *sample,
+		    uint32_t entries, uint64_t memory, const char *folder, struct err *err);
 int names_put(struct names_put *w, struct str folded, const struct names_put_form *form,
 	      uint32_t forms, struct err *err);
 int names_put_finish(struct names_put **w, struct err *err); /* and frees, whatever happens */

@@ -38,6 +38,7 @@ struct names_merge {
 	size_t entries, entry_room;
 	struct names_put_form *put;
 	size_t puts, put_room;
+	struct names_sample sample;
 	struct names_put *out;
 };
 
@@ -80,6 +81,71 @@ static int spread_ranges(struct names_merge *m, struct names_segment *const *in,
 	}
 	*ret_entries = sum;
 	return 0;
+}
+
+/* The kept ones of n entries, in place; how many. */
+static size_t renumber_entries(const struct merge_input *in, uint32_t *entry, size_t n)
+{
+	size_t kept = 0, lo = 0, hi = in->ranges;
+	if (n == 0)
+		return 0;
+	while (lo < hi) {
+		size_t middle = (lo + hi) / 2;
+		if (in->range[middle].from + (in->range[middle].n - 1) < entry[0])
+			lo = middle + 1;
+		else
+			hi = middle;
+	}
+	for (size_t i = 0; i < n && lo < in->ranges; i++) {
+		const struct kept_range *r = &in->range[lo];
+		while (entry[i] >= r->from + r->n) {
+			if (++lo == in->ranges)
+				return kept;
+			r = &in->range[lo];
+		}
+		if (entry[i] >= r->from)
+			entry[kept++] = r->to + (entry[i] - r->from);
+	}
+	return kept;
+}
+
+/* Sampling, before anything is written: of the names that will be there. */
+
+/* Whether any of its entries is kept. */
+static int is_kept(const struct merge_input *in, struct names_walk *w, struct err *err)
+{
+	uint32_t entry[256];
+	for (uint32_t i = 0; i < w->forms; i++) {
+		struct names_form form;
+		if (names_form_get(w, i, &form, err) < 0)
+			return -1;
+		for (uint32_t at = 0; at < form.entries; at += ARRAY_LEN(entry)) {
+			int n = names_form_entries(w, &form, at, ARRAY_LEN(entry), entry, err);
+			if (n < 0)
+				return -1;
+			if (renumber_entries(in, entry, (size_t)n) > 0)
+				return 1;
+		}
+	}
+	return 0;
+}
+
+static int sample_input(const struct merge_input *in, struct names_segment *segment,
+			struct names_sample *sample, struct err *err)
+{
+	struct names_walk w;
+	uint64_t hash;
+	int rc = names_walk_begin(&w, segment, 0, err);
+	while (rc == 0 && (rc = names_walk_next(&w, err)) == 0) {
+		if (!names_sample_wants(sample, w.folded, &hash))
+			continue;
+		int kept = is_kept(in, &w, err);
+		if (kept > 0)
+			names_sample_add(sample, w.folded, hash);
+		rc = MIN(kept, 0);
+	}
+	names_walk_end(&w);
+	return MIN(rc, 0);
 }
 
 /* The heap of inputs */
@@ -132,32 +198,6 @@ static int begin_inputs(struct names_merge *m, struct names_segment *const *in, 
 }
 
 /* One name */
-
-/* The kept ones of n entries, in place; how many. */
-static size_t renumber_entries(const struct merge_input *in, uint32_t *entry, size_t n)
-{
-	size_t kept = 0, lo = 0, hi = in->ranges;
-	if (n == 0)
-		return 0;
-	while (lo < hi) {
-		size_t middle = (lo + hi) / 2;
-		if (in->range[middle].from + (in->range[middle].n - 1) < entry[0])
-			lo = middle + 1;
-		else
-			hi = middle;
-	}
-	for (size_t i = 0; i < n && lo < in->ranges; i++) {
-		const struct kept_range *r = &in->range[lo];
-		while (entry[i] >= r->from + r->n) {
-			if (++lo == in->ranges)
-				return kept;
-			r = &in->range[lo];
-		}
-		if (entry[i] >= r->from)
-			entry[kept++] = r->to + (entry[i] - r->from);
-	}
-	return kept;
-}
 
 static int take_forms(struct names_merge *m, struct merge_input *in, struct err *err)
 {
@@ -256,6 +296,7 @@ static void release_merge(struct names_merge *m)
 		mem_free(&m->in[i].range);
 	}
 	names_put_drop(&m->out);
+	names_sample_free(&m->sample);
 	mem_free(&m->in);
 	mem_free(&m->heap);
 	mem_free(&m->form);
@@ -275,9 +316,14 @@ int names_segment_merge(struct names_segment *const *in, size_t nin, const struc
 	m.in = mem_array(nin + 1, sizeof *m.in);
 	m.heap = mem_array(nin + 1, sizeof *m.heap);
 	m.name = BUF_INIT(NAMES_FOLDED_MOST);
-	if (spread_ranges(&m, in, keep, nkeep, &entries, err) < 0 ||
-	    begin_inputs(&m, in, err) < 0 ||
-	    names_put_begin(&m.out, path, (uint32_t)entries, memory, folder, err) < 0)
+	names_sample_init(&m.sample);
+	if (spread_ranges(&m, in, keep, nkeep, &entries, err) < 0)
+		return -1;
+	for (size_t i = 0; i < nin; i++)
+		if (m.in[i].ranges && sample_input(&m.in[i], in[i], &m.sample, err) < 0)
+			return -1;
+	if (begin_inputs(&m, in, err) < 0 ||
+	    names_put_begin(&m.out, path, &m.sample, (uint32_t)entries, memory, folder, err) < 0)
 		return -1;
 	while (m.heap_n > 0)
 		if (merge_name(&m, err) < 0)

@@ -3,8 +3,7 @@
  * their trigram. At the end they become lists, trigram by trigram.
  *
  * A trigram is found by a table over all of them, in which bytes are numbered in the order in which
- * they first appear: few bytes are used, so the table is small, or what is touched of it. One
- * pass and 32 bytes for each trigram took a third of the time of counting first and filling then.
+ * they first appear: few bytes are used, so the table is small, or what is touched of it.
  *
  * Beyond the memory, all chunks go to a file, trigram by trigram, and are read from there at the
  * end. */

@@ -175,7 +175,7 @@ static inline bool add_own_bytes(struct names_walk *w, uint32_t i)
 	char *to = w->text.p + w->text.n;
 	size_t room = w->text.cap - w->text.n;
 	if (LIKELY(!w->view.plain))
-		n = names_unpack(p, p + own, to, room);
+		n = names_unpack(&w->segment->table, p, p + own, to, room);
 	else if (own <= room)
 		memcpy(to, p, own);
 	else

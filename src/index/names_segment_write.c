@@ -36,8 +36,26 @@ static void each_buffer(struct names_put *w, struct buf *ret[BUFFERS])
 	memcpy(ret, all, sizeof all);
 }
 
-int names_put_begin(struct names_put **ret, const char *path, uint32_t entries, uint64_t memory,
-		    const char *folder, struct err *err)
+static void put_part(struct names_put *w, enum names_segment_part part, const struct buf *bytes)
+{
+	w->part[part].at = w->out.n;
+	w->part[part].n = bytes->n;
+	page_put(&w->out, buf_str(bytes).p, bytes->n);
+}
+
+static void put_codes(struct names_put *w, struct names_sample *sample)
+{
+	struct names_table table;
+	struct buf bytes = BUF_INIT(NAMES_TABLE_MOST);
+	names_sample_table(sample, &table);
+	names_packer_init(&w->packer, &table);
+	names_table_put(&table, &bytes);
+	put_part(w, NAMES_CODES, &bytes);
+	buf_free(&bytes);
+}
+
+int names_put_begin(struct names_put **ret, const char *path, struct names_sample *sample,
+		    uint32_t entries, uint64_t memory, const char *folder, struct err *err)
 {
 	struct names_put *w = mem_alloc(sizeof *w);
 	struct buf *all[BUFFERS];
@@ -51,11 +69,11 @@ int names_put_begin(struct names_put **ret, const char *path, uint32_t entries, 
 	w->entries = entries;
 	w->entry_bits = names_bits_of(entries ? entries - 1 : 0);
 	w->trigrams = names_trigrams_new(memory, folder);
-	names_packer_init(&w->packer);
 	char head[NAMES_HEAD] = NAMES_SEGMENT_MAGIC;
 	uint32_t version = htole32(NAMES_SEGMENT_VERSION);
 	memcpy(head + FORMAT_MAGIC, &version, sizeof version);
 	page_put(&w->out, head, sizeof head);
+	put_codes(w, sample);
 	w->part[NAMES_DICT].at = w->out.n;
 	*ret = w;
 	return 0;
@@ -355,13 +373,6 @@ int names_put(struct names_put *w, struct str folded, const struct names_put_for
 	w->info.forms += forms;
 	w->info.entries += entries;
 	return names_trigrams_add(w->trigrams, folded, w->info.names - 1, err);
-}
-
-static void put_part(struct names_put *w, enum names_segment_part part, const struct buf *bytes)
-{
-	w->part[part].at = w->out.n;
-	w->part[part].n = bytes->n;
-	page_put(&w->out, buf_str(bytes).p, bytes->n);
 }
 
 static void put_names_foot(struct names_put *w)

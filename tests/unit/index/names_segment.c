@@ -215,18 +215,63 @@ static void folding_leaves_what_is_not_utf8_and_holds_still(void **state)
 	buf_free(&twice);
 }
 
+/* A table of a sample of names; reverse: the names come in another order, and some twice. */
+static void table_of_sample(size_t n, bool reverse, struct names_table *ret)
+{
+	struct names_sample sample;
+	uint64_t hash;
+	char text[64];
+	names_sample_init(&sample);
+	for (size_t i = 0; i < n * (reverse ? 2 : 1); i++) {
+		size_t number = reverse ? n - 1 - i % n : i;
+		int k = snprintf(text, sizeof text, "lib%zx-dev_%zu_8h_source.html", number * 7919,
+				 number % 100);
+		struct str name = {text, (size_t)k};
+		if (names_sample_wants(&sample, name, &hash))
+			names_sample_add(&sample, name, hash);
+	}
+	names_sample_table(&sample, ret);
+	assert_true(sample.names <= NAMES_SAMPLE_MOST && (n == 0 || sample.names > 0));
+	names_sample_free(&sample);
+}
+
+static void a_table_of_codes_depends_on_the_set_of_names_alone(void **state)
+{
+	(void)state;
+	static const size_t sizes[] = {0, 1, 300, NAMES_SAMPLE_MOST, 5 * NAMES_SAMPLE_MOST};
+	struct names_table a, b, c;
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		struct buf bytes = BUF_INIT(NAMES_TABLE_MOST);
+		table_of_sample(sizes[i], false, &a);
+		table_of_sample(sizes[i], true, &b);
+		assert_memory_equal(&a, &b, sizeof a);
+		names_table_put(&a, &bytes);
+		assert_true(names_table_get(&c, buf_str(&bytes)));
+		assert_memory_equal(&a, &c, sizeof a);
+		assert_false(names_table_get(&c, str_head(buf_str(&bytes), bytes.n - 1)));
+		bytes.p[0] = NAMES_SYMBOL_MOST + 1;
+		assert_false(names_table_get(&c, buf_str(&bytes)));
+		buf_free(&bytes);
+	}
+}
+
 static void codes_of_names_give_every_text_back(void **state)
 {
 	(void)state;
 	static struct names_packer packer;
+	struct names_table t;
 	uint64_t seed = 21;
-	names_packer_init(&packer);
+	size_t texts = 0, all = 0, symbols = 0;
+	table_of_sample(2000, false, &t);
+	while (symbols < NAMES_SYMBOLS && t.symbol[symbols].n)
+		symbols++;
+	names_packer_init(&packer, &t);
 	for (unsigned i = 0; i < 20000; i++) {
 		char text[80 + 8] = {0}, got[80 * 8 + NAMES_UNPACK_SLACK];
 		uint8_t codes[160 + NAMES_UNPACK_STEP];
 		size_t n = 0, most = dice(&seed) % 80;
 		while (n < most) {
-			const struct names_symbol *s = &names_symbols[dice(&seed) % NAMES_SYMBOLS];
+			const struct names_symbol *s = &t.symbol[dice(&seed) % symbols];
 			if (i % 4 == 0 || n + s->n > most) {
 				text[n++] = (char)(dice(&seed) >> 9);
 				continue;
@@ -236,13 +281,16 @@ static void codes_of_names_give_every_text_back(void **state)
 		}
 		size_t k = names_pack(&packer, text, n, codes);
 		assert_true(k <= 2 * n);
-		assert_int_equal(names_unpack(codes, codes + k, got, sizeof got), n);
+		texts += i % 4 ? n : 0;
+		all += i % 4 ? k : 0;
+		assert_int_equal(names_unpack(&t, codes, codes + k, got, sizeof got), n);
 		assert_memory_equal(got, text, n);
-		assert_int_equal(names_unpack(codes, codes + k, got, n), n); /* just enough room */
+		assert_int_equal(names_unpack(&t, codes, codes + k, got, n), n); /* just enough */
 		assert_memory_equal(got, text, n);
 		if (n)
-			assert_int_equal(names_unpack(codes, codes + k, got, n - 1), SIZE_MAX);
+			assert_int_equal(names_unpack(&t, codes, codes + k, got, n - 1), SIZE_MAX);
 	}
+	assert_true(all < texts); /* and it pays */
 }
 
 /* Each change of a byte is refused when the file is opened or verified. */
@@ -290,6 +338,7 @@ int main(void)
 		cmocka_unit_test(what_does_not_fit_into_memory_makes_the_same_file),
 		cmocka_unit_test(every_character_folds_as_unicode_says_and_only_once),
 		cmocka_unit_test(folding_leaves_what_is_not_utf8_and_holds_still),
+		cmocka_unit_test(a_table_of_codes_depends_on_the_set_of_names_alone),
 		cmocka_unit_test(codes_of_names_give_every_text_back),
 		cmocka_unit_test(a_changed_byte_is_found),
 	};

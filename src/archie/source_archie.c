@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/heap.h"
+#include "base/table.h"
 #include "index/names.h"
 
 #include <inttypes.h>
@@ -54,6 +55,8 @@ struct pick {
 	char *url; /* of a directory that went away, to be freed; else NULL */
 	uint64_t dir_number, files_left, files_was;
 	uint32_t site;
+	uint32_t same; /* one more than the number of another pick with the same URL; 0: none */
+	bool moved;    /* its site is there under another key */
 };
 
 static bool pick_is_later(const struct pick *a, const struct pick *b)
@@ -61,6 +64,7 @@ static bool pick_is_later(const struct pick *a, const struct pick *b)
 	return key_cmp(&a->key, &b->key) > 0;
 }
 HEAP(picks, struct pick, pick_is_later, HEAP_STAY)
+TABLE(picks_by_url, uint64_t, uint32_t, hash_u64, table_same_u64)
 
 struct archie {
 	struct source source;
@@ -79,6 +83,9 @@ struct archie {
 	size_t told, text;
 	bool picked, bounded; /* there are picks; there are more changes than these */
 	bool ended;           /* all of the snapshot was told */
+	bool moved;           /* one of the picks is */
+	struct buf gone_key;  /* the site of the last change that went away, */
+	bool gone_moved;      /* and whether it is there under another key */
 	struct change_key bound;
 	/* The files of the directory that is told: where to go on. */
 	uint64_t line;
@@ -211,7 +218,24 @@ static void picks_forget(struct archie *a)
 	for (size_t i = a->told; i < a->picks.n; i++)
 		pick_free(a, &a->picks.e[i]);
 	a->picks.n = a->told = 0;
-	a->picked = a->bounded = false;
+	a->picked = a->bounded = a->moved = false;
+	buf_clear(&a->gone_key);
+}
+
+/* A site whose address changed has another key, but its files have the same URLs. Changes that went
+ * away come site by site. */
+static bool site_has_moved(struct archie *a, const struct names_change *c)
+{
+	size_t n;
+	const struct names_site *site = names_sites(a->reader, &n);
+	if (a->gone_key.n && str_eq(buf_str(&a->gone_key), c->key))
+		return a->gone_moved;
+	buf_clear(&a->gone_key);
+	buf_add_str(&a->gone_key, c->key);
+	a->gone_moved = false;
+	for (size_t i = 0; i < n && !a->gone_moved; i++)
+		a->gone_moved = str_eq(site[i].url, c->url) && !str_eq(site[i].key, c->key);
+	return a->gone_moved;
 }
 
 /* Takes a change, if it is one of the first; the last ones make room. */
@@ -230,6 +254,8 @@ static void pick_change(struct archie *a, const struct names_change *c)
 		url_of_dir(&a->url, c->url, c->dir);
 		p.url = mem_text(buf_text(&a->url));
 		a->text += a->url.n;
+		p.moved = site_has_moved(a, c);
+		a->moved |= p.moved;
 	}
 	picks_push(&a->picks, p);
 	while (a->picks.n > PICKS_MOST || (a->text > PICKS_TEXT_MOST && a->picks.n > 1)) {
@@ -243,6 +269,65 @@ static void pick_change(struct archie *a, const struct names_change *c)
 static int by_key(const void *a, const void *b)
 {
 	return key_cmp(&((const struct pick *)a)->key, &((const struct pick *)b)->key);
+}
+
+/* How many files a directory has, counted up to `most`. */
+static int count_files(struct archie *a, const struct names_change *c, uint64_t most, uint64_t *ret,
+		       struct err *err)
+{
+	struct arena_mark mark = arena_mark(&a->scratch);
+	struct names_entry e;
+	uint64_t line = 0;
+	int rc = 0;
+	for (*ret = 0; *ret < most; ++*ret) {
+		rc = names_dir_next(a->reader, c->site, c->dir_number, &line, &a->scratch, &e, err);
+		arena_reset(&a->scratch, mark);
+		if (rc != 0)
+			break;
+	}
+	return MIN(rc, 0);
+}
+
+/* What went away with one key and is there with another is not deleted, only parts that it has no
+ * more. */
+static int spare_living(struct archie *a, const struct picks_by_url *gone,
+			const struct names_change *c, struct err *err)
+{
+	url_of_dir(&a->url, c->url, c->dir);
+	const uint32_t *first = picks_by_url_get(gone, xxh64(buf_str(&a->url)));
+	for (uint32_t i = first ? *first : 0; i != 0; i = a->picks.e[i - 1].same) {
+		struct pick *p = &a->picks.e[i - 1];
+		uint64_t files;
+		if (!str_is(buf_str(&a->url), p->url))
+			continue;
+		if (count_files(a, c, MAX(p->files_was, (uint64_t)1), &files, err) < 0)
+			return -1;
+		p->files_left = MAX(p->files_left, files);
+	}
+	return 0;
+}
+
+static int picks_spare(struct archie *a, struct err *err)
+{
+	CLEANUP(picks_by_url_free) struct picks_by_url gone = {0};
+	struct names_changes *changes = NULL;
+	struct names_change c;
+	for (size_t i = 0; i < a->picks.n; i++) {
+		if (!a->picks.e[i].moved)
+			continue;
+		uint32_t *first = picks_by_url_put(&gone, xxh64(str_of(a->picks.e[i].url)));
+		a->picks.e[i].same = *first;
+		*first = (uint32_t)i + 1;
+	}
+	int rc = names_changes_open(&changes, a->reader, 0, err);
+	while (rc == 0) {
+		arena_clear(&a->scratch);
+		rc = names_changes_next(changes, &a->scratch, &c, err);
+		if (rc == 0 && !c.gone)
+			rc = spare_living(a, &gone, &c, err);
+	}
+	names_changes_close(&changes);
+	return MIN(rc, 0);
 }
 
 static int picks_make(struct archie *a, struct err *err)
@@ -259,12 +344,14 @@ static int picks_make(struct archie *a, struct err *err)
 			pick_change(a, &c);
 	}
 	names_changes_close(&changes);
+	if (a->picks.n)
+		qsort(a->picks.e, a->picks.n, sizeof *a->picks.e, by_key);
+	if (rc >= 0 && a->moved)
+		rc = picks_spare(a, err);
 	if (rc < 0) {
 		picks_forget(a);
 		return -1;
 	}
-	if (a->picks.n)
-		qsort(a->picks.e, a->picks.n, sizeof *a->picks.e, by_key);
 	a->picked = true;
 	return 0;
 }
@@ -437,7 +524,8 @@ static int tell_update(struct archie *a, const struct pick *p, uint32_t part, st
 static int tell_delete(struct archie *a, const struct pick *p, uint32_t done, struct arena *arena,
 		       struct source_change *ret)
 {
-	uint64_t part = parts_of(p->files_left) + done, end = MAX(parts_of(p->files_was), 1);
+	uint64_t part = parts_of(p->files_left) + done;
+	uint64_t end = MAX(parts_of(p->files_was), (uint64_t)1);
 	if (part >= MIN(end, (uint64_t)UINT32_MAX))
 		return 1;
 	*ret = (struct source_change){.op = SOURCE_DELETE,
@@ -599,6 +687,7 @@ static void archie_close(struct source **s)
 	arena_free(&a->scratch);
 	buf_free(&a->url);
 	buf_free(&a->text_buf);
+	buf_free(&a->gone_key);
 	mem_free(&a->names);
 	mem_free(&a);
 	*s = NULL;
@@ -617,7 +706,8 @@ static int archie_open(struct source **ret, const void *store, const struct sour
 			     .unread = true,
 			     .scratch = ARENA_INIT(SCRATCH_MOST),
 			     .url = BUF_INIT(URL_ROOM),
-			     .text_buf = BUF_INIT(TEXT_MOST + URL_ROOM)};
+			     .text_buf = BUF_INIT(TEXT_MOST + URL_ROOM),
+			     .gone_key = BUF_INIT(NAMES_KEY_MOST)};
 	buf_printf(&names, "%s/names", a->store.folder);
 	a->names = mem_text(buf_text(&names));
 	buf_free(&names);

@@ -185,6 +185,39 @@ static void only_what_changed_is_told(void **state)
 	arena_free(&arena);
 }
 
+static void a_site_with_another_url_is_told_anew(void **state)
+{
+	(void)state;
+	struct world w;
+	world_make(&w);
+	put_site(&w, "a.test-192.0.2.1", "ftp://a.test/", STR("x/1\ny/2\n"));
+	assert_told(&w, "+ ftp://a.test/x/\n+ ftp://a.test/y/\n");
+	put_site(&w, "a.test-192.0.2.1", "ftp://a.test/pub/", STR("x/1\ny/2\n"));
+	assert_told(&w, "+ ftp://a.test/pub/x/\n+ ftp://a.test/pub/y/\n"
+			"- ftp://a.test/x/\n- ftp://a.test/y/\n");
+}
+
+/* The new database is there before the old one goes. */
+static void a_site_that_moved_is_not_deleted(void **state)
+{
+	(void)state;
+	struct world w;
+	world_make(&w);
+	put_site(&w, "a.test-192.0.2.1", "ftp://a.test/", STR("x/1\ny/2\nz/3\n"));
+	put_site(&w, "b.test-192.0.2.2", "ftp://b.test/", STR("x/1\n"));
+	put_big(&w, 2 * NAMES_DIR_PART);
+	assert_told(&w, "+ ftp://a.test/x/\n+ ftp://a.test/y/\n+ ftp://a.test/z/\n"
+			"+ ftp://b.test/x/\n+ ftp://big.test/big/\n"
+			"+ ftp://big.test/big/#part=2\n");
+	put_site(&w, "a.test-192.0.2.9", "ftp://a.test/", STR("x/1\ny/other\n"));
+	drop_site(&w, "a.test-192.0.2.1");
+	drop_site(&w, "b.test-192.0.2.2");
+	put_site(&w, "big.test-192.0.2.8", "ftp://big.test/", STR("big/f\n"));
+	drop_site(&w, "big.test-192.0.2.9");
+	assert_told(&w, "+ ftp://a.test/x/\n+ ftp://a.test/y/\n+ ftp://big.test/big/\n"
+			"- ftp://a.test/z/\n- ftp://b.test/x/\n- ftp://big.test/big/#part=2\n");
+}
+
 /* A directory that went and came back is deleted before it is told. */
 static void what_came_back_is_told_last(void **state)
 {
@@ -320,6 +353,8 @@ int main(void)
 		cmocka_unit_test(archives_are_a_source),
 		cmocka_unit_test(an_empty_folder_waits_for_its_first_site),
 		cmocka_unit_test(only_what_changed_is_told),
+		cmocka_unit_test(a_site_with_another_url_is_told_anew),
+		cmocka_unit_test(a_site_that_moved_is_not_deleted),
 		cmocka_unit_test(what_came_back_is_told_last),
 		cmocka_unit_test(a_large_directory_is_several_objects),
 		cmocka_unit_test(an_object_has_all_that_is_mandatory),

@@ -83,7 +83,7 @@ def main(tool, queries, path, sample=40):
             build = "/usr/sbin/plocate-build"
             subprocess.run([build, "-p", "-l", "no", nothing, f"{nothing}.db"], check=True)
             for kind, (file, options, counted) in PLOCATE_KINDS.items():
-                part = sample if counted else sample // 5 if "--regex" in options else 0
+                part = sample if counted else max(1, sample // 5) if "--regex" in options else 0
                 ask(kind, queries, file, counted, part, lambda p: [*PLOCATE, path, *options, p])
             start([*PLOCATE, f"{nothing}.db", "-l", "100", "xyzzy"])
 

@@ -320,13 +320,14 @@ static const struct names_site *next_unlisted(const struct build *b, struct str 
 	return NULL;
 }
 
-/* An empty list is more likely lost than meant. */
+/* An empty list is more likely lost than meant, and a line that cannot be read may be of any site:
+ * nothing is dropped then. */
 static void drop_unlisted(struct build *b)
 {
 	char last[NAMES_KEY_MOST];
 	struct str key = {last, 0};
 	const struct names_site *site;
-	while (b->sites->n > 0 && (site = next_unlisted(b, key))) {
+	while (b->sites->n > 0 && b->sites->problems == 0 && (site = next_unlisted(b, key))) {
 		int64_t began_us = clock_mono_us();
 		struct archie_built built = {0};
 		key.n = MIN(site->key.n, sizeof last);

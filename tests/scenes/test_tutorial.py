@@ -1,4 +1,5 @@
 """The commands of the tutorial and of the README do what is said there."""
+import gzip
 import os
 import re
 import shlex
@@ -106,6 +107,8 @@ def test_the_commands_of_the_readme(garner):
     (g.dir / "urls.txt").write_text("http://127.0.0.1:1/\n")
     (g.dir / "page.html").write_text("<title>x</title>")
     (g.dir / "corpus.tsv").write_text("1\ttitle\ttext\n")
+    listing = b"-rw-r--r-- 1 root root 531 Jan 29  2025 README\n"
+    (g.dir / "ls-lR.gz").write_bytes(gzip.compress(listing))
     (g.dir / "robots.txt").write_text("User-agent: *\nDisallow: /b\n")
     (g.dir / "export.soif").write_text("@FILE { http://a/\nTitle{1}:\tx\n}\n")
     ends = {"search": {1}, "fetch": {3, 6}, "doctor": {0, 1, 3}, "status": {0, 1}, "brkclient": {6}}

@@ -34,7 +34,7 @@ struct xml_limits {
 	size_t attrs;       /* of one element */
 	size_t token_max;   /* bytes of one tag, comment or instruction */
 	size_t message_max; /* bytes of one message, with what stands before it */
-	size_t bindings;    /* prefixes that are bound at the same time */
+	size_t bindings;    /* prefixes that are bound at the same time, and xmlns */
 };
 
 /* Slices are good during the call. Never called again after an error, nor after
@@ -55,8 +55,8 @@ void xml_stream_free(struct xml_stream **x); /* not from inside a call of its ow
 /* Any pieces; white space between messages is skipped. 0: read; negative: it has ended, by an error
  * (which was reported once) or because it was stopped, and the bytes were not read. */
 int xml_stream_put(struct xml_stream *x, struct str bytes) MUST_USE;
-/* After an error, also from inside error(): what is left of the line is skipped, and the next line
- * begins a message. For people who type. */
+/* From inside error(): what is left of the line is skipped, and the next line begins a message. For
+ * people who type. */
 void xml_stream_resync(struct xml_stream *x);
 /* From inside calls, for one who hangs up: nothing is called any more. */
 void xml_stream_stop(struct xml_stream *x);

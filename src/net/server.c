@@ -130,7 +130,11 @@ static void on_bytes(void *ctx, struct str piece, uint64_t left)
 {
 	(void)left;
 	struct session *s = ctx;
-	s->block(s, piece);
+	const struct server_protocol *p = s->server->protocol;
+	if (p->bytes)
+		p->bytes(s, piece);
+	else
+		s->block(s, piece);
 }
 
 static void on_long_line(void *ctx)
@@ -166,6 +170,8 @@ static void on_opened(void *ctx)
 	struct session *s = ctx;
 	const struct server_protocol *p = s->server->protocol;
 	s->open = true;
+	if (p->bytes)
+		conn_want_pieces(s->conn, UINT64_MAX);
 	if (p->greeting)
 		conn_send(s->conn, str_of(p->greeting));
 	if (p->opened)
@@ -246,6 +252,7 @@ struct server *server_new(struct loop *loop, const struct server_protocol *proto
 		.drain = {.fn = look_for_idle, .ctx = s},
 	};
 	list_init(&s->sessions);
+	ENSURE(!protocol->bytes || protocol->nverbs == 0);
 	for (size_t i = 0; i < protocol->nverbs; i++)
 		ENSURE(protocol->verbs[i].min_args <= protocol->verbs[i].max_args &&
 		       protocol->verbs[i].max_args <= SERVER_ARGS);

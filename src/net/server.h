@@ -1,6 +1,7 @@
 /* A server of a line protocol: a table of verbs, a greeting, and limits in one struct. It owns the
  * listeners' gate, the connections and their sessions; a protocol is its verbs' functions and the
- * state of a session. tests/demo/lines.c is one, as small as they come.
+ * state of a session. tests/demo/lines.c is one, as small as they come. Where a protocol has other
+ * frames than lines (net/xml.h), it takes the bytes as they arrive.
  *
  * A line is a verb and arguments, separated by blanks. What a verb sends, pauses, finishes or wants
  * goes through session_conn(); see net/conn.h. */
@@ -46,6 +47,8 @@ struct server_protocol {
 	/* These may be NULL. opened: after the handshake, where there is TLS; drained: below the
 	 * low mark again, see conn_send(); closed: the last moment of a session that was opened. */
 	void (*opened)(struct session *s);
+	/* In place of verbs: whatever arrives, in pieces of at most CONN_READ bytes. */
+	void (*bytes)(struct session *s, struct str piece);
 	void (*drained)(struct session *s);
 	void (*closed)(struct session *s, enum conn_end end);
 	/* In place of both: the handshake failed; why is good until it returns. */

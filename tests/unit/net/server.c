@@ -83,7 +83,8 @@ struct scene {
 	bool drained;
 };
 
-static void scene_open(struct scene *t, int64_t max, int64_t per_address)
+static void scene_open_for(struct scene *t, const struct server_protocol *p, int64_t max,
+			   int64_t per_address)
 {
 	const struct loop_options options = {.manual = true};
 	const struct server_limits limits = {.max_connections = max,
@@ -99,10 +100,15 @@ static void scene_open(struct scene *t, int64_t max, int64_t per_address)
 	socklen_t n = sizeof t->at;
 	*t = (struct scene){0};
 	assert_int_equal(loop_new(&t->loop, &options, &err), 0);
-	t->server = server_new(t->loop, &protocol, &limits, NULL, &t->waiting);
+	t->server = server_new(t->loop, p, &limits, NULL, &t->waiting);
 	assert_int_equal(listen_open("127.0.0.1:0", &t->fd, &err), 0);
 	assert_int_equal(getsockname(t->fd, (struct sockaddr *)&t->at, &n), 0);
 	assert_int_equal(server_listen(t->server, t->fd, &err), 0);
+}
+
+static void scene_open(struct scene *t, int64_t max, int64_t per_address)
+{
+	scene_open_for(t, &protocol, max, per_address);
 }
 
 static void scene_close(struct scene *t)
@@ -323,6 +329,65 @@ static void a_server_can_be_freed_with_everybody_inside(void **state)
 	close(a), close(b);
 }
 
+/* Answers each piece with ten times as much, and stops reading while that is not taken. */
+static void got_piece(struct session *s, struct str piece)
+{
+	struct state *state = session_state(s);
+	state->lines++;
+	if (str_find_byte(piece, '!') < piece.n)
+		conn_printf(session_conn(s), "%d:" STR_FMT, state->lines, STR_ARG(piece));
+	else
+		for (int i = 0; i < 10; i++)
+			(void)conn_send(session_conn(s), piece);
+}
+
+static const struct server_protocol raw_protocol = {
+	.name = "raw", .state_size = sizeof(struct state), .bytes = got_piece};
+
+static void a_protocol_may_take_raw_bytes(void **state)
+{
+	(void)state;
+	struct scene t;
+	scene_open_for(&t, &raw_protocol, 10, 10);
+	int fd = client(&t);
+	assert_string_equal(ask(&t, fd, "no line end!"), "1:no line end!");
+	assert_string_equal(ask(&t, fd, "echo\nx!\n"), "2:echo\nx!\n");
+	/* a piece has no beginning and no end that could take too long */
+	step(&t, 50 * US_PER_S);
+	assert_string_equal(ask(&t, fd, "!"), "3:!");
+	assert_int_equal(stats(&t).inside, 1);
+	step(&t, 61 * US_PER_S);
+	assert_int_equal(stats(&t).inside, 0);
+	assert_int_equal(stats(&t).conns.ended[CONN_END_IDLE], 1);
+	close(fd);
+	scene_close(&t);
+}
+
+static void who_does_not_read_raw_answers_is_not_read(void **state)
+{
+	(void)state;
+	struct scene t;
+	scene_open_for(&t, &raw_protocol, 10, 10);
+	int fd = client(&t);
+	char junk[4096];
+	memset(junk, 'x', sizeof junk);
+	uint64_t before = 0, sent = 0;
+	for (int i = 0; i < 20000; i++) {
+		ssize_t n = send(fd, junk, sizeof junk, MSG_DONTWAIT);
+		sent += n > 0 ? (uint64_t)n : 0;
+		step(&t, 0);
+		before = stats(&t).conns.bytes_in;
+		if (n < 0)
+			break;
+	}
+	step(&t, 0);
+	assert_true(sent > before);
+	assert_int_equal(stats(&t).conns.bytes_in, before);
+	assert_int_equal(stats(&t).inside, 1);
+	close(fd);
+	scene_close(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -334,6 +399,8 @@ int main(void)
 		cmocka_unit_test(a_drain_lets_answers_finish),
 		cmocka_unit_test(a_drain_ends_at_its_deadline),
 		cmocka_unit_test(a_drain_of_nobody_is_done_at_once),
+		cmocka_unit_test(a_protocol_may_take_raw_bytes),
+		cmocka_unit_test(who_does_not_read_raw_answers_is_not_read),
 		cmocka_unit_test(a_server_can_be_freed_with_everybody_inside),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,9 +57,11 @@ static void see_error(void *ctx, const struct err *err, uint64_t line, uint64_t 
 		xml_stream_resync(s->x);
 }
 
+/* What is wrong in a long tag may be noticed only when more has come: so more comes. */
 static void see_stream(struct seen *s, struct str text, uint64_t seed)
 {
 	static const struct xml_ops ops = {see_start, see_text, see_end, see_error};
+	char more[4096];
 	int rc = 0;
 	s->out = BUF_INIT(SIZE_MAX);
 	s->x = xml_stream_new(&limits, &ops, s);
@@ -68,6 +70,9 @@ static void see_stream(struct seen *s, struct str text, uint64_t seed)
 		rc = xml_stream_put(s->x, str_head(text, n));
 		text = str_from(text, n);
 	}
+	memset(more, '<', sizeof more);
+	if (rc == 0)
+		rc = xml_stream_put(s->x, (struct str){more, sizeof more});
 	ENSURE(rc == (s->over ? -1 : 0));
 	xml_stream_free(&s->x);
 }

@@ -1,8 +1,12 @@
 /* Outgoing connections: connect, hand over, and after each end try again with a growing, randomly
- * spread delay. */
+ * spread delay. A name has a resolver of its own, which remembers nothing and refuses no address:
+ * whom a robot may ask is one thing, whom the owner of a machine names is another. */
 #include "net/outgoing.h"
 
+#include "base/ascii.h"
 #include "base/clock.h"
+#include "net/dns.h"
+#include "net/tls.h"
 #include "role/listen.h"
 
 #include <errno.h>
@@ -12,10 +16,21 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define NOT_TRUSTED                                                                          \
+	"it is another machine, so it has to show who it is: set tls_shared_key, or tls_ca " \
+	"and what else certificates need"
+
 struct outgoing {
 	struct conn_pool *pool;
 	struct loop *loop;
 	struct outgoing_options options;
+	char *name; /* NULL: the address is a number */
+	uint16_t port;
+	struct policy *policy;
+	struct dns *dns;
+	struct dns_wait wait;
+	bool resolving;
+	size_t turn; /* which of a name's addresses is next */
 	struct sockaddr_storage to;
 	socklen_t to_len;
 	struct loop_timer timer; /* of the next try, or of the end of this one */
@@ -48,6 +63,8 @@ static int64_t delay_us(const struct outgoing *o)
 
 static void drop_socket(struct outgoing *o)
 {
+	dns_cancel(&o->wait);
+	o->resolving = false;
 	loop_io_end(&o->io);
 	if (o->fd >= 0)
 		close(o->fd);
@@ -116,6 +133,7 @@ static void on_up(void *ctx)
 	if (o->freed)
 		return;
 	o->up = true;
+	o->turn--; /* this address is good */
 	o->up_us = loop_now_us(o->loop);
 	o->options.up(o->options.ctx, o->conn);
 }
@@ -147,24 +165,60 @@ static void on_ready(void *ctx, unsigned what)
 		outgoing_connected(o);
 }
 
-static void outgoing_try(struct outgoing *o)
+static void outgoing_connect(struct outgoing *o)
 {
+	if (o->options.trusted &&
+	    !tls_trusts(o->options.tls, (const struct sockaddr *)&o->to, o->to_len)) {
+		outgoing_fail(o, NOT_TRUSTED);
+		return;
+	}
 	o->fd = socket(o->to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	int rc = o->fd < 0 ? -1 : connect(o->fd, (const struct sockaddr *)&o->to, o->to_len);
-	if (rc == 0) {
+	if (rc == 0)
 		outgoing_connected(o);
-	} else if (o->fd >= 0 && errno == EINPROGRESS) {
+	else if (o->fd >= 0 && errno == EINPROGRESS)
 		loop_io_want(o->loop, &o->io, o->fd, LOOP_WRITE);
-		loop_timer_in(o->loop, &o->timer, o->options.connect_us);
-	} else {
+	else
 		outgoing_fail(o, strerror(errno));
+}
+
+static void on_found(void *ctx, const struct dns_result *found)
+{
+	struct outgoing *o = ctx;
+	struct err err;
+	o->resolving = false;
+	if (found->outcome != DNS_FOUND) {
+		outgoing_fail(o, found->why ? found->why : dns_outcome_word(found->outcome));
+		return;
+	}
+	struct addr a = found->addr[o->turn++ % found->n];
+	char text[ADDR_SHOWN];
+	a.port = o->port;
+	if (listen_address(addr_print_port(&a, text), &o->to, &o->to_len, &err) < 0)
+		outgoing_fail(o, err.msg);
+	else
+		outgoing_connect(o);
+}
+
+static void outgoing_try(struct outgoing *o)
+{
+	struct dns_result found;
+	loop_timer_in(o->loop, &o->timer, o->options.connect_us);
+	if (!o->name) {
+		outgoing_connect(o);
+	} else if (dns_lookup(o->dns, str_of(o->name), DNS_ANY, &o->wait, &found) == 0) {
+		on_found(o, &found);
+	} else {
+		o->resolving = true;
 	}
 }
 
 static void on_timer(void *ctx)
 {
 	struct outgoing *o = ctx;
-	if (o->fd >= 0)
+	if (o->resolving)
+		outgoing_fail(o, "no name server has answered in time");
+	else if (o->fd >= 0)
 		outgoing_fail(o, "the peer did not accept in time");
 	else
 		outgoing_try(o);
@@ -173,7 +227,75 @@ static void on_timer(void *ctx)
 static void outgoing_bury(void *ctx)
 {
 	struct outgoing *o = ctx;
+	dns_free(&o->dns);
+	policy_free(&o->policy);
+	mem_free(&o->name);
 	mem_free(&o);
+}
+
+/* Whether the text is a name and a port. A name does not end in a number: that is an address with
+ * a mistake in it. */
+static bool is_name_and_port(struct str text, struct str *ret_name, uint16_t *ret_port)
+{
+	const char *colon = text.n ? memrchr(text.p, ':', text.n) : NULL;
+	uint64_t number;
+	if (!colon)
+		return false;
+	struct str name = str_range(text.p, colon), port = str_range(colon + 1, text.p + text.n);
+	bool letters = false; /* in the last label */
+	for (size_t i = 0; i < name.n; i++) {
+		char c = name.p[i];
+		if (!ascii_is_alnum(c) && c != '-' && c != '.' && c != '_')
+			return false;
+		letters = (letters && c != '.') || ascii_is_letter(c);
+	}
+	if (!letters || name.n > 253 || !str_u64(port, &number) || number == 0 ||
+	    number > UINT16_MAX)
+		return false;
+	*ret_name = name;
+	*ret_port = (uint16_t)number;
+	return true;
+}
+
+static int resolver_open(struct outgoing *o, struct err *err)
+{
+	static const char *const all[] = {"0.0.0.0/0", "::/0"};
+	static const struct dns_conf usual = {
+		.timeout_us = 3 * US_PER_S, .tries = 3, .ttl_max_us = US_PER_S};
+	const struct value_list networks = {all, ARRAY_LEN(all)};
+	struct dns_conf conf = o->options.dns ? *o->options.dns : usual;
+	conf.at_once = 1;
+	conf.entries = 0; /* each try asks */
+	conf.bytes = 64 << 10;
+	if (policy_new(&o->policy, &networks, err) < 0 ||
+	    dns_new(&o->dns, o->loop, &conf, o->policy, err) < 0)
+		return -1;
+	return 0;
+}
+
+static int outgoing_where(struct outgoing *o, struct err *err)
+{
+	struct str name;
+	if (!is_name_and_port(str_of(o->options.address), &name, &o->port))
+		return listen_address(o->options.address, &o->to, &o->to_len, err);
+	o->name = mem_copy(name.p, name.n + 1);
+	o->name[name.n] = 0;
+	return resolver_open(o, err);
+}
+
+int outgoing_may_connect(const char *address, const struct tls *tls, struct err *err)
+{
+	struct sockaddr_storage to;
+	socklen_t n;
+	struct str name;
+	uint16_t port;
+	if (is_name_and_port(str_of(address), &name, &port))
+		return 0;
+	if (listen_address(address, &to, &n, err) < 0)
+		return -1;
+	if (tls_trusts(tls, (const struct sockaddr *)&to, n))
+		return 0;
+	return err_set(err, ERR_USAGE, "%s: " NOT_TRUSTED, address);
 }
 
 int outgoing_new(struct outgoing **ret, struct conn_pool *pool,
@@ -183,15 +305,17 @@ int outgoing_new(struct outgoing **ret, struct conn_pool *pool,
 	*o = (struct outgoing){.pool = pool,
 			       .loop = conn_pool_loop(pool),
 			       .options = *options,
+			       .wait = {.done = on_found, .ctx = o},
 			       .timer = {.fn = on_timer, .ctx = o},
 			       .io = {.fn = on_ready, .ctx = o},
 			       .bury = {.fn = outgoing_bury, .ctx = o},
 			       .fd = -1};
-	if (listen_address(options->address, &o->to, &o->to_len, err) < 0) {
-		mem_free(&o);
+	if (outgoing_where(o, err) < 0) {
+		outgoing_bury(o);
 		return -1;
 	}
 	o->options.address = NULL;
+	o->options.dns = NULL;
 	loop_timer_in(o->loop, &o->timer, 0);
 	*ret = o;
 	return 0;

@@ -4,11 +4,18 @@
 #pragma once
 #include "net/conn.h"
 
+struct dns_conf;
 struct outgoing;
 
 struct outgoing_options {
-	const char *address; /* "192.0.2.1:80", "[2001:db8::1]:80", "unix:/path" */
-	int64_t connect_us;  /* how long the peer may take to accept */
+	/* "192.0.2.1:80", "[2001:db8::1]:80", "unix:/path"; or a name and a port, "host:80", which
+	 * is looked up anew for each try. After a failure the next of its addresses is tried. */
+	const char *address;
+	const struct dns_conf *dns; /* whom to ask for names; NULL: the machine's name servers */
+	/* Another machine is connected to only where it proves who it is (tls); otherwise down()
+	 * says so, each time. */
+	bool trusted;
+	int64_t connect_us; /* how long the peer may take to be found, and to accept */
 	int64_t retry_min_us, retry_max_us;
 	const struct conn_limits *limits; /* used where they are, as are the ops and tls */
 	const struct tls *tls;            /* NULL: none */
@@ -25,6 +32,9 @@ struct outgoing_options {
  */
 int outgoing_new(struct outgoing **ret, struct conn_pool *pool,
 		 const struct outgoing_options *options, struct err *err);
+/* The same of an address as settings have it: whether it has a form, and, where it is a number,
+ * whether it may be connected to as `trusted` has it. ERR_USAGE, with the settings. */
+int outgoing_may_connect(const char *address, const struct tls *tls, struct err *err);
 /* Nothing is called any more. May be called from inside callbacks. */
 void outgoing_free(struct outgoing **o);
 struct conn *outgoing_conn(const struct outgoing *o); /* NULL: not up */

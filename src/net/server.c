@@ -273,14 +273,6 @@ int server_listen(struct server *s, int fd, struct err *err)
 	return 0;
 }
 
-/* Whether those who reach this address are on this machine, or prove who they are. */
-static bool peers_are_known(const struct sockaddr *at, socklen_t n, const struct tls *tls)
-{
-	struct addr a;
-	return (tls && tls_knows_peer(tls)) || at->sa_family == AF_UNIX ||
-	       (addr_from_sockaddr(at, n, &a) && addr_loopback(&a));
-}
-
 static int refuse_to_listen(const char *name, struct err *err)
 {
 	return err_set(err, ERR_USAGE,
@@ -297,7 +289,7 @@ int server_may_listen(int fd, const struct tls *tls, struct err *err)
 	char name[128];
 	if (getsockname(fd, (struct sockaddr *)&at, &n) < 0)
 		return err_sys(err, "cannot tell where it listens");
-	if (peers_are_known((const struct sockaddr *)&at, n, tls))
+	if (tls_trusts(tls, (const struct sockaddr *)&at, n))
 		return 0;
 	return listen_name(fd, name, sizeof name, err) < 0 ? -1 : refuse_to_listen(name, err);
 }
@@ -307,7 +299,7 @@ int server_may_listen_at(const char *address, const struct tls *tls, struct err 
 	struct endpoint at;
 	if (endpoint_parse(str_of(address), &at, err) < 0)
 		return -1;
-	return peers_are_known(&at.any, at.len, tls) ? 0 : refuse_to_listen(address, err);
+	return tls_trusts(tls, &at.any, at.len) ? 0 : refuse_to_listen(address, err);
 }
 
 void server_free(struct server **sp)

@@ -373,6 +373,13 @@ bool tls_knows_peer(const struct tls *t)
 	return t->knows_peer;
 }
 
+bool tls_trusts(const struct tls *t, const struct sockaddr *at, size_t n)
+{
+	struct addr a;
+	return (t && t->knows_peer) || at->sa_family == AF_UNIX ||
+	       (addr_from_sockaddr(at, n, &a) && addr_loopback(&a));
+}
+
 /* One connection. */
 
 /* The certificate has to name the address that we are connected to. On a Unix socket there is none;

@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+struct sockaddr;
 struct tls;
 struct tls_conn;
 
@@ -40,6 +41,9 @@ int tls_new(struct tls **ret, const struct tls_conf *conf, bool server, struct e
 void tls_free(struct tls **t);
 /* Whether a peer has to prove who it is: always but on a server without tls_ca. */
 bool tls_knows_peer(const struct tls *t);
+/* Whether those at that address are on this machine (loopback, a Unix socket), or prove who they
+ * are; t: NULL for none. For roles that must not talk to anyone on the network. */
+bool tls_trusts(const struct tls *t, const struct sockaddr *at, size_t n);
 
 /* What one may hold in the handshake, whatever the peer sends; later it is two records (34 KB), and
  * nothing of them while it is idle. */

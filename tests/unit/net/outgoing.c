@@ -1,8 +1,12 @@
 #include "net/outgoing.h"
 
 #include "../scratch.h"
+#include "net/dns_inner.h"
+#include "packet.h"
 #include "role/listen.h"
 
+#include <netinet/in.h>
+#include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -268,9 +272,16 @@ static void unix_sockets_and_wrong_addresses(void **state)
 	int fd;
 	owner_new(&o, true);
 	outgoing_free(&o.out);
-	struct outgoing_options how = {.address = "localhost:80"};
-	assert_true(outgoing_new(&out, o.pool, &how, &err) < 0);
-	assert_int_equal(err.code, ERR_USAGE);
+	struct outgoing_options how = {0};
+	static const char *const wrong[] = {"localhost", "localhost:0",    "host:65536",
+					    "a b:80",    "127.0.0.300:80", "host:x",
+					    ":80",       "*:80",           ""};
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+		how.address = wrong[i];
+		assert_true(outgoing_new(&out, o.pool, &how, &err) < 0);
+		assert_int_equal(err.code, ERR_USAGE);
+		assert_true(outgoing_may_connect(wrong[i], NULL, &err) < 0);
+	}
 	static const struct conn_ops ops = {.line = line};
 	snprintf(address, sizeof address, "unix:%s", scratch("socket"));
 	assert_int_equal(listen_open(address, &fd, &err), 0);
@@ -290,6 +301,169 @@ static void unix_sockets_and_wrong_addresses(void **state)
 	owner_end(&o);
 }
 
+/* A name server that knows one name, whose address changes; and how often it was asked. */
+struct names {
+	struct loop_io io;
+	int fd;
+	const char *address;
+	unsigned asked;
+	char server[32];
+	const char *servers[1];
+	struct dns_conf conf;
+};
+
+static void names_serve(void *ctx, unsigned what)
+{
+	(void)what;
+	struct names *n = ctx;
+	struct sockaddr_storage from;
+	socklen_t len = sizeof from;
+	char in[512];
+	ssize_t got = recvfrom(n->fd, in, sizeof in, MSG_DONTWAIT, (struct sockaddr *)&from, &len);
+	if (got < 12)
+		return;
+	struct reader r = reader_of((struct str){in, (size_t)got});
+	uint16_t id = reader_u16be(&r);
+	bool v6 = memmem(in, (size_t)got, "\4test\0\0\x1c", 8) != NULL;
+	n->asked += !v6;
+	struct packet p = packet_begin(id, PACKET_ANSWER, STR("bots.test"), v6 ? DNS_AAAA : DNS_A);
+	if (v6)
+		packet_soa(&p, "test", 600, 120);
+	else
+		packet_address(&p, "bots.test", 3600, n->address);
+	struct str answer = packet_end(&p);
+	(void)sendto(n->fd, answer.p, answer.n, 0, (struct sockaddr *)&from, len);
+	buf_free(&p.b);
+}
+
+static void names_open(struct names *n, struct loop *loop)
+{
+	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	socklen_t len = sizeof sa;
+	*n = (struct names){.address = "127.0.0.1",
+			    .io = {.fn = names_serve, .ctx = n},
+			    .conf = {.timeout_us = 100 * US_PER_MS,
+				     .tries = 1,
+				     .at_once = 10,
+				     .entries = 100,
+				     .bytes = 65536,
+				     .ttl_min_us = US_PER_MIN,
+				     .ttl_max_us = US_PER_DAY}};
+	n->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(n->fd, (struct sockaddr *)&sa, sizeof sa), 0);
+	assert_int_equal(getsockname(n->fd, (struct sockaddr *)&sa, &len), 0);
+	snprintf(n->server, sizeof n->server, "127.0.0.1:%u", ntohs(sa.sin_port));
+	n->servers[0] = n->server;
+	n->conf.servers = (struct value_list){n->servers, 1};
+	loop_io_want(loop, &n->io, n->fd, LOOP_READ);
+}
+
+static void names_close(struct names *n)
+{
+	loop_io_end(&n->io);
+	close(n->fd);
+}
+
+/* The resolver waits in real time. */
+static void wait_for(struct owner *o, char what)
+{
+	for (int i = 0; i < 2000 && !strchr(buf_text(&o->story), what); i++) {
+		wait_ms(o, 1);
+		usleep(500);
+	}
+	assert_non_null(strchr(buf_text(&o->story), what));
+	buf_clear(&o->story);
+}
+
+static void connect_by_name(struct owner *o, const char *name, const struct names *n, bool trusted)
+{
+	static const struct conn_ops ops = {.line = line};
+	struct err err;
+	char address[64];
+	const struct outgoing_options how = {.address = address,
+					     .dns = n ? &n->conf : NULL,
+					     .trusted = trusted,
+					     .connect_us = 500 * US_PER_S,
+					     .retry_min_us = 1000,
+					     .retry_max_us = 2000,
+					     .limits = &o->limits,
+					     .ops = &ops,
+					     .up = up,
+					     .down = down,
+					     .random = chosen,
+					     .ctx = o};
+	snprintf(address, sizeof address, "%s%s", name, strrchr(o->address, ':'));
+	assert_int_equal(outgoing_may_connect(address, NULL, &err), 0);
+	outgoing_free(&o->out);
+	assert_int_equal(outgoing_new(&o->out, o->pool, &how, &err), 0);
+}
+
+static void a_name_is_looked_up_for_each_try(void **state)
+{
+	(void)state;
+	struct owner o;
+	struct names n;
+	owner_new(&o, true);
+	names_open(&n, o.loop);
+	n.address = "127.0.0.2"; /* nobody listens there */
+	connect_by_name(&o, "bots.test", &n, true);
+	wait_for(&o, 'D');
+	wait_for(&o, 'D');
+	assert_in_range(n.asked, 2, 1000);
+	n.address = "127.0.0.1";
+	wait_for(&o, 'U');
+	unsigned before = n.asked;
+	int fd = accept_one(&o);
+	close(fd);
+	wait_for(&o, 'U');
+	assert_true(n.asked > before);
+	names_close(&n);
+	owner_end(&o);
+}
+
+static void another_machine_has_to_show_who_it_is(void **state)
+{
+	(void)state;
+	struct owner o;
+	struct names n;
+	struct err err;
+	owner_new(&o, true);
+	names_open(&n, o.loop);
+	n.address = "192.0.2.1";
+	connect_by_name(&o, "bots.test", &n, true);
+	wait_for(&o, 'D');
+	assert_int_equal(conn_pool_stats(o.pool)->conns, 0);
+	assert_true(outgoing_may_connect("192.0.2.1:80", NULL, &err) < 0);
+	assert_true(str_find(str_of(err.msg), STR("tls_shared_key")) < strlen(err.msg));
+	assert_int_equal(outgoing_may_connect("127.0.0.1:80", NULL, &err), 0);
+	assert_int_equal(outgoing_may_connect("[::1]:80", NULL, &err), 0);
+	assert_int_equal(outgoing_may_connect("unix:/a", NULL, &err), 0);
+	names_close(&n);
+	owner_end(&o);
+}
+
+/* Without a question; and it may be freed while it asks. */
+static void localhost_is_this_machine(void **state)
+{
+	(void)state;
+	struct owner o;
+	struct names n;
+	owner_new(&o, true);
+	names_open(&n, o.loop);
+	connect_by_name(&o, "localhost", NULL, true);
+	wait_for(&o, 'U');
+	connect_by_name(&o, "bots.test", &n, true);
+	outgoing_free(&o.out);
+	wait_ms(&o, 100);
+	connect_by_name(&o, "bots.test", &n, true);
+	wait_ms(&o, 1);
+	outgoing_free(&o.out);
+	wait_ms(&o, 100);
+	assert_null(o.out);
+	names_close(&n);
+	owner_end(&o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -301,6 +475,9 @@ int main(void)
 		cmocka_unit_test(it_may_be_freed_before_the_first_try),
 		cmocka_unit_test(a_peer_that_does_not_accept_is_given_up),
 		cmocka_unit_test(unix_sockets_and_wrong_addresses),
+		cmocka_unit_test(a_name_is_looked_up_for_each_try),
+		cmocka_unit_test(another_machine_has_to_show_who_it_is),
+		cmocka_unit_test(localhost_is_this_machine),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
 }

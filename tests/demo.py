@@ -20,12 +20,14 @@ class Demo:
         self.configure(roles, **sections)
 
     def configure(self, roles="echo tick", up=None, **sections):
-        """echo={"greeting": "x"} and so on; trace is set for all."""
+        """echo={"greeting": "x"} and so on; trace is set for all. **{"tick@1": {...}}: an instance."""
         text = f"[up]\nroles = {roles}\n"
         text += "".join(f"{k} = {v}\n" for k, v in {**QUICK, **(up or {})}.items())
         for role in ("echo", "tick", "flaky"):
             settings = {"trace": self.trace_file, **sections.get(role, {})}
             text += f"[{role}]\n" + "".join(f"{k} = {v}\n" for k, v in settings.items())
+        for name in (n for n in sections if "@" in n):
+            text += f"[{name}]\n" + "".join(f"{k} = {v}\n" for k, v in sections[name].items())
         self.g.configure(text)
 
     def start(self, **more):

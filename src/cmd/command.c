@@ -127,6 +127,8 @@ static int show_usage(const struct cmd_line *line, const struct err *err)
 
 static int run_command(const struct program *program, const struct cmd_line *line, char *self)
 {
+	const struct role *role = line->command->role;
+	bool instance = role && strcmp(line->command->name, role->name) != 0;
 	struct cmd_call call = {
 		.program = program,
 		.command = line->command,
@@ -138,7 +140,8 @@ static int run_command(const struct program *program, const struct cmd_line *lin
 		.input = {.file = line->file,
 			  .env = environ,
 			  .sets = line->sets,
-			  .nsets = line->nsets},
+			  .nsets = line->nsets,
+			  .instance = instance ? line->command->name : NULL},
 		.out = stdout,
 	};
 	return line->command->run(&call);

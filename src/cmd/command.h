@@ -141,6 +141,8 @@ int cmd_load(const struct program *program, const struct config_input *in, struc
 	     struct buf *problems, struct err *err);
 /* Whether a role is one of a program's, so that its section may be asked for. */
 bool cmd_has_role(const struct program *program, const struct role *role);
+/* Whether it is the role's name, or that of an instance of it: "bot", "bot@2". */
+bool cmd_role_is(const struct role *role, struct str name);
 /* All sections of a program: global, up, robot, then the roles' own. */
 enum { CMD_SECTIONS_MAX = 256 };
 size_t cmd_sections(const struct program *program, const struct config_section **ret, size_t cap);

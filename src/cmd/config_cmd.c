@@ -20,11 +20,19 @@ struct show_options {
 struct sections {
 	const struct config_section *list[CMD_SECTIONS_MAX];
 	size_t n;
+	const struct config *config; /* NULL, or what has these and instances of them */
 };
+
+static const struct config_section *section_at(const struct sections *s, size_t i)
+{
+	if (s->config)
+		return config_section_at(s->config, i);
+	return i < s->n ? s->list[i] : NULL;
+}
 
 static struct sections sections_of(const struct cmd_call *call)
 {
-	struct sections s;
+	struct sections s = {0};
 	s.n = cmd_sections(call->program, s.list, ARRAY_LEN(s.list));
 	return s;
 }
@@ -39,13 +47,12 @@ struct setting {
 
 static bool next_setting(struct setting *it)
 {
-	while (it->i < it->of->n && it->k == it->of->list[it->i]->nspecs) {
+	while ((it->section = section_at(it->of, it->i)) && it->k == it->section->nspecs) {
 		it->i++;
 		it->k = 0;
 	}
-	if (it->i == it->of->n)
+	if (!it->section)
 		return false;
-	it->section = it->of->list[it->i];
 	it->spec = &it->section->specs[it->k++];
 	return true;
 }
@@ -150,6 +157,7 @@ static int run_check(const struct cmd_call *call)
 		return (int)err.code;
 	}
 	struct sections s = sections_of(call);
+	s.config = config;
 	size_t n = count_set(&s, config);
 	bool crawl = !call->argc && cmd_has_role(call->program, &shepherd_role);
 	int code = 0;
@@ -238,6 +246,7 @@ static int run_show(const struct cmd_call *call)
 	if (code)
 		return code;
 	struct sections s = sections_of(call);
+	s.config = config;
 	struct buf out = BUF_INIT(OUTPUT_MAX);
 	(o->json ? show_json : show_text)(&s, config, o->all, &out);
 	config_free(&config);

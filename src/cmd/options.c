@@ -25,7 +25,7 @@ static const struct cmd_option *options_of_role(const struct role *role, struct 
 	return list;
 }
 
-const struct command *cmd_of_role(const struct role *role, struct arena *arena)
+static struct command *command_of_role(const struct role *role, struct arena *arena)
 {
 	static const struct cmd_exit exits[] = {
 		{ERR_BUSY,
@@ -52,15 +52,31 @@ const struct command *cmd_of_role(const struct role *role, struct arena *arena)
 	return command;
 }
 
+const struct command *cmd_of_role(const struct role *role, struct arena *arena)
+{
+	return command_of_role(role, arena);
+}
+
 const struct command *cmd_find(const struct program *program, struct str name, struct arena *arena)
 {
 	for (size_t i = 0; i < program->ncommands; i++)
 		if (str_is(name, program->commands[i]->name))
 			return program->commands[i];
 	for (size_t i = 0; i < program->nroles; i++)
-		if (str_is(name, program->roles[i]->name))
-			return cmd_of_role(program->roles[i], arena);
+		if (cmd_role_is(program->roles[i], name)) {
+			struct command *found = command_of_role(program->roles[i], arena);
+			found->name = arena_text(arena, name);
+			return found;
+		}
 	return NULL;
+}
+
+bool cmd_role_is(const struct role *role, struct str name)
+{
+	struct str of;
+	if (role->section && role->section->several && config_instance_form(name, &of))
+		name = of;
+	return str_is(name, role->name);
 }
 
 const struct command *cmd_find_sub(const struct command *command, struct str name)

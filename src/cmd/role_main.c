@@ -15,15 +15,17 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-size_t role_listens(const struct role *role, const struct config *config,
+size_t role_listens(const struct role *role, const char *name, const struct config *config,
 		    struct role_listen ret[ROLE_MOST_LISTENS])
 {
 	size_t n = 0;
-	for (size_t i = 0; role->section && i < role->section->nspecs; i++) {
+	if (!role->section)
+		return 0;
+	const char *base = config_get(config, config_instance(config, role->section, name)), *text;
+	for (size_t i = 0; i < role->section->nspecs; i++) {
 		const struct value_spec *spec = &role->section->specs[i];
 		if (spec->type != VALUE_LISTEN)
 			continue;
-		const char *base = config_get(config, role->section), *text;
 		memcpy(&text, base + spec->offset, sizeof text);
 		if (!text || !*text)
 			continue;
@@ -90,7 +92,7 @@ static int open_socket(const struct role_listen *listen, int *ret_fd, struct err
 static int open_sockets(struct role_env *env, struct err *err)
 {
 	struct role_listen listens[ROLE_MOST_LISTENS];
-	size_t n = role_listens(env->role, env->config, listens), next = 0;
+	size_t n = role_listens(env->role, env->name, env->config, listens), next = 0;
 	const struct config_section *section = env->role->section;
 	for (size_t i = 0; section && i < section->nspecs; i++) {
 		const char *key = section->specs[i].name;
@@ -117,9 +119,9 @@ static int open_counters(struct role_env *env, struct err *err)
 {
 	const struct role *role = env->role;
 	char path[PATH_MAX];
-	if (run_path(env->data, "counters", role->name, path, sizeof path, err) < 0)
+	if (run_path(env->data, "counters", env->name, path, sizeof path, err) < 0)
 		return -1;
-	return counters_create(&env->counters, path, role->name, role->counters, role->ncounters,
+	return counters_create(&env->counters, path, env->name, role->counters, role->ncounters,
 			       clock_wall_us(), err);
 }
 
@@ -171,7 +173,7 @@ static bool is_supervised(const struct cmd_call *call, const char *data)
 	       strcmp(call->input.file, path) == 0;
 }
 
-static int run_role(const struct cmd_call *call, const struct role *role,
+static int run_role(const struct cmd_call *call, const struct role *role, const char *name,
 		    const struct config *config, struct err *err)
 {
 	struct role_socket sockets[ROLE_MOST_LISTENS];
@@ -179,13 +181,14 @@ static int run_role(const struct cmd_call *call, const struct role *role,
 	struct lock lock;
 	if (own_signals(err) < 0 || cmd_data_dir(config, data, sizeof data, err) < 0 ||
 	    run_dirs_make(data, err) < 0 ||
-	    run_path(data, "locks", role->name, path, sizeof path, err) < 0 ||
-	    lock_take(&lock, path, role->name, err) < 0)
+	    run_path(data, "locks", name, path, sizeof path, err) < 0 ||
+	    lock_take(&lock, path, name, err) < 0)
 		return -1;
 	FAULT("role.locked");
 	tree_remove_left(data);
 	const struct global_conf *global = config_get(config, &global_section);
 	struct role_env env = {.role = role,
+			       .name = name,
 			       .config = config,
 			       .data = data,
 			       .disk_free = global->disk_free,
@@ -204,12 +207,13 @@ int role_main(const struct cmd_call *call, const struct role *role)
 {
 	struct config *config;
 	struct err err;
+	const char *name = call->input.instance ? call->input.instance : role->name;
 	int rc = cmd_config(call, &config);
 	if (rc)
 		return rc;
-	log_start(role->name, STDERR_FILENO);
-	(void)prctl(PR_SET_NAME, role->name); /* for ps and top; it was started as "exe" */
-	if (run_role(call, role, config, &err) < 0) {
+	log_start(name, STDERR_FILENO);
+	(void)prctl(PR_SET_NAME, name); /* for ps and top; it was started as "exe" */
+	if (run_role(call, role, name, config, &err) < 0) {
 		if (err.code == ERR_DAMAGED)
 			log_error(ROLE, err.msg, KV_TEXT("help", "garner check says what to do"));
 		else

@@ -9,8 +9,9 @@ struct role_listen {
 };
 enum { ROLE_MOST_LISTENS = 16 }; /* more in one section is a broken promise */
 
-/* Those of a role, in the order of its table; returns how many. */
-size_t role_listens(const struct role *role, const struct config *config,
+/* Those of a role, or of an instance of it ("bot@2"), in the order of its table; returns how many.
+ */
+size_t role_listens(const struct role *role, const char *name, const struct config *config,
 		    struct role_listen ret[ROLE_MOST_LISTENS]);
 
 /* Makes DATA with run/, run/locks and run/counters. */

@@ -7,6 +7,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/vec.h"
 #include "cmd/role_main.h"
 #include "role/listen.h"
 #include "role/notify.h"
@@ -35,7 +36,15 @@ static void supervisor_hear(struct supervisor *s);
 
 static const char *child_name(const struct child *c)
 {
-	return c->role->name;
+	return c->name;
+}
+
+static struct child *child_named(const struct supervisor *s, const char *name)
+{
+	for (size_t i = 0; i < s->nchildren; i++)
+		if (strcmp(s->child[i]->name, name) == 0)
+			return s->child[i];
+	return NULL;
 }
 
 static void child_count(const struct child *c, size_t which, int64_t v)
@@ -43,12 +52,19 @@ static void child_count(const struct child *c, size_t which, int64_t v)
 	counters_set(c->up->counters, c->index * UP_PER_ROLE + which, v);
 }
 
+static void child_tell(const struct child *c)
+{
+	child_count(c, UP_ROLE_STATE, c->state);
+	child_count(c, UP_ROLE_PID, c->proc.pid);
+	child_count(c, UP_ROLE_RESTARTS, (int64_t)c->restarts);
+	child_count(c, UP_ROLE_SINCE, c->since_s);
+}
+
 static void child_enter(struct child *c, enum child_state state)
 {
 	c->state = state;
-	child_count(c, UP_ROLE_STATE, state);
-	child_count(c, UP_ROLE_PID, c->proc.pid);
-	child_count(c, UP_ROLE_SINCE, clock_wall_us() / US_PER_S);
+	c->since_s = clock_wall_us() / US_PER_S;
+	child_tell(c);
 }
 
 static void child_set_timer(struct child *c, int64_t us)
@@ -95,7 +111,7 @@ static int child_run_process(struct child *c, struct err *err)
 	int fds[PROC_MOST_FDS];
 	size_t n = 0;
 	for (size_t i = 0; i < plan->nsockets; i++) {
-		if (plan->socket[i].role != c->role)
+		if (strcmp(plan->socket[i].unit->name, c->name) != 0)
 			continue;
 		ENSURE(n < ARRAY_LEN(fds));
 		names[n] = plan->socket[i].key;
@@ -158,7 +174,7 @@ static void child_ready(struct child *c)
 static void child_stop(struct child *c)
 {
 	if (!c->wanted)
-		up_plan_close_sockets(&c->up->plan, c->role);
+		up_plan_close_sockets(&c->up->plan, c->name);
 	if (c->state == CHILD_WAITING) {
 		child_rest(c);
 	} else if (c->proc.pid && c->state != CHILD_STOPPING) {
@@ -225,7 +241,7 @@ static void child_start_again(struct child *c)
 		child_rest(c);
 		return;
 	}
-	counters_add(c->up->counters, c->index * UP_PER_ROLE + UP_ROLE_RESTARTS, 1);
+	child_count(c, UP_ROLE_RESTARTS, (int64_t)++c->restarts);
 	child_start(c);
 }
 
@@ -256,13 +272,15 @@ static bool child_owns(const struct child *c, pid_t pid)
 	return c->proc.pid && (pid == c->proc.pid || (pid > 0 && getpgid(pid) == c->proc.pid));
 }
 
-static int child_init(struct child *c, struct supervisor *up, size_t index, struct err *err)
+static int child_init(struct child *c, struct supervisor *up, const struct up_unit *unit,
+		      struct err *err)
 {
 	*c = (struct child){.up = up,
-			    .role = up->call->program->roles[index],
-			    .index = index,
+			    .role = unit->role,
+			    .index = up->nchildren,
 			    .proc = {.pidfd = -1},
-			    .wanted = up_plan_lists(&up->plan, index)};
+			    .wanted = up_plan_lists(&up->plan, unit->name)};
+	memcpy(c->name, unit->name, sizeof c->name);
 	c->timer = evtimer_new(up->base, on_child_timer, c);
 	c->ended = event_new(up->base, -1, EV_READ, on_child_end, c);
 	if (!c->timer || !c->ended)
@@ -280,6 +298,63 @@ static void child_done(struct child *c)
 		event_free(c->timer);
 	if (c->proc.pid)
 		(void)proc_reap(&c->proc, &info, &err);
+	mem_free(&c);
+}
+
+/* Makes children for the units of the plan that have none. */
+static int children_add(struct supervisor *s, const struct up_plan *plan, struct err *err)
+{
+	for (size_t i = 0; i < plan->nunits; i++) {
+		if (child_named(s, plan->unit[i].name))
+			continue;
+		struct child *c = mem_alloc(sizeof *c);
+		int rc = child_init(c, s, &plan->unit[i], err);
+		*VEC_PUSH(s->child, s->nchildren, s->child_room) = c;
+		if (rc < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Counters */
+
+static int open_counters(struct supervisor *s, struct err *err)
+{
+	static const struct counter_def per_role[UP_PER_ROLE] = {
+		[UP_ROLE_STATE] = {"role_state", NULL, COUNTER_GAUGE,
+				   "0 stopped, 1 starting, 2 ready, 3 backing off, 4 stopping"},
+		[UP_ROLE_PID] = {"role_pid", NULL, COUNTER_GAUGE, "Process of the role, 0: none"},
+		[UP_ROLE_RESTARTS] = {"role_restarts", NULL, COUNTER_TOTAL,
+				      "Starts after a failure"},
+		[UP_ROLE_SINCE] = {"role_since_seconds", NULL, COUNTER_GAUGE,
+				   "When the state was entered, seconds since 1970"},
+	};
+	static const struct counter_def own[UP_OWN] = {
+		[UP_RELOADS] = {"reloads", NULL, COUNTER_TOTAL, "Reloads that took effect"},
+		[UP_FAILED_RELOADS] = {"failed_reloads", NULL, COUNTER_TOTAL,
+				       "Reloads that were refused and changed nothing"},
+	};
+	struct arena arena = ARENA_INIT((size_t)1 << 20);
+	size_t n = s->nchildren * UP_PER_ROLE;
+	struct counter_def *defs = arena_array(&arena, n + UP_OWN, sizeof *defs);
+	for (size_t i = 0; i < n; i++) {
+		defs[i] = per_role[i % UP_PER_ROLE];
+		defs[i].labels =
+			arena_printf(&arena, "role=\"%s\"", s->child[i / UP_PER_ROLE]->name);
+	}
+	memcpy(defs + n, own, sizeof own);
+	char path[sizeof s->conf];
+	int rc = run_path(s->data, "counters", "up", path, sizeof path, err);
+	counters_close(&s->counters);
+	if (rc == 0)
+		rc = counters_create(&s->counters, path, "up", defs, n + UP_OWN, clock_wall_us(),
+				     err);
+	arena_free(&arena);
+	for (size_t i = 0; rc == 0 && i < s->nchildren; i++)
+		child_tell(s->child[i]);
+	for (size_t i = 0; rc == 0 && i < UP_OWN; i++)
+		counters_set(s->counters, n + i, (int64_t)s->reloads[i]);
+	return rc;
 }
 
 /* Reloading */
@@ -329,13 +404,23 @@ static int make_next_plan(const struct supervisor *s, struct up_plan *ret, struc
 	return 0;
 }
 
+/* New units get a child, and all of them counters: the file has places for those that it was made
+ * for. */
+static int make_room(struct supervisor *s, const struct up_plan *plan, struct err *err)
+{
+	size_t before = s->nchildren;
+	if (children_add(s, plan, err) < 0)
+		return -1;
+	return s->nchildren > before ? open_counters(s, err) : 0;
+}
+
 static void take_plan(struct supervisor *s, struct up_plan *plan)
 {
-	for (size_t i = 0; i < s->call->program->nroles; i++) {
-		struct child *c = &s->child[i];
-		c->wanted = up_plan_lists(plan, i);
+	for (size_t i = 0; i < s->nchildren; i++) {
+		struct child *c = s->child[i];
+		c->wanted = up_plan_lists(plan, c->name);
 		if (c->wanted && c->state != CHILD_STOPPED &&
-		    up_plan_differs(&s->plan, plan, c->role))
+		    up_plan_differs(&s->plan, plan, c->role, c->name))
 			c->stale = true;
 	}
 	up_plan_free(&s->plan);
@@ -344,9 +429,9 @@ static void take_plan(struct supervisor *s, struct up_plan *plan)
 	cmd_log_apply(s->plan.config);
 }
 
-static void count_reload(const struct supervisor *s, size_t which)
+static void count_reload(struct supervisor *s, size_t which)
 {
-	counters_add(s->counters, s->call->program->nroles * UP_PER_ROLE + which, 1);
+	counters_set(s->counters, s->nchildren * UP_PER_ROLE + which, (int64_t)++s->reloads[which]);
 }
 
 static void reload_conf(struct supervisor *s)
@@ -356,7 +441,7 @@ static void reload_conf(struct supervisor *s)
 	char text[64];
 	snprintf(text, sizeof text, "RELOADING=1\nMONOTONIC_USEC=%lld", (long long)clock_mono_us());
 	notify_send(text);
-	if (make_next_plan(s, &plan, &err) < 0) {
+	if (make_next_plan(s, &plan, &err) < 0 || make_room(s, &plan, &err) < 0) {
 		log_error(UP, "reload refused, everything stays as it is",
 			  KV_TEXT("reason", err.msg));
 		count_reload(s, UP_FAILED_RELOADS);
@@ -376,7 +461,7 @@ enum { SAME_REQUEST_US = 500 * 1000 };
 /* The child that is n-th in the order of the start. */
 static struct child *nth_child(const struct supervisor *s, size_t n)
 {
-	return &s->child[s->plan.order[n]];
+	return child_named(s, s->plan.unit[n].name);
 }
 
 static size_t count_ready(const struct supervisor *s)
@@ -388,10 +473,11 @@ static size_t count_ready(const struct supervisor *s)
 }
 
 /* What a person can follow, where the role has something to look at. */
-static void add_address(const struct role *role, const char *address, struct buf *line)
+static void add_address(const struct up_unit *unit, const char *address, struct buf *line)
 {
+	const struct role *role = unit->role;
 	bool url = role->scheme && !str_starts(str_of(address), STR("unix:"));
-	buf_printf(line, ", %s on %s%s%s%s", role->name, url ? role->scheme : "", url ? "://" : "",
+	buf_printf(line, ", %s on %s%s%s%s", unit->name, url ? role->scheme : "", url ? "://" : "",
 		   address, url ? "/" : "");
 }
 
@@ -402,7 +488,7 @@ static void add_addresses(const struct supervisor *s, struct buf *line)
 		char address[256];
 		struct err err;
 		if (socket->fd >= 0 && listen_name(socket->fd, address, sizeof address, &err) == 0)
-			add_address(socket->role, address, line);
+			add_address(socket->unit, address, line);
 	}
 }
 
@@ -454,10 +540,10 @@ static void settle_start(struct supervisor *s)
 /* Stops the last that must stop. true: one is on its way out, nothing else may begin. */
 static bool stop_one(struct supervisor *s)
 {
-	for (size_t i = s->call->program->nroles; i-- > 0;)
-		if (s->child[i].state == CHILD_STOPPING)
+	for (size_t i = s->nchildren; i-- > 0;)
+		if (s->child[i]->state == CHILD_STOPPING)
 			return true;
-	for (size_t i = s->call->program->nroles; i-- > 0;) {
+	for (size_t i = s->plan.nunits; i-- > 0;) {
 		struct child *c = nth_child(s, i);
 		if (c->state == CHILD_STOPPED || (c->wanted && !c->stale))
 			continue;
@@ -495,9 +581,9 @@ static void supervisor_advance(struct supervisor *s)
 
 static struct child *child_of(const struct supervisor *s, pid_t pid)
 {
-	for (size_t i = 0; i < s->call->program->nroles; i++)
-		if (child_owns(&s->child[i], pid))
-			return &s->child[i];
+	for (size_t i = 0; i < s->nchildren; i++)
+		if (child_owns(s->child[i], pid))
+			return s->child[i];
 	return NULL;
 }
 
@@ -509,7 +595,7 @@ static void take_notice(struct supervisor *s, const struct notice *notice)
 		return;
 	}
 	if (notice->status.n)
-		log_debug(UP, 1, "role says", KV_TEXT("role", c->role->name),
+		log_debug(UP, 1, "role says", KV_TEXT("role", child_name(c)),
 			  KV_STR("status", notice->status));
 	if (notice->ready)
 		child_ready(c);
@@ -551,10 +637,10 @@ static void stop_all(struct supervisor *s, const char *signal_name)
 		s->killed = false;
 		notify_send("STOPPING=1");
 	}
-	for (size_t i = 0; i < s->call->program->nroles; i++) {
-		s->child[i].wanted = false;
+	for (size_t i = 0; i < s->nchildren; i++) {
+		s->child[i]->wanted = false;
 		if (again)
-			child_kill(&s->child[i]);
+			child_kill(s->child[i]);
 	}
 	FAULT("up.stopping");
 }
@@ -603,41 +689,6 @@ static int open_signals(struct supervisor *s, struct err *err)
 	return s->signal_fd < 0 ? err_sys(err, "signalfd") : 0;
 }
 
-static int open_counters(struct supervisor *s, struct err *err)
-{
-	static const struct counter_def per_role[UP_PER_ROLE] = {
-		[UP_ROLE_STATE] = {"role_state", NULL, COUNTER_GAUGE,
-				   "0 stopped, 1 starting, 2 ready, 3 backing off, 4 stopping"},
-		[UP_ROLE_PID] = {"role_pid", NULL, COUNTER_GAUGE, "Process of the role, 0: none"},
-		[UP_ROLE_RESTARTS] = {"role_restarts", NULL, COUNTER_TOTAL,
-				      "Starts after a failure"},
-		[UP_ROLE_SINCE] = {"role_since_seconds", NULL, COUNTER_GAUGE,
-				   "When the state was entered, seconds since 1970"},
-	};
-	static const struct counter_def own[UP_OWN] = {
-		[UP_RELOADS] = {"reloads", NULL, COUNTER_TOTAL, "Reloads that took effect"},
-		[UP_FAILED_RELOADS] = {"failed_reloads", NULL, COUNTER_TOTAL,
-				       "Reloads that were refused and changed nothing"},
-	};
-	const struct program *program = s->call->program;
-	struct arena arena = ARENA_INIT((size_t)1 << 20);
-	size_t n = program->nroles * UP_PER_ROLE;
-	struct counter_def *defs = arena_array(&arena, n + UP_OWN, sizeof *defs);
-	for (size_t i = 0; i < n; i++) {
-		defs[i] = per_role[i % UP_PER_ROLE];
-		defs[i].labels =
-			arena_printf(&arena, "role=\"%s\"", program->roles[i / UP_PER_ROLE]->name);
-	}
-	memcpy(defs + n, own, sizeof own);
-	char path[sizeof s->conf];
-	int rc = run_path(s->data, "counters", "up", path, sizeof path, err);
-	if (rc == 0)
-		rc = counters_create(&s->counters, path, "up", defs, n + UP_OWN, clock_wall_us(),
-				     err);
-	arena_free(&arena);
-	return rc;
-}
-
 static int watch_fd(struct supervisor *s, int fd, event_callback_fn fn, struct event **ret,
 		    struct err *err)
 {
@@ -675,12 +726,9 @@ int supervisor_init(struct supervisor *s, const struct cmd_call *call, const cha
 				 .null_fd = -1};
 	*plan = (struct up_plan){0};
 	if (run_path(data, NULL, "up.conf", s->conf, sizeof s->conf, err) < 0 ||
-	    write_conf(s, &s->plan, err) < 0 || open_counters(s, err) < 0 || open_loop(s, err) < 0)
+	    write_conf(s, &s->plan, err) < 0 || open_loop(s, err) < 0 ||
+	    children_add(s, &s->plan, err) < 0 || open_counters(s, err) < 0)
 		return -1;
-	s->child = mem_array(call->program->nroles, sizeof *s->child);
-	for (size_t i = 0; i < call->program->nroles; i++)
-		if (child_init(&s->child[i], s, i, err) < 0)
-			return -1;
 	return 0;
 }
 
@@ -700,8 +748,8 @@ static void close_fd(int fd)
 
 void supervisor_done(struct supervisor *s)
 {
-	for (size_t i = 0; s->child && i < s->call->program->nroles; i++)
-		child_done(&s->child[i]);
+	for (size_t i = 0; i < s->nchildren; i++)
+		child_done(s->child[i]);
 	mem_free(&s->child);
 	if (s->signals)
 		event_free(s->signals);

@@ -24,13 +24,16 @@ enum child_state {
 struct child {
 	struct supervisor *up;
 	const struct role *role;
-	size_t index; /* in the program's table */
+	char name[COUNTERS_INSTANCE_MAX]; /* the role's, or "bot@2" */
+	size_t index;                     /* of its counters */
 	struct proc proc;
 	enum child_state state;
 	bool wanted;       /* shall run */
 	bool stale;        /* runs with settings that are no longer in force */
 	bool tried;        /* was ready or failed once since it is wanted: the next may start */
 	unsigned failures; /* in a row */
+	uint64_t restarts;
+	int64_t since_s;              /* wall clock; when it entered the state */
 	int64_t started_us, ready_us; /* monotonic; ready_us 0: not yet */
 	struct event *ended, *timer;
 };
@@ -44,8 +47,10 @@ struct supervisor {
 	struct event_base *base;
 	struct event *signals, *notices;
 	int signal_fd, notice_fd, null_fd;
-	char notify_name[32];   /* $NOTIFY_SOCKET of the roles */
-	struct child *child;    /* one per role of the program, in its order */
+	char notify_name[32]; /* $NOTIFY_SOCKET of the roles */
+	struct child **child; /* one per unit of all plans that there were */
+	size_t nchildren, child_room;
+	uint64_t reloads[2];    /* taken, refused */
 	bool stopping, settled; /* settled: all that was wanted has been tried */
 	int64_t stopping_us;    /* monotonic; when it was asked to stop */
 	bool terminal;          /* it was started on one */

@@ -46,12 +46,12 @@ static int take_lock(struct lock *ret, const char *path, struct err *err)
 }
 
 /* For a role that somebody runs by hand it waits no longer than that. */
-static int wait_for_roles(const struct program *program, const char *data, struct err *err)
+static int wait_for_roles(const struct up_plan *plan, const char *data, struct err *err)
 {
 	char path[PATH_MAX];
 	int64_t end_us = clock_mono_us() + GRACE_MS * US_PER_MS, pid;
-	for (size_t i = 0; i < program->nroles; i++) {
-		int rc = run_path(data, "locks", program->roles[i]->name, path, sizeof path, err);
+	for (size_t i = 0; i < plan->nunits; i++) {
+		int rc = run_path(data, "locks", plan->unit[i].name, path, sizeof path, err);
 		if (rc == 0)
 			rc = lock_holder(path, &pid, err);
 		if (rc < 0)
@@ -60,6 +60,17 @@ static int wait_for_roles(const struct program *program, const char *data, struc
 			(void)ends_within(pid, (end_us - clock_mono_us()) / US_PER_MS);
 	}
 	return 0;
+}
+
+/* Those that are to run; the others hold nothing that is needed. */
+static int wait_for_listed(const struct program *program, const char *data,
+			   const struct config *config, struct err *err)
+{
+	struct up_plan listed;
+	up_plan_list(&listed, program, config);
+	int rc = wait_for_roles(&listed, data, err);
+	up_plan_free(&listed);
+	return rc;
 }
 
 static int make_plan(struct up_plan *ret, const struct program *program, struct config **config,
@@ -78,7 +89,7 @@ static int run_supervisor(const struct cmd_call *call, const char *data, struct 
 {
 	struct supervisor s;
 	struct up_plan plan;
-	if (wait_for_roles(call->program, data, err) < 0 ||
+	if (wait_for_listed(call->program, data, *config, err) < 0 ||
 	    make_plan(&plan, call->program, config, err) < 0)
 		return -1;
 	FAULT("up.sockets.open");

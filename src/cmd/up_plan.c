@@ -9,12 +9,14 @@
 #include "role/listen.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <unistd.h>
 
 static const struct value_spec up_specs[] = {
 	{"roles", VALUE_LIST_AT(struct up_conf, roles),
-	 .help = "The roles to run, in the order of their start; none named: all but docs, reapd "
-		 "and archie-getter"},
+	 .help = "The roles to run, in the order of their start; a role that may run several times "
+		 "is named as often, bot@1 bot@2, each with a section of its own if it needs one; "
+		 "none named: web, shepherd and broker"},
 	{"ready_timeout", VALUE_TIME_AT(struct up_conf, ready_timeout_us), .fallback = "30s",
 	 .min = US_PER_MS, .max = US_PER_DAY,
 	 .help = "How long a role may take to get ready before it is killed and tried again"},
@@ -49,12 +51,50 @@ static int setting_is_wrong(const struct config *config, const char *key, const 
 		       what ? what : "");
 }
 
-static size_t role_index(const struct program *program, const char *name)
+static const struct role *role_named(const struct program *program, const char *name)
 {
-	size_t i = 0;
-	while (i < program->nroles && strcmp(program->roles[i]->name, name) != 0)
-		i++;
-	return i;
+	for (size_t i = 0; i < program->nroles; i++)
+		if (cmd_role_is(program->roles[i], str_of(name)))
+			return program->roles[i];
+	return NULL;
+}
+
+/* A port that the kernel chooses is another one each time. */
+static bool same_address(const struct role_listen *a, const struct role_listen *b)
+{
+	return strcmp(a->text, b->text) == 0 && !str_ends(str_of(a->text), STR(":0"));
+}
+
+/* Two of one role that listen on one address: the second would only say that it is in use. */
+static int listens_differ(const struct config *config, const struct up_unit *a,
+			  const struct up_unit *b, struct err *err)
+{
+	struct role_listen of_a[ROLE_MOST_LISTENS], of_b[ROLE_MOST_LISTENS];
+	size_t na = role_listens(a->role, a->name, config, of_a);
+	size_t nb = role_listens(b->role, b->name, config, of_b);
+	for (size_t i = 0; i < na; i++)
+		for (size_t k = 0; k < nb; k++)
+			if (same_address(&of_a[i], &of_b[k]))
+				return err_set(err, ERR_USAGE,
+					       "%s.%s and %s.%s are the same address, %s: each "
+					       "needs its own",
+					       a->name, of_a[i].key, b->name, of_b[k].key,
+					       of_a[i].text);
+	return 0;
+}
+
+static int instances_differ(const struct program *program, const struct config *config,
+			    struct err *err)
+{
+	struct up_plan plan;
+	int rc = 0;
+	up_plan_list(&plan, program, config);
+	for (size_t i = 0; i < plan.nlisted; i++)
+		for (size_t k = 0; k < i && rc == 0; k++)
+			if (plan.unit[i].role == plan.unit[k].role)
+				rc = listens_differ(config, &plan.unit[k], &plan.unit[i], err);
+	up_plan_free(&plan);
+	return rc;
 }
 
 int up_conf_check(const struct program *program, const struct config *config, struct err *err)
@@ -65,7 +105,7 @@ int up_conf_check(const struct program *program, const struct config *config, st
 		return setting_is_wrong(config, "restart_min", "longer than up.restart_max", NULL,
 					err);
 	for (size_t i = 0; i < list->n; i++) {
-		if (role_index(program, list->item[i]) == program->nroles)
+		if (!role_named(program, list->item[i]))
 			return setting_is_wrong(config, "roles", "there is no role", list->item[i],
 						err);
 		for (size_t k = 0; k < i; k++)
@@ -73,38 +113,49 @@ int up_conf_check(const struct program *program, const struct config *config, st
 				return setting_is_wrong(config, "roles",
 							"named twice:", list->item[i], err);
 	}
-	return 0;
+	return instances_differ(program, config, err);
 }
 
-bool up_plan_lists(const struct up_plan *plan, size_t role)
+static bool has_unit(const struct up_plan *plan, size_t n, const char *name)
 {
-	for (size_t i = 0; i < plan->nlisted; i++)
-		if (plan->order[i] == role)
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(plan->unit[i].name, name) == 0)
 			return true;
 	return false;
 }
 
-static void make_order(struct up_plan *plan, const struct program *program)
+bool up_plan_lists(const struct up_plan *plan, const char *name)
 {
-	const struct value_list *list = &plan->conf->roles;
-	plan->order = mem_array(program->nroles, sizeof *plan->order);
+	return has_unit(plan, plan->nlisted, name);
+}
+
+static void add_unit(struct up_plan *plan, const struct role *role, const char *name)
+{
+	if (has_unit(plan, plan->nunits, name))
+		return;
+	struct up_unit *u = VEC_PUSH(plan->unit, plan->nunits, plan->unit_room);
+	*u = (struct up_unit){.role = role};
+	snprintf(u->name, sizeof u->name, "%s", name);
+}
+
+void up_plan_list(struct up_plan *ret, const struct program *program, const struct config *config)
+{
+	*ret = (struct up_plan){.conf = config_get(config, &up_section)};
+	const struct value_list *list = &ret->conf->roles;
 	for (size_t i = 0; i < list->n; i++)
-		plan->order[plan->nlisted++] = role_index(program, list->item[i]);
+		add_unit(ret, role_named(program, list->item[i]), list->item[i]);
 	for (size_t i = 0; list->n == 0 && i < program->nroles; i++)
 		if (!program->roles[i]->only_named)
-			plan->order[plan->nlisted++] = i;
-	size_t n = plan->nlisted;
-	for (size_t i = 0; i < program->nroles; i++)
-		if (!up_plan_lists(plan, i))
-			plan->order[n++] = i;
+			add_unit(ret, program->roles[i], program->roles[i]->name);
+	ret->nlisted = ret->nunits;
 }
 
 static const struct up_socket *find_socket(const struct up_plan *plan, const struct up_socket *like)
 {
 	for (size_t i = 0; plan && i < plan->nsockets; i++) {
 		const struct up_socket *s = &plan->socket[i];
-		if (s->fd >= 0 && s->role == like->role && strcmp(s->key, like->key) == 0 &&
-		    strcmp(s->text, like->text) == 0)
+		if (s->fd >= 0 && strcmp(s->unit->name, like->unit->name) == 0 &&
+		    strcmp(s->key, like->key) == 0 && strcmp(s->text, like->text) == 0)
 			return s;
 	}
 	return NULL;
@@ -116,22 +167,22 @@ static int open_socket(struct up_socket *s, const struct up_plan *before, struct
 	const struct up_socket *old = find_socket(before, s);
 	if (old) {
 		s->fd = fcntl(old->fd, F_DUPFD_CLOEXEC, PROC_SAFE_FD);
-		return s->fd < 0 ? err_sys(err, "the socket of %s.%s", s->role->name, s->key) : 0;
+		return s->fd < 0 ? err_sys(err, "the socket of %s.%s", s->unit->name, s->key) : 0;
 	}
 	if (listen_open(s->text, &s->fd, err) < 0)
-		return err_in(err, "%s.%s", s->role->name, s->key);
+		return err_in(err, "%s.%s", s->unit->name, s->key);
 	return proc_safe_fd(&s->fd, err);
 }
 
-static int open_sockets_of(struct up_plan *plan, const struct role *role,
+static int open_sockets_of(struct up_plan *plan, const struct up_unit *unit,
 			   const struct up_plan *before, struct err *err)
 {
 	struct role_listen listens[ROLE_MOST_LISTENS];
-	size_t n = role_listens(role, plan->config, listens);
+	size_t n = role_listens(unit->role, unit->name, plan->config, listens);
 	VEC_ROOM(plan->socket, plan->socket_room, plan->nsockets + n);
 	for (size_t i = 0; i < n; i++) {
 		struct up_socket *s = &plan->socket[plan->nsockets];
-		*s = (struct up_socket){role, listens[i].key, listens[i].text, -1};
+		*s = (struct up_socket){unit, listens[i].key, listens[i].text, -1};
 		plan->nsockets++;
 		if (open_socket(s, before, err) < 0)
 			return -1;
@@ -142,10 +193,12 @@ static int open_sockets_of(struct up_plan *plan, const struct role *role,
 static int fill_plan(struct up_plan *plan, const struct program *program,
 		     const struct up_plan *before, struct err *err)
 {
-	plan->conf = config_get(plan->config, &up_section);
-	make_order(plan, program);
-	for (size_t i = 0; i < plan->nlisted; i++)
-		if (open_sockets_of(plan, program->roles[plan->order[i]], before, err) < 0)
+	for (size_t i = 0; i < program->nroles; i++)
+		add_unit(plan, program->roles[i], program->roles[i]->name);
+	for (size_t i = 0; before && i < before->nunits; i++)
+		add_unit(plan, before->unit[i].role, before->unit[i].name);
+	for (size_t i = 0; i < plan->nlisted; i++) /* units do not move any more */
+		if (open_sockets_of(plan, &plan->unit[i], before, err) < 0)
 			return -1;
 	return 0;
 }
@@ -153,7 +206,9 @@ static int fill_plan(struct up_plan *plan, const struct program *program,
 int up_plan_make(struct up_plan *ret, const struct program *program, struct config **config,
 		 const struct up_plan *before, struct err *err)
 {
-	struct up_plan plan = {.config = *config};
+	struct up_plan plan;
+	up_plan_list(&plan, program, *config);
+	plan.config = *config;
 	if (fill_plan(&plan, program, before, err) < 0) {
 		plan.config = NULL;
 		up_plan_free(&plan);
@@ -170,22 +225,23 @@ void up_plan_free(struct up_plan *plan)
 		if (plan->socket[i].fd >= 0)
 			close(plan->socket[i].fd);
 	mem_free(&plan->socket);
-	mem_free(&plan->order);
+	mem_free(&plan->unit);
 	config_free(&plan->config);
 	*plan = (struct up_plan){0};
 }
 
-bool up_plan_differs(const struct up_plan *a, const struct up_plan *b, const struct role *role)
+bool up_plan_differs(const struct up_plan *a, const struct up_plan *b, const struct role *role,
+		     const char *name)
 {
-	return !config_section_equal(a->config, b->config, &global_section) ||
-	       (role->section && !config_section_equal(a->config, b->config, role->section));
+	return !config_section_equal(a->config, b->config, &global_section, "") ||
+	       (role->section && !config_section_equal(a->config, b->config, role->section, name));
 }
 
-void up_plan_close_sockets(struct up_plan *plan, const struct role *role)
+void up_plan_close_sockets(struct up_plan *plan, const char *name)
 {
 	for (size_t i = 0; i < plan->nsockets; i++) {
 		struct up_socket *s = &plan->socket[i];
-		if (s->role != role || s->fd < 0)
+		if (strcmp(s->unit->name, name) != 0 || s->fd < 0)
 			continue;
 		close(s->fd);
 		s->fd = -1;

@@ -12,8 +12,14 @@ extern const struct config_section up_section;
  * configuration that cmd_load() gives has passed it. */
 int up_conf_check(const struct program *program, const struct config *config, struct err *err);
 
-struct up_socket {
+/* A process that there may be: a role, or one of several of it. */
+struct up_unit {
 	const struct role *role;
+	char name[COUNTERS_INSTANCE_MAX]; /* "web", "bot@2" */
+};
+
+struct up_socket {
+	const struct up_unit *unit;
 	const char *key;  /* of the setting */
 	const char *text; /* its value, the configuration's own text */
 	int fd;           /* -1: closed for good */
@@ -22,11 +28,16 @@ struct up_socket {
 struct up_plan {
 	struct config *config;
 	const struct up_conf *conf; /* inside config */
-	size_t *order;              /* indexes of all the program's roles: first those to run, in */
-	size_t nlisted;             /* their order, then the others */
+	/* First those to run, in their order; then the program's other roles, and what the plan
+	 * before this had. */
+	struct up_unit *unit;
+	size_t nunits, unit_room, nlisted;
 	struct up_socket *socket;
 	size_t nsockets, socket_room;
 };
+
+/* Those that a configuration lists, as the first units of a plan that has nothing else. */
+void up_plan_list(struct up_plan *ret, const struct program *program, const struct config *config);
 
 /* Takes over the configuration on success. The listening sockets are opened; those that `before`
  * (NULL: none) has for the same setting with the same text are shared with it, so that no
@@ -35,7 +46,8 @@ int up_plan_make(struct up_plan *ret, const struct program *program, struct conf
 		 const struct up_plan *before, struct err *err);
 void up_plan_free(struct up_plan *plan); /* closes its sockets, not those of other plans */
 
-bool up_plan_lists(const struct up_plan *plan, size_t role);
-/* Whether a role runs differently under b. */
-bool up_plan_differs(const struct up_plan *a, const struct up_plan *b, const struct role *role);
-void up_plan_close_sockets(struct up_plan *plan, const struct role *role);
+bool up_plan_lists(const struct up_plan *plan, const char *name);
+/* Whether a unit runs differently under b. */
+bool up_plan_differs(const struct up_plan *a, const struct up_plan *b, const struct role *role,
+		     const char *name);
+void up_plan_close_sockets(struct up_plan *plan, const char *name);

@@ -1,6 +1,7 @@
 /* Configuration: the file, the environment and -s, one after the other, into structs that tables of
  * specs describe. All problems are gathered before anything is refused, so that one look at the
- * output mends a whole file. */
+ * output mends a whole file. Where instances are named, all is read a second time: first what holds
+ * for all instances of a section, then, on top of a copy of that, what was said of each. */
 #include "role/config.h"
 
 #include "base/ascii.h"
@@ -14,6 +15,7 @@
 enum {
 	ARENA_MAX = 256 * 1024 * 1024, /* file, environment and -s together stay far below */
 	PROBLEMS_MAX = 100,            /* lines; more are only counted */
+	INSTANCES_MAX = 1000,
 };
 
 static const char default_origin[] = "default";
@@ -25,13 +27,15 @@ static const struct config_section nothing = {.name = ""};
 struct part {
 	const struct config_section *section;
 	void *base;
-	const char **origin; /* by spec */
+	const char **origin;     /* by spec */
+	size_t *seen;            /* by spec: the line of the file that gave it, 0: none */
+	const struct part *over; /* of an instance: what holds without it; NULL: it is not one */
 };
 
 struct config {
 	struct arena arena;
 	struct part *part;
-	size_t n;
+	size_t n, plain; /* the first ones are not instances */
 };
 
 struct loader {
@@ -39,7 +43,10 @@ struct loader {
 	struct buf *problems;
 	size_t nproblems;
 	char first[400];
-	size_t **seen; /* by part and spec: the line of the file that gave it, 0: none */
+	struct buf text; /* of the file */
+	bool second;     /* the pass for instances */
+	struct str name[INSTANCES_MAX];
+	size_t nnames;
 };
 
 PRINTF_LIKE(2, 3)
@@ -78,6 +85,67 @@ static void unknown_section(struct loader *l, const char *where, struct str name
 		nearest_try(&near, l->c->part[i].section->name);
 	load_problem(l, "%s: unknown section '%s'%s", where, value_show(name, shown),
 		     nearest_words(&near));
+}
+
+bool config_instance_form(struct str name, struct str *ret_section)
+{
+	size_t at = str_find_byte(name, '@');
+	struct str word = str_from(name, at + 1);
+	if (at == 0 || word.n == 0 || word.n > CONFIG_INSTANCE_MAX)
+		return false;
+	for (size_t i = 0; i < word.n; i++)
+		if (!ascii_is_alnum(word.p[i]))
+			return false;
+	*ret_section = str_head(name, at);
+	return true;
+}
+
+/* Notes that there is such an instance; false: there cannot be. */
+static bool name_instance(struct loader *l, struct str name)
+{
+	struct str of;
+	const struct part *part = config_instance_form(name, &of) ? find_part(l->c, of) : NULL;
+	if (!part || !part->section->several || l->nnames == INSTANCES_MAX)
+		return false;
+	for (size_t i = 0; i < l->nnames; i++)
+		if (str_eq(l->name[i], name))
+			return true;
+	l->name[l->nnames++] = str_of(arena_text(&l->c->arena, name));
+	return true;
+}
+
+static void wrong_instance(struct loader *l, const char *where, struct str name)
+{
+	char shown[VALUE_SHOWN];
+	struct str of = str_head(name, str_find_byte(name, '@'));
+	const struct part *part = find_part(l->c, of);
+	if (!part || !of.n)
+		unknown_section(l, where, of);
+	else if (!part->section->several)
+		load_problem(l, "%s: section '%s': there is only one %s", where,
+			     value_show(name, shown), part->section->name);
+	else
+		load_problem(l,
+			     "%s: section '%s': expected letters and digits after the @, at most "
+			     "%d, and at most %d such sections",
+			     where, value_show(name, shown), CONFIG_INSTANCE_MAX, INSTANCES_MAX);
+}
+
+/* 0: *ret is the section of that name; 1: the other pass is for it; negative: there is none, which
+ * was said. */
+static int section_named(struct loader *l, const char *where, struct str name, struct part **ret)
+{
+	bool instance = str_find_byte(name, '@') < name.n;
+	if (instance && !l->second && !name_instance(l, name)) {
+		wrong_instance(l, where, name);
+		return -1;
+	}
+	if (instance != l->second)
+		return 1;
+	*ret = find_part(l->c, name);
+	if (!*ret && !l->second)
+		unknown_section(l, where, name);
+	return *ret ? 0 : -1;
 }
 
 static void unknown_key(struct loader *l, const char *where, const struct config_section *section,
@@ -130,7 +198,7 @@ static void take_line(struct loader *l, const char *where, size_t line, struct p
 		unknown_key(l, where, section, item->name);
 		return;
 	}
-	size_t *seen = &l->seen[part - l->c->part][spec - section->specs];
+	size_t *seen = &part->seen[spec - section->specs];
 	if (*seen) {
 		load_problem(l, "%s: %s%s%s: given on line %zu already", where, section->name,
 			     section_dot(section), spec->name, *seen);
@@ -142,8 +210,8 @@ static void take_line(struct loader *l, const char *where, size_t line, struct p
 
 static void take_text(struct loader *l, const char *file, struct str text)
 {
-	struct part *part = find_part(l->c, STR(""));
-	bool skip = false; /* an unknown section was the problem, not each of its lines */
+	struct part *part = l->second ? NULL : find_part(l->c, STR(""));
+	bool skip = l->second; /* an unknown section was the problem, not each of its lines */
 	struct ini it;
 	struct ini_item item;
 	struct err err;
@@ -152,12 +220,11 @@ static void take_text(struct loader *l, const char *file, struct str text)
 		char where[600];
 		snprintf(where, sizeof where, "%.560s:%zu", file, it.line);
 		if (rc < 0) {
-			load_problem(l, "%s: %s", where, err.msg);
+			if (!l->second)
+				load_problem(l, "%s: %s", where, err.msg);
 		} else if (item.is_section) {
-			part = find_part(l->c, item.name);
-			skip = !part;
-			if (!part)
-				unknown_section(l, where, item.name);
+			skip = section_named(l, where, item.name, &part) != 0;
+			part = skip ? NULL : part;
 		} else if (part) {
 			take_line(l, where, it.line, part, &item);
 		} else if (!skip) {
@@ -166,21 +233,15 @@ static void take_text(struct loader *l, const char *file, struct str text)
 	}
 }
 
-static void take_file(struct loader *l, const struct config_input *in)
+/* It may be a pipe, so it is read once. */
+static void read_file(struct loader *l, const struct config_input *in)
 {
-	if (in->text.p) {
-		take_text(l, in->file, in->text);
-		return;
-	}
 	struct err err;
-	CLEANUP(buf_free) struct buf text = BUF_INIT(INI_FILE_MAX);
-	int rc = file_slurp(in->file, &text, &err);
+	int rc = file_slurp(in->file, &l->text, &err);
 	if (rc < 0)
 		load_problem(l, "%s", err.msg);
 	else if (rc == 1)
 		load_problem(l, "%s: no such file", in->file);
-	else
-		take_text(l, in->file, buf_str(&text));
 }
 
 /* Variables of ours that are not settings. */
@@ -191,6 +252,20 @@ static bool own_variable(struct str name)
 	for (size_t i = 0; i < ARRAY_LEN(own_variables); i++)
 		if (str_is(name, own_variables[i]))
 			return true;
+	return false;
+}
+
+/* Whether a variable may be one of an instance that is not known yet. */
+static bool variable_waits(const struct loader *l, struct str name)
+{
+	CLEANUP(buf_free) struct buf env = BUF_INIT(256);
+	for (size_t i = 0; i < l->c->plain; i++) {
+		const struct config_section *section = l->c->part[i].section;
+		buf_clear(&env);
+		config_env_name(section, &(struct value_spec){.name = ""}, &env);
+		if (section->several && str_starts(name, buf_str(&env)))
+			return true;
+	}
 	return false;
 }
 
@@ -208,15 +283,17 @@ static void take_variable(struct loader *l, struct str name, struct str value)
 			buf_clear(&env);
 			config_env_name(part->section, spec, &env);
 			if (str_eq(name, buf_str(&env))) {
-				take_value(l, buf_text(&env), buf_text(&env), part, spec, value,
-					   value_parse);
+				if ((part->over != NULL) == l->second)
+					take_value(l, buf_text(&env), buf_text(&env), part, spec,
+						   value, value_parse);
 				return;
 			}
 			nearest_try(&near, buf_text(&env));
 		}
 	}
-	load_problem(l, "%s: this variable of the environment names no setting%s",
-		     value_show(name, shown), nearest_words(&near));
+	if (variable_waits(l, name) == l->second)
+		load_problem(l, "%s: this variable of the environment names no setting%s",
+			     value_show(name, shown), nearest_words(&near));
 }
 
 static void take_environment(struct loader *l, char *const *env)
@@ -252,7 +329,8 @@ static void take_set(struct loader *l, const char *text, const char *where, cons
 {
 	struct str rest = str_of(text), name, section_name = STR("");
 	if (str_find_byte(rest, '=') == rest.n) {
-		load_problem(l, "%s: expected section.key=value", where);
+		if (!l->second)
+			load_problem(l, "%s: expected section.key=value", where);
 		return;
 	}
 	(void)str_cut(&rest, '=', &name);
@@ -263,11 +341,9 @@ static void take_set(struct loader *l, const char *text, const char *where, cons
 		(void)str_cut(&key, '.', &section_name);
 		name = key;
 	}
-	struct part *part = find_part(l->c, section_name);
-	if (!part && section_name.n) {
-		unknown_section(l, where, section_name);
+	struct part *part = l->second ? NULL : find_part(l->c, STR(""));
+	if (section_name.n ? section_named(l, where, section_name, &part) != 0 : l->second)
 		return;
-	}
 	const struct config_section *section = part ? part->section : &nothing;
 	const struct value_spec *spec = value_find(section->specs, section->nspecs, name);
 	if (part && spec)
@@ -288,22 +364,76 @@ static void take_sets(struct loader *l, const struct config_input *in)
 	}
 }
 
+static struct part part_new(struct arena *arena, const struct config_section *section)
+{
+	return (struct part){
+		.section = section,
+		.base = arena_alloc(arena, section->size),
+		.origin = arena_array(arena, section->nspecs, sizeof(const char *)),
+		.seen = arena_array(arena, section->nspecs, sizeof(size_t)),
+	};
+}
+
 static struct config *config_new(const struct config_section *const *sections, size_t n)
 {
 	struct config *c = mem_alloc(sizeof *c);
-	*c = (struct config){.arena = ARENA_INIT(ARENA_MAX), .n = n};
+	*c = (struct config){.arena = ARENA_INIT(ARENA_MAX), .n = n, .plain = n};
 	c->part = arena_array(&c->arena, n, sizeof *c->part);
 	for (size_t i = 0; i < n; i++) {
 		const struct config_section *section = sections[i];
 		struct part *part = &c->part[i];
-		part->section = section;
-		part->base = arena_alloc(&c->arena, section->size);
-		part->origin = arena_array(&c->arena, section->nspecs, sizeof *part->origin);
+		*part = part_new(&c->arena, section);
 		for (size_t k = 0; k < section->nspecs; k++)
 			part->origin[k] = default_origin;
 		value_defaults(section->specs, section->nspecs, &c->arena, part->base);
 	}
 	return c;
+}
+
+/* Those that nothing was said of are named in a list, or run. */
+static void name_instances(struct loader *l, const struct config_input *in)
+{
+	for (size_t i = 0; i < l->c->n; i++) {
+		const struct part *part = &l->c->part[i];
+		for (size_t k = 0; k < part->section->nspecs; k++) {
+			const struct value_spec *spec = &part->section->specs[k];
+			const struct value_list *list =
+				(const void *)((const char *)part->base + spec->offset);
+			for (size_t m = 0; spec->type == VALUE_LIST && m < list->n; m++)
+				(void)name_instance(l, str_of(list->item[m]));
+		}
+	}
+	if (in->instance)
+		(void)name_instance(l, str_of(in->instance));
+}
+
+static void add_instances(struct loader *l)
+{
+	struct config *c = l->c;
+	struct part *all = arena_array(&c->arena, c->n + l->nnames, sizeof *all);
+	memcpy(all, c->part, c->n * sizeof *all);
+	c->part = all;
+	for (size_t i = 0; i < l->nnames; i++) {
+		struct str of = str_head(l->name[i], str_find_byte(l->name[i], '@'));
+		const struct part *over = find_part(c, of);
+		struct config_section *section = arena_alloc(&c->arena, sizeof *section);
+		*section = *over->section;
+		section->name = l->name[i].p;
+		struct part *part = &c->part[c->n++];
+		*part = part_new(&c->arena, section);
+		part->over = over;
+		memcpy(part->base, over->base, section->size);
+		memcpy(part->origin, over->origin, section->nspecs * sizeof *part->origin);
+	}
+}
+
+static void take_all(struct loader *l, const struct config_input *in)
+{
+	if (in->file)
+		take_text(l, in->file, in->text.p ? in->text : buf_str(&l->text));
+	if (in->env)
+		take_environment(l, in->env);
+	take_sets(l, in);
 }
 
 static int load_report(const struct loader *l, struct err *err)
@@ -321,18 +451,30 @@ int config_load(struct config **ret, const struct config_section *const *section
 		const struct config_input *in, struct buf *problems, struct err *err)
 {
 	struct config *c = config_new(sections, n);
-	struct loader l = {.c = c, .problems = problems};
-	l.seen = arena_array(&c->arena, n, sizeof *l.seen);
-	for (size_t i = 0; i < n; i++)
-		l.seen[i] = arena_array(&c->arena, sections[i]->nspecs, sizeof **l.seen);
-	if (in->file)
-		take_file(&l, in);
-	if (in->env)
-		take_environment(&l, in->env);
-	take_sets(&l, in);
-	if (l.nproblems) {
+	struct loader *l = mem_alloc(sizeof *l);
+	l->c = c;
+	l->problems = problems;
+	l->text = BUF_INIT(INI_FILE_MAX);
+	if (in->file && !in->text.p)
+		read_file(l, in);
+	take_all(l, in);
+	name_instances(l, in);
+	add_instances(l);
+	l->second = true;
+	take_all(l, in);
+	int rc = l->nproblems ? load_report(l, err) : 0;
+	buf_free(&l->text);
+	mem_free(&l);
+	if (rc < 0) {
 		config_free(&c);
-		return load_report(&l, err);
+		return -1;
+	}
+	const struct part *own = in->instance ? find_part(c, str_of(in->instance)) : NULL;
+	for (size_t i = 0; own && i < c->plain; i++) {
+		if (&c->part[i] == own->over) {
+			c->part[i].base = own->base;
+			c->part[i].origin = own->origin;
+		}
 	}
 	*ret = c;
 	return 0;
@@ -370,12 +512,25 @@ bool config_is_set(const struct config *c, const struct config_section *section,
 	return config_origin(c, section, spec) != default_origin;
 }
 
-bool config_section_equal(const struct config *a, const struct config *b,
-			  const struct config_section *section)
+const struct config_section *config_section_at(const struct config *c, size_t i)
 {
+	return i < c->n ? c->part[i].section : NULL;
+}
+
+const struct config_section *config_instance(const struct config *c,
+					     const struct config_section *section, const char *name)
+{
+	const struct part *part = find_part(c, str_of(name));
+	return part && part->over && part->over->section == section ? part->section : section;
+}
+
+bool config_section_equal(const struct config *a, const struct config *b,
+			  const struct config_section *section, const char *name)
+{
+	const void *in_a = config_get(a, config_instance(a, section, name));
+	const void *in_b = config_get(b, config_instance(b, section, name));
 	for (size_t k = 0; k < section->nspecs; k++)
-		if (!value_equal(&section->specs[k], config_get(a, section),
-				 config_get(b, section)))
+		if (!value_equal(&section->specs[k], in_a, in_b))
 			return false;
 	return true;
 }
@@ -389,6 +544,8 @@ static void write_part(const struct config *c, const struct part *part, bool onl
 	for (size_t k = 0; k < section->nspecs; k++) {
 		const struct value_spec *spec = &section->specs[k];
 		if (only_set && !config_is_set(c, section, spec))
+			continue;
+		if (part->over && value_equal(spec, part->base, part->over->base))
 			continue;
 		if (!begun)
 			buf_printf(out, "%s[%s]\n", out->n ? "\n" : "", section->name);
@@ -476,6 +633,6 @@ void config_env_name(const struct config_section *section, const struct value_sp
 		if (i && parts[i][0])
 			buf_add_byte(out, '_');
 		for (const char *p = parts[i]; *p; p++)
-			buf_add_byte(out, *p == '-' ? '_' : ascii_upper(*p));
+			buf_add_byte(out, *p == '-' || *p == '@' ? '_' : ascii_upper(*p));
 	}
 }

@@ -8,13 +8,17 @@
 /* A section of the file and the struct that its values fill. The global section has the name "":
  * its keys stand before the first [section], its variables are GARNER_KEY, its -s form is
  * key=value. Elsewhere: [section] key = value, GARNER_SECTION_KEY (dashes as underscores), -s
- * section.key=value. With += in place of = a list that was set before grows. */
+ * section.key=value. With += in place of = a list that was set before grows.
+ *
+ * A section of which there are several may be said of one instance alone: [bot@2]. What holds for
+ * all of them ([bot]) holds for it too, unless it says otherwise, wherever either was said. */
 struct config_section {
 	const char *name;
 	const char *help; /* one sentence */
 	size_t size;      /* of the struct */
 	const struct value_spec *specs;
 	size_t nspecs;
+	bool several; /* a role that may run several times; variables: GARNER_BOT_2_KEY */
 };
 
 /* A setting that was said elsewhere, in a file of another kind. */
@@ -31,7 +35,13 @@ struct config_input {
 	size_t nsaid;
 	const char *const *sets;
 	size_t nsets;
+	const char *instance; /* "bot@2": its values are those of [bot]; NULL: none */
 };
+
+/* Bytes after the @ of an instance: letters and digits. */
+enum { CONFIG_INSTANCE_MAX = 32 };
+/* "bot@2": *ret_section is "bot". false: not of that form. */
+bool config_instance_form(struct str name, struct str *ret_section);
 
 struct config;
 
@@ -49,8 +59,15 @@ const char *config_origin(const struct config *c, const struct config_section *s
 /* Whether it was set at all, even to its default. */
 bool config_is_set(const struct config *c, const struct config_section *section,
 		   const struct value_spec *spec);
+/* All sections that it has: those given to config_load(), then instances, which are those that a
+ * section, a variable, a -s or an item of a list (up.roles) names. NULL: no more. */
+const struct config_section *config_section_at(const struct config *c, size_t i);
+/* The section of an instance, "bot@2"; of one that is named nowhere, the section itself. */
+const struct config_section *
+config_instance(const struct config *c, const struct config_section *section, const char *name);
+/* name: of an instance, or the section's own. */
 bool config_section_equal(const struct config *a, const struct config *b,
-			  const struct config_section *section);
+			  const struct config_section *section, const char *name);
 
 /* The file that would give just these values; with only_set, without the defaults. */
 void config_write(const struct config *c, bool only_set, struct buf *out);

@@ -14,6 +14,7 @@ struct role_socket {
 
 struct role_env {
 	const struct role *role;
+	const char *name; /* of this process: the role's, or "bot@2" where it runs several times */
 	const struct config *config;
 	const char *data;   /* the data directory, absolute */
 	uint64_t disk_free; /* bytes that must be free there for anything new to be fetched */
@@ -58,7 +59,8 @@ struct role {
 	const char *summary; /* one line for help */
 	const char *description;
 	const char *scheme; /* "http": a person looks at scheme://ADDRESS/; NULL: not for people */
-	const struct config_section *section; /* NULL: no settings */
+	/* NULL: no settings. Where it has `several`, the role may run several times. */
+	const struct config_section *section;
 	const struct role_flag *flags;
 	size_t nflags;
 	const struct role_file *file; /* NULL: it takes none */

@@ -58,7 +58,7 @@ static void trace(const struct demo *d, const char *event, int pid)
 	if (!d->conf->trace || !*d->conf->trace)
 		return;
 	char line[128];
-	int n = snprintf(line, sizeof line, "%s %s %d\n", d->env->role->name, event, pid);
+	int n = snprintf(line, sizeof line, "%s %s %d\n", d->env->name, event, pid);
 	int fd = open(d->conf->trace, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
 	if (fd < 0 || write(fd, line, (size_t)n) != n)
 		die("%s cannot be written", d->conf->trace);
@@ -144,21 +144,21 @@ static int demo_run(struct role_env *env, struct err *err)
 	return rc;
 }
 
-#define DEMO(id, old)                                                                          \
-	static const struct config_section id##_section = {                                    \
-		#id, "A demonstration.", sizeof(struct demo_conf), specs, ARRAY_LEN(specs)};   \
-	static const struct role id##_role = {.name = #id,                                     \
-					      .old_name = old,                                 \
-					      .summary = "demonstration: answers lines",       \
-					      .description = "Answers each line with itself.", \
-					      .section = &id##_section,                        \
-					      .counters = counter_defs,                        \
-					      .ncounters = ARRAY_LEN(counter_defs),            \
+#define DEMO(id, old, many)                                                                        \
+	static const struct config_section id##_section = {                                        \
+		#id, "A demonstration.", sizeof(struct demo_conf), specs, ARRAY_LEN(specs), many}; \
+	static const struct role id##_role = {.name = #id,                                         \
+					      .old_name = old,                                     \
+					      .summary = "demonstration: answers lines",           \
+					      .description = "Answers each line with itself.",     \
+					      .section = &id##_section,                            \
+					      .counters = counter_defs,                            \
+					      .ncounters = ARRAY_LEN(counter_defs),                \
 					      .run = demo_run}
 
-DEMO(echo, true);
-DEMO(tick, false);
-DEMO(flaky, false);
+DEMO(echo, true, false);
+DEMO(tick, false, true);
+DEMO(flaky, false, false);
 
 int main(int argc, char **argv)
 {

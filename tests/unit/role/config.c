@@ -417,7 +417,8 @@ static void what_is_written_loads_the_same(void **state)
 		config_write(first, only_set, &out);
 		assert_int_equal(load_text(f, buf_str(&out)), 0);
 		for (size_t i = 0; i < ARRAY_LEN(sections); i++)
-			assert_true(config_section_equal(first, f->c, sections[i]));
+			assert_true(
+				config_section_equal(first, f->c, sections[i], sections[i]->name));
 		assert_int_equal(!!strstr(buf_text(&out), "timeout = 10s"), !only_set);
 		buf_free(&out);
 	}
@@ -456,14 +457,130 @@ static void sections_are_compared_by_value(void **state)
 	assert_int_equal(load_text(f, STR("[web]\ntimeout=10000ms\n")), 0);
 	struct config_input in = {0};
 	assert_int_equal(config_load(&other, sections, 3, &in, NULL, &f->err), 0);
-	assert_true(config_section_equal(f->c, other, &web));
+	assert_true(config_section_equal(f->c, other, &web, "web"));
 	config_free(&other);
 	const char *set = "web.timeout=11s";
 	in = (struct config_input){.sets = &set, .nsets = 1};
 	assert_int_equal(config_load(&other, sections, 3, &in, NULL, &f->err), 0);
-	assert_false(config_section_equal(f->c, other, &web));
-	assert_true(config_section_equal(f->c, other, &global));
+	assert_false(config_section_equal(f->c, other, &web, "web"));
+	assert_true(config_section_equal(f->c, other, &global, ""));
 	config_free(&other);
+}
+
+static const struct config_section bot = {
+	"bot", "Robots.", sizeof(struct web_conf), web_specs, ARRAY_LEN(web_specs), true};
+static const struct config_section *const with_bots[] = {&global, &web, &bot};
+
+static int load_bots(struct fixture *f, const struct config_input *in)
+{
+	buf_clear(&f->problems);
+	config_free(&f->c);
+	return config_load(&f->c, with_bots, ARRAY_LEN(with_bots), in, &f->problems, &f->err);
+}
+
+static const struct web_conf *bot_conf(const struct fixture *f, const char *name)
+{
+	return config_get(f->c, config_instance(f->c, &bot, name));
+}
+
+static void an_instance_has_what_all_have_unless_it_says_otherwise(void **state)
+{
+	struct fixture *f = *state;
+	const char *sets[] = {"bot.timeout=3s", "bot@2.title=set"};
+	char *env[] = {"GARNER_BOT_2_MAX_CONNECTIONS=7", "GARNER_BOT_MAX_CONNECTIONS=9",
+		       "GARNER_BOT_TEN_OPEN=yes", NULL};
+	struct config_input in = {
+		.file = "t",
+		.text = STR("log = bot@ten other\n[bot@2]\ntimeout = 2s\n[bot]\ntimeout = 1s\n"
+			    "title = all\n"),
+		.env = env,
+		.sets = sets,
+		.nsets = 2};
+	assert_int_equal(load_bots(f, &in), 0);
+	const struct web_conf *two = bot_conf(f, "bot@2"), *ten = bot_conf(f, "bot@ten");
+	assert_int_equal(two->timeout_us, 2 * US_PER_S); /* also over a -s that is for all */
+	assert_int_equal(two->max_connections, 7);
+	assert_string_equal(two->title, "set");
+	assert_false(two->open);
+	assert_int_equal(ten->timeout_us, 3 * US_PER_S);
+	assert_int_equal(ten->max_connections, 9);
+	assert_string_equal(ten->title, "all");
+	assert_true(ten->open);
+	/* one that nobody knows is as all are */
+	assert_ptr_equal(bot_conf(f, "bot@3"), config_get(f->c, &bot));
+	assert_ptr_equal(config_instance(f->c, &web, "bot@2"), &web);
+	const struct config_section *section = config_instance(f->c, &bot, "bot@2");
+	assert_string_equal(section->name, "bot@2");
+	assert_string_equal(config_origin(f->c, section, &web_specs[3]), "t:3");
+	assert_string_equal(config_origin(f->c, section, &web_specs[1]), "-s");
+	size_t n = 0;
+	while (config_section_at(f->c, n))
+		n++;
+	assert_int_equal(n, 5);
+	/* as itself, its values are those of the section */
+	in.instance = "bot@2";
+	assert_int_equal(load_bots(f, &in), 0);
+	assert_int_equal(((const struct web_conf *)config_get(f->c, &bot))->timeout_us,
+			 2 * US_PER_S);
+}
+
+static void what_is_written_has_its_instances(void **state)
+{
+	struct fixture *f = *state;
+	struct config *first;
+	struct buf out = BUF_INIT(1 << 16);
+	struct config_input in = {.file = "t",
+				  .text = STR("[bot]\ntitle = all\n[bot@1]\ntitle = one\n"
+					      "[bot@2]\nopen = yes\n")};
+	assert_int_equal(load_bots(f, &in), 0);
+	config_write(f->c, false, &out);
+	assert_non_null(strstr(buf_text(&out), "[bot@1]\ntitle = one\n\n[bot@2]\nopen = yes\n"));
+	first = f->c;
+	f->c = NULL;
+	in.text = buf_str(&out);
+	assert_int_equal(load_bots(f, &in), 0);
+	const char *names[] = {"bot", "bot@1", "bot@2"};
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		assert_true(config_section_equal(first, f->c, &bot, names[i]));
+	in.text = STR("[bot]\ntitle = all\n[bot@1]\ntitle = two\n[bot@2]\nopen = yes\n");
+	assert_int_equal(load_bots(f, &in), 0);
+	assert_true(config_section_equal(first, f->c, &bot, "bot"));
+	assert_false(config_section_equal(first, f->c, &bot, "bot@1"));
+	assert_true(config_section_equal(first, f->c, &bot, "bot@2"));
+	config_free(&first);
+	buf_free(&out);
+}
+
+static void each_mistake_with_instances_is_said_once(void **state)
+{
+	struct fixture *f = *state;
+	const char *sets[] = {"bot@-.title=x", "bot@1.nothing=x", "nosuch@1.title=x"};
+	char *env[] = {"GARNER_BOT_1_NOTHING=7", "GARNER_BOT_9_TITLE=x", NULL};
+	struct config_input in = {
+		.file = "t",
+		.text = STR("[web@1]\ntitle = x\n[bot@]\ntitle = x\n[bot@1]\nlisten = x\nno\n"
+			    "[bot@123456789012345678901234567890123]\n[]\n"),
+		.env = env,
+		.sets = sets,
+		.nsets = 3};
+	assert_int_equal(load_bots(f, &in), -1);
+	static const char *const said[] = {
+		"t:1: section 'web@1': there is only one web\n",
+		"t:3: section 'bot@': expected letters and digits",
+		"t:6: bot@1.listen: ",
+		"t:7: ",
+		"t:8: section 'bot@12345",
+		"-s bot@-.title=x: section 'bot@-'",
+		"-s bot@1.nothing=x: unknown setting 'bot@1.nothing'",
+		"-s nosuch@1.title=x: unknown section 'nosuch'",
+		"GARNER_BOT_1_NOTHING: this variable",
+		"GARNER_BOT_9_TITLE: this variable",
+	};
+	for (size_t i = 0; i < ARRAY_LEN(said); i++) {
+		const char *at = strstr(buf_text(&f->problems), said[i]);
+		if (!at || strstr(at + 1, said[i]))
+			fail_msg("'%s' is not there once: %s", said[i], buf_text(&f->problems));
+	}
 }
 
 /* "#key = value" becomes "key = value"; comments have a blank after the #. */
@@ -495,7 +612,7 @@ static void the_sample_is_a_file_of_defaults(void **state)
 				assert_true(
 					config_is_set(f->c, sections[i], &sections[i]->specs[k]));
 	for (size_t i = 0; i < ARRAY_LEN(sections); i++)
-		assert_true(config_section_equal(defaults, f->c, sections[i]));
+		assert_true(config_section_equal(defaults, f->c, sections[i], sections[i]->name));
 	assert_non_null(strstr(buf_text(&sample),
 			       "\n# How long to wait\n# time, 1ms to 1h; GARNER_WEB_TIMEOUT\n"
 			       "#timeout = 10s\n"));
@@ -567,6 +684,9 @@ int main(void)
 		T(what_is_written_loads_the_same),
 		T(values_are_quoted_only_where_they_must),
 		T(sections_are_compared_by_value),
+		T(an_instance_has_what_all_have_unless_it_says_otherwise),
+		T(what_is_written_has_its_instances),
+		T(each_mistake_with_instances_is_said_once),
 		T(the_sample_is_a_file_of_defaults),
 		T(variables_have_the_names_of_settings),
 		T(without_a_global_section_its_keys_are_unknown),

@@ -1,6 +1,6 @@
 /* Site lists: whatever stands in the two files (the second begins after the first NUL), no two
  * sites have one key or URL, a key is the name of a file, an address has one FTP site, and a site's
- * line read again is the same site. */
+ * line read again, without any other, is the same site with the same key. */
 #include "archie/sites_inner.h"
 
 static void check_key(struct str key)
@@ -19,6 +19,8 @@ static void check_line(const struct archie_site *s, struct arena *arena)
 	ENSURE(sites_line_parse(buf_str(&a), arena, &again, &err) == 0);
 	archie_site_print(&again.site, &b);
 	ENSURE(str_eq(buf_str(&a), buf_str(&b)) && str_eq(again.site.url, s->url));
+	sites_key(&again, &b);
+	ENSURE(str_eq(buf_str(&b), s->key));
 	buf_free(&a);
 	buf_free(&b);
 }

@@ -1,9 +1,10 @@
 /* The site list: lines, keys, and what both files mean together.
  *
- * A key is the name of a file, so it must be the same tomorrow: the first site that is called
- * NAME-ADDRESS keeps that, in the order of sites.local and then sites, and those that come later
- * say in their NAME how they differ. What others were thought of: a key that always has protocol
- * and path, which no site of the document has; and a number, which means nothing to anyone. */
+ * A key is the name of a file, so it must be the same tomorrow, whatever other lines there are: it
+ * is made of the site alone. An FTP site at its root, which is what the document knows, is called
+ * NAME-ADDRESS; all others say in their NAME how they differ from that. What else was thought of:
+ * the plain key for the first site that would have it, which hands files over when lines change
+ * their order; and a number, which means nothing to anyone. */
 #include "archie/sites.h"
 
 #include "archie/sites_inner.h"
@@ -185,19 +186,16 @@ static struct str next_word(struct str *rest)
 }
 
 /* Of the URL's host: an address in brackets is written as one that may be part of a file's name. */
-static struct str name_of_host(struct str host, struct arena *arena)
+static void put_host_name(struct str host, struct buf *out)
 {
-	if (host.n < 2 || host.p[0] != '[')
-		return host;
-	char *to = arena_text(arena, str_range(host.p + 1, host.p + host.n - 1));
-	for (char *p = to; *p; p++)
-		if (*p == ':')
-			*p = '_';
-	return str_of(to);
+	for (size_t i = 0; i < host.n; i++)
+		if (host.p[i] != '[' && host.p[i] != ']')
+			buf_add_byte(out, host.p[i] == ':' ? '_' : host.p[i]);
 }
 
 int sites_line_parse(struct str line, struct arena *arena, struct sites_line *ret, struct err *err)
 {
+	CLEANUP(buf_free) struct buf host = BUF_INIT(URL_TEXT_MAX);
 	struct str rest = line, url = next_word(&rest), address = next_word(&rest), word;
 	char shown[VALUE_SHOWN];
 	*ret = (struct sites_line){0};
@@ -206,7 +204,8 @@ int sites_line_parse(struct str line, struct arena *arena, struct sites_line *re
 	if (!addr_parse(address, &ret->site.address) || ret->site.address.scope)
 		return err_set(err, ERR_USAGE, "expected an address after the URL, got '%s'",
 			       value_show(address, shown));
-	ret->site.name = name_of_host(ret->host, arena);
+	put_host_name(ret->host, &host);
+	ret->site.name = ret->alias = arena_str(arena, buf_str(&host));
 	while ((word = next_word(&rest)).n) {
 		size_t eq = str_find_byte(word, '=');
 		if (eq == word.n || word.n > WORD_MOST)
@@ -231,11 +230,11 @@ struct str archie_site_host(const struct archie_site *site)
 void archie_site_print(const struct archie_site *site, struct buf *out)
 {
 	char shown[ADDR_SHOWN];
-	struct str host = archie_site_host(site);
-	bool literal = host.n && host.p[0] == '[';
+	CLEANUP(buf_free) struct buf host = BUF_INIT(URL_TEXT_MAX);
+	put_host_name(archie_site_host(site), &host);
 	buf_add_str(out, site->url);
 	buf_printf(out, " %s", addr_print(&site->address, shown));
-	if (site->name.n && !literal && !str_eq(site->name, host))
+	if (site->name.n && !str_eq(site->name, buf_str(&host)))
 		buf_printf(out, " name=" STR_FMT, STR_ARG(site->name));
 	if (site->tz_s) {
 		buf_add_text(out, " tz=");
@@ -367,11 +366,6 @@ static void key_finish(const struct sites_line *l, struct str name, struct buf *
 	put_key_end(l, out);
 }
 
-void sites_key_plain(const struct sites_line *l, struct buf *out)
-{
-	key_finish(l, l->site.name, out);
-}
-
 /* The path of the URL, which is escaped already: a plus between two folders, and what would look
  * like another part of the key as = and two digits. */
 static void put_path(struct str path, struct buf *out)
@@ -387,16 +381,19 @@ static void put_path(struct str path, struct buf *out)
 	}
 }
 
-void sites_key_full(const struct sites_line *l, struct buf *out)
+/* A server of FTP has the same files under all its names; one of HTTP may have others under each.
+ */
+void sites_key(const struct sites_line *l, struct buf *out)
 {
 	CLEANUP(buf_free) struct buf name = BUF_INIT(16 << 10);
 	struct str url = l->site.url;
 	struct str path = str_from(url, str_find(url, STR("://")) + 3);
 	path = str_from(path, str_find_byte(path, '/'));
 	buf_add_str(&name, l->site.name);
-	buf_printf(&name, "+%s", url_protocol_name(l->protocol));
-	if (l->host.p[0] != '[' && !str_eq(l->host, l->site.name))
-		buf_printf(&name, "@" STR_FMT, STR_ARG(l->host));
+	if (!l->site.ftp || path.n > 1)
+		buf_printf(&name, "+%s", url_protocol_name(l->protocol));
+	if (!l->site.ftp && !str_eq(l->alias, l->site.name))
+		buf_printf(&name, "@" STR_FMT, STR_ARG(l->alias));
 	put_path(path, &name);
 	key_finish(l, buf_str(&name), out);
 }
@@ -451,15 +448,6 @@ static bool is_wanted(const struct sites_line *l, const struct sites_list *local
 	return !has_only || fits_only;
 }
 
-/* 1: another site has the name that it would have. */
-static int merge_key(struct merge *m, const struct sites_line *l)
-{
-	sites_key_plain(l, &m->key);
-	if (texts_get(&m->by_key, buf_str(&m->key)))
-		sites_key_full(l, &m->key);
-	return texts_get(&m->by_key, buf_str(&m->key)) != NULL;
-}
-
 static void merge_line(struct merge *m, const struct sites_line *l)
 {
 	const struct sites_line **other;
@@ -475,8 +463,11 @@ static void merge_line(struct merge *m, const struct sites_line *l)
 					   STR_ARG((*other)->site.url)));
 		return;
 	}
-	if (merge_key(m, l)) {
-		merge_problem(m, l, "another site has its key");
+	sites_key(l, &m->key);
+	if ((other = texts_get(&m->by_key, buf_str(&m->key)))) {
+		merge_problem(m, l,
+			      arena_printf(m->arena, "it has the key of " STR_FMT,
+					   STR_ARG((*other)->site.url)));
 		return;
 	}
 	struct archie_site site = l->site;

@@ -20,7 +20,7 @@ enum {
 
 struct archie_site {
 	struct str url;  /* canonical, of the root of the listing, with a slash at its end */
-	struct str key;  /* of its files, NAME-ADDRESS or NAME,PORT-ADDRESS */
+	struct str key;  /* of its files; made of what its line says alone */
 	struct str name; /* the end of the chain of CNAMEs; of the URL where nothing else is said */
 	struct addr address;
 	bool ftp;

@@ -7,6 +7,7 @@
 struct sites_line {
 	struct archie_site site; /* without its key */
 	struct str host;         /* of the URL */
+	struct str alias;        /* the same as it may stand in a key */
 	uint16_t port;
 	enum url_protocol protocol;
 	unsigned number; /* of the line, from 1 */
@@ -41,7 +42,5 @@ void sites_merge(const struct sites_list *listed, const struct sites_list *local
 int sites_slurp(const char *folder, struct buf *listed, struct buf *local, int64_t *ret_listed_s,
 		struct err *err);
 
-/* The name of the site's files where no other has it, and where one has. Never longer than 255
- * bytes. */
-void sites_key_plain(const struct sites_line *l, struct buf *out);
-void sites_key_full(const struct sites_line *l, struct buf *out);
+/* The name of the site's files, a function of its line alone. Never longer than 255 bytes. */
+void sites_key(const struct sites_line *l, struct buf *out);

@@ -36,9 +36,9 @@ def test_sites_are_added_listed_and_removed(garner):
     assert taken.code == 2 and "ftp://ftp.cs.pdx.edu/" in taken.err
     assert g.run("archie", "sites", "add", "http://ftp.cs.pdx.edu", "--address", "131.252.21.14").code == 0
     got = rows(g)
-    assert sorted(got) == [f"{HERE},8080-{HERE}", "ftp.cs.pdx.edu+http-131.252.21.14",
-                           "ftp.cs.pdx.edu-131.252.21.14"]
-    assert (got[f"{HERE},8080-{HERE}"]["tz"], got[f"{HERE},8080-{HERE}"]["os"]) == (3600, "unix")
+    pub = f"{HERE}+http+pub,8080-{HERE}"
+    assert sorted(got) == [pub, "ftp.cs.pdx.edu+http-131.252.21.14", "ftp.cs.pdx.edu-131.252.21.14"]
+    assert (got[pub]["tz"], got[pub]["os"]) == (3600, "unix")
     assert all(row["local"] and row["entries"] == 0 for row in got.values())
     shown = g.run("archie", "sites", "list").out
     assert "ftp.cs.pdx.edu-131.252.21.14" in shown and "ENTRIES" in shown

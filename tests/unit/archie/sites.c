@@ -93,7 +93,8 @@ static void a_line_says_what_is_known_of_a_site(void **state)
 		  "  http://mirror.test:8080/pub\t192.0.2.1 name=Real.test\n",
 		  "");
 	assert_int_equal(l.sites.problems, 0);
-	expect_keys(&l, "ftp.cs.pdx.edu-131.252.21.14 real.test,8080-192.0.2.1");
+	expect_keys(&l,
+		    "ftp.cs.pdx.edu-131.252.21.14 real.test+http@mirror.test+pub,8080-192.0.2.1");
 	const struct archie_site *s = &l.sites.site[0];
 	assert_str(s->url, "ftp://ftp.cs.pdx.edu/");
 	assert_str(s->name, "ftp.cs.pdx.edu");
@@ -180,7 +181,7 @@ static void an_address_has_one_ftp_site(void **state)
 		  "ftp://a.test/ 192.0.2.1\nftp://b.test/ 192.0.2.1\nftp://a.test:2121/ 192.0.2.1\n"
 		  "http://a.test/ 192.0.2.1\nhttp://b.test/ 192.0.2.1\nftp://a.test/ 192.0.2.7\n",
 		  "");
-	expect_keys(&l, "a.test+http-192.0.2.1 a.test-192.0.2.1 b.test-192.0.2.1");
+	expect_keys(&l, "a.test+http-192.0.2.1 a.test-192.0.2.1 b.test+http-192.0.2.1");
 	assert_int_equal(l.sites.problems, 3);
 	assert_non_null(strstr(l.sites.problem[0], "sites:2: ftp://b.test/"));
 	assert_non_null(strstr(l.sites.problem[0], "has an FTP site already, ftp://a.test/"));
@@ -203,23 +204,64 @@ static void no_two_sites_have_one_key(void **state)
 		  "http://a.test/,8080/ 192.0.2.1\n"
 		  "http://alias.test/pub/ 192.0.2.1 name=a.test\n"
 		  "http://a.test/ 192.0.2.2\n"
-		  "http://[2001:db8::1]/ 2001:db8::1\n",
+		  "http://[2001:db8::1]/ 2001:db8::1\n"
+		  "ftp://[2001:db8::1]/ 2001:db8::1\n"
+		  "ftp://a.test/http/ 192.0.2.3\n",
 		  "");
 	assert_int_equal(l.sites.problems, 0);
-	assert_int_equal(l.sites.n, 10);
-	static const char *const keys[] = {"a.test-192.0.2.1",
-					   "a.test+http+pub+x=2Cy-192.0.2.1",
-					   "a.test+http+pub=2Bx-192.0.2.1",
-					   "a.test+http+pub%2Bx-192.0.2.1",
-					   "a.test+https+pub-192.0.2.1",
-					   "a.test,8080-192.0.2.1",
-					   "a.test+http+=2C8080-192.0.2.1",
-					   "a.test+http@alias.test+pub-192.0.2.1",
-					   "a.test-192.0.2.2",
-					   "2001_db8__1-2001_db8__1"};
+	assert_int_equal(l.sites.n, 12);
+	static const char *const keys[] = {
+		"a.test+http+pub-192.0.2.1",     "a.test+http+pub+x=2Cy-192.0.2.1",
+		"a.test+http+pub=2Bx-192.0.2.1", "a.test+http+pub%2Bx-192.0.2.1",
+		"a.test+https+pub-192.0.2.1",    "a.test+http,8080-192.0.2.1",
+		"a.test+http+=2C8080-192.0.2.1", "a.test+http@alias.test+pub-192.0.2.1",
+		"a.test+http-192.0.2.2",         "2001_db8__1+http-2001_db8__1",
+		"2001_db8__1-2001_db8__1",       "a.test+ftp+http-192.0.2.3"};
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
 		if (!by_key(&l, keys[i]))
 			fail_msg("there is no %s", keys[i]);
+	lab_end(&l);
+}
+
+/* Whatever the order of lines is, and whichever of them are there. */
+static void a_key_depends_on_no_other_line(void **state)
+{
+	(void)state;
+	static const char *const c[][2] = {
+		{"http://a.test/ 192.0.2.1", "a.test+http-192.0.2.1"},
+		{"ftp://a.test/ 192.0.2.1", "a.test-192.0.2.1"},
+		{"https://a.test/ 192.0.2.1", "a.test+https-192.0.2.1"},
+		{"http://a.test:2121/ 192.0.2.1", "a.test+http,2121-192.0.2.1"},
+		{"ftp://a.test:2121/ 192.0.2.2", "a.test,2121-192.0.2.2"},
+		{"http://a.test/pub/ 192.0.2.1", "a.test+http+pub-192.0.2.1"},
+		{"ftp://b.test/pub/ 192.0.2.3", "b.test+ftp+pub-192.0.2.3"},
+		{"http://www.test/ 192.0.2.1 name=a.test", "a.test+http@www.test-192.0.2.1"},
+		{"ftp://www.test/ 192.0.2.4 name=a.test", "a.test-192.0.2.4"},
+		{"http://[2001:db8::1]/ 192.0.2.1 name=a.test",
+		 "a.test+http@2001_db8__1-192.0.2.1"},
+	};
+	struct lab l;
+	lab_begin(&l);
+	for (unsigned present = 1; present < 1U << ARRAY_LEN(c); present++) {
+		CLEANUP(buf_free) struct buf up = BUF_INIT(1 << 12), down = BUF_INIT(1 << 12);
+		for (size_t i = 0; i < ARRAY_LEN(c); i++) {
+			size_t last = ARRAY_LEN(c) - 1 - i;
+			if (present >> i & 1)
+				buf_printf(&up, "%s\n", c[i][0]);
+			if (present >> last & 1)
+				buf_printf(&down, "%s\n", c[last][0]);
+		}
+		for (int way = 0; way < 4; way++) {
+			struct sites_list lines, none = {0};
+			sites_list_parse(buf_str(way & 1 ? &up : &down), "x", way & 2, &l.arena,
+					 &lines);
+			sites_merge(way & 2 ? &none : &lines, way & 2 ? &lines : &none, &l.arena,
+				    &l.sites);
+			for (size_t i = 0; i < ARRAY_LEN(c); i++)
+				assert_int_equal(by_key(&l, c[i][1]) != NULL, present >> i & 1);
+		}
+		arena_clear(&l.arena);
+	}
 	lab_end(&l);
 }
 
@@ -253,9 +295,9 @@ static void edits_hold_over_the_list(void **state)
 			   "ftp://d.test/ 192.0.2.4 name=real.au\nhttp://e.au/x/ 192.0.2.5\n";
 	lab_begin(&l);
 	read_text(&l, list, "- *.us\n");
-	expect_keys(&l, "b.au-192.0.2.2 c.au-192.0.2.3 e.au-192.0.2.5 real.au-192.0.2.4");
+	expect_keys(&l, "b.au-192.0.2.2 c.au-192.0.2.3 e.au+http+x-192.0.2.5 real.au-192.0.2.4");
 	read_text(&l, list, "only *.au\n- c.*\n");
-	expect_keys(&l, "b.au-192.0.2.2 e.au-192.0.2.5 real.au-192.0.2.4");
+	expect_keys(&l, "b.au-192.0.2.2 e.au+http+x-192.0.2.5 real.au-192.0.2.4");
 	read_text(&l, list, "only *.us\nonly d.*\n");
 	expect_keys(&l, "a.us-192.0.2.1 real.au-192.0.2.4");
 	read_text(&l, list, "- http://e.au/*\n- *.us\n");
@@ -374,6 +416,12 @@ static void a_site_moves_to_another_address(void **state)
 		archie_sites_move(l.folder, STR("ftp://a.test/"), STR("a.test"), &to, &l.err), -1);
 	assert_int_equal(archie_sites_move(l.folder, STR("ftp://z.test/"), STR(""), &to, &l.err),
 			 1);
+	/* an address as host keeps the name that it was given */
+	put(&l, "sites.local", "http://[2001:db8::1]/ 2001:db8::1 name=six.test\n");
+	assert_int_equal(archie_sites_move(l.folder, STR("http://[2001:db8::1]/"), STR("six.test"),
+					   &to, &l.err),
+			 0);
+	assert_non_null(strstr(get(&l, "sites.local"), "name=six.test"));
 	lab_end(&l);
 }
 
@@ -463,6 +511,7 @@ int main(void)
 		cmocka_unit_test(a_line_that_is_too_long_is_skipped),
 		cmocka_unit_test(an_address_has_one_ftp_site),
 		cmocka_unit_test(no_two_sites_have_one_key),
+		cmocka_unit_test(a_key_depends_on_no_other_line),
 		cmocka_unit_test(a_key_is_short_enough_for_a_file),
 		cmocka_unit_test(edits_hold_over_the_list),
 		cmocka_unit_test(sites_are_found_by_url_name_and_key),

@@ -51,25 +51,17 @@ static int key_is_wrong(struct str key, struct err *err)
 		       value_show(key, shown));
 }
 
-/* For a site without a line: ftp://NAME/ or ftp://NAME:PORT/. */
+/* For a site without a line. */
 static int url_of_key(struct str key, struct arena *arena, struct str *ret, struct err *err)
 {
 	char room[URL_STRICT_MAX];
 	struct url url;
-	size_t dash = key.n;
-	while (dash > 0 && key.p[dash - 1] != '-')
-		dash--;
-	if (!key_is_good(key) || dash <= 1)
-		return key_is_wrong(key, err);
-	struct str name = str_head(key, dash - 1);
-	size_t comma = str_find_byte(name, ',');
-	const char *text = arena_printf(arena, "ftp://" STR_FMT "%s" STR_FMT "/",
-					STR_ARG(str_head(name, comma)), comma < name.n ? ":" : "",
-					STR_ARG(str_from(name, comma + 1)));
-	if (url_parse(str_of(text), NULL, room, sizeof room, &url) != 0 || url.path.n != 1 ||
+	struct str text = names_key_url(key, arena);
+	if (!key_is_good(key) || str_find_byte(key, '-') == key.n ||
+	    url_parse(text, NULL, room, sizeof room, &url) != 0 || !str_eq(url.href, text) ||
 	    url.has_query || url.has_fragment || url.username.n)
 		return key_is_wrong(key, err);
-	*ret = arena_str(arena, url.href);
+	*ret = text;
 	return 0;
 }
 
@@ -99,14 +91,20 @@ static int site_known(struct build *b, struct str key, struct build_site *ret, s
 	return 0;
 }
 
-static const struct names_site *site_built(const struct build *b, struct str key)
+static const struct names_site *site_among(const struct names_site *site, size_t n, struct str key)
 {
-	size_t n;
-	const struct names_site *site = names_written(b->writer, &n);
 	for (size_t i = 0; i < n; i++)
 		if (str_eq(site[i].key, key))
 			return &site[i];
 	return NULL;
+}
+
+/* Good until the next one is asked for. */
+static const struct names_site *site_built(const struct build *b, struct str key)
+{
+	size_t n;
+	const struct names_site *site = names_written(b->writer, &n);
+	return site_among(site, n, key);
 }
 
 /* One site */
@@ -205,6 +203,26 @@ static void move_to_failed(const struct build *b, struct str key, struct err *er
 		(void)err_then(err, "the old database stays, the listing is in %s", buf_text(&to));
 }
 
+/* Why the last listing led to nothing, for those who look at the site (archie_rows.h). That it
+ * cannot be written down changes nothing. */
+static void note_error(const struct build *b, struct str key, const struct err *why)
+{
+	CLEANUP(buf_free) struct buf folder = BUF_INIT(PATH_MAX), path = BUF_INIT(PATH_MAX);
+	struct err ignored;
+	buf_printf(&folder, "%s/errors", b->o->folder);
+	if (path_of(b, "errors", key, &path, &ignored) == 0 &&
+	    dir_make(buf_text(&folder), DIR_MODE, &ignored) == 0)
+		(void)file_replace(buf_text(&path), str_of(why->msg), 0640, &ignored);
+}
+
+static void forget_error(const struct build *b, struct str key)
+{
+	CLEANUP(buf_free) struct buf path = BUF_INIT(PATH_MAX);
+	struct err ignored;
+	if (path_of(b, "errors", key, &path, &ignored) == 0)
+		(void)file_remove(buf_text(&path), &ignored);
+}
+
 /* A listing that was found in a folder of the site begins there. */
 static void find_root(struct build *b, struct build_site *site, int64_t listed_s)
 {
@@ -230,11 +248,14 @@ static int build_listing(struct build *b, struct build_site *site, const struct 
 	int rc = now && now->listed_s >= st.st_mtime
 			 ? 1
 			 : build_from(b, site, f, st.st_mtime, ret, &theirs, err);
+	if (rc < 0)
+		note_error(b, site->key, err);
 	if (rc < 0 && theirs)
 		move_to_failed(b, site->key, err);
 	if (rc < 0)
 		return rc;
 	FAULT("archie.build.committed");
+	forget_error(b, site->key);
 	if (file_remove(buf_text(&path), err) < 0)
 		return err_then(err, "it was built; its listing is removed the next time");
 	FAULT("archie.build.removed");
@@ -308,6 +329,15 @@ static int build_all(struct build *b, struct err *err)
 	return 0;
 }
 
+/* A site that has another key since today, because it moved, is found under the old one until its
+ * new listing is built: that may be refused. */
+static bool serves_for_another(const struct build *b, const struct names_site *built, size_t n,
+			       const struct names_site *old)
+{
+	const struct archie_site *now = archie_sites_of_url(b->sites, old->url);
+	return now && !site_among(built, n, now->key);
+}
+
 /* The first database of a site that is not listed any more, from a key on. */
 static const struct names_site *next_unlisted(const struct build *b, struct str after)
 {
@@ -315,7 +345,8 @@ static const struct names_site *next_unlisted(const struct build *b, struct str 
 	const struct names_site *site = names_written(b->writer, &n);
 	for (size_t i = 0; i < n; i++)
 		if (!site[i].by_hand && str_cmp(site[i].key, after) > 0 &&
-		    !site_of_key(b->sites, site[i].key))
+		    !site_of_key(b->sites, site[i].key) &&
+		    !serves_for_another(b, site, n, &site[i]))
 			return &site[i];
 	return NULL;
 }
@@ -335,6 +366,7 @@ static void drop_unlisted(struct build *b)
 		built.key = key;
 		FAULT("archie.build.drop");
 		int rc = names_remove(b->writer, key, &built.err);
+		forget_error(b, key);
 		tell_built(b, &built, rc < 0 ? rc : 2, began_us);
 	}
 }

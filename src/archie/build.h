@@ -26,7 +26,9 @@ struct archie_built {
 typedef void archie_built_fn(void *ctx, const struct archie_built *built);
 
 /* All sites with a listing, or with n > 0 those keys. Without keys, databases of sites that are no
- * longer listed and were not built by hand are dropped. Negative: nothing can be built at all. */
+ * longer listed and were not built by hand are dropped, but for those that a listed site without a
+ * database had under another key. What went wrong is also written to archie/errors/KEY, until the
+ * site is built. Negative: nothing can be built at all. */
 int archie_build(const struct archie_build_options *o, const struct archie_sites *sites,
 		 const struct str *key, size_t n, archie_built_fn *fn, void *ctx, struct err *err);
 /* One site from a file, which stays. */

@@ -2,6 +2,7 @@
 #include "archie/getter_state.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/vec.h"
 #include "disk/fields.h"
 #include "disk/small_file.h"
@@ -152,6 +153,18 @@ int64_t getter_waiting_us(const char *folder, struct str key)
 	/* its modification time is the listing's own: when it got there is the change of its name
 	 */
 	return stat(path, &st) == 0 ? (int64_t)st.st_ctime * US_PER_S : 0;
+}
+
+int64_t getter_build_error(const char *folder, struct str key, struct err *ret)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	CLEANUP(buf_free) struct buf text = BUF_INIT(sizeof ret->msg);
+	snprintf(path, sizeof path, "%s/errors/" STR_FMT, folder, STR_ARG(key));
+	if (stat(path, &st) < 0 || file_slurp(path, &text, ret) != 0)
+		return 0;
+	(void)err_set(ret, ERR_USAGE, STR_FMT, STR_ARG(str_trim(buf_str(&text))));
+	return (int64_t)st.st_mtim.tv_sec * US_PER_S + st.st_mtim.tv_nsec / 1000;
 }
 
 /* It lies among the failed ones then, with its own date. */

@@ -54,6 +54,8 @@ struct getter_database {
 struct getter_database getter_database(const char *folder, struct str key);
 /* Whether a listing of it waits to be built, and since when; 0: none does. */
 int64_t getter_waiting_us(const char *folder, struct str key);
+/* Why the builder could not use the last listing, and when that was; 0: all is well. */
+int64_t getter_build_error(const char *folder, struct str key, struct err *ret);
 /* Whether the builder has refused the last listing: the same one is not worth another try. */
 bool getter_was_refused(const char *folder, const struct getter_record *record);
 /* When the site is due: its database is older than max_age, or there is none. No back-off is

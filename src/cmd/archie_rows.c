@@ -7,6 +7,21 @@
 #include <limits.h>
 #include <stdio.h>
 
+/* The getter's, or that of the builder where it came later. */
+static void fill_error(const char *folder, struct archie_row *row)
+{
+	struct err err;
+	const struct getter_record *r = row->record;
+	int64_t build_us = getter_build_error(folder, row->site->key, &err);
+	if (build_us && !(r && r->error[0] && r->tried_us > build_us)) {
+		snprintf(row->cause, sizeof row->cause, "build");
+		snprintf(row->error, sizeof row->error, "%s", err.msg);
+	} else if (r && r->error[0]) {
+		memcpy(row->cause, r->cause, sizeof row->cause);
+		snprintf(row->error, sizeof row->error, "%s", r->error);
+	}
+}
+
 void archie_row_fill(const char *folder, int64_t max_age_us, const struct getter_state *state,
 		     const struct archie_site *site, struct archie_row *ret)
 {
@@ -18,6 +33,7 @@ void archie_row_fill(const char *folder, int64_t max_age_us, const struct getter
 				   .next_us = getter_due_us(folder, site, max_age_us, r)};
 	if (r)
 		ret->next_us = MAX(ret->next_us, r->next_us);
+	fill_error(folder, ret);
 }
 
 static void record_json(const struct getter_record *r, struct jsonw *j)
@@ -28,10 +44,6 @@ static void record_json(const struct getter_record *r, struct jsonw *j)
 		jsonw_put_text(j, "method", getter_method_name(r->method));
 	}
 	jsonw_put_uint(j, "failures", r->failures);
-	if (r->error[0]) {
-		jsonw_put_text(j, "cause", r->cause);
-		jsonw_put_text(j, "error", r->error);
-	}
 }
 
 void archie_row_json(const struct archie_row *row, int64_t now_us, struct jsonw *j)
@@ -56,6 +68,10 @@ void archie_row_json(const struct archie_row *row, int64_t now_us, struct jsonw 
 	jsonw_put_bool(j, "waiting", row->waiting);
 	if (row->record)
 		record_json(row->record, j);
+	if (row->cause[0]) {
+		jsonw_put_text(j, "cause", row->cause);
+		jsonw_put_text(j, "error", row->error);
+	}
 	jsonw_put_time(j, "next", MAX(row->next_us, now_us));
 	jsonw_object_end(j);
 }
@@ -69,7 +85,7 @@ static void summary_add(const char *folder, const struct getter_state *state,
 	ret->databases += row.database.built_us != 0;
 	ret->entries += row.database.entries;
 	ret->waiting += row.waiting;
-	ret->failing += row.record && row.record->error[0];
+	ret->failing += row.cause[0] != 0;
 }
 
 int archie_summarize(const char *data, struct archie_summary *ret, struct err *err)

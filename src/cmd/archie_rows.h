@@ -9,6 +9,9 @@ struct archie_row {
 	const struct archie_site *site;
 	const struct getter_record *record; /* NULL: it was never tried */
 	struct getter_database database;
+	/* The last error, of the getter or the builder: a word for its cause, and what happened.
+	 * Empty: there was none since the last listing, or database. */
+	char cause[GETTER_CAUSE + 1], error[sizeof((struct err){0}).msg];
 	int64_t next_us; /* when its listing is fetched next, at the earliest */
 	bool waiting;    /* a listing waits for the builder */
 };

@@ -72,8 +72,8 @@ static void row_text(const struct archie_row *row, int64_t now_us, struct text_t
 		buf_add_text(&cell, "now");
 	}
 	put_cell(t, &cell);
-	if (row->record)
-		put_safe(&cell, str_of(row->record->error));
+	if (row->cause[0])
+		put_safe(&cell, str_of(row->error));
 	put_cell(t, &cell);
 }
 

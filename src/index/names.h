@@ -52,10 +52,14 @@ struct names_site {
 	uint64_t generation; /* N; grows with every commit */
 	uint64_t entries, dirs;
 	int64_t listed_s, built_s; /* when the listing was made, and its database */
-	bool by_hand;              /* from a FILE: nobody fetches it */
+	bool by_hand;              /* from a FILE: nobody fetches it; or nobody knows */
 	/* Both lie in the snapshot. Of the key: the name, in small letters, and the address. */
 	struct str host, address;
 };
+
+/* The URL that a key stands for, where nobody knows more: "ftp://NAME/" of NAME-ADDRESS. Of a key
+ * that is none it may be no URL. */
+struct str names_key_url(struct str key, struct arena *arena);
 
 /* Reading: a reader is a snapshot, for any number of threads. */
 
@@ -203,8 +207,8 @@ int names_commit(struct names_writer *w, struct err *err);
 int names_remove(struct names_writer *w, struct str key, struct err *err);
 /* One segment of all that is committed. 1: it is one already, without anything hidden. */
 int names_merge_all(struct names_writer *w, struct err *err);
-/* The state as this writer has it, for a look at generations and times; good until the next commit.
- */
+/* The state as this writer has it, for a look at generations and times; good until the next commit
+ * or the next call. */
 const struct names_site *names_written(const struct names_writer *w, size_t *ret_n);
 
 /* What changed: for those who follow the sites (archie/source_archie.h). Of each directory the

@@ -328,25 +328,18 @@ static int generations_find(const char *folder, struct found_list *ret, struct e
 	return 0;
 }
 
-/* What the key alone tells. */
+/* What the key alone tells. Who built it is not known, and what was built by hand nobody builds
+ * again: so it is kept as if it were. */
 static struct names_about about_by_key(struct snapshot *s, struct str key, const struct stat *st,
 				       const struct names_parts *p)
 {
-	struct names_site site = {.key = key};
-	key_split(&s->r.arena, &site);
-	struct str port = str_from(key, site.host.n);
-	port = str_head(str_from(port, 1),
-			port.n && port.p[0] == ',' ? str_find_byte(port, '-') : 0);
-	if (port.n)
-		port.n--;
-	const char *url = arena_printf(&s->r.arena, "ftp://" STR_FMT "%s" STR_FMT "/",
-				       STR_ARG(site.host), port.n ? ":" : "", STR_ARG(port));
 	return (struct names_about){.key = key,
-				    .url = str_of(url),
+				    .url = names_key_url(key, &s->r.arena),
 				    .entries = names_parts_entries(p),
 				    .dirs = names_parts_dirs(p),
 				    .listed_s = st->st_mtime,
-				    .built_s = st->st_mtime};
+				    .built_s = st->st_mtime,
+				    .by_hand = true};
 }
 
 /* The parts of a key: in the folder of a generation if there is one with them, since that has

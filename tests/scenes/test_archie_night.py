@@ -119,6 +119,12 @@ def test_a_listing_that_was_refused_is_not_got_again(garner, odd):
     assert g.run("archie", "get").code == 0
     assert g.run("archie", "build").code != 0
     assert (g.data / "archie/failed" / key).exists() and not (g.data / "archie/index" / key).exists()
+    row = g.run("archie", "sites", "list", "--json").json()[0]
+    assert row["cause"] == "build" and "no entries in 99 lines" in row["error"], row
+    assert row["error"] in g.run("archie", "sites", "list").out
+    assert row["error"] in g.run("why", odd.url).out
+    assert "1 failed last time" in g.run("status").out
     assert g.run("archie", "get", "--json").json()["method"] == "walk"
     assert g.run("archie", "build").code == 0
     assert (g.data / "archie/index" / key).read_text() == "file\n"
+    assert "error" not in g.run("archie", "sites", "list", "--json").json()[0]

@@ -136,14 +136,15 @@ static void a_listing_becomes_a_database_and_goes(void **state)
 	build(&listed, NULL, "");
 }
 
-static void expect_url(const char *want)
+/* Of the first of so many. */
+static void expect_url(const char *want, size_t sites)
 {
 	struct names_reader *r = NULL;
 	struct err err;
 	size_t n;
 	assert_int_equal(0, names_open(&r, folder, &err));
 	const struct names_site *site = names_sites(r, &n);
-	assert_int_equal(1, n);
+	assert_int_equal(sites, n);
 	assert_str(site[0].url, want);
 	names_close(&r);
 }
@@ -157,11 +158,11 @@ static void a_listing_begins_in_the_folder_where_it_was_found(void **state)
 	assert_int_equal(0, getter_state_save(folder, &got, &err));
 	put_listing(KEY, listing, 1700000000);
 	build(&listed, NULL, KEY " 0 3\n");
-	expect_url("ftp://ftp.test/pub/");
+	expect_url("ftp://ftp.test/pub/", 1);
 	/* what is remembered of another one does not count */
 	put_listing(KEY, listing, 1700000009);
 	build(&listed, NULL, KEY " 0 3\n");
-	expect_url("ftp://ftp.test/");
+	expect_url("ftp://ftp.test/", 1);
 }
 
 static void a_listing_that_is_not_newer_only_goes(void **state)
@@ -252,12 +253,71 @@ static void a_site_by_hand_stays_and_so_does_its_file(void **state)
 	assert_int_equal(1, found("README", NULL));
 }
 
+/* A site that moved has another key. */
+static void a_moved_site_keeps_its_old_database_until_it_is_built(void **state)
+{
+	(void)state;
+	struct archie_site now = {.url = STR("ftp://ftp.test/"), .key = STR("ftp.test-192.0.2.8")};
+	const struct archie_sites moved = {.site = &now, .n = 1};
+	struct archie_build_options o = options();
+	struct buf said = BUF_INIT(1 << 16);
+	struct err err;
+	put_listing(KEY, listing, 1700000000);
+	build(&listed, NULL, KEY " 0 3\n");
+	put_listing("ftp.test-192.0.2.8", "nothing\nof\nthis\nis a listing\n", 1700000001);
+	assert_int_equal(0, archie_build(&o, &moved, NULL, 0, note, &said, &err));
+	assert_non_null(strstr(buf_text(&said), "ftp.test-192.0.2.8 -1 "));
+	assert_null(strstr(buf_text(&said), KEY " 2 "));
+	assert_int_equal(1, found("README", NULL));
+	assert_true(is_there("errors", "ftp.test-192.0.2.8"));
+	put_listing("ftp.test-192.0.2.8", listing, 1700000002);
+	build(&moved, NULL, "ftp.test-192.0.2.8 0 3\n" KEY " 2 0\n");
+	assert_int_equal(1, found("README", NULL));
+	assert_false(is_there("errors", "ftp.test-192.0.2.8"));
+	buf_free(&said);
+}
+
+static void names_lose(void)
+{
+	char path[340];
+	snprintf(path, sizeof path, "%s/names", folder);
+	assert_int_equal(0, nftw(path, scratch_remove, 16, FTW_DEPTH | FTW_PHYS));
+}
+
+static void a_site_by_hand_outlives_the_index(void **state)
+{
+	(void)state;
+	struct archie_build_options o = options();
+	struct archie_built built;
+	struct names_site site;
+	struct err err;
+	char path[640];
+	put_listing("aa.test+http+pub,8080-192.0.2.2", listing, 1700000000);
+	path_of(path, "lslr", "aa.test+http+pub,8080-192.0.2.2");
+	assert_int_equal(0, archie_build_file(&o, &listed, STR("aa.test+http+pub,8080-192.0.2.2"),
+					      path, &built, &err));
+	assert_int_equal(0, file_remove(path, &err));
+	put_listing(KEY, listing, 1700000000);
+	build(&listed, NULL, KEY " 0 3\n");
+	names_lose();
+	build(&listed, NULL, "");
+	assert_int_equal(2, found("README", &site));
+	expect_url("http://aa.test:8080/pub/", 2);
+	assert_true(site.by_hand);
+}
+
 static void what_is_no_key_is_refused(void **state)
 {
 	(void)state;
-	static const char *const keys[] = {"",           "nodash",      "-192.0.2.1",
-					   ".x-1.2.3.4", "a/b-1.2.3.4", "a b-1.2.3.4",
-					   "a,x-1.2.3.4"};
+	static const char *const keys[] = {"",
+					   "nodash",
+					   "-192.0.2.1",
+					   ".x-1.2.3.4",
+					   "a/b-1.2.3.4",
+					   "a b-1.2.3.4",
+					   "a,x-1.2.3.4",
+					   "a+gopher-1.2.3.4",
+					   "a+http@b?-1.2.3.4"};
 	struct archie_build_options o = options();
 	struct archie_built built;
 	struct err err;
@@ -306,6 +366,9 @@ int main(void)
 		cmocka_unit_test_setup(one_bad_site_does_not_touch_the_others, begin_anew),
 		cmocka_unit_test_setup(a_site_that_is_not_listed_any_more_is_dropped, begin_anew),
 		cmocka_unit_test_setup(a_site_by_hand_stays_and_so_does_its_file, begin_anew),
+		cmocka_unit_test_setup(a_moved_site_keeps_its_old_database_until_it_is_built,
+				       begin_anew),
+		cmocka_unit_test_setup(a_site_by_hand_outlives_the_index, begin_anew),
 		cmocka_unit_test_setup(what_is_no_key_is_refused, begin_anew),
 #ifdef GARNER_FAULTS
 		cmocka_unit_test_setup(a_full_disk_leaves_the_listing_and_the_old_database,

@@ -3,6 +3,7 @@
 #include "../unit.h"
 #include "archie/sites_inner.h"
 #include "base/file.h"
+#include "index/names.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -259,6 +260,12 @@ static void a_key_depends_on_no_other_line(void **state)
 				    &l.sites);
 			for (size_t i = 0; i < ARRAY_LEN(c); i++)
 				assert_int_equal(by_key(&l, c[i][1]) != NULL, present >> i & 1);
+			for (size_t i = 0; i < l.sites.n; i++) {
+				const struct archie_site *s = &l.sites.site[i];
+				if (!s->ftp || str_eq(s->name, archie_site_host(s)))
+					assert_true(
+						str_eq(names_key_url(s->key, &l.arena), s->url));
+			}
 		}
 		arena_clear(&l.arena);
 	}

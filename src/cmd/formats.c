@@ -1,4 +1,5 @@
 /* One line per format; doc/formats/ has a page for each. */
+#include "archie/archie_format.h"
 #include "archie/getter_state.h"
 #include "broker/points.h"
 #include "broker/registry.h"
@@ -23,6 +24,8 @@
 
 /* clang-format off */
 const struct format *const formats[] = {
+	&archie_listing_format,
+	&archie_sites_format,
 	&brake_format,
 	&bucket_dict_format,
 	&bucket_format,
@@ -58,6 +61,7 @@ const struct format *const formats[] = {
 	&registry_tables_format,
 	&robots_format,
 	&sites_format,
+	&whatis_format,
 	&words_deletes_format,
 	&words_manifest_format,
 	&words_segment_format,

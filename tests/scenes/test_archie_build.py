@@ -79,3 +79,38 @@ def test_descriptions_are_imported_and_found(garner):
     assert (g.data / "archie/whatis").read_text() == "zip\tpackage and compress files\n"
     done = g.run("archie", "whatis", "import", "-", input="just words\n")
     assert done.code == 2 and "line 1: neither" in done.err
+
+
+def check(g):
+    """What garner check says of the files in archie/ that have no head of ours: verdicts and formats by path."""
+    done = g.run("check", "--json")
+    rows = {p["path"].split("/archie/")[1]: p for p in done.json()["problems"]}
+    return done.code, {path: (row["verdict"], row["format"]) for path, row in rows.items()}, rows
+
+
+def test_check_knows_the_files_of_archie(garner):
+    g = garner()
+    archie = g.data / "archie"
+    assert g.run("archie", "sites", "add", "ftp://ftp.example.test/", "--address", "192.0.2.1").code == 0
+    assert g.run("archie", "whatis", "import", "-", input="zip\tpacks files\n").code == 0
+    (archie / "sites").write_text("ftp://other.test/ 192.0.2.2\n")
+    for folder in ("lslr", "failed", "tmp", "errors"):
+        (archie / folder).mkdir()
+        for head in (b"GARNERGT\0\0\0\0 not ours", b"\x1f\x8b cut", b""):   # whatever others send
+            (archie / folder / f"a{len(head)}.test-192.0.2.3").write_bytes(head)
+    (archie / "lslr" / KEY).write_text(LISTING)
+    assert g.run("archie", "build", KEY).code == 0
+    assert check(g)[:2] == (0, {})
+    for name in ("sites", "sites.local", "whatis"):
+        good, path = (archie / name).read_bytes(), archie / name
+        fmt = "whatis" if name == "whatis" else "archie-sites"
+        for spoilt, want in ((good + good[:3], "noted"), (good[:3], "damaged"), (b"\0\1\2\n\xff" * 9, "damaged"),
+                             (b"", None)):
+            path.write_bytes(spoilt)
+            code, said, rows = check(g)
+            assert said == ({name: (want, fmt)} if want else {}), spoilt
+            assert code == (4 if want == "damaged" else 0)
+            assert want != "damaged" or rows[name]["remedy"]
+        path.write_bytes(good)
+        assert g.run("dump", path).out.encode() == good
+    assert "gzip" in g.run("dump", archie / "lslr/a6.test-192.0.2.3").out

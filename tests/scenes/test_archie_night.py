@@ -108,6 +108,8 @@ def test_a_newcomer_finds_the_names_of_the_files_that_garner_serves(garner):
     real.wait_for("the database", (g.data / "archie/direc" / key).exists)
     assert sorted((g.data / "archie/index" / key).read_text().splitlines()) == sorted(os.path.basename(p) for p in paths)
     real.wait_for("the end of the night", lambda: nights(g))
+    checked = g.run("check", "--json").json()
+    assert checked["problems"] == [] and checked["sound"] > 10
     assert up.stop() == 0
 
 
@@ -123,7 +125,7 @@ def test_a_listing_that_was_refused_is_not_got_again(garner, odd):
     assert row["cause"] == "build" and "no entries in 99 lines" in row["error"], row
     assert row["error"] in g.run("archie", "sites", "list").out
     assert row["error"] in g.run("why", odd.url).out
-    assert "1 failed last time" in g.run("status").out
+    assert g.run("status", "--json").json()["archie"]["failing"] == 1
     assert g.run("archie", "get", "--json").json()["method"] == "walk"
     assert g.run("archie", "build").code == 0
     assert (g.data / "archie/index" / key).read_text() == "file\n"

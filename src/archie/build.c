@@ -17,8 +17,9 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <unistd.h>
 
-enum { ARENA_MOST = 64 << 20 };
+enum { ARENA_MOST = 64 << 20, PROGRESS_EVERY = 4096 };
 
 /* One run. */
 struct build {
@@ -29,6 +30,7 @@ struct build {
 	struct getter_state got; /* where listings were found */
 	archie_built_fn *fn;
 	void *ctx;
+	struct archie_progress progress;
 };
 
 /* A site as it is built. */
@@ -127,15 +129,29 @@ struct names_entry archie_entry(const struct listing_entry *e)
 	return r;
 }
 
+/* The parser reads the same open file, so its place tells how far that is. */
+static void tell_progress(struct build *b, const struct file *f, bool writing)
+{
+	struct archie_progress p = b->progress;
+	off_t at = lseek(f->fd, 0, SEEK_CUR);
+	p.done += at > 0 ? (uint64_t)at : 0;
+	p.total = MAX(p.total, p.done);
+	p.writing = writing;
+	if (b->o->progress)
+		b->o->progress(b->o->progress_ctx, &p);
+}
+
 /* Everything that the parser says, into the site that was begun. What cannot be taken is left out
  * and counted. */
-static int add_entries(struct build *b, struct listing_run *run, uint64_t *ret_left_out,
-		       struct err *err)
+static int add_entries(struct build *b, struct listing_run *run, const struct file *f,
+		       uint64_t *ret_left_out, struct err *err)
 {
 	struct listing_entry e;
 	int rc;
 	while ((rc = listing_run_next(run, &e, err)) == 0) {
 		struct names_entry entry = archie_entry(&e);
+		if (++b->progress.files % PROGRESS_EVERY == 0)
+			tell_progress(b, f, false);
 		if (names_add(b->writer, &entry, err) == 0)
 			continue;
 		if (err->code != ERR_USAGE)
@@ -166,10 +182,12 @@ static int build_from(struct build *b, const struct build_site *site, const stru
 		return -1;
 	int rc = names_begin(b->writer, &spec, err);
 	if (rc == 0) {
-		rc = add_entries(b, run, &left_out, err);
+		b->progress.key = site->key;
+		rc = add_entries(b, run, f, &left_out, err);
 		ret->stats = *listing_run_stats(run);
 		ret->stats.bad += left_out;
 		*ret_theirs = rc < 0 && (err->code == ERR_USAGE || err->code == ERR_REMOTE);
+		tell_progress(b, f, true);
 		FAULT("archie.build.read");
 		rc = rc == 0 ? names_commit(b->writer, err) : rc;
 		if (rc < 0)
@@ -248,6 +266,7 @@ static int build_listing(struct build *b, struct build_site *site, const struct 
 	int rc = now && now->listed_s >= st.st_mtime
 			 ? 1
 			 : build_from(b, site, f, st.st_mtime, ret, &theirs, err);
+	b->progress.done += (uint64_t)st.st_size;
 	if (rc < 0)
 		note_error(b, site->key, err);
 	if (rc < 0 && theirs)
@@ -313,6 +332,17 @@ static void build_one(struct build *b, struct str key, bool asked)
 
 /* All */
 
+/* Its bytes are among those that will be read. */
+static void expect_listing(struct build *b, struct str key)
+{
+	CLEANUP(file_drop) struct file f = FILE_INIT;
+	struct stat st;
+	struct err ignored;
+	if (b->o->progress && key_is_good(key) && open_listing(b, key, &f, &ignored) == 0 &&
+	    fstat(f.fd, &st) == 0)
+		b->progress.total += (uint64_t)st.st_size;
+}
+
 static int build_all(struct build *b, struct err *err)
 {
 	CLEANUP(buf_free) struct buf folder = BUF_INIT(PATH_MAX);
@@ -322,6 +352,8 @@ static int build_all(struct build *b, struct err *err)
 	int rc = dir_init_own(&d, buf_text(&folder), err);
 	if (rc)
 		return MIN(rc, 0);
+	for (size_t i = 0; i < d.n; i++)
+		expect_listing(b, str_of(d.name[i]));
 	while (dir_next(&d, &name) == 0)
 		if (name[0] != '.')
 			build_one(b, str_of(name), false);
@@ -397,6 +429,8 @@ int archie_build(const struct archie_build_options *o, const struct archie_sites
 	b.fn = fn;
 	b.ctx = ctx;
 	for (size_t i = 0; rc == 0 && i < n; i++)
+		expect_listing(&b, key[i]);
+	for (size_t i = 0; rc == 0 && i < n; i++)
 		build_one(&b, key[i], true);
 	if (rc == 0 && n == 0) {
 		rc = build_all(&b, err);
@@ -423,6 +457,7 @@ static int build_given(struct build *b, struct str key, const char *file, struct
 		return -1;
 	if (fstat(f.fd, &st) != 0)
 		return err_sys(err, "%s", file);
+	b->progress.total = (uint64_t)st.st_size;
 	return build_from(b, &site, &f, st.st_mtime, ret, &theirs, err);
 }
 

@@ -7,12 +7,23 @@
 #include "extract/listing.h"
 #include "index/names.h"
 
+/* How far a run is, told now and then while a listing is read. */
+struct archie_progress {
+	struct str key;
+	uint64_t files;       /* of all sites so far */
+	uint64_t done, total; /* bytes of listings, as they lie there */
+	bool writing;         /* all of this site is read */
+};
+typedef void archie_progress_fn(void *ctx, const struct archie_progress *progress);
+
 struct archie_build_options {
 	const char *folder; /* archie/ */
 	const char *parser; /* the path of garner-parse */
 	uint64_t memory;    /* of names.h; 0: its default */
 	uint32_t errors_max_percent;
-	uint64_t listing_max; /* bytes unpacked */
+	uint64_t listing_max;         /* bytes unpacked */
+	archie_progress_fn *progress; /* NULL: nobody asks */
+	void *progress_ctx;
 };
 /* What became of one site. */
 struct archie_built {

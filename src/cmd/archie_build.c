@@ -9,6 +9,7 @@
 #include "extract/cage_section.h"
 
 #include <inttypes.h>
+#include <unistd.h>
 
 struct build_command_options {
 	const char *site;
@@ -20,7 +21,42 @@ struct building {
 	const struct build_command_options *o;
 	uint64_t built, failed;
 	struct buf out;
+	bool terminal;
+	int64_t began_us, said_us;
 };
+
+#define PROGRESS_US (500 * US_PER_MS)
+
+static void clear_progress(const struct building *all)
+{
+	if (all->terminal)
+		fprintf(stderr, "\r\033[K");
+}
+
+static void show_progress(void *ctx, const struct archie_progress *p)
+{
+	struct building *all = ctx;
+	CLEANUP(buf_free) struct buf line = BUF_INIT(1 << 10);
+	int64_t now_us = clock_mono_us(), took_us = MAX(now_us - all->began_us, 1);
+	if (!all->terminal || (!p->writing && now_us - all->said_us < PROGRESS_US))
+		return;
+	put_safe(&line, str_head(p->key, 40));
+	buf_printf(&line, ": %" PRIu64 " files, %.0f files/s", p->files,
+		   (double)p->files * 1e6 / (double)took_us);
+	if (p->done && !p->writing) {
+		double rest = (double)(p->total - p->done) / (double)p->done;
+		int64_t left_s = (int64_t)((double)took_us * rest / 1e6) + 1;
+		buf_printf(&line, ", %.0f %%, ", 100.0 * (double)p->done / (double)p->total);
+		duration_print_short(&line, left_s * US_PER_S);
+		buf_add_text(&line, " left");
+	}
+	if (p->writing)
+		buf_add_text(&line, ", writing its database");
+	clear_progress(all);
+	fprintf(stderr, "%s", buf_text(&line));
+	(void)fflush(stderr);
+	all->said_us = now_us;
+}
 
 static const char *outcome_of(const struct archie_built *b)
 {
@@ -68,6 +104,7 @@ static void say_built(void *ctx, const struct archie_built *b)
 	struct building *all = ctx;
 	all->built += b->rc == 0 || b->rc == 2;
 	all->failed += b->rc < 0;
+	clear_progress(all);
 	(all->o->json ? put_json : put_text)(&all->out, b);
 	cmd_flush(all->call, &all->out);
 	(void)fflush(all->call->out);
@@ -104,6 +141,8 @@ static int build_with(struct building *all, struct archie_list *list, struct err
 		.memory = list->conf->memory,
 		.errors_max_percent = (uint32_t)list->conf->errors_max,
 		.listing_max = list->conf->listing_max,
+		.progress = show_progress,
+		.progress_ctx = all,
 	};
 	if (cage_section_options(config_get(list->config, &cage_section), program, &cage, err) < 0)
 		return -1;
@@ -113,7 +152,11 @@ static int build_with(struct building *all, struct archie_list *list, struct err
 static int run_build(const struct cmd_call *call)
 {
 	const struct build_command_options *o = call->options;
-	struct building all = {.call = call, .o = o, .out = BUF_INIT(1 << 20)};
+	struct building all = {.call = call,
+			       .o = o,
+			       .out = BUF_INIT(1 << 20),
+			       .terminal = isatty(STDERR_FILENO),
+			       .began_us = clock_mono_us()};
 	struct archie_list list;
 	struct err err;
 	int rc = 0;
@@ -122,6 +165,7 @@ static int run_build(const struct cmd_call *call)
 	int code = archie_open_list(call, &list);
 	if (code == 0)
 		rc = build_with(&all, &list, &err);
+	clear_progress(&all);
 	archie_close_list(&list);
 	buf_free(&all.out);
 	if (code || rc < 0)

@@ -1,6 +1,9 @@
 """From a listing to a name that is found: garner archie build, garner index names query, the broker's one search,
 and descriptions."""
 import gzip
+import os
+import re
+import subprocess
 
 from garner import wait_for
 
@@ -79,6 +82,22 @@ def test_descriptions_are_imported_and_found(garner):
     assert (g.data / "archie/whatis").read_text() == "zip\tpackage and compress files\n"
     done = g.run("archie", "whatis", "import", "-", input="just words\n")
     assert done.code == 2 and "line 1: neither" in done.err
+
+
+def test_progress_is_shown_on_a_terminal_alone(garner):
+    g = garner()
+    listing = put_listing(g, "".join(f"-rw-r--r-- 1 a b {i} Jan  5  1994 file-{i}\n" for i in range(9000)))
+    assert g.run("archie", "build", "--site", KEY, listing).err == ""
+    ours, theirs = os.openpty()
+    try:
+        done = subprocess.run(g.command("archie", "build", "--site", KEY, listing), env=g.env, text=True, stderr=theirs,
+                              stdout=subprocess.PIPE, timeout=60)
+        shown = os.read(ours, 65536).decode()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert done.returncode == 0 and done.stdout.startswith(f"{KEY}: built, 9000 files")
+    assert re.search(KEY + r": \d+ files, \d+ files/s, \d+ %, .* left", shown), shown
 
 
 def check(g):

@@ -49,7 +49,9 @@ static bool key_is_good(struct str key)
 static int key_is_wrong(struct str key, struct err *err)
 {
 	char shown[VALUE_SHOWN];
-	return err_set(err, ERR_USAGE, "%s: not a key of a site: NAME-ADDRESS, NAME,PORT-ADDRESS",
+	return err_set(err, ERR_USAGE,
+		       "%s: not the KEY of a site, such as ftp.example.org-192.0.2.7 or "
+		       "ftp.example.org,2121-192.0.2.7",
 		       value_show(key, shown));
 }
 

@@ -62,8 +62,7 @@ static void zone_print(int32_t s, struct buf *out)
 	buf_printf(out, "%c%02u:%02u", s < 0 ? '-' : '+', minutes / 60, minutes % 60);
 }
 
-/* A host name or an address, as it may stand in the name of a file. */
-static bool name_is_good(struct str name)
+bool sites_name_is_good(struct str name)
 {
 	if (name.n == 0 || name.n > NAME_MOST || name.p[0] == '.' || name.p[0] == '-')
 		return false;
@@ -115,28 +114,43 @@ static struct str lower_copy(struct str text, struct arena *arena)
 	return (struct str){to, text.n};
 }
 
+bool archie_address_parse(struct str text, struct addr *ret)
+{
+	if (!addr_parse(text, ret) || ret->scope)
+		return false;
+	struct addr server = addr_server(ret);
+	if (server.family == AF_INET)
+		*ret = server;
+	return true;
+}
+
 static int take_value(struct str key, struct str value, struct arena *arena,
 		      struct archie_site *site, struct err *err)
 {
 	char shown[VALUE_SHOWN];
 	bool good = true;
-	if (str_is(key, "tz"))
+	const char *wanted = "a word in which %20 stands for a blank";
+	if (str_is(key, "tz")) {
+		wanted = "a zone such as +02:00";
 		good = archie_zone_parse(value, &site->tz_s);
-	else if (str_is(key, "max_age"))
+	} else if (str_is(key, "max_age")) {
+		wanted = "a time such as 3d";
 		good = duration_parse(value, &site->max_age_us) && site->max_age_us > 0;
-	else if (str_is(key, "os"))
+	} else if (str_is(key, "os")) {
 		good = value_decode(value, arena, &site->os);
-	else if (str_is(key, "path"))
+	} else if (str_is(key, "path")) {
 		good = value_decode(value, arena, &site->path);
-	else if (str_is(key, "name"))
-		good = name_is_good(site->name = lower_copy(value, arena));
-	else
+	} else if (str_is(key, "name")) {
+		wanted = "a host name";
+		good = sites_name_is_good(site->name = lower_copy(value, arena));
+	} else {
 		return err_set(err, ERR_USAGE,
 			       "'%s' is not a key: expected tz, os, path, max_age or name",
 			       value_show(key, shown));
+	}
 	return good ? 0
-		    : err_set(err, ERR_USAGE, STR_FMT ": '%s' is none", STR_ARG(key),
-			      value_show(value, shown));
+		    : err_set(err, ERR_USAGE, STR_FMT ": '%s' is not %s", STR_ARG(key),
+			      value_show(value, shown), wanted);
 }
 
 static int parse_url(struct str text, struct arena *arena, struct sites_line *ret, struct err *err)
@@ -146,6 +160,9 @@ static int parse_url(struct str text, struct arena *arena, struct sites_line *re
 	int rc = url_parse(text, NULL, room, sizeof room, &u);
 	if (rc == 0 && u.has_query)
 		return err_set(err, ERR_USAGE, "the URL of a site has no question mark");
+	if (rc == 0 && u.username.n && !str_is(u.username, "anonymous"))
+		return err_set(err, ERR_USAGE,
+			       "the URL of a site has no user name: it is visited as by anyone");
 	if (rc == 0)
 		rc = url_canon(&u, false, strict, sizeof strict, &u);
 	if (rc != 0)
@@ -201,7 +218,7 @@ int sites_line_parse(struct str line, struct arena *arena, struct sites_line *re
 	*ret = (struct sites_line){0};
 	if (parse_url(url, arena, ret, err) < 0)
 		return -1;
-	if (!addr_parse(address, &ret->site.address) || ret->site.address.scope)
+	if (!archie_address_parse(address, &ret->site.address))
 		return err_set(err, ERR_USAGE, "expected an address after the URL, got '%s'",
 			       value_show(address, shown));
 	put_host_name(ret->host, &host);
@@ -234,8 +251,10 @@ void archie_site_print(const struct archie_site *site, struct buf *out)
 	put_host_name(archie_site_host(site), &host);
 	buf_add_str(out, site->url);
 	buf_printf(out, " %s", addr_print(&site->address, shown));
-	if (site->name.n && !str_eq(site->name, buf_str(&host)))
-		buf_printf(out, " name=" STR_FMT, STR_ARG(site->name));
+	if (site->name.n && !str_eq(site->name, buf_str(&host))) {
+		buf_add_text(out, " name=");
+		value_encode(site->name, out);
+	}
 	if (site->tz_s) {
 		buf_add_text(out, " tz=");
 		zone_print(site->tz_s, out);

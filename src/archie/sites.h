@@ -48,13 +48,16 @@ const struct archie_site *archie_sites_find(const struct archie_sites *s, struct
 /* The site that a URL belongs to: the one with the longest URL that it begins with. NULL: none. */
 const struct archie_site *archie_sites_of_url(const struct archie_sites *s, struct str url);
 
-/* The one form of a site's URL: canonical, without name and password, with a slash at its end.
- * ERR_USAGE: it is none. */
+/* The one form of a site's URL: canonical, with a slash at its end. ERR_USAGE: it is none, or has a
+ * user name other than anonymous: sites are visited as strangers. */
 int archie_site_url(struct str text, struct arena *arena, struct str *ret, struct err *err);
 /* The host in it, without its port. */
 struct str archie_site_host(const struct archie_site *site);
 /* Its line, without the end. */
 void archie_site_print(const struct archie_site *site, struct buf *out);
+/* The address of a site: numeric, without port and scope. One of IPv4 that is mapped into IPv6 is
+ * one of IPv4. */
+bool archie_address_parse(struct str text, struct addr *ret) MUST_USE;
 /* "+02:00", "-0530", "UTC". */
 bool archie_zone_parse(struct str text, int32_t *ret_s) MUST_USE;
 

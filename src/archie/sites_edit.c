@@ -141,11 +141,15 @@ static int refuse_site(const struct archie_sites *now, const struct archie_site 
 static int edit_put(struct edit *e, const struct archie_sites *now, const struct archie_site *site,
 		    struct err *err)
 {
-	CLEANUP(buf_free) struct buf text = BUF_INIT(ARCHIE_LIST_MOST);
+	CLEANUP(buf_free) struct buf text = BUF_INIT(ARCHIE_LIST_MOST), line = BUF_INIT(1 << 20);
 	struct archie_sites after;
+	struct sites_line parsed;
 	size_t want = now->n + (site_of_url(now, site->url) ? 0 : 1);
+	archie_site_print(site, &line);
+	if (sites_line_parse(buf_str(&line), &e->arena, &parsed, err) < 0)
+		return err_then(err, "nothing was changed");
 	copy_others(e, site->url, &text);
-	archie_site_print(site, &text);
+	buf_add_str(&text, buf_str(&line));
 	buf_add_byte(&text, '\n');
 	edit_merge(e, buf_str(&text), &after);
 	const struct archie_site *is = site_of_url(&after, site->url);

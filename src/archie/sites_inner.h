@@ -26,6 +26,9 @@ struct sites_list {
 	size_t problems, problem_room;
 };
 
+/* A host name or an address, as it may stand in the name of a file. */
+bool sites_name_is_good(struct str name);
+
 /* What a line is about. */
 enum sites_what { SITES_NOTHING, SITES_SITE, SITES_LEAVE_OUT, SITES_ONLY };
 /* The kind of a line, trimmed; *ret_rest: without the word of a pattern. */

@@ -19,7 +19,7 @@ struct build_command_options {
 struct building {
 	const struct cmd_call *call;
 	const struct build_command_options *o;
-	uint64_t built, failed;
+	uint64_t told, built, failed;
 	struct buf out;
 	bool terminal;
 	int64_t began_us, said_us;
@@ -104,6 +104,7 @@ static void say_built(void *ctx, const struct archie_built *b)
 	struct building *all = ctx;
 	all->built += b->rc == 0 || b->rc == 2;
 	all->failed += b->rc < 0;
+	all->told++;
 	clear_progress(all);
 	(all->o->json ? put_json : put_text)(&all->out, b);
 	cmd_flush(all->call, &all->out);
@@ -114,10 +115,18 @@ static int run_all(struct building *all, const struct archie_build_options *o,
 		   struct archie_list *list, struct err *err)
 {
 	const struct cmd_call *call = all->call;
-	struct str *key = arena_array(&list->arena, (size_t)call->argc + 1, sizeof *key);
-	for (int i = 0; i < call->argc; i++)
-		key[i] = str_of(call->argv[i]);
-	return archie_build(o, &list->sites, key, (size_t)call->argc, say_built, all, err);
+	struct str *key = NULL;
+	size_t n = 0, room = 0;
+	for (int i = 0; i < call->argc; i++) {
+		struct str what = str_of(call->argv[i]);
+		size_t at = 0;
+		const struct archie_site *site = archie_sites_find(&list->sites, what, &at);
+		if (!site) /* a key without a line */
+			*ARENA_PUSH(&list->arena, key, n, room) = what;
+		for (; site; site = archie_sites_find(&list->sites, what, &at))
+			*ARENA_PUSH(&list->arena, key, n, room) = site->key;
+	}
+	return archie_build(o, &list->sites, key, n, say_built, all, err);
 }
 
 static int run_one(struct building *all, const struct archie_build_options *o,
@@ -170,6 +179,8 @@ static int run_build(const struct cmd_call *call)
 	buf_free(&all.out);
 	if (code || rc < 0)
 		return code ? code : cmd_fail(call, &err);
+	if (!all.told)
+		fprintf(stderr, "garner: no listing waits; see garner archie sites list\n");
 	return all.failed ? ERR_PARTLY : all.built ? 0 : 1;
 }
 
@@ -196,8 +207,8 @@ const struct command archie_build_command = {
 		"listed.",
 	CMD_OPTIONS(options, struct build_command_options),
 	.args = "[KEY...]",
-	.args_help =
-		"sites by their keys, as garner archie sites list shows them; with --site: FILE",
+	.args_help = "sites by their KEYs, as garner archie sites list shows them, or as in garner "
+		     "archie get; with --site: FILE",
 	.max_args = -1,
 	CMD_EXITS({1, "nothing was to be built"}, {ERR_PARTLY, "a site could not be built"},
 		  {ERR_DAMAGED, "the names index is damaged"}, {ERR_BUSY, "another process builds"},

@@ -52,6 +52,11 @@ static void put_cell(struct text_table *t, struct buf *cell)
 	buf_clear(cell);
 }
 
+static void put_seconds(struct buf *out, int64_t us)
+{
+	duration_print_short(out, MAX(us, 0) / US_PER_S * US_PER_S);
+}
+
 static void row_text(const struct archie_row *row, int64_t now_us, struct text_table *t)
 {
 	CLEANUP(buf_free) struct buf cell = BUF_INIT(4096);
@@ -63,11 +68,13 @@ static void row_text(const struct archie_row *row, int64_t now_us, struct text_t
 		buf_printf(&cell, "%" PRIu64, row->database.entries);
 	put_cell(t, &cell);
 	if (row->database.built_us)
-		duration_print_short(&cell, MAX(now_us - row->database.built_us, 0));
+		put_seconds(&cell, now_us - row->database.built_us);
 	put_cell(t, &cell);
-	if (row->next_us > now_us) {
+	if (row->waiting) {
+		buf_add_text(&cell, "build");
+	} else if (row->next_us > now_us) {
 		buf_add_text(&cell, "in ");
-		duration_print_short(&cell, row->next_us - now_us);
+		put_seconds(&cell, row->next_us - now_us);
 	} else {
 		buf_add_text(&cell, "now");
 	}
@@ -148,10 +155,15 @@ static void use_addresses(struct lookup *l, const struct dns_result *r)
 			l->site->name = arena_str(l->arena, r->canonical);
 		return;
 	}
-	err_set(&l->err, r->outcome == DNS_REFUSED ? ERR_USAGE : ERR_REMOTE,
-		STR_FMT ": %s%s; --address says it", STR_ARG(host),
-		r->outcome == DNS_REFUSED ? "its address is not public, see robot.networks: " : "",
-		r->why ? r->why : dns_outcome_word(r->outcome));
+	const char *why = r->why ? r->why : dns_outcome_word(r->outcome);
+	if (r->outcome == DNS_REFUSED)
+		err_set(&l->err, ERR_USAGE,
+			STR_FMT ": its address is not public (%s); if it is yours, name its "
+				"network in robot.networks",
+			STR_ARG(host), why);
+	else
+		err_set(&l->err, ERR_REMOTE, STR_FMT ": %s; if you know its address: --address",
+			STR_ARG(host), why);
 }
 
 static void looked_up(void *ctx, const struct dns_result *r)
@@ -201,13 +213,22 @@ static int fill_site(const struct sites_options *o, const char *url, struct arch
 				    .name = str_of(o->name)};
 	if (archie_site_url(str_of(url), &l->arena, &ret->url, err) < 0)
 		return -1;
+	struct str folder = str_head(ret->url, ret->url.n - 1);
+	size_t last = folder.n;
+	while (last > 0 && folder.p[last - 1] != '/')
+		last--;
+	if (str_starts(str_from(folder, last), STR("ls-lR")))
+		return err_set(err, ERR_USAGE,
+			       STR_FMT
+			       ": name the folder that the listing is in; it is found there",
+			       STR_ARG(folder));
 	ret->ftp = str_starts(ret->url, STR("ftp:"));
 	if (o->tz[0] && !archie_zone_parse(str_of(o->tz), &ret->tz_s))
 		return err_set(err, ERR_USAGE, "--tz: expected a zone such as +02:00, got '%s'",
 			       o->tz);
 	if (!o->address[0])
 		return look_up(config_get(l->config, &robot_section), &l->arena, ret, err);
-	if (!addr_parse(str_of(o->address), &ret->address) || ret->address.scope)
+	if (!archie_address_parse(str_of(o->address), &ret->address))
 		return err_set(err, ERR_USAGE, "--address: expected an address, got '%s'",
 			       o->address);
 	return 0;
@@ -388,7 +409,8 @@ static const struct command list_command = {
 	.summary = "show the sites, and how it went with each",
 	.description =
 		"For each site: its URL, the KEY of its files, the entries of its database and "
-		"the age of that, when its listing is fetched next, and the last error.",
+		"the age of that, when its listing is fetched next (build: one waits for garner "
+		"archie build), and the last error of getter or builder.",
 	CMD_OPTIONS(list_options, struct sites_options),
 	CMD_EXAMPLES({"garner archie sites list", "all sites"}),
 	CMD_EXITS({1, "there is no site"}),

@@ -492,7 +492,7 @@ static void check_sites(const struct patient *p, struct finding *f)
 			    sites.problem[0]);
 		finding_mend(f, "mend these lines; garner archie sites list names them all");
 	} else {
-		finding_set(f, FINDING_OK, "%zu archives", sites.n);
+		finding_set(f, FINDING_OK, "%zu archive%s", sites.n, sites.n == 1 ? "" : "s");
 	}
 }
 

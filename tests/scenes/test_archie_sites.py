@@ -50,6 +50,30 @@ def test_sites_are_added_listed_and_removed(garner):
     assert g.run("archie", "sites", "add", "http://10.1.2.3/").code == 2  # not public, and not named
 
 
+def test_what_cannot_be_a_site_is_named(garner):
+    g = garner(settings())
+    there = ("--address", "192.0.2.1")
+    for url, args, why in (("ftp://anna:secret@a.test/", there, "no user name"),
+                           ("http://a.test/pub/ls-lR.gz", there, "http://a.test/pub/ls-lR.gz: name the folder"),
+                           ("http://a.test/", ("--address", "192.0.2.1:80"), "--address: expected an address"),
+                           ("http://a.test/", (*there, "--name", "../x"), "name: '../x' is not a host name"),
+                           ("http://a.test/", (*there, "--name", "a b"), "is not a host name"),
+                           ("http://10.1.2.3/", (), "10.1.2.3: its address is not public"),
+                           ("ftp.a.test", there, "write it in full")):
+        done = g.run("archie", "sites", "add", url, *args)
+        assert done.code == 2 and why in done.err and "secret" not in done.err, done.err
+    assert not (g.data / "archie/sites.local").exists()
+    assert g.run("archie", "sites", "add", "ftp://anonymous@a.test/", "--address", "::ffff:192.0.2.1").code == 0
+    assert (g.data / "archie/sites.local").read_text() == "ftp://a.test/ 192.0.2.1\n"
+    # what the getter brought waits for the builder, which takes sites by any of their names
+    (g.data / "archie/lslr").mkdir()
+    (g.data / "archie/lslr/a.test-192.0.2.1").write_text("-rw-r--r-- 1 a b 1 Jan  5  1994 file\n")
+    assert "build" in g.run("archie", "sites", "list").out.splitlines()[1].split()
+    assert g.run("archie", "build", "ftp://a.test/").code == 0
+    done = g.run("archie", "build")
+    assert done.code == 1 and "no listing waits" in done.err
+
+
 def test_a_new_list_keeps_edits_and_must_not_have_lost_a_fifth(garner, master):
     g = garner(settings())
     get = ("archie", "sites", "get", master.url + "sites")

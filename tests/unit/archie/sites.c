@@ -142,7 +142,8 @@ static void bad_lines_are_named_and_skipped(void **state)
 		 {"ftp://a.test/ 192.0.2.1 path=a%00b", "path:"},
 		 {"ftp://a.test/ 192.0.2.1 name=../x", "name: '../x'"},
 		 {"ftp://a.test/ 192.0.2.1 colour=red", "'colour' is not a key"},
-		 {"http://a.test/?q=1 192.0.2.1", "no question mark"}};
+		 {"http://a.test/?q=1 192.0.2.1", "no question mark"},
+		 {"ftp://anna:secret@a.test/ 192.0.2.1", "no user name"}};
 	struct lab l;
 	lab_begin(&l);
 	for (size_t i = 0; i < ARRAY_LEN(c); i++) {
@@ -180,10 +181,11 @@ static void an_address_has_one_ftp_site(void **state)
 	lab_begin(&l);
 	read_text(&l,
 		  "ftp://a.test/ 192.0.2.1\nftp://b.test/ 192.0.2.1\nftp://a.test:2121/ 192.0.2.1\n"
-		  "http://a.test/ 192.0.2.1\nhttp://b.test/ 192.0.2.1\nftp://a.test/ 192.0.2.7\n",
+		  "http://a.test/ 192.0.2.1\nhttp://b.test/ 192.0.2.1\nftp://a.test/ 192.0.2.7\n"
+		  "ftp://c.test/ ::ffff:192.0.2.1\n",
 		  "");
 	expect_keys(&l, "a.test+http-192.0.2.1 a.test-192.0.2.1 b.test+http-192.0.2.1");
-	assert_int_equal(l.sites.problems, 3);
+	assert_int_equal(l.sites.problems, 4);
 	assert_non_null(strstr(l.sites.problem[0], "sites:2: ftp://b.test/"));
 	assert_non_null(strstr(l.sites.problem[0], "has an FTP site already, ftp://a.test/"));
 	assert_non_null(strstr(l.sites.problem[2], "listed twice"));

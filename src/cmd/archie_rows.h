@@ -15,6 +15,9 @@ struct archie_row {
 	int64_t next_us; /* when its listing is fetched next, at the earliest */
 	bool waiting;    /* a listing waits for the builder */
 };
+/* What the getter remembers; folder: archie/. Where that is damaged, a warning is printed and
+ * nothing is remembered: sites and databases are there all the same. */
+int archie_remembered(const char *folder, struct getter_state *ret, struct err *err);
 /* folder: archie/. */
 void archie_row_fill(const char *folder, int64_t max_age_us, const struct getter_state *state,
 		     const struct archie_site *site, struct archie_row *ret);

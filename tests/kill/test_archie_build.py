@@ -131,3 +131,24 @@ def test_a_refused_listing_and_a_killed_builder_leave_the_old(garner):
     assert done.code == 3 and "the old database stays" in done.out
     assert not path.exists() and (g.data / "archie/failed" / KEY).exists()
     assert which(g, (1,)) == 1
+
+
+def test_a_site_that_moved_is_found_whenever_the_builder_is_killed(garner):
+    g = garner()
+    moved = KEY.replace(".1", ".2")
+    lslr, sites = g.data / "archie/lslr", g.data / "archie/sites"
+    put_listing(g, 1)
+    sites.write_text("ftp://ftp.test/ 192.0.2.1\n")
+    assert g.run("archie", "build").code == 0
+    sites.write_text("ftp://ftp.test/ 192.0.2.2\n")
+    for point in ("refused", "read", "committed"):
+        put_listing(g, 2)
+        (lslr / KEY).rename(lslr / moved)
+        if point == "refused":
+            (lslr / moved).write_text("no listing\nat all\n")
+        assert g.run("archie", "build", env={"GARNER_FAULTS": f"archie.build.{point}=kill"}).code == -9, point
+        assert point == "committed" or which(g, (1, 2)) == 1
+    assert g.run("archie", "build", env={"GARNER_FAULTS": "archie.build.drop=kill"}).code == -9
+    assert (g.data / "archie/index" / KEY).exists() and (g.data / "archie/index" / moved).exists()
+    assert g.run("archie", "build").code in (0, 1)
+    assert which(g, (1, 2)) == 2 and not (g.data / "archie/index" / KEY).exists()

@@ -2,7 +2,8 @@
  *
  * A key is the name of a file, so it must be the same tomorrow, whatever other lines there are: it
  * is made of the site alone. An FTP site at its root, which is what the document knows, is called
- * NAME-ADDRESS; all others say in their NAME how they differ from that. What else was thought of:
+ * NAME-ADDRESS, a server at a port of its own NAME,PORT-ADDRESS; all others say in their NAME how
+ * they differ from that. What else was thought of:
  * the plain key for the first site that would have it, which hands files over when lines change
  * their order; and a number, which means nothing to anyone. */
 #include "archie/sites.h"
@@ -400,18 +401,20 @@ static void put_path(struct str path, struct buf *out)
 	}
 }
 
-/* A server of FTP has the same files under all its names; one of HTTP may have others under each.
- */
+/* A server of FTP has the same files under all its names; one of HTTP may have others under each. A
+ * port of its own tells a server's protocol: two do not share one. */
 void sites_key(const struct sites_line *l, struct buf *out)
 {
 	CLEANUP(buf_free) struct buf name = BUF_INIT(16 << 10);
 	struct str url = l->site.url;
 	struct str path = str_from(url, str_find(url, STR("://")) + 3);
 	path = str_from(path, str_find_byte(path, '/'));
+	bool aliased = !l->site.ftp && !str_eq(l->alias, l->site.name);
+	bool usual = l->port == url_default_port(l->protocol);
 	buf_add_str(&name, l->site.name);
-	if (!l->site.ftp || path.n > 1)
+	if ((!l->site.ftp && usual) || aliased || path.n > 1)
 		buf_printf(&name, "+%s", url_protocol_name(l->protocol));
-	if (!l->site.ftp && !str_eq(l->alias, l->site.name))
+	if (aliased)
 		buf_printf(&name, "@" STR_FMT, STR_ARG(l->alias));
 	put_path(path, &name);
 	key_finish(l, buf_str(&name), out);

@@ -245,17 +245,17 @@ def test_a_site_that_moved_has_a_new_key(garner):
     try:
         dns = name_server("127.0.0.5")
         url = f"http://moving.test:{http}/"
-        assert add(g, url, "--tz", "+01:00", "--max-age", "1ms") == f"moving.test+http,{http}-127.0.0.5"
+        assert add(g, url, "--tz", "+01:00", "--max-age", "1ms") == f"moving.test,{http}-127.0.0.5"
         assert dns.stop() == 0
         dns = name_server("127.0.0.6")
-        assert get(g, url)[url]["key"] == f"moving.test+http,{http}-127.0.0.6"
+        assert get(g, url)[url]["key"] == f"moving.test,{http}-127.0.0.6"
         assert f"{url} 127.0.0.6 tz=+01:00 max_age=1ms\n" == (g.data / "archie" / "sites.local").read_text()
-        assert left(g, "lslr") == [f"moving.test+http,{http}-127.0.0.6"]
+        assert left(g, "lslr") == [f"moving.test,{http}-127.0.0.6"]
         # from where nothing comes the site does not move
         assert dns.stop() == 0
         name_server("127.0.0.5")
-        assert get(g, url, code=6)[url]["key"] == f"moving.test+http,{http}-127.0.0.6"
-        assert left(g, "lslr") == [f"moving.test+http,{http}-127.0.0.6"]
+        assert get(g, url, code=6)[url]["key"] == f"moving.test,{http}-127.0.0.6"
+        assert left(g, "lslr") == [f"moving.test,{http}-127.0.0.6"]
     finally:
         odd.stop()
 

@@ -104,7 +104,7 @@ def test_a_newcomer_finds_the_names_of_the_files_that_garner_serves(garner):
     assert g.run("-s", "robot.networks=127.0.0.2", "archie", "sites", "add", url).code == 0
     up = g.start("-s", "up.roles=docs archie-getter", "-s", f"docs.root={root}", "-s", f"docs.listen={HERE}:{port}",
                  "-s", "robot.networks=127.0.0.2", "-s", "robot.delay=0", "-s", "disk_free=0", "up").wait_ready()
-    key = f"{HERE}+http,{port}-{HERE}"
+    key = f"{HERE},{port}-{HERE}"
     real.wait_for("the database", (g.data / "archie/direc" / key).exists)
     assert sorted((g.data / "archie/index" / key).read_text().splitlines()) == sorted(os.path.basename(p) for p in paths)
     real.wait_for("the end of the night", lambda: nights(g))

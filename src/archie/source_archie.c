@@ -182,29 +182,10 @@ static void key_of(const struct names_change *c, struct change_key *ret)
 				   .more = (uint16_t)(sum ^ (sum >> 16))};
 }
 
-static void url_add_escaped(struct buf *out, struct str path)
-{
-	static const char digits[] = "0123456789ABCDEF", plain[] = "-_.~!*'()/";
-	for (size_t i = 0; i < path.n; i++) {
-		unsigned char c = (unsigned char)path.p[i];
-		bool letter =
-			(c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-		if (letter || (c && strchr(plain, c))) {
-			buf_add_byte(out, (char)c);
-			continue;
-		}
-		char three[3] = {'%', digits[c >> 4], digits[c & 15]};
-		buf_add(out, three, sizeof three);
-	}
-}
-
 static void url_of_dir(struct buf *out, struct str site, struct str dir)
 {
 	buf_clear(out);
-	buf_add_str(out, site);
-	url_add_escaped(out, dir);
-	if (dir.n)
-		buf_add_byte(out, '/');
+	(void)names_url(site, dir, true, out);
 }
 
 static void pick_free(struct archie *a, struct pick *p)
@@ -245,6 +226,8 @@ static void pick_change(struct archie *a, const struct names_change *c)
 			 .files_left = c->files_left,
 			 .files_was = c->files_was,
 			 .site = c->site};
+	if (!c->url.n)
+		return; /* built by hand, from paths of nowhere */
 	key_of(c, &p.key);
 	int after = key_cmp(&p.key, &a->place);
 	if (after < 0 || (after == 0 && a->parts == PARTS_ALL) ||

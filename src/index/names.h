@@ -166,6 +166,12 @@ struct names_hits {
 int names_query(struct names_reader *r, const struct names_query *q, struct arena *arena,
 		struct names_hits *ret, size_t *ret_at, struct err *err);
 
+/* URLs of files: the root is that of a site (names_site.url), and what a URL cannot hold of a path
+ * is escaped. A directory ends in a slash. false, and nothing is added: there is no root. */
+bool names_url(struct str root, struct str path, bool dir, struct buf *out);
+/* Of a hit with its file, not of one that is a name alone. */
+bool names_hit_url(const struct names_reader *r, const struct names_hit *hit, struct buf *out);
+
 /* Descriptions: the file whatis in the folder, lines of name, TAB, description. A line is found by
  * any part of it, without regard to case (ASCII). 1: there is no such file. */
 struct names_description {

@@ -372,17 +372,23 @@ static bool serves_for_another(const struct build *b, const struct names_site *b
 	return now && !site_among(built, n, now->key);
 }
 
-/* The first database of a site that is not listed any more, from a key on. */
-static const struct names_site *next_unlisted(const struct build *b, struct str after)
+/* The first database of a site that is not listed any more, or the first that is lost, after a key;
+ * no key: there is none. */
+static struct str next_unlisted(const struct build *b, struct str after)
 {
-	size_t n;
+	size_t n, losts;
 	const struct names_site *site = names_written(b->writer, &n);
-	for (size_t i = 0; i < n; i++)
-		if (!site[i].by_hand && str_cmp(site[i].key, after) > 0 &&
-		    !site_of_key(b->sites, site[i].key) &&
-		    !serves_for_another(b, site, n, &site[i]))
-			return &site[i];
-	return NULL;
+	const struct names_lost *lost = names_writer_lost(b->writer, &losts);
+	struct str next = STR("");
+	for (size_t i = 0; i < n + losts; i++) {
+		struct str key = i < n ? site[i].key : lost[i - n].key;
+		bool stays = i < n ? site[i].by_hand || serves_for_another(b, site, n, &site[i])
+				   : lost[i - n].by_hand;
+		if (!stays && str_cmp(key, after) > 0 && !site_of_key(b->sites, key) &&
+		    (!next.n || str_cmp(key, next) < 0))
+			next = key;
+	}
+	return next;
 }
 
 /* An empty list is more likely lost than meant, and a line that cannot be read may be of any site:
@@ -390,13 +396,12 @@ static const struct names_site *next_unlisted(const struct build *b, struct str 
 static void drop_unlisted(struct build *b)
 {
 	char last[NAMES_KEY_MOST];
-	struct str key = {last, 0};
-	const struct names_site *site;
-	while (b->sites->n > 0 && b->sites->problems == 0 && (site = next_unlisted(b, key))) {
+	struct str key = {last, 0}, next;
+	while (b->sites->n > 0 && b->sites->problems == 0 && (next = next_unlisted(b, key)).n) {
 		int64_t began_us = clock_mono_us();
 		struct archie_built built = {0};
-		key.n = MIN(site->key.n, sizeof last);
-		memcpy(last, site->key.p, key.n);
+		key.n = MIN(next.n, sizeof last);
+		memcpy(last, next.p, key.n);
 		built.key = key;
 		FAULT("archie.build.drop");
 		int rc = names_remove(b->writer, key, &built.err);

@@ -72,8 +72,15 @@ struct names_reader *names_hold(struct names_reader *r);
 void names_close(struct names_reader **r);
 /* 0: something was committed since, and *r is the newer snapshot. 1: it is the newest; one stat. */
 int names_refresh(struct names_reader **r, struct err *err);
-/* Why names are scanned and not looked up; NULL: all is well. */
+/* Why names are scanned and not looked up, and which sites are lost; NULL: all is well. */
 const char *names_problem(const struct names_reader *r);
+/* Sites of which nothing is found, since some part of them is lost or damaged, until they are built
+ * again or removed. */
+struct names_lost {
+	struct str key, why;
+	bool by_hand;
+};
+const struct names_lost *names_lost(const struct names_reader *r, size_t *ret_n);
 /* Sorted by key. */
 const struct names_site *names_sites(const struct names_reader *r, size_t *ret_n);
 /* Everything that the parts say of a file; what is not in the snapshot is in the arena. 1: there is
@@ -158,7 +165,12 @@ struct names_hits {
 			 */
 	bool exact;     /* whether total is; otherwise it is at least so many */
 	bool cut;       /* the time was over: there may be more */
-	bool scanned;   /* without the index; names_problem() says why */
+	bool scanned;   /* without the index; problem says why */
+	/* What is wrong with the index, or with what was read for this answer; NULL: nothing. Of
+	 * lost sites some files or all are missing, and total is not exact then. */
+	const char *problem;
+	const struct names_lost *lost;
+	size_t losts;
 };
 /* Everything in *ret lies in the arena or in the snapshot. Without a sort, hits come in the order
  * of folded names, sites and lines. ERR_USAGE: the pattern cannot be; *ret_at, where not NULL, is
@@ -216,6 +228,9 @@ int names_merge_all(struct names_writer *w, struct err *err);
 /* The state as this writer has it, for a look at generations and times; good until the next commit
  * or the next call. */
 const struct names_site *names_written(const struct names_writer *w, size_t *ret_n);
+/* Sites that were damaged when the writer came; names_commit() of the key and names_remove() end
+ * that. */
+const struct names_lost *names_writer_lost(const struct names_writer *w, size_t *ret_n);
 
 /* What changed: for those who follow the sites (archie/source_archie.h). Of each directory the
  * generation in which its files last changed is known, and directories that went away are

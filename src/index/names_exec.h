@@ -146,6 +146,9 @@ struct names_collect {
 	struct names_group_form *form;
 	size_t forms, forms_room;
 	struct buf path;
+	const char *why;         /* of a damaged segment, in the arena; NULL: none was met */
+	struct names_lost *lost; /* sites of which files were left out on the way, in the arena */
+	size_t losts;
 };
 void names_collect_open(struct names_collect *c, const struct names_query *q,
 			struct names_reader *r, struct arena *arena, struct arena *scratch);
@@ -157,6 +160,9 @@ uint64_t names_collect_want(const struct names_collect *c);
 /* The number of a form of the group; the name must stay until the group is done. */
 uint32_t names_collect_form(struct names_collect *c, struct str name);
 void names_collect_add(struct names_collect *c, struct names_found f);
+/* What cannot be read of a site is left out of the answer, which says so. false: that is not why
+ * err says it failed. */
+bool names_collect_lose(struct names_collect *c, uint32_t site, const struct err *err);
 /* ordered: files were added by site and line. */
 int names_collect_group(struct names_collect *c, bool ordered, struct err *err);
 /* The hits, with all that is told of them. */

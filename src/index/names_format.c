@@ -63,6 +63,9 @@ static int print_manifest(const char *path, struct printer *p, struct err *err)
 			   m.gone[i].generation, m.gone[i].dirs, m.gone[i].newest_s);
 	for (size_t i = 0; i < m.removeds; i++)
 		buf_printf(&p->out, "removed " STR_FMT "\n", STR_ARG(m.removed[i]));
+	for (size_t i = 0; i < m.losts; i++)
+		buf_printf(&p->out, "lost " STR_FMT ": " STR_FMT "\n", STR_ARG(m.lost[i].key),
+			   STR_ARG(m.lost[i].why));
 	names_manifest_free(&m);
 	return 0;
 }
@@ -345,8 +348,13 @@ static int place_open(const struct part_place *p, struct names_parts **ret,
 			ret_site->about.generation = m.site[at].about.generation;
 		ret_site->pages_sum = at != SIZE_MAX ? m.site[at].pages_sum : 0;
 		rc = at == SIZE_MAX;
+		size_t lost =
+			p->generation ? SIZE_MAX : names_manifest_find_lost(&m, str_of(p->name));
 		if (rc == 0)
 			rc = names_site_parts(p->folder, &m.site[at], ret, err);
+		else if (lost != SIZE_MAX)
+			rc = err_set(err, ERR_DAMAGED, "the site is left out: " STR_FMT,
+				     STR_ARG(m.lost[lost].why));
 		names_manifest_free(&m);
 	}
 	return rc;

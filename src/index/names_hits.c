@@ -198,7 +198,7 @@ static int take_record(struct names_collect *c, struct names_record rec, struct 
 		return 0;
 	}
 	if (fill_keys(c, &rec, err) < 0)
-		return -1;
+		return names_collect_lose(c, rec.site, err) ? 0 : -1;
 	bool full = c->records >= c->need;
 	if (full && compare_records(c, &rec, &c->record[0]) >= 0)
 		return 0;
@@ -248,6 +248,48 @@ int names_collect_group(struct names_collect *c, bool ordered, struct err *err)
 	return rc;
 }
 
+/* What is damaged */
+
+bool names_collect_lose(struct names_collect *c, uint32_t site, const struct err *err)
+{
+	struct str key = c->r->site[site].key;
+	if (err->code != ERR_DAMAGED)
+		return false;
+	if (c->losts && str_eq(c->lost[c->losts - 1].key, key))
+		return true;
+	for (size_t i = 0; i < c->losts; i++)
+		if (str_eq(c->lost[i].key, key))
+			return true;
+	struct names_lost *lost = arena_array(c->arena, c->losts + 1, sizeof *lost);
+	if (c->losts)
+		memcpy(lost, c->lost, c->losts * sizeof *lost);
+	lost[c->losts++] =
+		(struct names_lost){.key = key, .why = arena_str(c->arena, str_of(err->msg))};
+	c->lost = lost;
+	return true;
+}
+
+/* What the snapshot lacks, and what was met on the way. */
+static void tell_problem(struct names_collect *c, struct names_hits *ret)
+{
+	const struct names_reader *r = c->r;
+	ret->problem = r->problem;
+	ret->lost = r->lost;
+	ret->losts = r->losts;
+	if (c->why || c->losts) {
+		struct names_lost *all = arena_array(c->arena, r->losts + c->losts, sizeof *all);
+		for (size_t i = 0; i < r->losts; i++)
+			all[i] = r->lost[i];
+		for (size_t i = 0; i < c->losts; i++)
+			all[r->losts + i] = c->lost[i];
+		ret->lost = all;
+		ret->losts = r->losts + c->losts;
+		ret->problem =
+			names_problem_words(c->arena, c->why ? c->why : r->why, all, ret->losts);
+	}
+	ret->exact &= ret->losts == 0;
+}
+
 /* The end */
 
 static int fill_hit(struct names_collect *c, const struct names_record *rec, struct names_hit *ret,
@@ -273,10 +315,12 @@ int names_collect_end(struct names_collect *c, struct names_hits *ret, struct er
 		c->record[n - 1] = worst;
 	}
 	size_t from = (size_t)MIN(c->q->offset, (uint64_t)c->records);
-	ret->n = c->records - from;
-	ret->hit = arena_array(c->arena, ret->n, sizeof *ret->hit);
-	for (size_t i = 0; i < ret->n; i++)
-		if (fill_hit(c, &c->record[from + i], &ret->hit[i], err) < 0)
+	ret->hit = arena_array(c->arena, c->records - from, sizeof *ret->hit);
+	for (size_t i = from; i < c->records; i++)
+		if (fill_hit(c, &c->record[i], &ret->hit[ret->n], err) == 0)
+			ret->n++;
+		else if (!names_collect_lose(c, c->record[i].site, err))
 			return -1;
+	tell_problem(c, ret);
 	return 0;
 }

@@ -60,7 +60,14 @@ struct names_reader {
 	size_t sites;
 	struct names_layer *layer; /* none: parts are scanned */
 	size_t layers;
-	const char *problem;
-	struct arena arena; /* of texts */
-			    /* names_read.c's own follows in its own struct */
+	struct names_lost *lost;
+	size_t losts;
+	const char *why;     /* names are scanned; NULL: they are not */
+	const char *problem; /* that, and what is lost */
+	/* Of texts. names_read.c's own follows in its own struct. */
+	struct arena arena;
 };
+
+/* Why names are scanned (NULL: they are not) and which sites are lost, in words; NULL: neither. */
+const char *names_problem_words(struct arena *arena, const char *why, const struct names_lost *lost,
+				size_t losts);

@@ -15,6 +15,7 @@ enum {
 	URL_MOST = 64 << 10,
 	SITE_BY_HAND = 1,
 	SITE_LEAST = 27, /* bytes of a site */
+	WHY_MOST = 4 << 10,
 };
 
 static char *manifest_path(const char *folder)
@@ -71,6 +72,13 @@ int names_manifest_write(const char *folder, const struct names_manifest *m, str
 	put_varint(&b, m->removeds);
 	for (size_t i = 0; i < m->removeds; i++)
 		put_text(&b, m->removed[i]);
+	if (m->losts)
+		put_varint(&b, m->losts);
+	for (size_t i = 0; i < m->losts; i++) {
+		put_text(&b, m->lost[i].key);
+		put_text(&b, str_head(m->lost[i].why, WHY_MOST));
+		put_u8(&b, m->lost[i].by_hand ? SITE_BY_HAND : 0);
+	}
 	char *path = manifest_path(folder);
 	int rc = b.over ? err_set(err, ERR_USAGE, "%s: too many sites", path)
 			: small_file_write(path, &names_manifest_format, buf_str(&b), err);
@@ -177,6 +185,24 @@ static bool get_gone(struct reader *r, struct names_manifest *m)
 	return !r->bad;
 }
 
+/* Nothing follows where none is lost. */
+static bool get_lost(struct reader *r, struct names_manifest *m)
+{
+	if (reader_left(r) == 0)
+		return true;
+	if (!get_count(r, 4, &m->losts) || m->losts == 0)
+		return false;
+	m->lost = arena_array(&m->arena, m->losts, sizeof *m->lost);
+	for (size_t i = 0; i < m->losts; i++) {
+		m->lost[i].key = arena_str(&m->arena, reader_text(r, NAMES_KEY_MOST));
+		m->lost[i].why = arena_str(&m->arena, reader_text(r, WHY_MOST));
+		m->lost[i].by_hand = reader_u8(r) & SITE_BY_HAND;
+		if (r->bad || !key_fits(m->lost[i].key))
+			return false;
+	}
+	return true;
+}
+
 /* What the rest of the index says of each other: each site has all of its entries in one layer. */
 static bool spans_fit(const struct names_manifest *m)
 {
@@ -211,7 +237,7 @@ static int manifest_parse(const char *path, struct str bytes, struct names_manif
 	m.generation = reader_u64le(&r);
 	m.forgotten = reader_u64le(&r);
 	if (r.bad || !get_sites(&r, &m) || !get_layers(&r, &m) || !get_gone(&r, &m) ||
-	    reader_left(&r) || !spans_fit(&m)) {
+	    !get_lost(&r, &m) || reader_left(&r) || !spans_fit(&m)) {
 		names_manifest_free(&m);
 		return err_set(err, ERR_DAMAGED, "%s: it contradicts itself", path);
 	}
@@ -288,6 +314,11 @@ static void *array_copy(struct arena *a, const void *p, size_t n, size_t size)
 	return to;
 }
 
+struct names_lost names_lost_copy(struct arena *a, const struct names_lost *from)
+{
+	return (struct names_lost){arena_str(a, from->key), arena_str(a, from->why), from->by_hand};
+}
+
 void names_manifest_copy(struct names_manifest *ret, const struct names_manifest *from)
 {
 	struct names_manifest m = *from;
@@ -297,6 +328,9 @@ void names_manifest_copy(struct names_manifest *ret, const struct names_manifest
 	m.layer = array_copy(a, from->layer, from->layers, sizeof *m.layer);
 	m.gone = array_copy(a, from->gone, from->gones, sizeof *m.gone);
 	m.removed = array_copy(a, from->removed, from->removeds, sizeof *m.removed);
+	m.lost = array_copy(a, from->lost, from->losts, sizeof *m.lost);
+	for (size_t i = 0; i < m.losts; i++)
+		m.lost[i] = names_lost_copy(a, &from->lost[i]);
 	for (size_t i = 0; i < m.sites; i++) {
 		m.site[i].about.key = arena_str(a, from->site[i].about.key);
 		m.site[i].about.url = arena_str(a, from->site[i].about.url);
@@ -323,6 +357,35 @@ size_t names_manifest_find(const struct names_manifest *m, struct str key)
 			high = middle;
 	}
 	return SIZE_MAX;
+}
+
+size_t names_manifest_find_lost(const struct names_manifest *m, struct str key)
+{
+	for (size_t i = 0; i < m->losts; i++)
+		if (str_eq(m->lost[i].key, key))
+			return i;
+	return SIZE_MAX;
+}
+
+void names_manifest_lose(struct names_manifest *m, const struct names_lost *site)
+{
+	if (names_manifest_find_lost(m, site->key) != SIZE_MAX)
+		return;
+	struct names_lost *lost = arena_array(&m->arena, m->losts + 1, sizeof *lost);
+	if (m->losts)
+		memcpy(lost, m->lost, m->losts * sizeof *lost);
+	lost[m->losts++] = names_lost_copy(&m->arena, site);
+	m->lost = lost;
+}
+
+int names_manifest_unlose(struct names_manifest *m, struct str key)
+{
+	size_t at = names_manifest_find_lost(m, key);
+	if (at == SIZE_MAX)
+		return 1;
+	m->losts--;
+	memmove(m->lost + at, m->lost + at + 1, (m->losts - at) * sizeof *m->lost);
+	return 0;
 }
 
 size_t names_manifest_find_generation(const struct names_manifest *m, uint64_t generation)

@@ -3,7 +3,7 @@
  * Where the manifest is lost, every key that has four parts which fit each other is taken over, in
  * a generation of its own, with one new segment for all of them. Where it is there but a segment or
  * the pages of a site are not, those alone are made again. A site whose parts are gone or damaged
- * is left out; what there is of its files by key stays where it is. */
+ * is left out, and the manifest says so; what there is of its files by key stays where it is. */
 #include "base/fault.h"
 #include "index/names_writer.h"
 
@@ -82,8 +82,11 @@ static int sites_take_over(struct names_writer *w, struct names_reader *r, struc
 	for (size_t i = 0; i < r->sites; i++) {
 		const struct names_site *s = &r->site[i];
 		struct names_manifest_site *to = &m->site[m->sites];
-		if (names_parts_verify(r->parts[i], err) < 0)
+		if (names_parts_verify(r->parts[i], err) < 0) {
+			names_manifest_lose(
+				m, &(struct names_lost){s->key, str_of(err->msg), s->by_hand});
 			continue;
+		}
 		to->about = (struct names_about){.key = arena_str(&m->arena, s->key),
 						 .url = arena_str(&m->arena, s->url),
 						 .entries = s->entries,
@@ -95,6 +98,8 @@ static int sites_take_over(struct names_writer *w, struct names_reader *r, struc
 			return -1;
 		m->sites++;
 	}
+	for (size_t i = 0; i < r->losts; i++)
+		names_manifest_lose(m, &r->lost[i]);
 	return 0;
 }
 
@@ -166,10 +171,15 @@ static int sites_mend(struct names_writer *w, struct names_manifest *m, bool *ch
 		if (rc < 0 && err->code != ERR_DAMAGED)
 			return -1;
 		*changed |= rc != 0;
+		const struct names_about *a = &m->site[i].about;
+		struct names_lost lost = {a->key, rc ? str_of(err->msg) : STR(""), a->by_hand};
+		lost = names_lost_copy(&m->arena, &lost);
 		if (rc != 0 && (rc = site_mend(w, m, i, err)) < 0)
 			return -1;
 		if (rc == 0)
 			m->site[n++] = m->site[i];
+		else
+			names_manifest_lose(m, &lost);
 	}
 	m->sites = n;
 	return 0;

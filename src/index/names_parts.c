@@ -152,6 +152,18 @@ static void places_keep(struct names_parts *p, const struct names_places *index,
 	p->pages.direc_at = str_from(all, direc_at + direc_froms);
 }
 
+/* By index, whose lines are counted. */
+static int length_check(const struct names_parts *p, enum names_part part, uint64_t want,
+			const char *folder, struct str key, struct err *err)
+{
+	uint64_t bytes = page_bytes(p->part[part]);
+	if (bytes == want)
+		return 0;
+	return err_set(err, ERR_DAMAGED,
+		       "%s/%s/" STR_FMT ": it has %" PRIu64 " bytes; index needs %" PRIu64, folder,
+		       names_part_name[part], STR_ARG(key), bytes, want);
+}
+
 static int parts_load_by_key(struct names_parts *p, const char *folder, struct str key,
 			     struct err *err)
 {
@@ -163,16 +175,19 @@ static int parts_load_by_key(struct names_parts *p, const char *folder, struct s
 		rc = find_places(p, NAMES_INDEX, NAMES_INDEX_EVERY, &index, &p->entries, err);
 	if (rc == 0)
 		rc = find_places(p, NAMES_DIREC, NAMES_DIREC_EVERY, &direc, &p->dirs, err);
+	if (rc == 0 && p->dirs > NAMES_DIRS_MOST)
+		rc = err_set(err, ERR_DAMAGED, "direc: it has too many lines");
 	if (rc == 0)
 		places_keep(p, &index, &direc);
 	mem_free(&index.at);
 	mem_free(&direc.at);
-	if (rc == 0 && (page_bytes(p->part[NAMES_DATA]) != p->entries * NAMES_LINE_BYTES ||
-			page_bytes(p->part[NAMES_INDEX]) != page_bytes(p->part[NAMES_NOCASE]) ||
-			p->dirs > NAMES_DIRS_MOST))
-		rc = err_set(err, ERR_DAMAGED,
-			     "%s: the parts of " STR_FMT " do not have the same number of lines",
-			     folder, STR_ARG(key));
+	if (rc < 0 && err->code == ERR_DAMAGED)
+		return err_in(err, "%s: " STR_FMT, folder, STR_ARG(key));
+	if (rc == 0)
+		rc = length_check(p, NAMES_DATA, p->entries * NAMES_LINE_BYTES, folder, key, err);
+	if (rc == 0)
+		rc = length_check(p, NAMES_NOCASE, page_bytes(p->part[NAMES_INDEX]), folder, key,
+				  err);
 	return rc;
 }
 

@@ -319,8 +319,10 @@ static int ask_index(struct asking *a, struct names_hits *ret, struct err *err)
 /* Once more from the parts, where a segment turned out to be damaged. */
 static int ask_parts(struct asking *a, struct names_hits *ret, struct err *err)
 {
+	const char *why = a->r->layers ? arena_text(a->arena, str_of(err->msg)) : NULL;
 	names_collect_close(&a->collect);
 	names_collect_open(&a->collect, a->q, a->r, a->arena, &a->scratch);
+	a->collect.why = why;
 	ret->scanned = true;
 	return names_scan(a->r, &a->match, &a->limit, &a->collect, &a->clock, ret, err);
 }

@@ -15,6 +15,8 @@
 
 enum { OPEN_TRIES = 20 }; /* commits that may come between reading a manifest and opening files */
 
+enum { LOST_SAID = 4 }; /* sites that a problem names */
+
 /* A segment that snapshots share. */
 struct shared_segment {
 	atomic_uint refs;
@@ -215,6 +217,10 @@ static void snapshot_rooms(struct snapshot *s, size_t sites, size_t layers)
 {
 	s->r.site = arena_array(&s->r.arena, sites, sizeof *s->r.site);
 	s->r.parts = arena_array(&s->r.arena, sites, sizeof *s->r.parts);
+	s->r.lost = arena_array(&s->r.arena, sites + s->manifest.losts, sizeof *s->r.lost);
+	s->r.losts = s->manifest.losts;
+	for (size_t i = 0; i < s->r.losts; i++)
+		s->r.lost[i] = s->manifest.lost[i];
 	s->r.layer = arena_array(&s->r.arena, layers, sizeof *s->r.layer);
 	s->shared = arena_array(&s->r.arena, layers, sizeof *s->shared);
 }
@@ -373,17 +379,37 @@ static int key_open(struct snapshot *s, const struct found_list *found, struct s
 	return rc;
 }
 
-static int snapshot_take_key(struct snapshot *s, const struct found_list *found, struct str key,
-			     struct err *err)
+static void site_lose(struct snapshot *s, struct str key, const char *why, bool by_hand)
+{
+	struct names_lost lost = {key, str_of(why), by_hand};
+	s->r.lost[s->r.losts++] = names_lost_copy(&s->r.arena, &lost);
+}
+
+/* One file in a folder called index does not make a site. */
+static bool key_has_more(const struct snapshot *s, struct str key)
+{
+	struct stat st;
+	bool more = false;
+	for (unsigned i = NAMES_INDEX + 1; i < NAMES_PARTS && !more; i++) {
+		char *path = names_key_path(s->r.folder, i, key);
+		more = stat(path, &st) == 0;
+		mem_free(&path);
+	}
+	return more;
+}
+
+static void snapshot_take_key(struct snapshot *s, const struct found_list *found, struct str key,
+			      struct err *err)
 {
 	struct names_about about;
 	int rc = key_open(s, found, key, &s->r.parts[s->r.sites], &about, err);
 	if (rc == 0)
 		s->r.site[s->r.sites++] = names_site_of(&s->r.arena, &about);
-	return rc;
+	else if (rc < 0 || key_has_more(s, key)) /* whether it was fetched is not known */
+		site_lose(s, key, rc == 1 ? "some part of it is gone" : err->msg, true);
 }
 
-/* All that have parts by key; what cannot be read is left out. */
+/* All that have parts by key; what cannot be read is lost. */
 static int snapshot_scan_keys(struct snapshot *s, struct err *err)
 {
 	struct found_list found = {0};
@@ -398,42 +424,48 @@ static int snapshot_scan_keys(struct snapshot *s, struct err *err)
 	snapshot_rooms(s, d.n, 0);
 	while (rc == 0 && dir_next(&d, &name) == 0)
 		if (name[0] != '.')
-			(void)snapshot_take_key(s, &found, str_of(name), err);
+			snapshot_take_key(s, &found, str_of(name), err);
 	dir_done(&d);
 	mem_free(&found.item);
 	return rc;
 }
 
-/* The sites of the manifest, each from where it can be read; without the others. */
-static int snapshot_scan_sites(struct snapshot *s, struct err *err)
+/* The sites of the manifest, each from where it can be read; the others are lost. */
+static void snapshot_scan_sites(struct snapshot *s)
 {
 	const struct names_manifest *m = &s->manifest;
 	snapshot_rooms(s, m->sites, 0);
 	for (size_t i = 0; i < m->sites; i++) {
 		struct names_parts **to = &s->r.parts[s->r.sites];
-		int rc = names_site_parts(s->r.folder, &m->site[i], to, err);
+		struct err why, ignored;
+		int rc = names_site_parts(s->r.folder, &m->site[i], to, &why);
 		if (rc != 0)
-			rc = names_parts_open_by_key(to, s->r.folder, m->site[i].about.key, err);
+			rc = names_parts_open_by_key(to, s->r.folder, m->site[i].about.key,
+						     &ignored);
 		if (rc == 0 && names_parts_entries(*to) != m->site[i].about.entries) {
 			names_parts_close(to);
 			rc = 1;
 		}
 		if (rc == 0)
 			s->r.site[s->r.sites++] = names_site_of(&s->r.arena, &m->site[i].about);
+		else
+			site_lose(s, m->site[i].about.key, why.msg, m->site[i].about.by_hand);
 	}
-	return 0;
 }
 
 /* 1: there are no parts, and no manifest. */
 static int snapshot_fall_back(struct snapshot *s, bool manifest, const struct err *why,
 			      struct err *err)
 {
+	int rc = 0;
 	snapshot_drop_layers(s);
 	snapshot_drop_sites(s);
-	s->r.problem =
-		arena_printf(&s->r.arena, "%s; names are scanned until the next build", why->msg);
-	int rc = manifest ? snapshot_scan_sites(s, err) : snapshot_scan_keys(s, err);
-	if (rc == 0 && !manifest && s->r.sites == 0)
+	s->r.why = arena_text(&s->r.arena, str_of(why->msg));
+	if (manifest)
+		snapshot_scan_sites(s);
+	else
+		rc = snapshot_scan_keys(s, err);
+	if (rc == 0 && !manifest && s->r.sites + s->r.losts == 0)
 		rc = 1;
 	if (rc == 0 && !manifest)
 		rc = names_folder_newest(s->r.folder, &s->r.generation, err);
@@ -491,6 +523,8 @@ static int open_after(struct names_reader **ret, const char *folder, const struc
 		struct snapshot *s = snapshot_new(folder);
 		int rc = snapshot_open(s, older, err);
 		if (rc == 0) {
+			s->r.problem =
+				names_problem_words(&s->r.arena, s->r.why, s->r.lost, s->r.losts);
 			*ret = &s->r;
 			return 0;
 		}
@@ -529,6 +563,31 @@ int names_refresh(struct names_reader **r, struct err *err)
 const char *names_problem(const struct names_reader *r)
 {
 	return r->problem;
+}
+
+const struct names_lost *names_lost(const struct names_reader *r, size_t *ret_n)
+{
+	*ret_n = r->losts;
+	return r->lost;
+}
+
+const char *names_problem_words(struct arena *arena, const char *why, const struct names_lost *lost,
+				size_t losts)
+{
+	CLEANUP(buf_free) struct buf b = BUF_INIT(64 << 10);
+	if (!why && losts == 0)
+		return NULL;
+	if (why)
+		buf_printf(&b, "%s; names are scanned", why);
+	for (size_t i = 0; i < MIN(losts, (size_t)LOST_SAID); i++) {
+		buf_printf(&b, "%ssite " STR_FMT " is left out", b.n ? "; " : "",
+			   STR_ARG(lost[i].key));
+		if (!why || !str_is(lost[i].why, why))
+			buf_printf(&b, " (" STR_FMT ")", STR_ARG(lost[i].why));
+	}
+	if (losts > LOST_SAID)
+		buf_printf(&b, "; and so are %zu more", losts - LOST_SAID);
+	return arena_printf(arena, "%s", buf_text(&b));
 }
 
 const struct names_site *names_sites(const struct names_reader *r, size_t *ret_n)

@@ -209,7 +209,10 @@ int names_scan(struct names_reader *r, struct names_match *m, struct names_limit
 	choose_needle(&s);
 	for (size_t i = 0; i < r->sites && rc == 0 && !clock->late; i++)
 		if (m->how != NAMES_HOW_NOTHING && (!limit->sites || limit->site[i]))
-			rc = scan_site(&s, (uint32_t)i, err);
+			rc = scan_site(&s, (uint32_t)i, err) < 0 &&
+					     !names_collect_lose(collect, (uint32_t)i, err)
+				     ? -1
+				     : 0;
 	sort_found(&s);
 	if (rc == 0)
 		rc = deliver_found(&s, err);

@@ -171,7 +171,8 @@ struct names_manifest {
 	struct names_manifest_layer *layer;
 	struct names_manifest_gone *gone; /* the oldest first */
 	struct str *removed;              /* keys of sites whose links may still be there */
-	size_t sites, layers, gones, removeds;
+	struct names_lost *lost;          /* sites that a writer found damaged and left out */
+	size_t sites, layers, gones, removeds, losts;
 	struct arena arena; /* of all of it */
 };
 /* 1: there is none. ret_file, where not NULL, is the open file, so that nobody else gets its
@@ -186,6 +187,11 @@ uint64_t names_identity_new(void); /* never 0 */
 void names_manifest_copy(struct names_manifest *ret, const struct names_manifest *from);
 /* SIZE_MAX: there is none. */
 size_t names_manifest_find(const struct names_manifest *m, struct str key);
+size_t names_manifest_find_lost(const struct names_manifest *m, struct str key);
+void names_manifest_lose(struct names_manifest *m, const struct names_lost *site);
+struct names_lost names_lost_copy(struct arena *a, const struct names_lost *from);
+/* 1: it was not lost. */
+int names_manifest_unlose(struct names_manifest *m, struct str key);
 size_t names_manifest_find_generation(const struct names_manifest *m, uint64_t generation);
 /* Entries of a layer that belong to no site any more. */
 uint64_t names_manifest_hidden(const struct names_manifest *m,

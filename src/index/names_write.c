@@ -205,6 +205,12 @@ const struct names_site *names_written(const struct names_writer *writer, size_t
 	return w->written;
 }
 
+const struct names_lost *names_writer_lost(const struct names_writer *w, size_t *ret_n)
+{
+	*ret_n = w->manifest.losts;
+	return w->manifest.lost;
+}
+
 /* Building */
 
 /* A key is the name of a file, and no hidden one. */
@@ -414,8 +420,10 @@ static int write_site(struct names_writer *w, struct names_manifest *m, struct e
 	if (rc == 0)
 		rc = write_segment(w, m, err);
 	site.about = w->about;
-	if (rc == 0)
+	if (rc == 0) {
 		manifest_put_site(m, &site);
+		(void)names_manifest_unlose(m, w->about.key);
+	}
 	return rc;
 }
 
@@ -476,15 +484,33 @@ int names_commit(struct names_writer *w, struct err *err)
 
 /* Dropping */
 
-static void manifest_drop_site(struct names_manifest *m, size_t at)
+static void manifest_note_removed(struct names_manifest *m, struct str key)
 {
 	struct str *removed = arena_array(&m->arena, m->removeds + 1, sizeof *removed);
 	if (m->removeds)
 		memcpy(removed, m->removed, m->removeds * sizeof *removed);
-	removed[m->removeds++] = m->site[at].about.key;
+	removed[m->removeds++] = arena_str(&m->arena, key);
 	m->removed = removed;
+}
+
+static void manifest_drop_site(struct names_manifest *m, size_t at)
+{
+	manifest_note_removed(m, m->site[at].about.key);
 	m->sites--;
 	memmove(m->site + at, m->site + at + 1, (m->sites - at) * sizeof *m->site);
+}
+
+/* A site of which only its loss is known, and what there is of it by key. 1: it is not one. */
+static int remove_lost(struct names_writer *w, struct str key, struct err *err)
+{
+	struct names_manifest m;
+	if (names_manifest_find_lost(&w->manifest, key) == SIZE_MAX)
+		return 1;
+	names_writer_next(w, &m);
+	manifest_forget_removed(w, &m);
+	manifest_note_removed(&m, key);
+	(void)names_manifest_unlose(&m, key);
+	return writer_commit(w, &m, &key, err);
 }
 
 int names_remove(struct names_writer *w, struct str key, struct err *err)
@@ -496,7 +522,7 @@ int names_remove(struct names_writer *w, struct str key, struct err *err)
 	if (writer_whole(w, err) < 0)
 		return -1;
 	if (at == SIZE_MAX)
-		return 1;
+		return remove_lost(w, key, err);
 	int rc = names_site_parts(w->folder, &w->manifest.site[at], &old, err);
 	if (rc == 0)
 		rc = names_compare_gone(old, &c, err);

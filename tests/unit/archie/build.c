@@ -231,6 +231,23 @@ static void a_site_that_is_not_listed_any_more_is_dropped(void **state)
 	assert_false(is_there("index", KEY));
 }
 
+static void a_lost_site_that_is_not_listed_any_more_is_forgotten(void **state)
+{
+	(void)state;
+	struct archie_site other = {.url = STR("ftp://x.test/"), .key = STR("x.test-192.0.2.5")};
+	const struct archie_sites others = {.site = &other, .n = 1};
+	char path[PATH_MAX];
+	put_listing(KEY, listing, 1700000000);
+	build(&listed, NULL, KEY " 0 3\n");
+	path_of(path, "data", KEY);
+	assert_int_equal(0, truncate(path, 1));
+	build(&listed, NULL, ""); /* it has to be fetched again */
+	assert_true(is_there("index", KEY));
+	build(&others, NULL, KEY " 2 0\n");
+	assert_false(is_there("index", KEY));
+	build(&others, NULL, "");
+}
+
 static void a_site_by_hand_stays_and_so_does_its_file(void **state)
 {
 	(void)state;
@@ -365,6 +382,8 @@ int main(void)
 				       begin_anew),
 		cmocka_unit_test_setup(one_bad_site_does_not_touch_the_others, begin_anew),
 		cmocka_unit_test_setup(a_site_that_is_not_listed_any_more_is_dropped, begin_anew),
+		cmocka_unit_test_setup(a_lost_site_that_is_not_listed_any_more_is_forgotten,
+				       begin_anew),
 		cmocka_unit_test_setup(a_site_by_hand_stays_and_so_does_its_file, begin_anew),
 		cmocka_unit_test_setup(a_moved_site_keeps_its_old_database_until_it_is_built,
 				       begin_anew),

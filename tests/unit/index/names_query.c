@@ -239,12 +239,57 @@ static void a_damaged_segment_is_done_without(void **state)
 		assert_int_equal(4, hits.total);
 		assert_int_equal(4, hits.n);
 		scanned |= hits.scanned;
+		if (hits.scanned)
+			assert_non_null(strstr(hits.problem, "/segment"));
 	}
 	q.pattern = STR("file01");
 	q.maxhits = 5;
 	assert_int_equal(0, ask(&q));
 	assert_str(hits.hit[0].file.name, "file01000.dat");
 	assert_true(scanned || hits.scanned);
+}
+
+/* The last test: it damages the parts, too. */
+static void what_cannot_be_read_of_a_site_is_left_out_and_named(void **state)
+{
+	(void)state;
+	static const char *const part[] = {"data", "index"};
+	for (int i = 0; i < 2; i++) {
+		char path[512];
+		struct names_query q = {.type = NAMES_SUB,
+					.pattern = STR("emacs"),
+					.sort = i ? NAMES_BY_NOTHING : NAMES_BY_SIZE};
+		snprintf(path, sizeof path, "%s/%s/ftp.two.nz-1.1.1.2", scratch("db"), part[i]);
+		int fd = open(path, O_RDWR | O_CLOEXEC);
+		assert_int_equal(1, pwrite(fd, "?", 1, 3));
+		close(fd);
+		names_close(&reader);
+		assert_int_equal(0, names_open(&reader, scratch("db"), &err));
+		assert_int_equal(0, ask(&q));
+		assert_int_equal(2, hits.n);
+		assert_int_equal(0, hits.hit[0].site);
+		assert_false(hits.exact);
+		assert_int_equal(1, hits.losts);
+		assert_str(hits.lost[0].key, "ftp.two.nz-1.1.1.2");
+		assert_non_null(strstr(hits.problem, part[i]));
+	}
+}
+
+static void a_hit_has_a_url_where_its_site_has_one(void **state)
+{
+	(void)state;
+	CLEANUP(buf_free) struct buf url = BUF_INIT(1000);
+	struct names_query q = {.type = NAMES_EXACT, .pattern = STR("emacs-19.tar.gz")};
+	assert_int_equal(0, ask(&q));
+	assert_true(names_hit_url(reader, &hits.hit[0], &url));
+	assert_str(buf_str(&url), "ftp://x/pub/gnu/emacs-19.tar.gz");
+	hits.hit[0].file.dir = STR("");
+	hits.hit[0].file.name = STR("50% r\xe9\n?#");
+	hits.hit[0].file.kind = NAMES_DIR;
+	buf_clear(&url);
+	assert_true(names_hit_url(reader, &hits.hit[0], &url));
+	assert_str(buf_str(&url), "ftp://x/50%25%20r%E9%0A%3F%23/");
+	assert_false(names_url(STR(""), STR("a/b"), false, &url));
 }
 
 int main(void)
@@ -256,7 +301,9 @@ int main(void)
 		cmocka_unit_test(types_have_names),
 		cmocka_unit_test(a_query_that_is_stopped_says_so),
 		cmocka_unit_test(a_limit_of_hits_makes_the_total_open),
+		cmocka_unit_test(a_hit_has_a_url_where_its_site_has_one),
 		cmocka_unit_test(a_damaged_segment_is_done_without),
+		cmocka_unit_test(what_cannot_be_read_of_a_site_is_left_out_and_named),
 	};
 	return cmocka_run_group_tests(tests, make_index, free_index);
 }

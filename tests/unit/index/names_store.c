@@ -482,6 +482,86 @@ static void a_site_of_which_parts_are_lost_is_left_out(void **state)
 	assert_int_equal(stats_now().sites, 3);
 }
 
+/* What is said of the sites: NULL where all is well, else a-1 is lost, and the path is told. */
+static void assert_lost(const char *path, uint64_t total)
+{
+	struct err err;
+	struct arena arena = ARENA_INIT(SIZE_MAX);
+	struct names_reader *r = site_reader(folder);
+	struct names_query q = {.type = NAMES_SUB, .pattern = STR("o"), .count = true};
+	struct names_hits hits;
+	size_t n;
+	assert_int_equal(names_query(r, &q, &arena, &hits, NULL, &err), 0);
+	assert_int_equal(hits.total, total);
+	assert_int_equal(hits.exact, path == NULL);
+	const struct names_lost *lost = names_lost(r, &n);
+	assert_int_equal(n, path ? 1 : 0);
+	assert_int_equal(hits.losts, n);
+	if (path) {
+		assert_str(lost->key, "a-1");
+		assert_non_null(strstr(hits.problem, path));
+		assert_non_null(strstr(hits.problem, "a-1"));
+		assert_int_equal(names_verify(r, &err), -1);
+	} else {
+		assert_null(hits.problem);
+	}
+	names_close(&r);
+	arena_free(&arena);
+}
+
+static void spoil_length(const char *path, int by)
+{
+	struct stat st;
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(truncate(path, st.st_size + by), 0);
+}
+
+static void a_part_of_a_wrong_length_loses_its_site_and_every_answer_says_so(void **state)
+{
+	(void)state;
+	struct err err;
+	for (unsigned i = 0; i < 2 * NAMES_PARTS; i++) {
+		fresh_folder(NULL);
+		three_sites();
+		assert_lost(NULL, 3);
+		char *path = names_generation_path(folder, 1, names_part_name[i / 2]);
+		spoil_length(path, i % 2 ? 1 : -1);
+		assert_lost(path, 1);
+		/* the next writer makes the index again without it, and that is not forgotten */
+		struct names_writer *w = site_writer(folder);
+		assert_lost(path, 1);
+		SITE_PUT(w, "z-1", "too");
+		assert_lost(path, 2);
+		if (i % 2)
+			assert_int_equal(names_remove(w, STR("a-1"), &err), 0);
+		else
+			SITE_PUT(w, "a-1", "one", "two");
+		names_writer_close(&w);
+		assert_lost(NULL, i % 2 ? 2 : 4);
+		mem_free(&path);
+		path = names_key_path(folder, NAMES_INDEX, STR("a-1"));
+		assert_int_equal(access(path, F_OK) == 0, i % 2 == 0);
+		mem_free(&path);
+	}
+}
+
+static void a_part_of_a_wrong_length_is_told_without_a_manifest(void **state)
+{
+	(void)state;
+	struct err err;
+	three_sites();
+	char *path = names_key_path(folder, NAMES_DATA, STR("a-1"));
+	spoil_length(path, 1);
+	mem_free(&path);
+	path = names_path(folder, "names/manifest");
+	assert_int_equal(file_remove(path, &err), 0);
+	mem_free(&path);
+	assert_lost("data", 1);
+	struct names_writer *w = site_writer(folder);
+	names_writer_close(&w);
+	assert_lost("data", 1);
+}
+
 static void a_file_cut_while_it_is_mapped_is_an_error_not_a_signal(void **state)
 {
 	(void)state;
@@ -522,6 +602,11 @@ int main(void)
 		cmocka_unit_test_setup(a_damaged_page_of_a_segment_is_made_again_by_a_merge,
 				       fresh_folder),
 		cmocka_unit_test_setup(a_site_of_which_parts_are_lost_is_left_out, fresh_folder),
+		cmocka_unit_test_setup(
+			a_part_of_a_wrong_length_loses_its_site_and_every_answer_says_so,
+			fresh_folder),
+		cmocka_unit_test_setup(a_part_of_a_wrong_length_is_told_without_a_manifest,
+				       fresh_folder),
 		cmocka_unit_test_setup(a_file_cut_while_it_is_mapped_is_an_error_not_a_signal,
 				       fresh_folder),
 	};

@@ -231,8 +231,9 @@ static int build_site(struct build *b, struct err *err)
 {
 	const struct build_options *o = b->call->options;
 	const struct names_options options = {.memory = o->memory};
-	bool local = str_starts(str_of(o->url), STR("file:///"));
-	if ((!local && cmd_check_url("--url", o->url, err) < 0) ||
+	struct str url = str_of(o->url);
+	if ((url.n && !str_starts(url, STR("file:///")) &&
+	     cmd_check_url("--url", o->url, err) < 0) ||
 	    names_writer_open(&b->writer, b->call->argv[0], &options, err) < 0 ||
 	    (o->listing ? read_listing(b, err) : read_paths(b, err)) < 0)
 		return -1;
@@ -270,9 +271,9 @@ static const struct cmd_option build_options[] = {
 		 "paths end in a NUL byte, not in a newline: find -print0"),
 	CMD_OPTION(0, "KEY", "site", VALUE_TEXT_AT(struct build_options, site),
 		   .fallback = "paths-0.0.0.0", .help = "the key of the site, NAME-ADDRESS"),
-	CMD_OPTION(0, "URL", "url", VALUE_TEXT_AT(struct build_options, url),
-		   .fallback = "file:///",
-		   .help = "of the root of the paths: http, https, ftp or file"),
+	CMD_OPTION(0, "URL", "url", VALUE_TEXT_AT(struct build_options, url), .fallback = "",
+		   .help = "of the root of the paths: http, https, ftp or file; files have a URL "
+			   "only with it"),
 };
 static const struct command names_build_command = {
 	.name = "build",
@@ -325,6 +326,20 @@ struct figure {
 	uint64_t value;
 };
 
+static void print_lost_json(struct jsonw *j, const struct names_reader *r)
+{
+	size_t n;
+	const struct names_lost *lost = names_lost(r, &n);
+	jsonw_put_array(j, "lost");
+	for (size_t i = 0; i < n; i++) {
+		jsonw_object(j);
+		jsonw_put_str(j, "key", lost[i].key);
+		jsonw_put_str(j, "why", lost[i].why);
+		jsonw_object_end(j);
+	}
+	jsonw_array_end(j);
+}
+
 static void print_sites_json(struct jsonw *j, const struct names_reader *r)
 {
 	size_t n;
@@ -369,11 +384,12 @@ static void print_stats(const struct cmd_call *call, const struct names_reader *
 				   figures[i].value);
 	if (o->json) {
 		jsonw_put_text(&j, "problem", names_problem(r));
+		print_lost_json(&j, r);
 		print_sites_json(&j, r);
 		jsonw_object_end(&j);
 		buf_add_byte(&out, '\n');
 	} else if (names_problem(r)) {
-		buf_printf(&out, "scanned: %s\n", names_problem(r));
+		buf_printf(&out, "problem: %s\n", names_problem(r));
 	}
 	cmd_flush(call, &out);
 }
@@ -494,6 +510,9 @@ static int run_dump(const struct cmd_call *call)
 	for (uint32_t i = 0; i < n && rc == 0; i++)
 		rc = dump_site(call, r, i, &out, &err);
 	cmd_flush(call, &out);
+	(void)names_lost(r, &n);
+	if (rc == 0 && n)
+		rc = err_set(&err, ERR_DAMAGED, "%s", names_problem(r));
 	names_close(&r);
 	return rc < 0 ? cmd_fail(call, &err) : 0;
 }

@@ -1,17 +1,16 @@
 /* garner index names query */
-#include "base/jsonw.h"
+#include "cmd/index_ask.h"
 #include "cmd/index_cmd.h"
-#include "cmd/input.h"
 #include "cmd/text.h"
 #include "index/names.h"
 
 #include <inttypes.h>
 #include <time.h>
 
-enum { REPEATS_MOST = 1000, NAMES_HITS_MOST = 100 * 1000 * 1000, SECOND_US = 1000000 };
+enum { NAMES_HITS_MOST = 100 * 1000 * 1000, SECOND_US = 1000000 };
 
 struct names_command_options {
-	bool path, count, json, names, batch, reverse, mirrors;
+	bool path, count, json, names, batch, reverse, mirrors, urls;
 	int type, syntax, sort;
 	int64_t limit, offset, maxmatch, maxhitspm, repeat;
 	uint64_t larger, smaller;
@@ -20,20 +19,18 @@ struct names_command_options {
 };
 
 struct asking {
-	const struct cmd_call *call;
+	struct index_ask frame; /* first */
 	const struct names_command_options *o;
 	struct names_reader *reader;
 	struct names_query query;
-	struct arena lists, arena;
-	struct buf out;
-	uint64_t found, failed;
+	struct names_hits hits;
+	struct arena lists;
+	struct buf url;
 };
 
-static double thread_us(void)
+static struct asking *asking_of(struct index_ask *frame)
 {
-	struct timespec t;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+	return (struct asking *)(void *)frame;
 }
 
 static const struct str *texts_of(struct asking *a, const struct value_list *list, uint32_t *ret_n)
@@ -101,100 +98,91 @@ static int make_query(struct asking *a, struct err *err)
 	return kinds_of(&o->kind, &q->kinds, err);
 }
 
-/* The answer, and the CPU time that the library took for it: the least of all repeats. */
-static int ask_repeated(struct asking *a, struct str pattern, struct names_hits *ret,
-			double *ret_us, struct err *err)
+static int names_ask(struct index_ask *frame, struct str text, uint64_t *ret_total, struct err *err)
 {
+	struct asking *a = asking_of(frame);
 	size_t at = 0;
-	a->query.pattern = pattern;
-	for (int64_t i = 0; i < a->o->repeat; i++) {
-		arena_clear(&a->arena);
-		double from = thread_us();
-		if (names_refresh(&a->reader, err) < 0)
-			return -1;
-		if (names_query(a->reader, &a->query, &a->arena, ret, &at, err) < 0)
-			return err->code == ERR_USAGE && at ? err_in(err, "byte %zu", at) : -1;
-		double us = thread_us() - from;
-		*ret_us = i == 0 ? us : MIN(*ret_us, us);
-	}
-	a->found += ret->total;
+	a->query.pattern = text;
+	if (names_refresh(&a->reader, err) < 0)
+		return -1;
+	if (names_query(a->reader, &a->query, &frame->arena, &a->hits, &at, err) < 0)
+		return err->code == ERR_USAGE && at ? err_in(err, "byte %zu", at) : -1;
+	*ret_total = a->hits.total;
 	return 0;
-}
-
-static void put_totals(struct jsonw *j, const struct names_hits *hits, double us)
-{
-	jsonw_put_real(j, "us", us);
-	jsonw_put_uint(j, "total", hits->total);
-	jsonw_put_bool(j, "exact", hits->exact);
-	if (hits->cut)
-		jsonw_put_bool(j, "cut", true);
-	if (hits->scanned)
-		jsonw_put_bool(j, "scanned", true);
 }
 
 static struct str path_of(struct asking *a, const struct names_entry *e)
 {
 	if (!e->dir.n)
 		return e->name;
-	char *p = arena_alloc(&a->arena, e->dir.n + 1 + e->name.n);
+	char *p = arena_alloc(&a->frame.arena, e->dir.n + 1 + e->name.n);
 	memcpy(p, e->dir.p, e->dir.n);
 	p[e->dir.n] = '/';
 	memcpy(p + e->dir.n + 1, e->name.p, e->name.n);
 	return (struct str){p, e->dir.n + 1 + e->name.n};
 }
 
-/* all: everything that is told of a file. */
-static void put_hits(struct asking *a, struct jsonw *j, const struct names_hits *hits, bool all)
+/* Empty: it is not known, or names alone are asked for. */
+static struct str url_of(struct asking *a, const struct names_hit *h)
 {
-	size_t sites;
-	const struct names_site *site = names_sites(a->reader, &sites);
-	jsonw_put_array(j, "hits");
-	for (size_t i = 0; i < hits->n && !a->o->count; i++) {
-		const struct names_hit *h = &hits->hit[i];
-		jsonw_object(j);
-		jsonw_put_str(j, "site", site[h->site].key);
-		if (a->o->names)
-			jsonw_put_str(j, "name", h->file.name);
-		else
-			jsonw_put_str(j, "path", path_of(a, &h->file));
-		if (all && !a->o->names) {
-			jsonw_put_text(j, "kind", names_kind_name(h->file.kind));
-			if (h->file.size >= 0)
-				jsonw_put_int(j, "size", h->file.size);
-			if (h->file.time_s != -1)
-				jsonw_put_int(j, "time", h->file.time_s);
-		}
-		if (h->mirrors)
-			jsonw_put_uint(j, "mirrors", h->mirrors);
-		jsonw_object_end(j);
+	buf_clear(&a->url);
+	return !a->o->names && names_hit_url(a->reader, h, &a->url) ? buf_str(&a->url) : STR("");
+}
+
+/* all: everything that is told of a file. */
+static void put_hit(struct asking *a, struct jsonw *j, const struct names_site *site,
+		    const struct names_hit *h, bool all)
+{
+	struct str url = url_of(a, h);
+	jsonw_object(j);
+	jsonw_put_str(j, "site", site->key);
+	if (a->o->names)
+		jsonw_put_str(j, "name", h->file.name);
+	else
+		jsonw_put_str(j, "path", path_of(a, &h->file));
+	if (url.n)
+		jsonw_put_str(j, "url", url);
+	if (all && !a->o->names) {
+		jsonw_put_text(j, "kind", names_kind_name(h->file.kind));
+		if (h->file.size >= 0)
+			jsonw_put_int(j, "size", h->file.size);
+		if (h->file.time_s != -1)
+			jsonw_put_int(j, "time", h->file.time_s);
 	}
+	if (h->mirrors)
+		jsonw_put_uint(j, "mirrors", h->mirrors);
+	jsonw_object_end(j);
+}
+
+static void put_problem(struct jsonw *j, const struct names_hits *hits)
+{
+	if (hits->problem)
+		jsonw_put_text(j, "problem", hits->problem);
+	if (!hits->losts)
+		return;
+	jsonw_put_array(j, "lost");
+	for (size_t i = 0; i < hits->losts; i++)
+		jsonw_str(j, hits->lost[i].key);
 	jsonw_array_end(j);
 }
 
-/* A line of the batch; one that cannot be asked is an answer too, so that lines stay in step. */
-static int batch_line(void *ctx, const char *name, uint64_t line, struct str text, struct err *err)
+static void names_put(struct index_ask *frame, struct jsonw *j, bool all)
 {
-	struct asking *a = ctx;
-	struct names_hits hits = {0};
-	double us = 0;
-	struct jsonw j = JSONW_INIT(&a->out);
-	int rc = ask_repeated(a, text, &hits, &us, err);
-	jsonw_object(&j);
-	if (rc < 0) {
-		a->failed++;
-		jsonw_put_text(&j, "error", err->msg);
-		if (err->code != ERR_USAGE) {
-			(void)err_in(err, "%s:%" PRIu64, name, line);
-			return -1;
-		}
-	} else {
-		put_totals(&j, &hits, us);
-		put_hits(a, &j, &hits, false);
-	}
-	jsonw_object_end(&j);
-	buf_add_byte(&a->out, '\n');
-	cmd_flush(a->call, &a->out);
-	return fflush(a->call->out) != 0 || ferror(a->call->out);
+	struct asking *a = asking_of(frame);
+	const struct names_hits *hits = &a->hits;
+	size_t sites;
+	const struct names_site *site = names_sites(a->reader, &sites);
+	jsonw_put_uint(j, "total", hits->total);
+	jsonw_put_bool(j, "exact", hits->exact);
+	if (hits->cut)
+		jsonw_put_bool(j, "cut", true);
+	if (hits->scanned)
+		jsonw_put_bool(j, "scanned", true);
+	put_problem(j, hits);
+	jsonw_put_array(j, "hits");
+	for (size_t i = 0; i < hits->n && !a->o->count; i++)
+		put_hit(a, j, &site[hits->hit[i].site], &hits->hit[i], all);
+	jsonw_array_end(j);
 }
 
 static void put_time(struct buf *out, int64_t time_s)
@@ -210,49 +198,56 @@ static void put_time(struct buf *out, int64_t time_s)
 
 static void print_hit(struct asking *a, const struct names_site *site, const struct names_hit *h)
 {
+	struct buf *out = &a->frame.out;
+	struct str url = a->o->urls ? url_of(a, h) : STR("");
 	if (!a->o->names) {
 		char size[STR_DECIMAL_MAX + 1] = "-";
 		if (h->file.size >= 0)
 			size[str_decimal(size, (uint64_t)h->file.size)] = 0;
-		buf_printf(&a->out, "%-5s %12s  ", names_kind_name(h->file.kind), size);
-		put_time(&a->out, h->file.time_s);
-		buf_add_text(&a->out, "  ");
+		buf_printf(out, "%-5s %12s  ", names_kind_name(h->file.kind), size);
+		put_time(out, h->file.time_s);
+		buf_add_text(out, "  ");
 	}
-	put_safe(&a->out, site->key);
-	buf_add_text(&a->out, "  ");
-	put_safe(&a->out, a->o->names ? h->file.name : path_of(a, &h->file));
+	if (url.n) {
+		put_safe(out, url);
+	} else {
+		put_safe(out, site->key);
+		buf_add_text(out, "  ");
+		put_safe(out, a->o->names ? h->file.name : path_of(a, &h->file));
+	}
 	if (h->mirrors)
-		buf_printf(&a->out, "  (and %" PRIu64 " more)", h->mirrors);
-	buf_add_byte(&a->out, '\n');
+		buf_printf(out, "  (and %" PRIu64 " more)", h->mirrors);
+	buf_add_byte(out, '\n');
 }
 
-static void print_text(struct asking *a, const struct names_hits *hits)
+static void print_text(struct asking *a)
 {
+	const struct names_hits *hits = &a->hits;
+	struct buf *out = &a->frame.out;
 	size_t sites;
 	const struct names_site *site = names_sites(a->reader, &sites);
 	for (size_t i = 0; i < hits->n && !a->o->count; i++)
 		print_hit(a, &site[hits->hit[i].site], &hits->hit[i]);
-	buf_printf(&a->out, "%s%" PRIu64 "%s%s\n", hits->exact ? "" : "at least ", hits->total,
-		   a->o->count        ? ""
-		   : hits->total == 1 ? " file"
-				      : " files",
-		   hits->cut ? ", the time was up" : "");
-	if (hits->scanned && names_problem(a->reader))
-		buf_printf(&a->out, "without the index: %s\n", names_problem(a->reader));
+	index_ask_total(out, hits->total, hits->exact, a->o->count ? "" : " file", hits->cut);
+	if (!hits->problem)
+		return;
+	buf_add_text(out, hits->scanned ? "without the index: " : "not all is there: ");
+	put_safe(out, str_of(hits->problem));
+	buf_add_byte(out, '\n');
 }
 
 static int ask_whatis(struct asking *a, struct err *err)
 {
 	struct names_description *d;
 	size_t n = 0;
-	struct jsonw j = JSONW_INIT(&a->out);
-	int rc = names_whatis(a->call->argv[0], str_of(a->call->argv[1]), (uint64_t)a->o->limit,
-			      &a->arena, &d, &n, err);
+	struct jsonw j = JSONW_INIT(&a->frame.out);
+	int rc = names_whatis(a->frame.call->argv[0], str_of(a->frame.call->argv[1]),
+			      (uint64_t)a->o->limit, &a->frame.arena, &d, &n, err);
 	if (rc != 0)
 		return rc < 0 ? -1
 			      : err_set(err, ERR_USAGE, "%s: there are no descriptions (whatis)",
-					a->call->argv[0]);
-	a->found = n;
+					a->frame.call->argv[0]);
+	a->frame.found = n;
 	if (a->o->json)
 		jsonw_array(&j);
 	for (size_t i = 0; i < n; i++) {
@@ -263,84 +258,70 @@ static int ask_whatis(struct asking *a, struct err *err)
 			jsonw_object_end(&j);
 			continue;
 		}
-		size_t at = a->out.n;
-		put_safe(&a->out, d[i].name);
+		size_t at = a->frame.out.n;
+		put_safe(&a->frame.out, d[i].name);
 		if (d[i].text.n) {
-			size_t wide = a->out.n - at;
-			buf_fill(&a->out, ' ', wide < 25 ? 26 - wide : 1);
-			put_safe(&a->out, d[i].text);
+			size_t wide = a->frame.out.n - at;
+			buf_fill(&a->frame.out, ' ', wide < 25 ? 26 - wide : 1);
+			put_safe(&a->frame.out, d[i].text);
 		}
-		buf_add_byte(&a->out, '\n');
+		buf_add_byte(&a->frame.out, '\n');
 	}
 	if (a->o->json) {
 		jsonw_array_end(&j);
-		buf_add_byte(&a->out, '\n');
+		buf_add_byte(&a->frame.out, '\n');
 	}
-	cmd_flush(a->call, &a->out);
 	return 0;
 }
 
-static int ask_single(struct asking *a, struct err *err)
+static int names_single(struct index_ask *frame, struct err *err)
 {
-	struct names_hits hits = {0};
-	double us = 0;
-	if (ask_repeated(a, str_of(a->call->argv[1]), &hits, &us, err) < 0)
-		return -1;
-	if (a->o->json) {
-		struct jsonw j = JSONW_INIT(&a->out);
-		jsonw_object(&j);
-		put_totals(&j, &hits, us);
-		put_hits(a, &j, &hits, true);
-		jsonw_object_end(&j);
-		buf_add_byte(&a->out, '\n');
-	} else {
-		print_text(a, &hits);
-	}
-	cmd_flush(a->call, &a->out);
-	return 0;
-}
-
-static int ask_all(struct asking *a, struct err *err)
-{
-	if (a->o->batch != (a->call->argc == 1))
-		return err_set(err, ERR_USAGE,
-			       a->o->batch ? "--batch takes its patterns from standard input"
-					   : "no pattern is given; --batch reads them from "
-					     "standard input");
+	struct asking *a = asking_of(frame);
 	if (a->o->type == NAMES_WHATIS)
-		return a->o->batch ? err_set(err, ERR_USAGE, "--batch is not for whatis")
-				   : ask_whatis(a, err);
+		return ask_whatis(a, err);
+	if (index_ask_text(frame, str_of(frame->call->argv[1]), err) < 0)
+		return -1;
+	if (a->o->json)
+		index_ask_json(frame, true);
+	else
+		print_text(a);
+	return 0;
+}
+
+static int names_open_all(struct index_ask *frame, struct err *err)
+{
+	struct asking *a = asking_of(frame);
+	if (a->o->type == NAMES_WHATIS)
+		return a->o->batch ? err_set(err, ERR_USAGE, "--batch is not for whatis") : 0;
 	if (make_query(a, err) < 0)
 		return -1;
-	int rc = names_open(&a->reader, a->call->argv[0], err);
-	if (rc != 0)
-		return rc < 0 ? -1
-			      : err_set(err, ERR_USAGE,
-					"%s: there are no names; garner index names build "
-					"makes an index",
-					a->call->argv[0]);
-	if (!a->o->batch)
-		return ask_single(a, err);
-	return cmd_read_lines(a->call, 1, NAMES_PATTERN_MOST, batch_line, a, err) < 0 ? -1 : 0;
+	int rc = names_open(&a->reader, frame->call->argv[0], err);
+	return rc == 1 ? err_set(err, ERR_USAGE,
+				 "%s: there are no names; garner index names build makes an index",
+				 frame->call->argv[0])
+		       : rc;
 }
+
+static const struct index_ask_ops names_ops = {.one = "pattern",
+					       .many = "patterns",
+					       .most = NAMES_PATTERN_MOST,
+					       .open = names_open_all,
+					       .ask = names_ask,
+					       .single = names_single,
+					       .put = names_put};
 
 static int run_query(const struct cmd_call *call)
 {
-	struct err err;
-	struct asking a = {.call = call,
-			   .o = call->options,
-			   .lists = ARENA_INIT(SIZE_MAX),
-			   .arena = ARENA_INIT(SIZE_MAX),
-			   .out = BUF_INIT(SIZE_MAX / 2)};
-	int rc = ask_all(&a, &err);
-	int code = rc < 0                  ? cmd_fail(call, &err)
-		   : a.failed              ? ERR_PARTLY
-		   : a.found || a.o->batch ? 0
-					   : 1;
+	const struct names_command_options *o = call->options;
+	struct asking a = {
+		.frame = {.call = call, .ops = &names_ops, .batch = o->batch, .repeat = o->repeat},
+		.o = o,
+		.lists = ARENA_INIT(SIZE_MAX),
+		.url = BUF_INIT(SIZE_MAX / 2)};
+	int code = index_ask_run(&a.frame);
 	names_close(&a.reader);
 	arena_free(&a.lists);
-	arena_free(&a.arena);
-	buf_free(&a.out);
+	buf_free(&a.url);
 	return code;
 }
 
@@ -401,7 +382,7 @@ static const struct cmd_option query_options[] = {
 	CMD_FLAG(0, "path", struct names_command_options, path,
 		 "match the whole path, not the name alone"),
 	CMD_OPTION(0, "N", "repeat", VALUE_INT_AT(struct names_command_options, repeat),
-		   .fallback = "1", .min = 1, .max = REPEATS_MOST,
+		   .fallback = "1", .min = 1, .max = INDEX_REPEATS_MOST,
 		   .help = "ask each so many times and tell the least time, for measurements"),
 	CMD_FLAG(0, "reverse", struct names_command_options, reverse, "sort the other way round"),
 	CMD_OPTION(0, "SITES", "site", VALUE_LIST_AT(struct names_command_options, site),
@@ -419,6 +400,8 @@ static const struct cmd_option query_options[] = {
 		   .help = "what the pattern is: a whole name (exact), a part of one (sub; subcase "
 			   "regards case), an expression (regex), first exact and then one of "
 			   "these, or a part of a description (whatis)"),
+	CMD_FLAG(0, "urls", struct names_command_options, urls,
+		 "the URL of each file in place of site and path, where it is known"),
 };
 const struct command index_names_query_command = {
 	.name = "query",
@@ -429,8 +412,8 @@ const struct command index_names_query_command = {
 		"exact or says \"at least\". doc/names.md has the types, the expressions and the "
 		"limits.\n\n"
 		"With --batch each answer is an object with us (CPU microseconds in the library), "
-		"total (exact says whether there may be more), and hits, each with site and path; "
-		"or with error.",
+		"total (exact says whether there may be more), and hits, each with site, path "
+		"and, where the site has one, url; or with error.",
 	CMD_OPTIONS(query_options, struct names_command_options),
 	.args = "DIR [PATTERN]",
 	.args_help = "a folder laid out as archie/ is, and what to look for",

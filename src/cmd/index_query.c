@@ -1,13 +1,7 @@
 /* garner index words query */
-#include "base/jsonw.h"
+#include "cmd/index_ask.h"
 #include "cmd/index_cmd.h"
-#include "cmd/input.h"
 #include "index/token.h"
-
-#include <inttypes.h>
-#include <time.h>
-
-enum { REPEATS_MOST = 1000 };
 
 struct query_command_options {
 	bool batch, count, json, exact, best, parts, forgive, explain;
@@ -18,25 +12,22 @@ struct query_command_options {
 };
 
 struct asking {
-	const struct cmd_call *call;
+	struct index_ask frame; /* first */
 	const struct query_command_options *o;
 	struct words_reader *reader;
 	struct docstore *docs;
 	struct token_rules *rules;
-	struct arena arena;
-	struct buf out;
-	uint64_t found, failed;
+	struct hits hits;
 };
 
-static double thread_us(void)
+static struct asking *asking_of(struct index_ask *frame)
 {
-	struct timespec t;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+	return (struct asking *)(void *)frame;
 }
 
-static int ask_once(struct asking *a, struct str text, struct hits *ret, struct err *err)
+static int words_ask(struct index_ask *frame, struct str text, uint64_t *ret_total, struct err *err)
 {
+	struct asking *a = asking_of(frame);
 	const struct query_options options = {.exact = a->o->exact,
 					      .errors = (uint8_t)a->o->errors,
 					      .best = a->o->best,
@@ -44,7 +35,7 @@ static int ask_once(struct asking *a, struct str text, struct hits *ret, struct 
 					      .forgive = a->o->forgive};
 	struct query q;
 	if (words_refresh(&a->reader, err) < 0 ||
-	    query_parse(text, &options, a->rules, &a->arena, &q, err) < 0)
+	    query_parse(text, &options, a->rules, &frame->arena, &q, err) < 0)
 		return -1;
 	q.order = (enum query_order)a->o->order;
 	q.limit = a->o->count ? 0 : (uint32_t)a->o->limit;
@@ -58,67 +49,10 @@ static int ask_once(struct asking *a, struct str text, struct hits *ret, struct 
 	q.rules = a->rules;
 	q.text = a->docs ? docstore_text : NULL;
 	q.text_ctx = a->docs;
-	return words_query(a->reader, &q, &a->arena, ret, err);
-}
-
-/* The answer, and the CPU time that the library took for it: the least of all repeats. */
-static int ask_repeated(struct asking *a, struct str text, struct hits *ret, double *ret_us,
-			struct err *err)
-{
-	for (int64_t i = 0; i < a->o->repeat; i++) {
-		arena_clear(&a->arena);
-		double from = thread_us();
-		if (ask_once(a, text, ret, err) < 0)
-			return -1;
-		double us = thread_us() - from;
-		*ret_us = i == 0 ? us : MIN(*ret_us, us);
-	}
-	a->found += ret->total;
-	return 0;
-}
-
-static void put_totals(struct jsonw *j, const struct hits *hits, double us)
-{
-	jsonw_put_real(j, "us", us);
-	jsonw_put_uint(j, "total", hits->total);
-	jsonw_put_bool(j, "exact", hits->total_exact);
-	if (hits->cut)
-		jsonw_put_bool(j, "cut", true);
-	if (hits->notes.n)
-		jsonw_put_str(j, "notes", hits->notes);
-}
-
-/* A line of the batch; one that cannot be asked is an answer too, so that lines stay in step. */
-static int batch_line(void *ctx, const char *name, uint64_t line, struct str text, struct err *err)
-{
-	struct asking *a = ctx;
-	struct hits hits = {0};
-	double us = 0;
-	struct jsonw j = JSONW_INIT(&a->out);
-	int rc = ask_repeated(a, text, &hits, &us, err);
-	jsonw_object(&j);
-	if (rc < 0) {
-		a->failed++;
-		jsonw_put_text(&j, "error", err->msg);
-		if (err->code != ERR_USAGE) {
-			(void)err_in(err, "%s:%" PRIu64, name, line);
-			return -1;
-		}
-	} else {
-		put_totals(&j, &hits, us);
-		jsonw_put_array(&j, "ids");
-		for (size_t i = 0; i < hits.n; i++)
-			jsonw_str(&j, hits.hit[i].key);
-		jsonw_array_end(&j);
-		query_facets_json(&hits, &j);
-		if (hits.explain.n)
-			jsonw_put_str(&j, "explain", hits.explain);
-	}
-	jsonw_object_end(&j);
-	buf_add_byte(&a->out, '\n');
-	cmd_flush(a->call, &a->out);
-	if (fflush(a->call->out) != 0 || ferror(a->call->out))
-		return 1;
+	a->hits = (struct hits){0};
+	if (words_query(a->reader, &q, &frame->arena, &a->hits, err) < 0)
+		return -1;
+	*ret_total = a->hits.total;
 	return 0;
 }
 
@@ -128,10 +62,40 @@ static struct str title_of(struct asking *a, const struct hit *hit)
 	struct soif doc;
 	struct err ignored;
 	if (!a->docs || !hit->oid ||
-	    docstore_get(a->docs, hit->oid, &a->arena, &doc, &ignored) != 0)
+	    docstore_get(a->docs, hit->oid, &a->frame.arena, &doc, &ignored) != 0)
 		return STR("");
 	struct str title = soif_get(&doc, STR("Title"));
 	return title.p ? str_trim(title) : STR("");
+}
+
+static void words_put(struct index_ask *frame, struct jsonw *j, bool all)
+{
+	struct asking *a = asking_of(frame);
+	const struct hits *hits = &a->hits;
+	jsonw_put_uint(j, "total", hits->total);
+	jsonw_put_bool(j, "exact", hits->total_exact);
+	if (hits->cut)
+		jsonw_put_bool(j, "cut", true);
+	if (hits->notes.n)
+		jsonw_put_str(j, "notes", hits->notes);
+	jsonw_put_array(j, all ? "hits" : "ids");
+	for (size_t i = 0; i < hits->n; i++) {
+		const struct hit *h = &hits->hit[i];
+		if (!all) {
+			jsonw_str(j, h->key);
+			continue;
+		}
+		jsonw_object(j);
+		jsonw_put_str(j, "key", h->key);
+		jsonw_put_real(j, "score", (double)h->score);
+		jsonw_put_int(j, "time", h->time_s);
+		jsonw_put_str(j, "title", title_of(a, h));
+		jsonw_object_end(j);
+	}
+	jsonw_array_end(j);
+	query_facets_json(hits, j);
+	if (hits->explain.n)
+		jsonw_put_str(j, "explain", hits->explain);
 }
 
 /* On one line, and without what a terminal would take for orders: control characters are blanks. */
@@ -147,109 +111,74 @@ static void put_shown(struct buf *out, struct str text)
 	}
 }
 
-static void print_text(struct asking *a, const struct hits *hits)
+static void print_text(struct asking *a)
 {
+	const struct hits *hits = &a->hits;
+	struct buf *out = &a->frame.out;
 	for (size_t i = 0; i < hits->n; i++) {
 		const struct hit *h = &hits->hit[i];
-		buf_printf(&a->out, "%8.3f  ", (double)h->score);
-		put_shown(&a->out, h->key);
-		buf_add_text(&a->out, "  ");
-		put_shown(&a->out, title_of(a, h));
-		buf_add_byte(&a->out, '\n');
+		buf_printf(out, "%8.3f  ", (double)h->score);
+		put_shown(out, h->key);
+		buf_add_text(out, "  ");
+		put_shown(out, title_of(a, h));
+		buf_add_byte(out, '\n');
 	}
-	buf_printf(&a->out, "%s%" PRIu64 " document%s%s\n", hits->total_exact ? "" : "at least ",
-		   hits->total, hits->total == 1 ? "" : "s", hits->cut ? ", the time was up" : "");
-	index_put_facets(&a->out, hits);
-	buf_add_str(&a->out, hits->notes);
-	buf_add_text(&a->out, hits->notes.n && !str_ends(hits->notes, STR("\n")) ? "\n" : "");
-	buf_add_str(&a->out, hits->explain);
+	index_ask_total(out, hits->total, hits->total_exact, a->o->count ? "" : " document",
+			hits->cut);
+	index_put_facets(out, hits);
+	if (a->o->count)
+		return;
+	buf_add_str(out, hits->notes);
+	buf_add_text(out, hits->notes.n && !str_ends(hits->notes, STR("\n")) ? "\n" : "");
+	buf_add_str(out, hits->explain);
 }
 
-static void print_count(struct asking *a, const struct hits *hits)
-{
-	buf_printf(&a->out, "%s%" PRIu64 "%s\n", hits->total_exact ? "" : "at least ", hits->total,
-		   hits->cut ? ", the time was up" : "");
-	index_put_facets(&a->out, hits);
-}
-
-static void print_json(struct asking *a, const struct hits *hits, double us)
-{
-	struct jsonw j = JSONW_INIT(&a->out);
-	jsonw_object(&j);
-	put_totals(&j, hits, us);
-	jsonw_put_array(&j, "hits");
-	for (size_t i = 0; i < hits->n; i++) {
-		jsonw_object(&j);
-		jsonw_put_str(&j, "key", hits->hit[i].key);
-		jsonw_put_real(&j, "score", (double)hits->hit[i].score);
-		jsonw_put_int(&j, "time", hits->hit[i].time_s);
-		jsonw_put_str(&j, "title", title_of(a, &hits->hit[i]));
-		jsonw_object_end(&j);
-	}
-	jsonw_array_end(&j);
-	query_facets_json(hits, &j);
-	if (hits->explain.n)
-		jsonw_put_str(&j, "explain", hits->explain);
-	jsonw_object_end(&j);
-	buf_add_byte(&a->out, '\n');
-}
-
-static int ask_single(struct asking *a, struct err *err)
+static int words_single(struct index_ask *frame, struct err *err)
 {
 	CLEANUP(buf_free) struct buf text = BUF_INIT(QUERY_TEXT_MOST + 1);
-	struct hits hits = {0};
-	double us = 0;
-	for (int i = 1; i < a->call->argc; i++)
-		buf_printf(&text, "%s%s", i > 1 ? " " : "", a->call->argv[i]);
+	struct asking *a = asking_of(frame);
+	for (int i = 1; i < frame->call->argc; i++)
+		buf_printf(&text, "%s%s", i > 1 ? " " : "", frame->call->argv[i]);
 	if (text.over)
 		return err_set(err, ERR_USAGE, "a query has at most %d bytes", QUERY_TEXT_MOST);
-	if (ask_repeated(a, buf_str(&text), &hits, &us, err) < 0)
+	if (index_ask_text(frame, buf_str(&text), err) < 0)
 		return -1;
 	if (a->o->json)
-		print_json(a, &hits, us);
-	else if (a->o->count)
-		print_count(a, &hits);
+		index_ask_json(frame, true);
 	else
-		print_text(a, &hits);
-	cmd_flush(a->call, &a->out);
+		print_text(a);
 	return 0;
 }
 
-static int ask_all(struct asking *a, struct err *err)
+static int words_open_all(struct index_ask *frame, struct err *err)
 {
-	if (a->o->batch != (a->call->argc == 1))
-		return err_set(err, ERR_USAGE,
-			       a->o->batch ? "--batch takes its queries from standard input"
-					   : "no query is given; --batch reads them from standard "
-					     "input");
+	struct asking *a = asking_of(frame);
 	if (a->o->facets.n > QUERY_FACETS_MOST)
 		return err_set(err, ERR_USAGE, "--facets: %zu names, at most %d can be asked for",
 			       a->o->facets.n, QUERY_FACETS_MOST);
-	if (index_open(a->call->argv[0], &a->reader, &a->docs, err) < 0 ||
-	    token_rules_open(&a->rules, str_of(words_settings(a->reader)->language), err) < 0)
+	if (index_open(frame->call->argv[0], &a->reader, &a->docs, err) < 0)
 		return -1;
-	if (!a->o->batch)
-		return ask_single(a, err);
-	return cmd_read_lines(a->call, 1, QUERY_TEXT_MOST, batch_line, a, err) < 0 ? -1 : 0;
+	return token_rules_open(&a->rules, str_of(words_settings(a->reader)->language), err);
 }
+
+static const struct index_ask_ops words_ops = {.one = "query",
+					       .many = "queries",
+					       .most = QUERY_TEXT_MOST,
+					       .open = words_open_all,
+					       .ask = words_ask,
+					       .single = words_single,
+					       .put = words_put};
 
 static int run_query(const struct cmd_call *call)
 {
-	struct err err;
-	struct asking a = {.call = call,
-			   .o = call->options,
-			   .arena = ARENA_INIT(SIZE_MAX),
-			   .out = BUF_INIT(SIZE_MAX / 2)};
-	int rc = ask_all(&a, &err);
-	int code = rc < 0                  ? cmd_fail(call, &err)
-		   : a.failed              ? ERR_PARTLY
-		   : a.found || a.o->batch ? 0
-					   : 1;
+	const struct query_command_options *o = call->options;
+	struct asking a = {
+		.frame = {.call = call, .ops = &words_ops, .batch = o->batch, .repeat = o->repeat},
+		.o = o};
+	int code = index_ask_run(&a.frame);
 	words_close(&a.reader);
 	docstore_close(&a.docs);
 	token_rules_close(&a.rules);
-	arena_free(&a.arena);
-	buf_free(&a.out);
 	return code;
 }
 
@@ -294,7 +223,7 @@ static const struct cmd_option query_options[] = {
 		   .help = "among the first 100 so many of a site come before the others of it; "
 			   "0: any"),
 	CMD_OPTION(0, "N", "repeat", VALUE_INT_AT(struct query_command_options, repeat),
-		   .fallback = "1", .min = 1, .max = REPEATS_MOST,
+		   .fallback = "1", .min = 1, .max = INDEX_REPEATS_MOST,
 		   .help = "ask each so many times and tell the least time, for measurements"),
 };
 const struct command index_query_command = {

@@ -50,11 +50,16 @@ int cmd_read(const struct cmd_call *call, int first_arg, cmd_piece_fn *take, voi
 	return rc;
 }
 
+static void add_to_line(struct cmd_lines *l, struct str text)
+{
+	buf_add_str(&l->begun, l->cut ? str_head(text, l->most + 1 - l->begun.n) : text);
+}
+
 static int take_line(struct cmd_lines *l, const char *name, struct str text, struct err *err)
 {
-	buf_add_str(&l->begun, text);
+	add_to_line(l, text);
 	l->line++;
-	if (l->begun.over || l->begun.n > l->most)
+	if (!l->cut && (l->begun.over || l->begun.n > l->most))
 		return err_set(err, ERR_USAGE, "%s:%llu: a line longer than %zu bytes", name,
 			       (unsigned long long)l->line, l->most);
 	struct str line = buf_str(&l->begun);
@@ -79,7 +84,7 @@ int cmd_split(void *ctx, const char *name, struct str piece, struct err *err)
 			return rc;
 		piece = str_from(piece, end + 1);
 	}
-	buf_add_str(&l->begun, piece);
+	add_to_line(l, piece);
 	return l->begun.over ? take_line(l, name, STR(""), err) : 0;
 }
 

@@ -27,6 +27,7 @@ struct cmd_lines {
 	void *ctx;
 	uint64_t line;
 	size_t most;
+	bool cut;         /* of a longer line its first most + 1 bytes are taken; else it fails */
 	struct buf begun; /* a line of which the end has not come yet; its limit is most + 1 */
 };
 int cmd_split(void *lines, const char *name, struct str piece, struct err *err);

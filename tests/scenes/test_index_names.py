@@ -80,6 +80,27 @@ def test_damage_is_found_wherever_it_is(garner):
         assert g.run("index", "names", "check", "i").code == 4, name
 
 
+def test_a_part_that_is_one_byte_too_short_or_long_is_told_by_every_answer(garner):
+    for part, by in (("index", -1), ("direc", 1)):
+        g = built(garner)
+        assert g.run("index", "names", "build", "--site", "b-1", "i", input="x/bb\n").code == 0
+        path = g.dir / "i/names/1" / part
+        with open(path, "r+b") as f:
+            f.truncate(path.stat().st_size + by)
+        done = g.run("check", "i")
+        assert done.code == 4 and f"i/names/1/{part}" in done.out
+        for _ in range(2):                                       # before and after the next build
+            answer = g.run("index", "names", "query", "--json", "i", "b").json()
+            assert (answer["total"], answer["exact"], answer["lost"]) == (1, False, ["paths-0.0.0.0"])
+            assert f"names/1/{part}" in answer["problem"]
+            text = g.run("index", "names", "query", "i", "b").out
+            assert "at least 1 file\n" in text and f"names/1/{part}" in text and "paths-0.0.0.0" in text
+            assert g.run("index", "names", "build", "--site", "c-1", "i", input="y\n").code == 0
+        assert f"i/index/paths-0.0.0.0: the site is left out: i/names/1/{part}" in g.run("check", "i").out
+        assert g.run("index", "names", "build", "i", input="a/b\n").code == 0
+        assert g.run("index", "names", "query", "--json", "i", "b").json()["exact"] is True
+
+
 def test_without_its_manifest_names_are_scanned_until_the_next_build(garner):
     g = built(garner)
     (g.dir / "i/names/manifest").unlink()

@@ -56,6 +56,25 @@ def test_a_batch_answers_every_line(names):
     assert answers[2]["total"] == 2 and answers[2]["us"] > 0
 
 
+def test_a_pattern_that_is_too_long_does_not_end_a_batch(names):
+    run = names.run("index", "names", "query", "db", "--batch", input="xem\n" + "x" * 100000 + "\nxem\n")
+    answers = [json.loads(line) for line in run.out.splitlines()]
+    assert run.code == 3 and "at most 4096 bytes" in answers[1]["error"]
+    assert [a.get("total") for a in answers] == [1, None, 1]
+
+
+def test_a_hit_has_the_url_of_its_file_where_the_site_has_one(names):
+    names.run("index", "names", "build", "db", "--site", "a-1", "--url", "ftp://a.test/top/", input="x y/xemacs/\n")
+    want = ["ftp://a.test/top/x%20y/xemacs/", None]
+    got = names.run("index", "names", "query", "db", "--json", "xemacs").json()
+    assert [hit.get("url") for hit in got["hits"]] == want
+    batch = json.loads(names.run("index", "names", "query", "db", "--batch", input="xemacs\n").out)
+    assert batch["hits"] == [{"site": "a-1", "path": "x y/xemacs", "url": want[0]},
+                             {"site": "paths-0.0.0.0", "path": "pub/X11/contrib/xemacs.tar.Z"}]
+    lines = names.run("index", "names", "query", "db", "--urls", "xemacs").out.splitlines()
+    assert lines[0].endswith("  " + want[0]) and lines[1].endswith("paths-0.0.0.0  pub/X11/contrib/xemacs.tar.Z")
+
+
 def test_what_is_not_there_is_told(names):
     assert names.run("index", "names", "query", "db", "nothing").code == 1
     assert names.run("index", "names", "query", "empty", "x").code == 2

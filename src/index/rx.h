@@ -75,16 +75,3 @@ bool rx_matches(struct rx_run *run, struct str line);
 /* The first line with a match of a text, at or after `from`, where a line begins; without its
  * newline. Quicker than line by line where a literal is known. 1: there is none. */
 int rx_find_line(struct rx_run *run, struct str text, size_t from, struct str *ret);
-
-/* Stepping, over the bytes of a dictionary: a state is good until rx_gen() changes, which
- * rx_start(), a step, rx_find() and the like may bring about; the state that the call returns is
- * good, all older ones are not. `anchored`: the match begins at the first byte; where it ends is
- * left open either way, unless the pattern says "$". */
-typedef uint32_t rx_state;
-enum { RX_DEAD = 0 };
-rx_state rx_start(struct rx_run *run, bool anchored);
-rx_state rx_step(struct rx_run *run, rx_state state, unsigned char byte);
-bool rx_accepts(struct rx_run *run, rx_state state); /* if the text ended here */
-/* Accepts whatever follows: it has been found. */
-bool rx_found(struct rx_run *run, rx_state state);
-uint32_t rx_gen(const struct rx_run *run);

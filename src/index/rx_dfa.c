@@ -16,7 +16,7 @@
 
 enum {
 	/* entries of tables; all greater ones are states, by where they lie in the block */
-	DEAD = RX_DEAD,
+	DEAD,
 	UNKNOWN = 1, /* not made yet */
 	FOUND = 2,
 	FIRST_WORD = 4,
@@ -378,7 +378,7 @@ static const struct rx_decoder *node_decoder(const struct rx *rx, uint32_t node)
 }
 
 /* node: as node_after() makes it, 0 between characters. There is room for it. */
-static rx_state byte_state(struct rx_run *run, uint32_t set, uint32_t node)
+static uint32_t byte_state(struct rx_run *run, uint32_t set, uint32_t node)
 {
 	if (!set)
 		return DEAD;
@@ -413,7 +413,7 @@ static void make_idle(struct rx_run *run)
 }
 
 /* One character for a byte state. false: that settles it, *ret is DEAD or FOUND. */
-static bool byte_char(struct rx_run *run, uint32_t *set, uint32_t class, rx_state *ret)
+static bool byte_char(struct rx_run *run, uint32_t *set, uint32_t class, uint32_t *ret)
 {
 	*ret = FOUND;
 	if (set_matches(run, *set, kind_of_class(run->rx, class)))
@@ -425,7 +425,7 @@ static bool byte_char(struct rx_run *run, uint32_t *set, uint32_t class, rx_stat
 
 /* The beginning of a character that does not go on: one that matches nothing, or as many as it has
  * bytes. */
-static bool byte_strays(struct rx_run *run, uint32_t *set, uint32_t node, rx_state *ret)
+static bool byte_strays(struct rx_run *run, uint32_t *set, uint32_t node, uint32_t *ret)
 {
 	bool alive = true;
 	uint32_t n = run->rx->any_bytes ? node >> NODE_DEPTH : 1;
@@ -435,12 +435,12 @@ static bool byte_strays(struct rx_run *run, uint32_t *set, uint32_t node, rx_sta
 }
 
 /* Makes what a byte leads to. */
-static rx_state byte_step(struct rx_run *run, rx_state state, unsigned char byte)
+static uint32_t byte_step(struct rx_run *run, uint32_t state, unsigned char byte)
 {
 	const struct rx_alphabet *a = &run->rx->alphabet;
 	uint32_t set = run->block[state + BYTE_SET], node = run->block[state + BYTE_NODE];
 	uint32_t gen = run->gen;
-	rx_state to = DEAD;
+	uint32_t to = DEAD;
 	make_room(run, &set);
 	make_idle(run);
 	bool alive = true;
@@ -470,7 +470,7 @@ static rx_state byte_step(struct rx_run *run, rx_state state, unsigned char byte
 	return to;
 }
 
-static bool byte_accepts(struct rx_run *run, rx_state state)
+static bool byte_accepts(struct rx_run *run, uint32_t state)
 {
 	if (state < FIRST_WORD)
 		return state == FOUND;
@@ -478,7 +478,7 @@ static bool byte_accepts(struct rx_run *run, rx_state state)
 	if (run->block[state + BYTE_NODE] == 0)
 		return set_matches(run, set, KIND_EDGE);
 	if (run->rx->any_bytes) {
-		rx_state to = DEAD;
+		uint32_t to = DEAD;
 		uint32_t node = run->block[state + BYTE_NODE];
 		make_room(run, &set);
 		return byte_strays(run, &set, node, &to) ? set_matches(run, set, KIND_EDGE)
@@ -552,38 +552,6 @@ static bool ask_late(struct rx_run *run)
 static bool worked_late(struct rx_run *run)
 {
 	return run->was_late || (run->work > CHUNK_WORK && ask_late(run));
-}
-
-rx_state rx_start(struct rx_run *run, bool anchored)
-{
-	uint32_t none = 0;
-	make_room(run, &none);
-	make_idle(run);
-	return byte_state(run, start_set(run, false, !anchored, KIND_EDGE), 0);
-}
-
-rx_state rx_step(struct rx_run *run, rx_state state, unsigned char byte)
-{
-	if (state < FIRST_WORD)
-		return state;
-	rx_state to = run->block[state + run->rx->alphabet.byte_class[byte]];
-	return to == UNKNOWN ? byte_step(run, state, byte) : to;
-}
-
-bool rx_accepts(struct rx_run *run, rx_state state)
-{
-	return byte_accepts(run, state);
-}
-
-bool rx_found(struct rx_run *run, rx_state state)
-{
-	(void)run;
-	return state == FOUND;
-}
-
-uint32_t rx_gen(const struct rx_run *run)
-{
-	return run->gen;
 }
 
 /* Searching */
@@ -666,7 +634,7 @@ static bool scan_line(struct rx_run *run, struct str line, size_t from, size_t *
 	uint32_t none = 0;
 	make_room(run, &none);
 	make_idle(run);
-	rx_state s = byte_state(run, start_set(run, false, true, kind_left_of(rx, line, from)), 0);
+	uint32_t s = byte_state(run, start_set(run, false, true, kind_left_of(rx, line, from)), 0);
 	*ret_end = from;
 	*ret_idle = from;
 	if (s == DEAD || s == FOUND)
@@ -683,7 +651,7 @@ static bool scan_line(struct rx_run *run, struct str line, size_t from, size_t *
 		}
 		const unsigned char *stop = end - p > CHUNK_BYTES ? p + CHUNK_BYTES : end;
 		const uint32_t *block = run->block;
-		rx_state limit = quick ? run->idle : FOUND, to = s;
+		uint32_t limit = quick ? run->idle : FOUND, to = s;
 		while (p < stop && (to = block[s + class[*p]]) > limit) {
 			s = to;
 			p++;

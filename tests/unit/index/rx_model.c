@@ -302,22 +302,6 @@ static void check_literals(const struct rx *rx, struct str line, struct rx_match
 		fail_msg("/%s/ in '" STR_FMT "': not in one word", pattern, STR_ARG(line));
 }
 
-static void check_steps(const struct model *m, struct rx_run *run, size_t root, bool anywhere,
-			const char *pattern)
-{
-	bool at_begin = ends_of(m, root, 0) != 0;
-	for (int anchored = 0; anchored < 2; anchored++) {
-		rx_state s = rx_start(run, anchored);
-		for (size_t i = 0; i < m->text.n && s != RX_DEAD; i++)
-			s = rx_step(run, s, (unsigned char)m->text.p[i]);
-		if (rx_accepts(run, s) != (anchored ? at_begin : anywhere))
-			fail_msg("/%s/ in '%s', anchored %d", pattern, buf_text(&m->text),
-				 anchored);
-		if (rx_found(run, s))
-			assert_true(rx_accepts(run, s));
-	}
-}
-
 static void check_line(const struct model *m, const struct rx *rx, struct rx_run *run, size_t root,
 		       const char *pattern)
 {
@@ -343,7 +327,6 @@ static void check_line(const struct model *m, const struct rx *rx, struct rx_run
 		fail_msg("/%s/ in '%s': whether", pattern, buf_text(&m->text));
 	if (ends)
 		check_literals(rx, line, got, pattern);
-	check_steps(m, run, root, anywhere, pattern);
 }
 
 static void check_patterns(void)

@@ -28,5 +28,5 @@ def test_killed_at_any_time_the_last_commit_stands(rounds, long_run):
 def test_changed_bytes_are_found(rounds, long_run):
     rounds.settle(40)
     rounds.stop()
-    done = rounds.ask("damage", rounds.thing, 2000 if long_run else 100, rounds.seed)
+    done = rounds.ask("damage", rounds.thing, 2000 if long_run else 50, rounds.seed)
     assert done.returncode == 0, done.stderr

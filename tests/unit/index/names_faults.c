@@ -145,9 +145,9 @@ static bool fail_at(const char *point, const char *action, unsigned n)
 static unsigned fault_step(void)
 {
 #if defined(__SANITIZE_ADDRESS__)
-	return unit_thorough() ? 5 : 41;
+	return unit_thorough() ? 5 : 211;
 #else
-	return unit_thorough() ? 1 : 9;
+	return unit_thorough() ? 1 : 31;
 #endif
 }
 
@@ -217,6 +217,10 @@ static void a_kill_at_any_call_leaves_a_whole_commit(void **state)
 {
 	(void)state;
 	static const char *const points[] = {"file.open", "file.write", "file.sync", "file.rename"};
+#if defined(__SANITIZE_ADDRESS__)
+	if (!unit_thorough())
+		skip(); /* what is killed leaves the sanitizer nothing to say */
+#endif
 	for (size_t i = 0; i < ARRAY_LEN(points); i++) {
 		unsigned n = 1;
 		while (kill_at(points[i], n))

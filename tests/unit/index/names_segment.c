@@ -103,6 +103,21 @@ static void a_name_may_have_many_forms(void **state)
 	model_free(&m);
 }
 
+/* Lists of trigrams, too, when there is hardly any memory. */
+static void merge_in_no_memory(struct str want)
+{
+	struct err err = {0};
+	CLEANUP(buf_free) struct buf b = BUF_INIT(1 << 26);
+	struct names_segment *s;
+	assert_int_equal(names_segment_open(&s, scratch("once"), &err), 0);
+	const struct names_range all = {0, 0, names_segment_info(s)->entries};
+	assert_int_equal(
+		names_segment_merge(&s, 1, &all, 1, 1, scratch_dir, scratch("merged"), &err), 0);
+	assert_int_equal(file_slurp(scratch("merged"), &b, &err), 0);
+	assert_true(str_eq(want, buf_str(&b)));
+	names_segment_close(&s);
+}
+
 static void what_does_not_fit_into_memory_makes_the_same_file(void **state)
 {
 	(void)state;
@@ -123,16 +138,8 @@ static void what_does_not_fit_into_memory_makes_the_same_file(void **state)
 	assert_int_equal(file_slurp(scratch("once"), &a, &err), 0);
 	assert_int_equal(file_slurp(scratch("spilled"), &b, &err), 0);
 	assert_true(str_eq(buf_str(&a), buf_str(&b)));
-	/* Lists of trigrams, too, when there is hardly any memory. */
-	struct names_segment *s;
-	assert_int_equal(names_segment_open(&s, scratch("once"), &err), 0);
-	const struct names_range all = {0, 0, names_segment_info(s)->entries};
-	assert_int_equal(
-		names_segment_merge(&s, 1, &all, 1, 1, scratch_dir, scratch("merged"), &err), 0);
-	buf_clear(&b);
-	assert_int_equal(file_slurp(scratch("merged"), &b, &err), 0);
-	assert_true(str_eq(buf_str(&a), buf_str(&b)));
-	names_segment_close(&s);
+	if (unit_thorough())
+		merge_in_no_memory(buf_str(&a));
 	buf_free(&a);
 	buf_free(&b);
 	model_free(&m);
@@ -161,7 +168,8 @@ static void every_character_folds_as_unicode_says_and_only_once(void **state)
 	unsigned folds = 0;
 	if (token_unicode_load(&unicode, &err) < 0)
 		skip();
-	for (int32_t c = 0; c < 0x110000; c++) {
+	/* above the Adlam letters nothing folds: there, only some */
+	for (int32_t c = 0; c < 0x110000; c += c < 0x20000 || unit_thorough() ? 1 : 101) {
 		utf8proc_int32_t full[32];
 		int boundary = 0;
 		if (c >= 0xd800 && c < 0xe000)

@@ -10,15 +10,9 @@
  * What a commit does follows from its number: it replaces one of a few sites, or drops it if it is
  * there. Each site has a file named after its commit, so that the whole state tells which commit
  *was the last. A line "N" on standard output means: commit N was said to be durable. */
-#include "base/file.h"
 #include "index/names_store.h"
-#include "points.h"
+#include "worker.h"
 
-#include <fcntl.h>
-#include <inttypes.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,20 +25,6 @@ struct worker {
 	struct arena arena;
 	struct err err;
 };
-
-static int fail(const char *what, const char *why)
-{
-	fprintf(stderr, "names_worker: %s%s%s\n", what, *why ? ": " : "", why);
-	return -1;
-}
-
-static uint64_t mix(uint64_t commit, unsigned i)
-{
-	uint64_t v = commit * UINT64_C(0x9e3779b97f4a7c15) + i * UINT64_C(0xbf58476d1ce4e5b9);
-	v ^= v >> 29;
-	v *= UINT64_C(0x94d049bb133111eb);
-	return v ^ v >> 32;
-}
 
 /* Which commit every site is of; 0: it is not there. */
 struct state {
@@ -291,46 +271,23 @@ static int write_commits(struct worker *w, uint64_t n)
 
 /* Damage */
 
-struct victims {
-	char path[256][PATH_MAX];
-	size_t n;
-};
-
 static int list_files(struct victims *v, const char *folder, unsigned depth, struct err *err)
 {
 	struct dir d;
 	const char *name;
 	if (dir_init(&d, folder, err) != 0)
 		return -1;
-	while (dir_next(&d, &name) == 0 && v->n < ARRAY_LEN(v->path)) {
+	while (dir_next(&d, &name) == 0) {
 		char *path = names_path(folder, name);
 		struct stat st;
 		if (stat(path, &st) == 0 && S_ISDIR(st.st_mode) && depth)
 			(void)list_files(v, path, depth - 1, err);
 		else if (strcmp(name, "lock") != 0 && st.st_size > 0)
-			snprintf(v->path[v->n++], PATH_MAX, "%s", path);
+			victims_add(v, folder, name, 0);
 		mem_free(&path);
 	}
 	dir_done(&d);
 	return 0;
-}
-
-static int change_byte(const char *path, uint64_t r, uint64_t *at, uint8_t *bits, struct err *err)
-{
-	CLEANUP(file_drop) struct file f = FILE_INIT;
-	uint64_t size;
-	unsigned char c;
-	size_t got;
-	if (file_open(&f, path, O_RDWR, 0, err) != 0 || file_size(&f, &size, err) < 0 || size == 0)
-		return -1;
-	if (*bits == 0) {
-		*bits = (uint8_t)(1 + r % 255);
-		*at = r / 255 % size;
-	}
-	if (file_read(&f, &c, 1, *at, &got, err) < 0 || got != 1)
-		return -1;
-	c ^= *bits;
-	return file_write(&f, &c, 1, *at, err);
 }
 
 /* A look at all of it finds the damage. */
@@ -353,47 +310,24 @@ static int damage(struct worker *w, uint64_t n, uint64_t seed)
 	char *names = names_path(w->folder, "names");
 	int rc = list_files(&v, names, 1, &w->err);
 	mem_free(&names);
-	for (uint64_t i = 0; i < n && rc == 0; i++) {
-		const char *path = v.path[mix(seed, 1) % v.n];
-		uint64_t at = 0;
-		uint8_t bits = 0;
-		seed = mix(seed, 2) | 1;
-		if (change_byte(path, mix(seed, 3), &at, &bits, &w->err) < 0)
-			return -1;
-		if (look_at_damage(w) < 0) {
-			fprintf(stderr, "%s, byte %" PRIu64 " ^ %02x\n", path, at, bits);
-			return -1;
-		}
-		rc = change_byte(path, 0, &at, &bits, &w->err);
-	}
-	printf("%" PRIu64 " changes in %zu files, all found\n", n, v.n);
-	return rc;
+	return rc < 0 ? -1 : damage_bytes(w, &v, n, seed, look_at_damage, &w->err);
+}
+
+static int begin(struct worker *w, const char *folder)
+{
+	w->folder = folder;
+	return 0;
 }
 
 int main(int argc, char **argv)
 {
+	static const struct worker_ops ops = {begin, write_commits, check, damage, read_on};
 	struct worker w = {.arena = ARENA_INIT(SIZE_MAX)};
-	int rc;
 	if (argc == 2 && strcmp(argv[1], "points") == 0)
 		return POINTS_PRINT("names.");
-	if (argc < 3 || fault_arm(getenv("GARNER_FAULTS"), &w.err) < 0)
-		return fail("usage: points | write FOLDER N | check FOLDER | read FOLDER | damage "
-			    "FOLDER N SEED",
-			    w.err.msg) +
-		       3;
-	w.folder = argv[2];
-	if (strcmp(argv[1], "write") == 0)
-		rc = write_commits(&w, argc > 3 ? strtoull(argv[3], NULL, 10) : 0);
-	else if (strcmp(argv[1], "read") == 0)
-		rc = read_on(&w);
-	else if (strcmp(argv[1], "damage") == 0 && argc == 5)
-		rc = damage(&w, strtoull(argv[3], NULL, 10), strtoull(argv[4], NULL, 10));
-	else
-		rc = check(&w);
-	if (rc < 0)
-		fail(argv[1], w.err.msg);
+	int code = worker_run(argc, argv, &ops, &w, &w.err);
 	names_writer_close(&w.writer);
 	names_close(&w.reader);
 	arena_free(&w.arena);
-	return rc < 0 ? 1 : 0;
+	return code;
 }

@@ -11,15 +11,8 @@
  * last commit, so that all of the state follows from it. A line "N" on standard output means:
  *commit N was said to be durable. */
 #include "base/clock.h"
-#include "base/file.h"
 #include "broker/registry.h"
-#include "points.h"
-
-#include <fcntl.h>
-#include <inttypes.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "worker.h"
 
 enum { KEYS = 100, CHANGES = 12, COMPRESS_EVERY = 6, NOW_S = 1700000000 };
 
@@ -32,20 +25,6 @@ struct worker {
 	struct arena arena;
 	struct err err;
 };
-
-static int fail(const char *what, const char *why)
-{
-	fprintf(stderr, "registry_worker: %s%s%s\n", what, *why ? ": " : "", why);
-	return -1;
-}
-
-static uint64_t mix(uint64_t commit, unsigned i)
-{
-	uint64_t v = commit * UINT64_C(0x9e3779b97f4a7c15) + i * UINT64_C(0xbf58476d1ce4e5b9);
-	v ^= v >> 29;
-	v *= UINT64_C(0x94d049bb133111eb);
-	return v ^ v >> 32;
-}
 
 /* What commit n does with its i-th object: its number; *ret_gone: drops it. */
 static unsigned change(uint64_t commit, unsigned i, bool *ret_gone)
@@ -208,27 +187,6 @@ static int check(struct worker *w)
 
 /* Damage */
 
-static int change_byte(const char *path, uint64_t r, uint64_t *at, uint8_t *bits, struct err *err)
-{
-	CLEANUP(file_drop) struct file f = FILE_INIT;
-	uint64_t size;
-	unsigned char c;
-	size_t got;
-	if (file_open(&f, path, O_RDWR, 0, err) != 0 || file_size(&f, &size, err) < 0)
-		return -1;
-	/* The mark at the end says that it was closed well, and nothing else. */
-	if (str_ends(str_of(path), STR(".commit")))
-		size -= MIN(size, (uint64_t)32);
-	if (*bits == 0) {
-		*bits = (uint8_t)(1 + r % 255);
-		*at = r / 255 % size;
-	}
-	if (file_read(&f, &c, 1, *at, &got, err) < 0 || got != 1)
-		return -1;
-	c ^= *bits;
-	return file_write(&f, &c, 1, *at, err);
-}
-
 static int verify(struct worker *w)
 {
 	int rc = registry_open_read(&w->r, w->folder, &w->err);
@@ -250,52 +208,34 @@ static int look_at_damage(struct worker *w)
 
 static int damage(struct worker *w, uint64_t n, uint64_t seed)
 {
-	static const char *const names[] = {"registry", "registry.commit", "registry.tables"};
+	static struct victims v;
 	/* What a killed writer left last cannot be told from a torn end until one closes it. */
 	if (registry_open(&w->r, w->folder, &options, NULL, &w->err) < 0)
 		return -1;
 	registry_close(&w->r);
 	if (verify(w) != 0)
 		return fail("damage", "the registry is not sound to begin with");
-	for (uint64_t i = 0; i < n; i++) {
-		char path[PATH_MAX];
-		uint64_t at = 0;
-		uint8_t bits = 0;
-		snprintf(path, sizeof path, "%s/%s", w->folder, names[i % ARRAY_LEN(names)]);
-		seed = mix(seed, 2) | 1;
-		if (change_byte(path, mix(seed, 3), &at, &bits, &w->err) < 0)
-			return -1;
-		if (look_at_damage(w) < 0) {
-			fprintf(stderr, "%s, byte %" PRIu64 " ^ %02x\n", path, at, bits);
-			return -1;
-		}
-		if (change_byte(path, 0, &at, &bits, &w->err) < 0)
-			return -1;
-	}
-	printf("%" PRIu64 " changes in 3 files, all found\n", n);
+	victims_add(&v, w->folder, "registry", 0);
+	/* The mark at its end says that it was closed well, and nothing else. */
+	victims_add(&v, w->folder, "registry.commit", 32);
+	victims_add(&v, w->folder, "registry.tables", 0);
+	return damage_bytes(w, &v, n, seed, look_at_damage, &w->err);
+}
+
+static int begin(struct worker *w, const char *folder)
+{
+	w->folder = folder;
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
+	static const struct worker_ops ops = {begin, write_commits, check, damage, NULL};
 	struct worker w = {.arena = ARENA_INIT(SIZE_MAX)};
-	int rc;
 	if (argc == 2 && strcmp(argv[1], "points") == 0)
 		return POINTS_PRINT("registry.");
-	if (argc < 3 || fault_arm(getenv("GARNER_FAULTS"), &w.err) < 0)
-		return fail("usage: points | write FOLDER N | check FOLDER | damage FOLDER N SEED",
-			    w.err.msg) +
-		       3;
-	w.folder = argv[2];
-	if (strcmp(argv[1], "write") == 0)
-		rc = write_commits(&w, argc > 3 ? strtoull(argv[3], NULL, 10) : 0);
-	else if (strcmp(argv[1], "damage") == 0 && argc == 5)
-		rc = damage(&w, strtoull(argv[3], NULL, 10), strtoull(argv[4], NULL, 10));
-	else
-		rc = check(&w);
-	if (rc < 0)
-		fail(argv[1], w.err.msg);
+	int code = worker_run(argc, argv, &ops, &w, &w.err);
 	registry_close(&w.r);
 	arena_free(&w.arena);
-	return rc < 0 ? 1 : 0;
+	return code;
 }

@@ -2,6 +2,7 @@
 is killed at a fault point or at a random instant, and what it left is looked at. Each kind of program
 is a class of its own on top of this one: how it is started, and what must hold then (check)."""
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -152,6 +153,42 @@ class Rounds:
 
     def stop(self):
         """Ends whatever runs between two rounds."""
+
+
+class Commits(Rounds):
+    """Who makes commits, numbered, one after the other (worker.h). `told` is the last that was spoken of, or seen."""
+
+    fresh = 400  # so many, and it begins anew
+
+    def begin_anew(self):
+        self.stop()
+        shutil.rmtree(self.thing, ignore_errors=True)
+        self.told = 0
+
+    def grown(self):
+        return self.told > self.fresh
+
+    def start(self, much=0, faults=""):
+        return self.begin("write", self.thing, much, faults=faults)
+
+    def check(self):
+        self.hear()
+        done = self.ask("check", self.thing)
+        if done.returncode != 0:
+            raise self.broken(f"after commit {self.told}: {done.stderr.strip()}")
+        there = int(done.stdout)
+        if there < self.told:
+            raise self.broken(f"commit {self.told} was told, {there} is there")
+        if there > self.told + 1:
+            raise self.broken(f"commit {there} is there, only {self.told} was told")
+        self.looks += 1
+        self.told = there  # also one that was killed before it could tell; it stays
+
+    def kill_once(self, point, nth):
+        killed = self.dies_of(f"{point}=kill@{nth}", 60)
+        self.check()
+        self.settle()
+        return killed
 
 
 class Crowd(Rounds):

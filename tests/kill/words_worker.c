@@ -9,16 +9,10 @@
  * the number in their text, or deleted. The key "commit" has the number of the last commit, so that
  * all of the state follows from one document. A line "N" on standard output means: commit N was
  * said to be durable. */
-#include "base/file.h"
 #include "index/segment.h"
 #include "index/token.h"
-#include "points.h"
+#include "worker.h"
 
-#include <fcntl.h>
-#include <inttypes.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 enum {
@@ -39,28 +33,15 @@ struct worker {
 	struct words_reader *reader;
 	struct arena arena;
 	struct err err;
-	bool wrong; /* something was told that is not so */
+	uint64_t last; /* the commit that was there before the damage */
+	bool wrong;    /* something was told that is not so */
 };
-
-static int fail(const char *what, const char *why)
-{
-	fprintf(stderr, "words_worker: %s%s%s\n", what, *why ? ": " : "", why);
-	return -1;
-}
 
 /* Something is not as it should be, and nobody said so. */
 static int wrong(struct worker *w, const char *what, const char *why)
 {
 	w->wrong = true;
 	return fail(what, why);
-}
-
-static uint64_t mix(uint64_t commit, unsigned i)
-{
-	uint64_t v = commit * UINT64_C(0x9e3779b97f4a7c15) + i * UINT64_C(0xbf58476d1ce4e5b9);
-	v ^= v >> 29;
-	v *= UINT64_C(0x94d049bb133111eb);
-	return v ^ v >> 32;
 }
 
 /* What commit n does with its i-th key: the key's number; *ret_gone: deletes it. */
@@ -345,11 +326,6 @@ static int check(struct worker *w)
 
 /* Damage */
 
-struct victims {
-	char path[256][PATH_MAX];
-	size_t n;
-};
-
 static int list_files(struct victims *v, const char *folder, struct err *err)
 {
 	struct dir d;
@@ -358,29 +334,10 @@ static int list_files(struct victims *v, const char *folder, struct err *err)
 		return -1;
 	while (dir_next(&d, &name) == 0)
 		/* What is changed in a table is found, or is not needed: docstore_damage.c */
-		if (strcmp(name, "lock") != 0 && strcmp(name, "table") != 0 &&
-		    v->n < ARRAY_LEN(v->path))
-			snprintf(v->path[v->n++], PATH_MAX, "%s/%s", folder, name);
+		if (strcmp(name, "lock") != 0 && strcmp(name, "table") != 0)
+			victims_add(v, folder, name, 0);
 	dir_done(&d);
 	return 0;
-}
-
-static int change_byte(const char *path, uint64_t r, uint64_t *at, uint8_t *bits, struct err *err)
-{
-	CLEANUP(file_drop) struct file f = FILE_INIT;
-	uint64_t size;
-	unsigned char c;
-	size_t got;
-	if (file_open(&f, path, O_RDWR, 0, err) != 0 || file_size(&f, &size, err) < 0 || size == 0)
-		return -1;
-	if (*bits == 0) {
-		*bits = (uint8_t)(1 + r % 255);
-		*at = r / 255 % size;
-	}
-	if (file_read(&f, &c, 1, *at, &got, err) < 0 || got != 1)
-		return -1;
-	c ^= *bits;
-	return file_write(&f, &c, 1, *at, err);
 }
 
 static void close_read(struct worker *w)
@@ -391,11 +348,11 @@ static void close_read(struct worker *w)
 }
 
 /* Whatever is asked is answered rightly or not at all; and a look at all of it finds the damage. */
-static int look_at_damage(struct worker *w, uint64_t last)
+static int look_at_damage(struct worker *w)
 {
 	uint64_t now;
 	int rc = open_read(w);
-	if (rc == 0 && check_all(w, &now) == 0 && now != last)
+	if (rc == 0 && check_all(w, &now) == 0 && now != w->last)
 		rc = wrong(w, "commit", "is another than it was");
 	if (w->wrong)
 		return -1;
@@ -412,7 +369,6 @@ static int look_at_damage(struct worker *w, uint64_t last)
 static int damage(struct worker *w, uint64_t n, uint64_t seed)
 {
 	static struct victims v;
-	uint64_t last = 0;
 	/* So that nothing is there which does not count. */
 	if (words_writer_open(&w->writer, w->words, NULL, &w->err) < 0)
 		return -1;
@@ -422,52 +378,31 @@ static int damage(struct worker *w, uint64_t n, uint64_t seed)
 	    docstore_checkpoint(w->store, &w->err) < 0)
 		return -1;
 	docstore_close(&w->store);
-	if (open_read(w) != 0 || check_all(w, &last) < 0 || last == 0)
+	if (open_read(w) != 0 || check_all(w, &w->last) < 0 || w->last == 0)
 		return fail("damage", "the index is not sound to begin with");
 	close_read(w);
 	if (list_files(&v, w->words, &w->err) < 0 || list_files(&v, w->docs, &w->err) < 0)
 		return -1;
-	for (uint64_t i = 0; i < n; i++) {
-		const char *path = v.path[mix(seed, 1) % v.n];
-		uint64_t at = 0;
-		uint8_t bits = 0;
-		seed = mix(seed, 2) | 1;
-		if (change_byte(path, mix(seed, 3), &at, &bits, &w->err) < 0)
-			return -1;
-		if (look_at_damage(w, last) < 0) {
-			fprintf(stderr, "%s, byte %" PRIu64 " ^ %02x\n", path, at, bits);
-			return -1;
-		}
-		if (change_byte(path, 0, &at, &bits, &w->err) < 0)
-			return -1;
-	}
-	printf("%" PRIu64 " changes in %zu files, all found\n", n, v.n);
+	return damage_bytes(w, &v, n, seed, look_at_damage, &w->err);
+}
+
+static int begin(struct worker *w, const char *folder)
+{
+	snprintf(w->words, sizeof w->words, "%s/words", folder);
+	snprintf(w->docs, sizeof w->docs, "%s/docs", folder);
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
+	static const struct worker_ops ops = {begin, write_commits, check, damage, NULL};
 	struct worker w = {.arena = ARENA_INIT(SIZE_MAX)};
-	int rc;
 	if (argc == 2 && strcmp(argv[1], "points") == 0)
 		return POINTS_PRINT("docstore.", "words.");
-	if (argc < 3 || fault_arm(getenv("GARNER_FAULTS"), &w.err) < 0)
-		return fail("usage: points | write FOLDER N | check FOLDER | damage FOLDER N SEED",
-			    w.err.msg) +
-		       3;
-	snprintf(w.words, sizeof w.words, "%s/words", argv[2]);
-	snprintf(w.docs, sizeof w.docs, "%s/docs", argv[2]);
-	if (strcmp(argv[1], "write") == 0)
-		rc = write_commits(&w, argc > 3 ? strtoull(argv[3], NULL, 10) : 0);
-	else if (strcmp(argv[1], "damage") == 0 && argc == 5)
-		rc = damage(&w, strtoull(argv[3], NULL, 10), strtoull(argv[4], NULL, 10));
-	else
-		rc = check(&w);
-	if (rc < 0)
-		fail(argv[1], w.err.msg);
+	int code = worker_run(argc, argv, &ops, &w, &w.err);
 	words_writer_close(&w.writer);
 	words_close(&w.reader);
 	docstore_close(&w.store);
 	arena_free(&w.arena);
-	return rc < 0 ? 1 : 0;
+	return code;
 }

@@ -118,10 +118,12 @@ static void heading_take(struct listing *l, struct str path)
 	if (why == WHY_NONE && depth > LISTING_DEPTH_MOST && path_depth(below) > LISTING_DEPTH_MOST)
 		why = WHY_HEADING_DEEP;
 	l->dir_bad = why != WHY_NONE;
-	if (l->dir_bad)
+	if (l->dir_bad) {
 		line_bad(l, l->stats.lines, why);
-	else
-		buf_add_str(&l->dir, below);
+		return;
+	}
+	buf_add_str(&l->dir, below);
+	l->stats.headings += below.n > 0;
 }
 
 /* VMS writes paths with dots; a part of one cannot be empty. */

@@ -36,6 +36,7 @@ struct listing_job {
 
 struct listing_stats {
 	uint64_t lines, entries, bad;
+	uint64_t headings;                   /* of directories below the root */
 	uint64_t bad_line[LISTING_BAD_KEPT]; /* the first of them, from 1 */
 	const char *bad_why[LISTING_BAD_KEPT];
 };

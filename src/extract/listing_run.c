@@ -22,10 +22,14 @@ enum {
 };
 #define IDLE_US US_PER_MIN
 
+/* What record_take() also says: the record is not there yet; it was one, but not an entry. */
+enum { RUN_LATER = 2, RUN_OTHER };
+
 struct listing_run {
 	struct listing_job job;
 	uint64_t unpacked_max;
-	int64_t idle_us;
+	int64_t idle_us, heard_us; /* when it was opened, or last said something */
+	bool no_wait;
 	pid_t pid; /* 0: none, in the fuzz target */
 	int fd;    /* -1: it has ended */
 	bool hello;
@@ -66,20 +70,24 @@ static int run_lied(struct listing_run *run, const char *what)
 
 /* Reading */
 
-/* Waits until there is something to read. */
+/* Waits until there is something to read, or looks whether there is. */
 static int run_wait(struct listing_run *run)
 {
-	int64_t until_us = clock_mono_us() + run->idle_us;
+	if (!run->no_wait)
+		run->heard_us = clock_mono_us();
 	for (;;) {
 		struct pollfd p = {run->fd, POLLIN, 0};
-		int64_t left_us = until_us - clock_mono_us();
-		int rc = poll(&p, 1, (int)MIN(MAX(left_us / US_PER_MS + 1, 0), INT64_C(1000000)));
+		int64_t left_us = run->heard_us + run->idle_us - clock_mono_us();
+		int64_t wait_ms = run->no_wait ? 0 : MAX(left_us / US_PER_MS + 1, 0);
+		int rc = poll(&p, 1, (int)MIN(wait_ms, INT64_C(1000000)));
 		if (rc > 0)
 			return 0;
 		if (rc < 0 && errno != EINTR) {
 			err_sys(&run->err, "poll");
 			return run_fail(run);
 		}
+		if (left_us > 0 && run->no_wait)
+			return RUN_LATER;
 		if (left_us > 0)
 			continue;
 		err_set(&run->err, ERR_REMOTE,
@@ -109,8 +117,9 @@ static int run_fill(struct listing_run *run, size_t n)
 		run->at = 0;
 	}
 	while (run->n - run->at < n) {
-		if (run_wait(run) < 0)
-			return -1;
+		int rc = run_wait(run);
+		if (rc != 0)
+			return rc;
 		ssize_t got = read(run->fd, run->in + run->n, sizeof run->in - run->n);
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -121,19 +130,22 @@ static int run_fill(struct listing_run *run, size_t n)
 		if (got == 0)
 			return run_died(run);
 		run->n += (size_t)got;
+		run->heard_us = clock_mono_us();
 	}
 	return 0;
 }
 
 static int record_read(struct listing_run *run, struct wire_head *ret, struct str *ret_body)
 {
-	if (run_fill(run, sizeof *ret) < 0)
-		return -1;
+	int rc = run_fill(run, sizeof *ret);
+	if (rc != 0)
+		return rc;
 	memcpy(ret, run->in + run->at, sizeof *ret);
 	if (ret->n > WIRE_MOST - sizeof *ret)
 		return run_lied(run, "a length");
-	if (run_fill(run, sizeof *ret + ret->n) < 0)
-		return -1;
+	rc = run_fill(run, sizeof *ret + ret->n);
+	if (rc != 0)
+		return rc;
 	*ret_body = (struct str){run->in + run->at + sizeof *ret, ret->n};
 	run->at += sizeof *ret + ret->n;
 	return 0;
@@ -251,10 +263,11 @@ static bool stats_take(struct listing_run *run, const struct wire_end *end)
 {
 	uint64_t last = 0;
 	if (end->entries != run->stats.entries || end->lines > UINT64_MAX / 200 ||
-	    end->bad > end->lines || end->entries > end->lines)
+	    end->bad > end->lines || end->entries > end->lines || end->headings > end->lines)
 		return false;
 	run->stats.lines = end->lines;
 	run->stats.bad = end->bad;
+	run->stats.headings = end->headings;
 	for (size_t i = 0; i < MIN(end->bad, (uint64_t)LISTING_BAD_KEPT); i++) {
 		if (end->bad_line[i] <= last || end->bad_line[i] > end->lines ||
 		    end->bad_why[i] == WHY_NONE || end->bad_why[i] >= WHYS)
@@ -297,22 +310,23 @@ static int hello_take(struct listing_run *run, const struct wire_head *head, str
 	return 0;
 }
 
-/* The next record. 0: it is an entry. 2: it is something else. */
+/* The next record. 0: it is an entry. 1: the end. */
 static int record_take(struct listing_run *run, struct listing_entry *ret)
 {
 	struct wire_head head;
 	struct str body;
-	if (record_read(run, &head, &body) < 0)
-		return -1;
+	int rc = record_read(run, &head, &body);
+	if (rc != 0)
+		return rc;
 	if (!run->hello)
-		return hello_take(run, &head, body) < 0 ? -1 : 2;
+		return hello_take(run, &head, body) < 0 ? -1 : RUN_OTHER;
 	switch (head.type) {
 	case WIRE_ENTRY:
 		return entry_take(run, body, ret);
 	case WIRE_DIR:
-		return dir_take(run, body) < 0 ? -1 : 2;
+		return dir_take(run, body) < 0 ? -1 : RUN_OTHER;
 	case WIRE_ALIVE:
-		return body.n ? run_lied(run, "a sign of life") : 2;
+		return body.n ? run_lied(run, "a sign of life") : RUN_OTHER;
 	case WIRE_END:
 		return end_take(run, body);
 	default:
@@ -326,10 +340,15 @@ int listing_run_next(struct listing_run *run, struct listing_entry *ret, struct 
 	if (rc == 0)
 		do
 			rc = record_take(run, ret);
-		while (rc == 2);
+		while (rc == RUN_OTHER);
 	if (rc < 0)
 		*err = run->err;
 	return rc;
+}
+
+int listing_run_fd(const struct listing_run *run)
+{
+	return run->fd;
 }
 
 const struct listing_stats *listing_run_stats(const struct listing_run *run)
@@ -379,6 +398,8 @@ struct listing_run *listing_run_of(int fd, const struct listing_run_options *opt
 	run->job.prefix = (struct str){0};
 	run->unpacked_max = options->unpacked_max;
 	run->idle_us = options->idle_us ? options->idle_us : IDLE_US;
+	run->heard_us = clock_mono_us();
+	run->no_wait = options->no_wait;
 	run->dir = BUF_INIT(LISTING_LINE_MOST);
 	return run;
 }

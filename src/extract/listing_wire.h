@@ -27,7 +27,7 @@ struct wire_entry {
 #define WIRE_UNTOLD UINT32_MAX
 
 struct wire_end {
-	uint64_t lines, entries, bad;
+	uint64_t lines, entries, bad, headings;
 	uint64_t bad_line[LISTING_BAD_KEPT];
 	uint32_t bad_why[LISTING_BAD_KEPT];
 	uint64_t code;              /* 0: read to its end */

@@ -140,7 +140,8 @@ static uint32_t why_number(const char *why)
 static int tell_end(struct work *w, const struct listing_stats *s, const struct err *failed,
 		    struct err *err)
 {
-	struct wire_end end = {.lines = s->lines, .entries = s->entries, .bad = s->bad};
+	struct wire_end end = {
+		.lines = s->lines, .entries = s->entries, .bad = s->bad, .headings = s->headings};
 	for (size_t i = 0; i < MIN(s->bad, (uint64_t)LISTING_BAD_KEPT); i++) {
 		end.bad_line[i] = s->bad_line[i];
 		end.bad_why[i] = why_number(s->bad_why[i]);

@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,6 +89,7 @@ static void entries_come_back_through_the_worker(void **state)
 					       "pub|caf\xe9|||-1|\n");
 	assert_int_equal(t.stats.entries, 3);
 	assert_int_equal(t.stats.lines, 8);
+	assert_int_equal(t.stats.headings, 1); /* that of the root does not count */
 	assert_int_equal(t.stats.bad, 1);
 	assert_int_equal(t.stats.bad_line[0], 4);
 	assert_string_equal(t.stats.bad_why[0], "a slash in a name");
@@ -206,6 +208,45 @@ static void a_silent_worker_is_ended(void **state)
 	listing_run_close(&run);
 	close(ends[0]);
 	close(ends[1]);
+}
+
+/* The owner is told that there is nothing yet, and never waits. */
+static void who_does_not_want_to_wait_need_not(void **state)
+{
+	struct listing_run_options o = {
+		.program = program(false), .job = job, .idle_us = 200 * US_PER_MS, .no_wait = true};
+	struct listing_run *run;
+	struct listing_entry e;
+	struct err err;
+	int ends[2], rc;
+	unsigned later = 0;
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_int_equal(listing_run_open(&run, ends[0], &o, &err), 0);
+	while ((rc = listing_run_next(run, &e, &err)) == 2) {
+		struct pollfd p = {listing_run_fd(run), POLLIN, 0};
+		(void)poll(&p, 1, 10);
+		later++;
+	}
+	assert_int_equal(rc, -1);
+	assert_true(later > 0);
+	assert_non_null(strstr(err.msg, "said nothing"));
+	listing_run_close(&run);
+	/* and it misses nothing */
+	o.idle_us = 0;
+	assert_int_equal(listing_run_open(&run, ends[0], &o, &err), 0);
+	assert_int_equal(listing_run_next(run, &e, &err), 2);
+	assert_int_equal(write(ends[1], LINE "a\n", sizeof LINE + 1), sizeof LINE + 1);
+	close(ends[1]);
+	for (unsigned n = 0; (rc = listing_run_next(run, &e, &err)) != 1; n += rc == 0) {
+		struct pollfd p = {listing_run_fd(run), POLLIN, 0};
+		assert_true(rc == 2 || (rc == 0 && n == 0 && str_is(e.name, "a")));
+		if (rc == 2)
+			(void)poll(&p, 1, 1000);
+	}
+	assert_int_equal(listing_run_stats(run)->entries, 1);
+	listing_run_close(&run);
+	close(ends[0]);
 }
 
 /* Workers that lie */
@@ -360,6 +401,12 @@ static void lie_count(void)
 	end.lines = 2;
 	lie_end_of(end);
 }
+static void lie_headings(void)
+{
+	struct wire_end end = good_end();
+	end.headings = 2;
+	lie_end_of(end);
+}
 static void lie_bad_more(void)
 {
 	struct wire_end end = good_end();
@@ -451,6 +498,7 @@ static const struct {
 	{"dir_root", lie_dir_root, "a directory"},
 	{"dir_deep", lie_dir_deep, "a directory"},
 	{"count", lie_count, "its counts"},
+	{"headings", lie_headings, "its counts"},
 	{"bad_more", lie_bad_more, "its counts"},
 	{"bad_line", lie_bad_line, "its counts"},
 	{"bad_why", lie_bad_why, "its counts"},
@@ -516,6 +564,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_prefix_that_cannot_be_passed_on_is_refused),
 		cmocka_unit_test(a_program_that_is_not_there_is_named),
 		cmocka_unit_test(a_silent_worker_is_ended),
+		cmocka_unit_test(who_does_not_want_to_wait_need_not),
 		cmocka_unit_test(the_truth_is_believed),
 		cmocka_unit_test(no_lie_is_believed),
 	};

@@ -17,6 +17,7 @@ struct merge_input {
 	struct names_walk walk;
 	struct kept_range *range;
 	size_t ranges, room;
+	uint64_t wanted, taken; /* entries that are kept; that were found */
 };
 
 struct merged_form {
@@ -67,6 +68,7 @@ static int spread_ranges(struct names_merge *m, struct names_segment *const *in,
 		if (k->n)
 			*VEC_PUSH(input->range, input->ranges, input->room) =
 				(struct kept_range){k->from, k->n, (uint32_t)sum};
+		input->wanted += k->n;
 		sum += k->n;
 	}
 	for (size_t i = 0; i < m->nin; i++) {
@@ -215,6 +217,7 @@ static int take_forms(struct names_merge *m, struct merge_input *in, struct err 
 		*VEC_PUSH(m->form, m->forms, m->form_room) = (struct merged_form){
 			arena_str(&m->arena, form.text), m->entries, (uint32_t)kept};
 		m->entries += kept;
+		in->taken += kept;
 	}
 	return 0;
 }
@@ -331,5 +334,8 @@ int names_segment_merge(struct names_segment *const *in, size_t nin, const struc
 	for (size_t i = 0; i < nin; i++)
 		if (names_segment_check(in[i], err) < 0)
 			return -1;
+	for (size_t i = 0; i < nin; i++)
+		if (m.in[i].taken != m.in[i].wanted)
+			return names_damaged(in[i], err, "its entries are not each there once");
 	return names_put_finish(&m.out, err);
 }

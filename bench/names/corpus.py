@@ -1,8 +1,7 @@
 #!/usr/bin/python3
-"""corpus.py FOLDER [PATHS]: every path of every package of the archive that apt is configured for, from its Contents
+"""corpus.py FOLDER: every path of every package of the archive that apt is configured for, from its Contents
 indices, and the archive's own listing. FOLDER gets names.txt (paths, sorted by bytes, each once), basenames.txt (the
-same order, the last component) and ls-lR.gz. With PATHS only so many of them, spread evenly. What is there already is
-not done again. 60 MB to fetch; MIRROR, SUITE and ARCH in the environment stand for what apt says."""
+same order, the last component) and ls-lR.gz. What is there already is not done again. 60 MB to fetch; MIRROR, SUITE and ARCH in the environment stand for what apt says."""
 import gzip
 import os
 import re
@@ -54,7 +53,7 @@ def write(path, lines):
     os.replace(new, path)
 
 
-def main(folder, wanted):
+def main(folder):
     names, bases, listing = (folder / n for n in ("names.txt", "basenames.txt", "ls-lR.gz"))
     folder.mkdir(parents=True, exist_ok=True)
     if not (names.exists() and bases.exists()):
@@ -64,8 +63,6 @@ def main(folder, wanted):
         for a, f in zip(arches, files):
             fetch(f"{uri}/dists/{suite}/main/Contents-{a}.gz", f)
         found = sorted(set(paths(files)))
-        if 0 < wanted < len(found):
-            found = [found[i * len(found) // wanted] for i in range(wanted)]
         write(names, found)
         write(bases, (p.rsplit(b"/", 1)[-1] for p in found))
         print(f"{len(found)} paths, {names.stat().st_size / 1e6:.0f} MB", file=sys.stderr)
@@ -74,6 +71,6 @@ def main(folder, wanted):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
+    if len(sys.argv) != 2:
         sys.exit(__doc__)
-    main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+    main(Path(sys.argv[1]))

@@ -171,7 +171,7 @@ class Odd:
     """An HTTP server whose answers are a table; what is not in it is 404. Remembers what it was asked."""
 
     def __init__(self, replies, address=HERE):
-        self.replies, self.asked, self.since = replies, [], []
+        self.replies, self.asked, self.since, self.times = replies, [], [], []
         self.over = threading.Event()
         odd = self
 
@@ -181,6 +181,7 @@ class Odd:
             def do_GET(self):
                 if self.path != "/robots.txt":
                     odd.asked.append(self.path)
+                    odd.times.append(time.monotonic())
                     odd.since.append(self.headers.get("If-Modified-Since"))
                 self.close_connection = True
                 r = odd.replies.get(self.path, Reply(b"none", 404))

@@ -43,6 +43,12 @@ def clean_environment(**more):
     return {**env, "HOME": "/nonexistent", "LC_ALL": "C.UTF-8", "TZ": "UTC", **SANITIZERS, **more}
 
 
+def shifted(seconds):
+    """An environment in which the wall clock is so many seconds ahead."""
+    return {"LD_PRELOAD": str(BUILD / "tests" / "clock_shift.so"), "CLOCK_SHIFT": str(int(seconds)),
+            "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"}
+
+
 def left_running(token):
     """Pids of live processes whose environment has SCENE=token (or, for a folder, one below it)."""
     found = []

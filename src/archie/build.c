@@ -36,6 +36,7 @@ struct build {
 /* A site as it is built. */
 struct build_site {
 	struct str key, url, prefix;
+	struct str root; /* the folder of the site at which its listing begins; "": the URL's */
 	int32_t tz_s;
 	bool by_hand;
 };
@@ -143,17 +144,35 @@ static void tell_progress(struct build *b, const struct file *f, bool writing)
 		b->o->progress(b->o->progress_ctx, &p);
 }
 
-/* Everything that the parser says, into the site that was begun. What cannot be taken is left out
- * and counted. */
-static int add_entries(struct build *b, struct listing_run *run, const struct file *f,
-		       uint64_t *ret_left_out, struct err *err)
+static bool is_below(struct str dir, struct str root)
 {
+	return str_starts(dir, root) && (dir.n == root.n || dir.p[root.n] == '/');
+}
+
+/* Everything that the parser says, into the site that was begun. What cannot be taken is left out
+ * and counted. Where the first heading begins with the root, all of them do. */
+static int add_entries(struct build *b, struct listing_run *run, const struct file *f,
+		       struct str root, uint64_t *ret_left_out, struct err *err)
+{
+	CLEANUP(buf_free) struct buf dir = BUF_INIT(2 * LISTING_LINE_MOST);
 	struct listing_entry e;
+	bool is_first = true;
 	int rc;
 	while ((rc = listing_run_next(run, &e, err)) == 0) {
 		struct names_entry entry = archie_entry(&e);
 		if (++b->progress.files % PROGRESS_EVERY == 0)
 			tell_progress(b, f, false);
+		if (is_first && root.n && is_below(e.dir, root))
+			root.n = 0;
+		is_first = false;
+		if (root.n) {
+			buf_clear(&dir);
+			buf_add_str(&dir, root);
+			if (e.dir.n)
+				buf_add_byte(&dir, '/');
+			buf_add_str(&dir, e.dir);
+			entry.dir = buf_str(&dir);
+		}
 		if (names_add(b->writer, &entry, err) == 0)
 			continue;
 		if (err->code != ERR_USAGE)
@@ -185,7 +204,7 @@ static int build_from(struct build *b, const struct build_site *site, const stru
 	int rc = names_begin(b->writer, &spec, err);
 	if (rc == 0) {
 		b->progress.key = site->key;
-		rc = add_entries(b, run, f, &left_out, err);
+		rc = add_entries(b, run, f, site->root, &left_out, err);
 		ret->stats = *listing_run_stats(run);
 		ret->stats.bad += left_out;
 		*ret_theirs = rc < 0 && (err->code == ERR_USAGE || err->code == ERR_REMOTE);
@@ -244,12 +263,13 @@ static void forget_error(const struct build *b, struct str key)
 }
 
 /* A listing that was found in a folder of the site begins there. */
-static void find_root(struct build *b, struct build_site *site, int64_t listed_s)
+static void find_root(const struct build *b, struct build_site *site, int64_t listed_s)
 {
 	const struct getter_record *r = getter_state_find(&b->got, site->key);
-	if (r && r->root[0] && r->listed_us / US_PER_S == listed_s)
-		site->url =
-			str_of(arena_printf(&b->arena, STR_FMT "%s", STR_ARG(site->url), r->root));
+	struct str file = str_of(r && r->listed_us / US_PER_S == listed_s ? r->file : "");
+	size_t slash = str_find_byte(file, '/');
+	if (slash < file.n)
+		site->root = str_head(file, slash);
 }
 
 /* 0 built, 1 not newer; the listing is gone then. */

@@ -42,7 +42,8 @@ struct task *task_new(struct visit *v, struct str url,
 		      void (*done)(struct task *, const struct robot_result *))
 {
 	struct task *t = mem_alloc(sizeof *t);
-	*t = (struct task){.visit = v, .url = arena_str(&v->arena, url), .done = done};
+	*t = (struct task){
+		.visit = v, .url = arena_str(&v->arena, url), .done = done, .list = FILE_INIT};
 	v->tasks++;
 	return t;
 }
@@ -52,6 +53,7 @@ void task_free(struct task *t)
 {
 	struct visit *v = t->visit;
 	buf_free(&t->body);
+	file_drop(&t->list);
 	list_remove(&t->reading);
 	mem_free(&t);
 	v->tasks--;
@@ -253,8 +255,12 @@ void visit_fail(struct visit *v)
 		return;
 	struct getter_record r = record_of(v, v->key);
 	r.failures++;
-	r.next_us = clock_wall_us() + backoff_us(r.failures, conf->retry_min_us,
-						 MAX(conf->retry_max_us, conf->retry_min_us));
+	int64_t most_us = MAX(conf->retry_max_us, conf->retry_min_us);
+	/* a walk is dear, and the next one would hardly end in another way */
+	r.next_us =
+		clock_wall_us() + (v->cause == GETTER_CAUSE_PARTIAL
+					   ? most_us
+					   : backoff_us(r.failures, conf->retry_min_us, most_us));
 	snprintf(r.cause, sizeof r.cause, "%s", getter_cause_name(v->cause));
 	memcpy(r.error, v->why, sizeof r.error);
 	getter_file_fail(&v->file);
@@ -264,14 +270,13 @@ void visit_fail(struct visit *v)
 
 void visit_unchanged(struct visit *v)
 {
-	const struct archie_conf *conf = v->getter->o.conf;
-	int64_t age_us = v->site.max_age_us ? v->site.max_age_us : conf->max_age_us;
 	if (v->ended)
 		return;
 	struct getter_record r = record_of(v, v->key);
 	r.failures = 0;
 	r.cause[0] = r.error[0] = 0;
-	r.next_us = clock_wall_us() + MIN(age_us, US_PER_DAY);
+	r.checked_us = clock_wall_us();
+	r.next_us = 0;
 	getter_file_drop(&v->file);
 	v->why[0] = 0;
 	visit_remember(v, &r);
@@ -316,7 +321,8 @@ void visit_complete(struct visit *v, enum getter_method method, int64_t listed_u
 	r.bytes = bytes;
 	r.failures = 0;
 	r.method = (uint8_t)method;
-	snprintf(r.root, sizeof r.root, "%s", method == GETTER_READY ? v->root : "");
+	r.cut = method == GETTER_WALK && v->cut;
+	snprintf(r.file, sizeof r.file, "%s", method == GETTER_READY ? v->ready : "");
 	r.cause[0] = r.error[0] = 0;
 	v->why[0] = 0;
 	visit_remember(v, &r);
@@ -352,6 +358,12 @@ static void note_refusal(struct visit *v, const struct robot_result *r)
 		v->cause = v->file.refused;
 }
 
+/* Whether the database is of the file that is tried. Where nothing is remembered it may well be. */
+static bool is_source(const struct visit *v)
+{
+	return v->has_current && (!v->has_source || strcmp(v->source, v->ready) == 0);
+}
+
 static void ready_done(struct task *t, const struct robot_result *r)
 {
 	struct visit *v = t->visit;
@@ -361,7 +373,10 @@ static void ready_done(struct task *t, const struct robot_result *r)
 		return;
 	}
 	if (r->outcome == OUTCOME_UNCHANGED || v->file.is_old) {
-		v->has_old = true;
+		if (is_source(v)) {
+			visit_unchanged(v);
+			return;
+		}
 		getter_file_drop(&v->file);
 		visit_next(v);
 		return;
@@ -380,18 +395,46 @@ static void ready_done(struct task *t, const struct robot_result *r)
 	visit_next(v);
 }
 
-static void list_done(struct task *t, const struct robot_result *r)
+static void list_entry(struct task *t, const struct listing_entry *e)
+{
+	t->visit->dirs += e->kind == LISTING_DIR;
+}
+
+/* Many servers list one folder, whatever was asked for, or stop at some depth. A folder that cannot
+ * be read has no heading, so some may be missing. */
+static bool list_is_whole(const struct visit *v, const struct listing_stats *stats)
+{
+	return stats->headings * 2 >= v->dirs;
+}
+
+static void list_read(struct task *t, int rc, const struct listing_stats *stats,
+		      const struct err *err)
 {
 	struct visit *v = t->visit;
 	task_free(t);
-	bool has_lines = v->file.lines > 0;
-	if (r->outcome == OUTCOME_OK && has_lines && getter_file_is_whole(&v->file)) {
+	if (rc == 1 && list_is_whole(v, stats)) {
 		visit_complete(v, GETTER_LIST, v->begun_us);
 		return;
 	}
+	if (rc == 1)
+		visit_note(v, GETTER_CAUSE_EMPTY, "LIST -lR tells of one folder");
+	else
+		visit_note(v, stats->entries ? GETTER_CAUSE_PARSER : GETTER_CAUSE_EMPTY, err->msg);
+	if (stats->entries)
+		getter_file_fail(&v->file);
+	visit_next(v);
+}
+
+static void list_done(struct task *t, const struct robot_result *r)
+{
+	struct visit *v = t->visit;
+	if (r->outcome == OUTCOME_OK && v->file.n > 0) {
+		getter_read(t, list_entry, list_read);
+		return;
+	}
+	task_free(t);
 	if (r->outcome == OUTCOME_OK) {
 		visit_note(v, GETTER_CAUSE_EMPTY, "LIST -lR tells of nothing");
-		getter_file_drop(&v->file);
 	} else {
 		note_refusal(v, r);
 		getter_file_fail(&v->file);
@@ -406,9 +449,10 @@ static void list_done(struct task *t, const struct robot_result *r)
 static void try_ready(struct visit *v)
 {
 	char url[URL_STRICT_MAX + 32];
-	v->root = ready_folders[v->step % ARRAY_LEN(ready_folders)];
-	snprintf(url, sizeof url, STR_FMT "%s%s", STR_ARG(v->site.url), v->root,
+	snprintf(v->ready, sizeof v->ready, "%s%s",
+		 ready_folders[v->step % ARRAY_LEN(ready_folders)],
 		 ready_names[v->step / ARRAY_LEN(ready_folders)]);
+	snprintf(url, sizeof url, STR_FMT "%s", STR_ARG(v->site.url), v->ready);
 	v->step++;
 	getter_file_drop(&v->file);
 	v->file.is_ready = true;
@@ -420,19 +464,13 @@ static void try_ready(struct visit *v)
 static void try_list(struct visit *v)
 {
 	v->step = TRY_WALK;
+	v->dirs = 0;
 	getter_file_drop(&v->file);
 	v->file.is_ready = false;
 	struct task *t = task_new(v, v->site.url, list_done);
 	t->sink = &v->file.sink;
 	t->flags = ROBOT_LIST_ALL;
 	task_push(v, t);
-}
-
-/* A walk that ends before the site does must not take the place of a listing of all of it. */
-static bool is_too_large_to_walk(const struct visit *v)
-{
-	uint64_t entries = getter_database(v->getter->o.folder, v->key).entries;
-	return v->has_old && entries > (uint64_t)v->getter->o.conf->walk_max * 100;
 }
 
 static void visit_next(struct visit *v)
@@ -444,8 +482,6 @@ static void visit_next(struct visit *v)
 		try_ready(v);
 	else if (v->step == TRY_LIST && v->site.ftp)
 		try_list(v);
-	else if (is_too_large_to_walk(v))
-		visit_unchanged(v);
 	else
 		walk_begin(v);
 }
@@ -509,9 +545,15 @@ static void visit_begin(struct visit *v)
 	struct getter *g = v->getter;
 	const struct getter_record *old = getter_state_find(&g->state, v->key);
 	struct dns_result result;
-	int64_t built_us = getter_database(g->o.folder, v->key).built_us;
-	bool has_listing = built_us || getter_waiting_us(g->o.folder, v->key) ||
-			   (old && getter_was_refused(g->o.folder, old));
+	const struct getter_database database = getter_database(g->o.folder, v->key);
+	int64_t built_us = database.built_us;
+	bool is_waiting = getter_waiting_us(g->o.folder, v->key) != 0;
+	bool has_listing = built_us || is_waiting || (old && getter_was_refused(g->o.folder, old));
+	v->has_current = is_waiting || (old ? getter_is_built(&database, old) : built_us != 0);
+	if (old && old->got_us) {
+		v->has_source = true;
+		memcpy(v->source, old->file, sizeof v->source);
+	}
 	v->begun_us = clock_wall_us();
 	v->deadline_us = loop_now_us(g->o.kit->loop) + g->o.conf->total_us;
 	if (has_listing && old && old->listed_us)
@@ -586,7 +628,6 @@ void getter_add(struct getter *g, const struct archie_site *site)
 			    .arena = ARENA_INIT(SIZE_MAX),
 			    .site = *site,
 			    .since_us = -1,
-			    .root = "",
 			    .dns = {.done = visit_resolved, .ctx = v},
 			    .deadline = {.fn = visit_late, .ctx = v}};
 	v->site.url = arena_str(&v->arena, site->url);
@@ -692,6 +733,7 @@ int getter_new(struct getter **ret, const struct getter_options *options, struct
 	list_init(&g->visits);
 	list_init(&g->reading);
 	list_init(&g->in_cage);
+	list_init(&g->lists);
 	g->pump = (struct loop_timer){.fn = getter_pump, .ctx = g};
 	g->later = (struct loop_later){.fn = visits_go, .ctx = g};
 	if (getter_open(g, err) < 0) {
@@ -724,6 +766,7 @@ void getter_free(struct getter **gp)
 	loop_timer_stop(&g->pump);
 	loop_later_cancel(&g->later);
 	walk_cage_close(g);
+	getter_read_close(g);
 	drop_tasks(g);
 	LIST_EACH (struct visit, v, &g->visits, link)
 		visit_free(v);

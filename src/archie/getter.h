@@ -1,7 +1,8 @@
 /* The getter: fetches the listings of sites into archie/lslr/, for the builder. All sites at once,
  * in one loop; politeness and robots.txt hold as always. Of each site it tries, until one succeeds:
  *
- *   a ready-made listing, ls-lR.gz and its like, that is newer than the last one;
+ *   a ready-made listing, ls-lR.gz and its like, that is newer than the last one; where it is the
+ *   one that the database was made of, and has not changed, nothing else is tried;
  *   FTP's LIST -lR;
  *   a walk of its folders, by LIST or by the index pages of its server.
  *
@@ -15,13 +16,14 @@
 #include "fetch/kit.h"
 
 /* Why a site failed: what the robot says, and these. */
-#define GETTER_CAUSES(X)                                                          \
-	X(SMALL, "small")           /* too small for a listing */                 \
-	X(NO_LISTING, "no-listing") /* something else than a listing */           \
-	X(EMPTY, "empty")           /* a listing of nothing */                    \
-	X(NO_INDEX, "no-index")     /* the server shows no index of its folder */ \
-	X(PARSER, "parser")         /* garner-parse could not read it */          \
-	X(DISK, "disk")             /* no room, or it cannot be written */        \
+#define GETTER_CAUSES(X)                                                                        \
+	X(SMALL, "small")           /* too small for a listing */                               \
+	X(NO_LISTING, "no-listing") /* something else than a listing */                         \
+	X(EMPTY, "empty")           /* a listing of nothing */                                  \
+	X(NO_INDEX, "no-index")     /* the server shows no index of its folder */               \
+	X(PARSER, "parser")         /* garner-parse could not read it */                        \
+	X(PARTIAL, "partial")       /* a walk that was cut, and no better than what is there */ \
+	X(DISK, "disk")             /* no room, or it cannot be written */                      \
 	X(TAKEN, "address-taken")   /* its new address has another FTP site */
 
 enum getter_cause {
@@ -46,7 +48,7 @@ struct getter_told {
 	enum getter_end end;
 	enum getter_method method; /* GOT */
 	uint64_t bytes, folders;   /* received; of a walk */
-	bool cut;                  /* of a walk: there are more folders than walk_max */
+	bool cut;                  /* of a walk: there is more than it tells of */
 	unsigned cause;            /* FAILED */
 	const char *why;           /* FAILED: in words */
 	int64_t next_us;           /* FAILED: not before this */

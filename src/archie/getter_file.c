@@ -131,10 +131,11 @@ static int file_begins(struct robot_sink *s, const struct robot_head *head, stru
 	if (!f->is_ready)
 		return 0;
 	bool has_date = robot_date(str_of(head->last_modified), head->now_us, &at_us);
-	if (since_us >= 0 && (has_date ? at_us <= since_us : f->visit->site.ftp)) {
-		f->is_old = true;
+	f->is_old = since_us >= 0 && has_date && at_us <= since_us;
+	if (f->is_old)
 		return file_refuse(f, GETTER_CAUSE_NO_LISTING, "not newer than the last one", err);
-	}
+	if (since_us >= 0 && !has_date && f->visit->site.ftp)
+		return file_refuse(f, GETTER_CAUSE_NO_LISTING, "nobody knows how old it is", err);
 	if (head->length >= 0 && head->length <= GETTER_SMALLEST)
 		return file_refuse(f, GETTER_CAUSE_SMALL, "too small for a listing", err);
 	if (strcmp(head->mime, "text/html") == 0)
@@ -155,41 +156,6 @@ static bool looks_like_listing(struct str bytes)
 	return !(text.n && text.p[0] == '<') && !memchr(bytes.p, 0, bytes.n);
 }
 
-static void line_ends(struct getter_file *f)
-{
-	struct str end = {f->last, MIN(f->column, sizeof f->last)};
-	f->lines += f->column > 0;
-	if (f->column > 1 && f->last[end.n - 1] == ':' && f->first != 'd')
-		f->headings++;
-	else if (f->first == 'd' && !str_ends(end, STR(" .")) && !str_ends(end, STR("..")))
-		f->dirs++;
-	f->column = 0;
-	f->first = 0;
-}
-
-/* Of each line, how it begins and ends. */
-static void look_at_lines(struct getter_file *f, struct str bytes)
-{
-	for (size_t i = 0; i < bytes.n; i++) {
-		char c = bytes.p[i];
-		if (c == '\n') {
-			line_ends(f);
-			continue;
-		}
-		if (c == '\r')
-			continue;
-		if (f->column == 0)
-			f->first = c;
-		if (f->column < sizeof f->last) {
-			f->last[f->column] = c;
-		} else {
-			memmove(f->last, f->last + 1, sizeof f->last - 1);
-			f->last[sizeof f->last - 1] = c;
-		}
-		f->column++;
-	}
-}
-
 static int file_piece(struct robot_sink *s, struct str bytes, struct err *err)
 {
 	struct getter_file *f = (struct getter_file *)s;
@@ -197,8 +163,6 @@ static int file_piece(struct robot_sink *s, struct str bytes, struct err *err)
 	f->visit->getter->counts.bytes += bytes.n;
 	if (f->is_ready && f->n == 0 && !looks_like_listing(bytes))
 		return file_refuse(f, GETTER_CAUSE_NO_LISTING, "not a listing", err);
-	if (!f->is_ready)
-		look_at_lines(f, bytes);
 	return getter_file_add(f, bytes, err);
 }
 
@@ -207,8 +171,6 @@ static int file_ends(struct robot_sink *s, bool is_complete, struct err *err)
 	struct getter_file *f = (struct getter_file *)s;
 	if (is_complete && f->is_ready && f->n <= GETTER_SMALLEST)
 		return file_refuse(f, GETTER_CAUSE_SMALL, "too small for a listing", err);
-	if (is_complete && !f->is_ready)
-		line_ends(f);
 	return 0;
 }
 
@@ -216,11 +178,4 @@ void getter_file_init(struct getter_file *f, struct visit *v)
 {
 	static const struct robot_sink_ops ops = {file_begins, file_piece, file_ends};
 	*f = (struct getter_file){.sink = {&ops}, .visit = v, .file = FILE_INIT};
-}
-
-/* Many servers list one folder, whatever was asked for, or stop at some depth. A folder that cannot
- * be read has no heading, so some may be missing. */
-bool getter_file_is_whole(const struct getter_file *f)
-{
-	return f->dirs == 0 || f->headings * 2 > f->dirs;
 }

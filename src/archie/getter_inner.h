@@ -1,5 +1,5 @@
 /* Inside of the getter: visits of sites (getter.c), the listing as it comes in (getter_file.c),
- * walks (walk.c). */
+ * what LIST says (getter_read.c), walks (walk.c). */
 #pragma once
 #include "archie/getter.h"
 #include "base/file.h"
@@ -7,9 +7,13 @@
 #include "base/list.h"
 #include "base/table.h"
 #include "disk/lock.h"
+#include "extract/listing.h"
 #include "fetch/hostq.h"
 
-enum { GETTER_SMALLEST = 100 }; /* a listing is larger than this */
+enum {
+	GETTER_SMALLEST = 100,       /* a listing is larger than this */
+	GETTER_LIST_MOST = 64 << 20, /* bytes of what LIST says of one folder */
+};
 
 /* The listing of a visit, as it comes in: archie/tmp/KEY. */
 struct getter_file {
@@ -20,11 +24,7 @@ struct getter_file {
 	bool is_ready;    /* ready-made: it must be newer, and look like one */
 	unsigned refused; /* enum getter_cause, of what we did not want; 0: nothing */
 	bool is_old;      /* it is not newer than the last one */
-	/* Of LIST -lR: whether there are headings for the folders. */
-	uint64_t dirs, headings, lines;
-	size_t column;
-	char first, last[3]; /* bytes of the current line */
-	uint64_t checked;    /* up to here there was room on the disk */
+	uint64_t checked; /* up to here there was room on the disk */
 };
 void getter_file_init(struct getter_file *f, struct visit *v);
 /* An empty one, in place of what is there. */
@@ -35,8 +35,11 @@ int getter_file_finish(struct getter_file *f, struct str key, int64_t listed_us,
 /* What there is of it goes to archie/failed; nothing where there is nothing. */
 void getter_file_fail(struct getter_file *f);
 void getter_file_drop(struct getter_file *f);
-/* Whether LIST -lR told of all folders, as far as one can see. */
-bool getter_file_is_whole(const struct getter_file *f);
+
+struct task;
+/* rc as of listing_run_next(): 1, or negative with an error. */
+typedef void getter_read_fn(struct task *t, int rc, const struct listing_stats *stats,
+			    const struct err *err);
 
 /* A URL of a visit that waits, is out, or is being read. */
 struct task {
@@ -49,11 +52,15 @@ struct task {
 	struct str path; /* of a walk: below the site, without a slash at its ends */
 	void (*done)(struct task *t, const struct robot_result *r);
 	struct str url;      /* in the visit's arena */
-	struct link reading; /* of a walk: those whose page waits for the cage or is in it */
+	struct link reading; /* those whose page or listing waits for the cage, or is in it */
 	struct str page_url, content_type;
+	struct file list; /* of a walk: what LIST said */
+	void (*entry)(struct task *t, const struct listing_entry *e);
+	getter_read_fn *read;
 };
 
-TABLE(walk_paths, struct str, bool, hash64, str_eq)
+/* Folders of a walk, and what tells that two are the same one; 0: nothing does. */
+TABLE(walk_paths, struct str, uint64_t, hash64, str_eq)
 
 /* A site that is being visited. */
 struct visit {
@@ -67,20 +74,22 @@ struct visit {
 	struct loop_timer deadline;
 	int64_t begun_us, deadline_us; /* wall clock; the loop's */
 	int64_t since_us;              /* when the last listing was made; -1: there is none */
-	unsigned step;                 /* the next try */
+	bool has_current;              /* the database is of that listing, or will be */
+	bool has_source;               /* it was ready-made, and called: */
+	char source[GETTER_FILE + 1];
+	char ready[GETTER_FILE + 1]; /* the one that is tried, below the URL of the site */
+	unsigned step;               /* the next try */
 	size_t tasks;
 	bool ended;
-	bool has_old; /* a ready-made listing is there, not newer */
-	const char *root;
 	struct getter_file file;
-	uint64_t bytes;
+	uint64_t bytes, dirs; /* received; folders that LIST -lR tells of */
 	/* What went wrong last. */
 	unsigned cause;
 	char why[GETTER_TEXT + 1];
 	/* The walk. */
 	struct walk_paths paths;
 	uint64_t folders, entries;
-	bool cut, root_done;
+	bool cut, root_done; /* cut: it does not tell of everything there is */
 };
 
 struct getter {
@@ -92,7 +101,12 @@ struct getter {
 	struct cage *cage; /* made when the first index page comes */
 	struct loop_io cage_io;
 	struct link reading, in_cage; /* struct task */
-	struct link waiting, visits;  /* struct visit */
+	struct listing_run *run;      /* what LIST said to `read` */
+	struct loop_io run_io;
+	struct loop_timer run_timer;
+	struct task *read;
+	struct link lists;           /* struct task: they wait for their turn */
+	struct link waiting, visits; /* struct visit */
 	struct getter_state state;
 	struct getter_counts counts;
 	bool going, stopping;
@@ -113,6 +127,13 @@ void visit_unchanged(struct visit *v);
 void visit_settle(struct visit *v);
 /* Whether nothing else of this site need be tried now. */
 bool result_is_site(const struct robot_result *r);
+
+/* getter_read.c */
+/* Reads task->list, or the visit's file where there is none, in the cage. done() is called later,
+ * unless the visit has ended, in which case the task goes. */
+void getter_read(struct task *t, void (*entry)(struct task *, const struct listing_entry *),
+		 getter_read_fn *done);
+void getter_read_close(struct getter *g);
 
 /* walk.c */
 void walk_begin(struct visit *v);

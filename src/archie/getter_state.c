@@ -20,11 +20,13 @@ static const struct field fields[] = {
 	{"tried", FIELD(FIELD_TIME, struct getter_record, tried_us)},
 	{"got", FIELD(FIELD_TIME, struct getter_record, got_us)},
 	{"listed", FIELD(FIELD_TIME, struct getter_record, listed_us)},
+	{"checked", FIELD(FIELD_TIME, struct getter_record, checked_us)},
 	{"next", FIELD(FIELD_TIME, struct getter_record, next_us)},
 	{"bytes", FIELD(FIELD_UINT, struct getter_record, bytes)},
 	{"failures", FIELD(FIELD_UINT, struct getter_record, failures)},
 	{"method", FIELD(FIELD_UINT, struct getter_record, method)},
-	{"root", FIELD(FIELD_NAME, struct getter_record, root)},
+	{"cut", FIELD(FIELD_UINT, struct getter_record, cut)},
+	{"file", FIELD(FIELD_NAME, struct getter_record, file)},
 	{"cause", FIELD(FIELD_NAME, struct getter_record, cause)},
 	{"error", FIELD(FIELD_NAME, struct getter_record, error)},
 };
@@ -34,7 +36,7 @@ const struct format getter_format = {
 	.name = "getter",
 	.file = "archie/getter",
 	.magic = "GARNERGT",
-	.version = 1,
+	.version = 2,
 	.help = "when the listing of each site was got, and how it went",
 	.remedy = "remove it; the getter begins anew",
 	.fields = &record_fields,
@@ -177,12 +179,24 @@ bool getter_was_refused(const char *folder, const struct getter_record *record)
 	       (int64_t)st.st_mtime == record->listed_us / US_PER_S;
 }
 
+bool getter_is_built(const struct getter_database *d, const struct getter_record *record)
+{
+	return d->built_us && d->built_us / US_PER_S >= record->got_us / US_PER_S;
+}
+
+int64_t getter_current_us(const struct getter_database *d, const struct getter_record *record)
+{
+	return d->built_us && record ? MAX(d->built_us, record->checked_us) : d->built_us;
+}
+
 int64_t getter_due_us(const char *folder, const struct archie_site *site, int64_t max_age_us,
 		      const struct getter_record *record)
 {
-	int64_t at_us = getter_database(folder, site->key).built_us;
+	const struct getter_database d = getter_database(folder, site->key);
+	int64_t at_us = getter_current_us(&d, record);
 	int64_t age_us = site->max_age_us ? site->max_age_us : max_age_us;
 	if (getter_waiting_us(folder, site->key))
-		at_us = MAX(at_us, record ? record->got_us : getter_waiting_us(folder, site->key));
+		at_us = MAX(at_us, record ? MAX(record->got_us, record->checked_us)
+					  : getter_waiting_us(folder, site->key));
 	return at_us ? at_us + age_us : 0;
 }

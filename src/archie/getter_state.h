@@ -9,7 +9,7 @@ enum {
 	GETTER_KEY = 255,
 	GETTER_CAUSE = 31,
 	GETTER_TEXT = 200,
-	GETTER_ROOT = 15,
+	GETTER_FILE = 15,
 };
 
 /* How a listing was got. */
@@ -21,12 +21,14 @@ struct getter_record {
 	int64_t tried_us;         /* the last try; 0: never */
 	int64_t got_us;           /* the last listing; 0: never */
 	int64_t listed_us;        /* when that was made, as the server says */
+	int64_t checked_us;       /* when that was last found to be the newest there is; 0: never */
 	int64_t next_us;          /* not before this, after a failure; 0: whenever it is due */
 	uint64_t bytes;           /* of the last listing */
 	uint32_t failures;        /* in a row */
 	uint8_t method;           /* of the last listing */
-	/* Where the last listing begins, below the URL of the site: "" or "pub/". */
-	char root[GETTER_ROOT + 1];
+	uint8_t cut;              /* 1: it is of a walk that did not come to its end */
+	/* The file that it was, below the URL of the site: "pub/ls-lR.gz"; "": it was none. */
+	char file[GETTER_FILE + 1];
 	char cause[GETTER_CAUSE + 1], error[GETTER_TEXT + 1]; /* of the last failure; "": none */
 };
 
@@ -58,6 +60,11 @@ int64_t getter_waiting_us(const char *folder, struct str key);
 int64_t getter_build_error(const char *folder, struct str key, struct err *ret);
 /* Whether the builder has refused the last listing: the same one is not worth another try. */
 bool getter_was_refused(const char *folder, const struct getter_record *record);
+/* Whether the database was made after the last listing had come, and so of it. */
+bool getter_is_built(const struct getter_database *d, const struct getter_record *record);
+/* From when on the age of the database counts: it was built, or later found to be of the newest
+ * listing there is. 0: there is none. record: NULL where nothing is known. */
+int64_t getter_current_us(const struct getter_database *d, const struct getter_record *record);
 /* When the site is due: its database is older than max_age, or there is none. No back-off is
  * in it. */
 int64_t getter_due_us(const char *folder, const struct archie_site *site, int64_t max_age_us,

@@ -1,24 +1,26 @@
-/* A walk: the folders of a site, one by one, each once, in the order of their depth as the host
- * queue lets them go. What a folder holds is added to the listing as soon as it is known: a
- * heading, and lines as the server sent them (ftp) or as EPLF (index pages).
+/* A walk: the folders of a site, one by one, each once, as the host queue lets them go. What a
+ * folder holds is added to the listing as soon as it is known: a heading, and lines as the server
+ * sent them (ftp) or as EPLF (index pages).
  *
  * A folder that is forbidden, gone or not an index is like one that ls may not read: it is there,
  * without what is in it. Trouble of the server ends the walk, since what is missing may be there.
- */
+ * Where a bound of ours leaves something out, the walk is cut: what it tells is taken only if there
+ * is nothing better.
+ *
+ * A link to a folder above it looks like a folder without end. It is known by its page, which says
+ * of the same names the same sizes and dates. */
 #include "archie/getter_inner.h"
 #include "archie/walk_page.h"
 #include "base/fault.h"
-#include "extract/listing_run.h"
 #include "url/url.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 
 enum {
-	LIST_MOST = 64 << 20, /* bytes of what LIST says of one folder */
-	OUT_MOST = 128 << 20, /* and as lines */
+	OUT_MOST = 128 << 20, /* bytes of lines of one folder */
 	DEPTH_MOST = LISTING_DEPTH_MOST - 1,
-	READ_IDLE_S = 60,
 };
 
 static void folder_done(struct task *t, const struct robot_result *r);
@@ -36,21 +38,22 @@ static void walk_push(struct visit *v, struct str path, struct str url)
 {
 	struct getter *g = v->getter;
 	bool is_new;
-	if (url.n >= URL_MAX || depth_of(path) > DEPTH_MOST || v->ended)
+	if (v->ended)
 		return;
-	if (v->folders >= (uint64_t)g->o.conf->walk_max) {
+	if (url.n >= URL_MAX || depth_of(path) > DEPTH_MOST ||
+	    v->folders >= (uint64_t)g->o.conf->walk_max) {
 		v->cut |= !walk_paths_get(&v->paths, path);
 		return;
 	}
 	path = arena_str(&v->arena, path);
-	*walk_paths_put_new(&v->paths, path, &is_new) = true;
+	(void)walk_paths_put_new(&v->paths, path, &is_new);
 	if (!is_new)
 		return;
 	v->folders++;
 	g->counts.folders++;
 	struct task *t = task_new(v, url, folder_done);
 	t->path = path;
-	t->body = BUF_INIT(v->site.ftp ? (size_t)LIST_MOST : g->o.parse->body_max);
+	t->body = BUF_INIT(v->site.ftp ? (size_t)GETTER_LIST_MOST : g->o.parse->body_max);
 	t->memory = robot_memory_sink(&t->body, false);
 	t->sink = &t->memory.sink;
 	task_push(v, t);
@@ -63,31 +66,42 @@ static void push_child(struct visit *v, struct str parent, struct str name, stru
 	if (parent.n)
 		buf_add_byte(&path, '/');
 	buf_add_str(&path, name);
-	if (!path.over)
+	if (path.over)
+		v->cut = true;
+	else
 		walk_push(v, buf_str(&path), url);
 }
 
 /* The end of a walk. */
 
-static void walk_finish(struct visit *v)
+/* A walk that was cut takes the place of one that was, and of a database that tells of no more. */
+static bool cut_is_good(struct visit *v)
 {
-	if (v->entries == 0) {
-		visit_note(v, GETTER_CAUSE_EMPTY, "its folders are empty");
-		visit_fail(v);
-	} else if (v->cut && v->has_old) {
-		visit_unchanged(v);
-	} else {
-		visit_complete(v, GETTER_WALK, v->begun_us);
-	}
+	const char *folder = v->getter->o.folder;
+	const struct getter_record *old = getter_state_find(&v->getter->state, v->key);
+	const struct getter_database database = getter_database(folder, v->key);
+	bool is_waiting = getter_waiting_us(folder, v->key) != 0;
+	if (old && old->cut && (is_waiting || getter_is_built(&database, old)))
+		return true;
+	if (!is_waiting && database.entries <= v->entries)
+		return true;
+	char why[GETTER_TEXT];
+	snprintf(why, sizeof why,
+		 "a walk of %" PRIu64 " folders that was cut found %" PRIu64
+		 " entries; the database stays, with %" PRIu64 " (archie.walk_max)",
+		 v->folders, v->entries, database.entries);
+	visit_note(v, GETTER_CAUSE_PARTIAL, why);
+	return false;
 }
 
-/* One that cannot go on. Where there is a listing that is just not new, that is all there is. */
-static void walk_fail(struct visit *v, bool is_site)
+static void walk_finish(struct visit *v)
 {
-	if (v->has_old && !is_site)
-		visit_unchanged(v);
-	else
+	if (v->entries == 0)
+		visit_note(v, GETTER_CAUSE_EMPTY, "its folders are empty");
+	if (v->entries == 0 || (v->cut && !cut_is_good(v)))
 		visit_fail(v);
+	else
+		visit_complete(v, GETTER_WALK, v->begun_us);
 }
 
 /* The task is done with its folder. */
@@ -100,25 +114,25 @@ static void folder_end(struct task *t)
 		walk_finish(v);
 }
 
-/* Nothing is known of what is in it. The root is the whole site. */
-static void folder_skip(struct task *t, unsigned cause, const char *why)
+static void folder_fail(struct task *t, unsigned cause, const char *why)
 {
 	struct visit *v = t->visit;
+	visit_note(v, cause, why);
+	task_free(t);
+	visit_fail(v);
+}
+
+/* Nothing is known of what is in it; is_cut: since we cannot read it, not since it is not shown.
+ * The root is the whole site. */
+static void folder_skip(struct task *t, unsigned cause, const char *why, bool is_cut)
+{
+	struct visit *v = t->visit;
+	v->cut |= is_cut;
 	if (v->root_done) {
 		folder_end(t);
 		return;
 	}
-	visit_note(v, cause, why);
-	task_free(t);
-	walk_fail(v, false);
-}
-
-static void folder_fail(struct task *t, unsigned cause, const char *why, bool is_site)
-{
-	struct visit *v = t->visit;
-	visit_note(v, cause, why);
-	task_free(t);
-	walk_fail(v, is_site);
+	folder_fail(t, cause, why);
 }
 
 /* The heading and what is below it. */
@@ -138,70 +152,84 @@ static int folder_write(struct task *t, struct str lines, struct err *err)
 
 /* ftp: what LIST says is read in a cage of its own, for the names of folders in it. */
 
-static int list_read(struct task *t, struct file *file, struct err *err)
+static void list_entry(struct task *t, const struct listing_entry *e)
 {
 	struct visit *v = t->visit;
-	const struct getter_options *o = &v->getter->o;
-	struct listing_run_options options = {
-		.program = o->parse->program,
-		.job = {.listed_s = v->begun_us / US_PER_S,
-			.tz_s = v->site.tz_s,
-			.errors_max_percent = 100},
-		.unpacked_max = LIST_MOST,
-		.memory = o->parse->memory,
-		.idle_us = READ_IDLE_S * US_PER_S,
-	};
-	CLEANUP(listing_run_close) struct listing_run *run = NULL;
 	CLEANUP(buf_free) struct buf url = BUF_INIT(URL_MAX);
-	struct listing_entry e;
-	int rc = listing_run_open(&run, file->fd, &options, err);
-	while (rc == 0 && (rc = listing_run_next(run, &e, err)) == 0) {
-		v->entries++;
-		if (e.kind != LISTING_DIR || e.dir.n || v->ended)
-			continue;
-		buf_clear(&url);
-		buf_add_str(&url, t->url);
-		walk_name_encode(e.name, &url);
-		buf_add_byte(&url, '/');
-		if (!url.over)
-			push_child(v, t->path, e.name, buf_str(&url));
-	}
-	/* one without entries is refused, and is just empty here */
-	return rc == 1 || (rc < 0 && err->code == ERR_USAGE) ? 0 : rc;
+	v->entries++;
+	if (e->kind != LISTING_DIR || e->dir.n)
+		return;
+	buf_add_str(&url, t->url);
+	walk_name_encode(e->name, &url);
+	buf_add_byte(&url, '/');
+	if (url.over)
+		v->cut = true;
+	else
+		push_child(v, t->path, e->name, buf_str(&url));
+}
+
+/* One without entries is refused, and is just empty here. */
+static void list_read(struct task *t, int rc, const struct listing_stats *stats,
+		      const struct err *err)
+{
+	if (rc == 1 || (err->code == ERR_USAGE && stats->entries == 0))
+		folder_end(t);
+	else
+		folder_skip(t, GETTER_CAUSE_PARSER, err->msg, true);
 }
 
 static void list_came(struct task *t)
 {
 	struct visit *v = t->visit;
-	CLEANUP(file_drop) struct file file = FILE_INIT;
 	struct err err;
 	char folder[PATH_MAX];
 	snprintf(folder, sizeof folder, "%s/tmp", v->getter->o.folder);
-	if (file_temporary(&file, folder, &err) < 0 ||
-	    file_write(&file, buf_text(&t->body), t->body.n, 0, &err) < 0 ||
-	    folder_write(t, buf_str(&t->body), &err) < 0)
+	if (file_temporary(&t->list, folder, &err) < 0 ||
+	    file_write(&t->list, buf_text(&t->body), t->body.n, 0, &err) < 0 ||
+	    folder_write(t, buf_str(&t->body), &err) < 0) {
 		folder_fail(t, v->file.refused ? v->file.refused : (unsigned)GETTER_CAUSE_DISK,
-			    err.msg, true);
-	else if (list_read(t, &file, &err) < 0)
-		folder_fail(t, GETTER_CAUSE_PARSER, err.msg, false);
-	else
-		folder_end(t);
+			    err.msg);
+		return;
+	}
+	buf_free(&t->body);
+	getter_read(t, list_entry, list_read);
 }
 
 /* http: the page is read in the cage. */
+
+/* Whether the folder of this path, which this stands for, is one of those above it. */
+static bool is_above(struct visit *v, struct str path, uint64_t what)
+{
+	*walk_paths_get(&v->paths, path) = what;
+	while (path.n > 0) {
+		do
+			path.n--;
+		while (path.n > 0 && path.p[path.n] != '/');
+		if (*walk_paths_get(&v->paths, path) == what)
+			return true;
+	}
+	return false;
+}
 
 static void page_entries(struct task *t, const struct walk_entry *e, size_t n)
 {
 	struct visit *v = t->visit;
 	CLEANUP(buf_free) struct buf lines = BUF_INIT(OUT_MOST);
 	struct err err;
-	for (size_t i = 0; i < n; i++)
+	bool is_telling = false; /* by its names alone a folder is not known */
+	for (size_t i = 0; i < n; i++) {
 		walk_entry_print(&e[i], &lines);
+		is_telling |= !e[i].folder && e[i].time_s >= 0;
+	}
+	if (is_telling && is_above(v, t->path, hash64(buf_str(&lines)))) {
+		folder_end(t);
+		return;
+	}
 	if (lines.over)
 		err_set(&err, ERR_USAGE, "more than %d bytes of names in one folder", OUT_MOST);
 	if (lines.over || folder_write(t, buf_str(&lines), &err) < 0) {
 		folder_fail(t, v->file.refused ? v->file.refused : (unsigned)GETTER_CAUSE_DISK,
-			    err.msg, true);
+			    err.msg);
 		return;
 	}
 	v->entries += n;
@@ -219,14 +247,14 @@ static void page_read(void *ctx, const struct cage_result *r)
 	struct walk_entry *e;
 	size_t n;
 	list_remove(&t->reading);
+	v->cut |= r->end == CAGE_READ && r->result.links_left_out;
 	if (v->ended)
 		task_free(t);
 	else if (r->end != CAGE_READ)
-		folder_skip(t, GETTER_CAUSE_PARSER, r->reason);
-	else if (r->result.links_left_out)
-		folder_fail(t, GETTER_CAUSE_PARSER, "an index page with too many links", false);
+		folder_skip(t, GETTER_CAUSE_PARSER, r->reason, true);
 	else if (walk_page_read(&r->attrs, t->page_url, v->site.tz_s, &arena, &e, &n) != 0)
-		folder_skip(t, GETTER_CAUSE_NO_INDEX, "it shows a page of its own, not an index");
+		folder_skip(t, GETTER_CAUSE_NO_INDEX, "it shows a page of its own, not an index",
+			    false);
 	else
 		page_entries(t, e, n);
 	arena_free(&arena);
@@ -298,11 +326,11 @@ static void page_came(struct task *t, const struct robot_result *r)
 	struct err err;
 	/* a redirect may lead to another folder, of this site or not */
 	if (!str_eq(r->url, t->url)) {
-		folder_skip(t, GETTER_CAUSE_NO_INDEX, "it is elsewhere");
+		folder_skip(t, GETTER_CAUSE_NO_INDEX, "it is elsewhere", false);
 		return;
 	}
 	if (cage_open(g, &err) < 0) {
-		folder_fail(t, GETTER_CAUSE_PARSER, err.msg, true);
+		folder_fail(t, GETTER_CAUSE_PARSER, err.msg);
 		return;
 	}
 	v->bytes += t->body.n;
@@ -335,11 +363,12 @@ static void folder_done(struct task *t, const struct robot_result *r)
 	}
 	visit_note_result(v, r);
 	if (is_about_folder(r)) {
-		folder_skip(t, v->cause, arena_text(&v->arena, str_of(v->why)));
+		folder_skip(t, v->cause, arena_text(&v->arena, str_of(v->why)),
+			    r->outcome == OUTCOME_LIMIT && r->cause != ROBOT_CAUSE_REDIRECTS);
 		return;
 	}
 	task_free(t);
-	walk_fail(v, result_is_site(r));
+	visit_fail(v);
 }
 
 /* Beginning and end. */

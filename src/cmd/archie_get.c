@@ -77,7 +77,7 @@ static void told_text(const struct getter_told *t, const char *end, struct buf *
 			   (double)t->bytes / 1e6);
 		if (t->method == GETTER_WALK)
 			buf_printf(out, ", %" PRIu64 " folders%s", t->folders,
-				   t->cut ? ", and there are more (archie.walk_max)" : "");
+				   t->cut ? ", cut: there is more (archie.walk_max)" : "");
 	} else if (t->end == GETTER_FAILED) {
 		buf_printf(out, ": %s, ", getter_cause_name(t->cause));
 		put_safe(out, str_of(t->why));
@@ -266,7 +266,8 @@ const struct command archie_get_command = {
 		"ls-lR.xz, ls-lR.Z or ls-lR, in the folder of its URL, in /pub/ or in /PUB/), if "
 		"that is newer than the last one; else from FTP's LIST -lR; else from a walk of "
 		"its folders, at most archie.walk_max of them. It is put into archie/lslr, where "
-		"garner archie build finds it.\n\n"
+		"garner archie build finds it. Where the file that the database was made of has "
+		"not changed, the database is current: its age counts from then on.\n\n"
 		"robots.txt and the delay between requests hold as always. A site that fails "
 		"keeps its database and is left alone for a while, unless it is named here.",
 	CMD_OPTIONS(options, struct get_options),

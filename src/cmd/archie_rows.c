@@ -42,6 +42,8 @@ void archie_row_fill(const char *folder, int64_t max_age_us, const struct getter
 				   .database = getter_database(folder, site->key),
 				   .waiting = getter_waiting_us(folder, site->key) != 0,
 				   .next_us = getter_due_us(folder, site, max_age_us, r)};
+	ret->partial = r && r->cut && getter_is_built(&ret->database, r);
+	ret->current_us = getter_current_us(&ret->database, r);
 	if (r)
 		ret->next_us = MAX(ret->next_us, r->next_us);
 	fill_error(folder, ret);
@@ -54,6 +56,8 @@ static void record_json(const struct getter_record *r, struct jsonw *j)
 		jsonw_put_time(j, "got", r->got_us);
 		jsonw_put_text(j, "method", getter_method_name(r->method));
 	}
+	if (r->checked_us)
+		jsonw_put_time(j, "checked", r->checked_us);
 	jsonw_put_uint(j, "failures", r->failures);
 }
 
@@ -74,7 +78,8 @@ void archie_row_json(const struct archie_row *row, int64_t now_us, struct jsonw 
 	jsonw_put_uint(j, "entries", row->database.entries);
 	if (row->database.built_us) {
 		jsonw_put_time(j, "built", row->database.built_us);
-		jsonw_put_int(j, "age", (now_us - row->database.built_us) / US_PER_S);
+		jsonw_put_int(j, "age", (now_us - row->current_us) / US_PER_S);
+		jsonw_put_bool(j, "partial", row->partial);
 	}
 	jsonw_put_bool(j, "waiting", row->waiting);
 	if (row->record)

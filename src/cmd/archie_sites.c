@@ -65,10 +65,11 @@ static void row_text(const struct archie_row *row, int64_t now_us, struct text_t
 	put_safe(&cell, row->site->key);
 	put_cell(t, &cell);
 	if (row->database.built_us)
-		buf_printf(&cell, "%" PRIu64, row->database.entries);
+		buf_printf(&cell, "%" PRIu64 "%s", row->database.entries,
+			   row->partial ? " (partial)" : "");
 	put_cell(t, &cell);
 	if (row->database.built_us)
-		put_seconds(&cell, now_us - row->database.built_us);
+		put_seconds(&cell, MAX(now_us - row->current_us, 0));
 	put_cell(t, &cell);
 	if (row->waiting) {
 		buf_add_text(&cell, "build");
@@ -408,9 +409,11 @@ static const struct command list_command = {
 	.name = "list",
 	.summary = "show the sites, and how it went with each",
 	.description =
-		"For each site: its URL, the KEY of its files, the entries of its database and "
-		"the age of that, when its listing is fetched next (build: one waits for garner "
-		"archie build), and the last error of getter or builder.",
+		"For each site: its URL, the KEY of its files, the entries of its database, the "
+		"age of that since it was built or last found to be current, when its listing is "
+		"fetched next (build: one waits for garner archie build), and the last error of "
+		"getter or builder. A database is partial if it comes from a walk that was cut, "
+		"for example by archie.walk_max.",
 	CMD_OPTIONS(list_options, struct sites_options),
 	CMD_EXAMPLES({"garner archie sites list", "all sites"}),
 	CMD_EXITS({1, "there is no site"}),

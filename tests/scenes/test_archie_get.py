@@ -11,6 +11,7 @@ import archives
 import garner as real
 import peers
 from archives import HERE, Ftpd, Odd, Reply, settings
+from garner import shifted
 
 LISTING = ".:\ntotal 8\n" + "".join(f"-rw-r--r-- 1 root root {i} Jan  1  2020 file{i}.txt\n" for i in range(9))
 READY = [f"/{folder}{name}" for name in ("ls-lR.gz", "ls-lR.xz", "ls-lR.Z", "ls-lR") for folder in ("", "pub/", "PUB/")]
@@ -57,6 +58,15 @@ def parsed(g, key):
     assert out.code == 0, out
     entries = [json.loads(line) for line in out.out.splitlines()]
     return {"/".join(p for p in (e["dir"], e["name"]) if p): e for e in entries}
+
+
+def build(g, key):
+    """Makes a database of a listing, which counts as made a while after the one before."""
+    listing = g.data / "archie" / "lslr" / key
+    build.later = getattr(build, "later", 0) + 9
+    os.utime(listing, (time.time() + build.later,) * 2)
+    built = g.run("archie", "build")
+    assert built.code == 0, built
 
 
 def left(g, folder):
@@ -109,11 +119,17 @@ def test_a_listing_is_taken_only_if_it_is_newer_and_is_one(garner, odd):
     odd.replies = {"/ls-lR.gz": Reply(gzip.compress(LISTING.encode()), last_modified=1700000000),
                    "/": Reply(page, type="text/html")}
     assert get(g)[odd.url]["method"] == "ls-lR"
-    # the same: not transferred, and the next in order is tried
+    # the same: not transferred, and nothing else is asked for
     odd.asked.clear(), odd.since.clear()
+    assert get(g, odd.url)[odd.url]["end"] == "unchanged"
+    assert odd.asked == ["/ls-lR.gz"] and odd.since == ["Tue, 14 Nov 2023 22:13:20 GMT"]
+    # the builder refused it: the same one is of no use
+    (g.data / "archie" / "lslr" / key).rename(g.data / "archie" / "failed" / key)
+    odd.asked.clear()
     assert get(g, odd.url)[odd.url]["method"] == "walk"
-    assert odd.asked == READY + ["/"] and odd.since[0] == "Tue, 14 Nov 2023 22:13:20 GMT"
-    assert sorted(parsed(g, key)) == ["file"]
+    assert odd.asked == READY + ["/"] and sorted(parsed(g, key)) == ["file"]
+    # and says nothing about what the walk found
+    assert get(g, odd.url)[odd.url]["method"] == "walk"
     # newer than the walk
     odd.replies["/ls-lR.gz"].last_modified = int(time.time()) + 2
     assert get(g, odd.url)[odd.url]["method"] == "ls-lR"
@@ -133,10 +149,13 @@ def test_ftp_files_are_compared_by_mdtm(garner, ftpd):
     ftpd.all = ".:\r\ndrwxr-xr-x 2 a a 4096 Jan 1 2020 d\r\n\r\n./d:\r\n-rw-r--r-- 1 a a 1 Jan 1 2020 f\r\n"
     assert get(g)[ftpd.url]["method"] == "ls-lR"
     assert int((g.data / "archie" / "lslr" / key).stat().st_mtime) == 1700000000
-    assert get(g, key)[ftpd.url]["method"] == "LIST -lR"
+    assert get(g, key)[ftpd.url]["end"] == "unchanged"
     assert [s for s in ftpd.said if s.startswith("RETR")].count("RETR ls-lR.gz") == 1
-    assert sorted(parsed(g, key)) == ["d", "d/f"]
+    assert not any(s.startswith("LIST") for s in ftpd.said)
     ftpd.files["pub/ls-lR.gz"] = (gzip.compress(LISTING.encode()), None)  # nobody knows how old
+    assert get(g, key)[ftpd.url]["method"] == "LIST -lR"
+    assert sorted(parsed(g, key)) == ["d", "d/f"]
+    ftpd.files["pub/ls-lR.gz"] = (gzip.compress(LISTING.encode()), 1700000000)  # older than that
     assert get(g, key)[ftpd.url]["method"] == "LIST -lR"
     ftpd.files["pub/ls-lR.gz"] = (gzip.compress(LISTING.encode()), int(time.time()) + 2)
     assert get(g, key)[ftpd.url]["method"] == "ls-lR"
@@ -155,10 +174,102 @@ def test_a_server_that_lists_one_folder_is_walked(garner, ftpd):
     assert found["a b/c/g"]["size"] == 9 and found["l"]["kind"] == "link"
 
 
+WHOLE = {
+    "headings that begin like folders": ".:\r\ndrwxr-xr-x 2 a a 1 Jan 1 2020 docs\r\ndrwxr-xr-x 2 a a 1 Jan 1 2020 data\r\n"
+    "\r\ndocs:\r\n-rw-r--r-- 1 a a 1 Jan 1 2020 f\r\n\r\ndata:\r\n-rw-r--r-- 1 a a 1 Jan 1 2020 g\r\n",
+    "no folder": "total 1\r\n-rw-r--r-- 1 a a 1 Jan 1 2020 f\r\n",
+    "folders that are empty or forbidden": "drwxr-xr-x 2 a a 1 Jan 1 2020 a\r\ndrwxr-xr-x 2 a a 1 Jan 1 2020 b\r\n\r\na:\r\ntotal 0\r\n",
+}
+PART = {
+    "one folder, with a heading": ".:\r\ndrwxr-xr-x 2 a a 1 Jan 1 2020 sub\r\n",
+    "one folder, in the manner of DOS": "04-27-00  12:09PM       <DIR>          sub\r\n04-14-00  03:47PM          589 f\r\n",
+    "names with colons": "drwxr-xr-x 2 a a 1 Jan 1 2020 sub\r\n-rw-r--r-- 1 a a 1 Jan 1 2020 f:\r\n",
+}
+
+
+@pytest.mark.parametrize("what", [*WHOLE, *PART])
+def test_what_list_leaves_out_is_noticed(garner, ftpd, what):
+    g = garner(settings())
+    add(g, ftpd.url)
+    ftpd.all = WHOLE.get(what) or PART[what]
+    ftpd.lists = {"": ftpd.all, "sub": "-rw-r--r-- 1 a a 9 Jan 1 2020 g\r\n"}
+    assert get(g)[ftpd.url]["method"] == ("LIST -lR" if what in WHOLE else "walk")
+
+
+def page(*names):
+    links = "".join(f"<a href='{n}'>{n}</a>\n" for n in names)
+    return Reply(f"<title>Index of /x</title><a href='../'>up</a><a href='?C=N'>sort</a>{links}".encode(), type="text/html")
+
+
+def test_a_walk_that_was_cut_replaces_nothing_better(garner, odd):
+    g = garner(settings(walk_max=2))
+    key = add(g, odd.url, "--max-age", "1ms")
+    odd.replies = {"/": page("a/", "b/", "f"), "/a/": page("g", "h"), "/b/": page("i")}
+    # where there is nothing it is better than nothing
+    got = get(g)[odd.url]
+    assert (got["method"], got["cut"]) == ("walk", True)
+    build(g, key)
+    assert site(g, odd.url)["partial"] and site(g, odd.url)["entries"] == 5
+    assert "5 (partial)" in g.run("archie", "sites", "list").out
+    odd.replies["/"] = page("a/", "b/")
+    assert get(g, key)[odd.url]["cut"]  # another cut one takes its place
+    build(g, key)
+    assert site(g, odd.url)["entries"] == 4
+    # a listing of everything comes, and goes away
+    odd.replies["/ls-lR.gz"] = Reply(gzip.compress(LISTING.encode()))
+    assert get(g, key)[odd.url]["method"] == "ls-lR"
+    del odd.replies["/ls-lR.gz"]
+    failed = get(g, key, code=6)[odd.url]  # it waits for the builder
+    assert failed["cause"] == "partial" and len(parsed(g, key)) == 9
+    build(g, key)
+    assert not site(g, odd.url)["partial"]
+    failed = get(g, key, code=6)[odd.url]
+    assert failed["cause"] == "partial" and "walk_max" in failed["why"]
+    row = site(g, odd.url)
+    assert row["entries"] == 9 and "4 entries; the database stays, with 9" in row["error"]
+    assert row["next"][:10] > row["tried"][:10]  # not before some days
+    assert left(g, "lslr") == [] and left(g, "failed") == [key]
+    # one that comes to its end is the truth, whatever its size
+    del odd.replies["/b/"], odd.replies["/a/"]
+    odd.replies["/"] = page("a/", "f")
+    assert not get(g, key)[odd.url]["cut"]
+    build(g, key)
+    assert site(g, odd.url)["entries"] == 2 and not site(g, odd.url)["partial"]
+
+
+def test_an_unchanged_listing_makes_the_database_young(garner, odd):
+    g = garner(settings())
+    add(g, odd.url, "--max-age", "1h")
+    odd.replies = {"/ls-lR.gz": Reply(gzip.compress(LISTING.encode()), last_modified=1700000000), "/": page("f")}
+
+    def at(hours, *args):
+        return g.run("archie", *args, "--json", env=shifted(hours * 3600))
+
+    def age(hours):
+        return at(hours, "sites", "list").json()[0]["age"]
+    assert at(0, "get").code == 0 and g.run("archie", "build").code == 0
+    assert at(0.5, "get", odd.url).code == 1  # it is not due, named or not
+    assert age(2) >= 7200
+    odd.asked.clear()
+    assert at(2, "get").json()["end"] == "unchanged" and odd.asked == ["/ls-lR.gz"]
+    assert age(2) < 60 and at(2.5, "get", odd.url).code == 1
+    assert at(3.5, "get").json()["end"] == "unchanged"
+    del odd.replies["/ls-lR.gz"]
+    assert at(5, "get").json()["method"] == "walk"
+
+
+def test_hits_of_a_listing_in_pub_have_paths_of_the_site(garner, odd):
+    g = garner(settings())
+    add(g, odd.url)
+    listing = LISTING + "\n./sub:\n-rw-r--r-- 1 root root 1 Jan  1  2020 deep.txt\n"
+    odd.replies = {"/pub/ls-lR.gz": Reply(gzip.compress(listing.encode()))}
+    assert get(g)[odd.url]["method"] == "ls-lR" and g.run("archie", "build").code == 0
+    for name, path in (("file1.txt", "pub/file1.txt"), ("deep.txt", "pub/sub/deep.txt")):
+        out = g.run("index", "names", "query", g.data / "archie", "--type", "exact", "--json", name)
+        assert out.code == 0 and path in out.out, out
+
+
 def test_a_walk_stays_in_its_folder_and_asks_each_once(garner, odd):
-    def page(*names):
-        links = "".join(f"<a href='{n}'>{n}</a>\n" for n in names)
-        return Reply(f"<title>Index of /x</title><a href='../'>up</a><a href='?C=N'>sort</a>{links}".encode(), type="text/html")
     g = garner(settings(walk_max=6))
     url = odd.url + "x/"
     key = add(g, url)
@@ -172,6 +283,92 @@ def test_a_walk_stays_in_its_folder_and_asks_each_once(garner, odd):
     walked = [p for p in odd.asked if "ls-lR" not in p]
     assert sorted(set(walked)) == ["/x/", "/x/a/", "/x/a/c/", "/x/b/", "/x/moved/", "/x/own/"]
     assert walked.count("/x/") == 1
+
+
+def test_a_link_to_a_folder_above_is_not_walked_again(garner):
+    g = garner(settings())
+    root = g.dir / "tree"
+    paths = archives.tree(root)
+    for link in ("pub/loop", "pub/sub dir/deep/up"):
+        (root / link).symlink_to(root if link.endswith("up") else ".")
+        paths.append(link)
+    url = archives.nginx(g, root)
+    key = add(g, url)
+    got = get(g)[url]
+    assert (got["method"], got["cut"]) == ("walk", False)
+    assert sorted(parsed(g, key)) == sorted(paths)
+
+
+def test_other_spellings_of_a_folder_are_the_same_folder(garner, odd):
+    g = garner(settings())
+    key = add(g, odd.url + "x/")
+    odd.replies = {"/x/": page("a/", "%61/", "./a/", "a/.", "a//", "a/../a/", "../x/", "..%2F/", "%2e%2e/", ".%2e/", "/", "//",
+                               "a%00b", "a%0Ab", "b%2Fc", "http://other.test/x/d/", f"{odd.url}x/e", "javascript:x", "é"),
+                   "/x/a/": page("%2E/", "../", "../../x/", "f")}
+    got = get(g)[odd.url + "x/"]
+    assert got["folders"] == 2 and not got["cut"]
+    assert sorted(parsed(g, key)) == ["a", "a/f", "e", "é"]
+    assert [p for p in odd.asked if "ls-lR" not in p] == ["/x/", "/x/a/"]
+
+
+def test_of_a_page_without_end_the_beginning_is_taken(garner, odd):
+    g = garner(settings())
+    key = add(g, odd.url)
+    odd.replies = {"/": page(*(f"name{i}" for i in range(100000)))}
+    assert get(g)[odd.url]["cut"] and 50000 < len(parsed(g, key)) < 100000
+
+
+def test_what_is_too_large_for_us_cuts_the_walk(garner, odd):
+    g = garner(settings("[parse]", "body_max = 64K"))
+    key = add(g, odd.url)
+    odd.replies = {"/": page("a/", "f"), "/a/": page(*(f"name{i}" for i in range(100000)))}
+    got = get(g)[odd.url]
+    assert got["cut"] and sorted(parsed(g, key)) == ["a", "f"]
+
+
+def test_robots_txt_holds_for_each_request(garner, odd):
+    g = garner(settings())
+    add(g, odd.url)
+    elsewhere = Odd({"/x.gz": Reply(gzip.compress(LISTING.encode())),
+                     "/robots.txt": Reply(b"User-agent: *\nDisallow: /x\n", type="text/plain")}, address="127.0.0.6")
+    odd.replies = {"/robots.txt": Reply(b"User-agent: *\nDisallow: /pub/\nDisallow: /no/\n", type="text/plain"),
+                   "/ls-lR.gz": Reply(b"", 302, headers={"Location": elsewhere.url + "x.gz"}),
+                   "/": page("no/", "pub/", "yes/"), "/yes/": page("f")}
+    try:
+        assert get(g)[odd.url]["method"] == "walk"
+    finally:
+        elsewhere.stop()
+    assert elsewhere.asked == []
+    assert [p for p in odd.asked if p.startswith(("/pub", "/no"))] == [] and "/yes/" in odd.asked
+
+
+def test_each_request_keeps_its_distance(garner, odd):
+    g = garner(settings().replace("delay = 0", "delay = 400ms"))
+    add(g, odd.url + "x/")
+    odd.replies = {"/x/": page("a/", "b/", "c/"), "/x/a/": page("f")}
+    assert get(g)[odd.url + "x/"]["folders"] == 4
+    near = [b - a for a, b in zip(odd.times, odd.times[1:])]
+    # the lease counts from before the connection: on a busy machine what arrives may be closer
+    assert len(near) == 7 and min(near) > 0.2, near
+
+
+def test_redirects_without_end_are_given_up(garner, odd):
+    g = garner(settings())
+    add(g, odd.url)
+    around = Reply(b"", 302, headers={"Location": "/ls-lR.gz?"})
+    odd.replies = {"/ls-lR.gz": around, "/ls-lR.gz?": Reply(b"", 302, headers={"Location": "/ls-lR.gz"}), "/": page("f")}
+    assert get(g)[odd.url]["method"] == "walk"
+    assert odd.asked.count("/ls-lR.gz") < 20
+
+
+def test_a_bomb_costs_no_more_than_a_large_listing(garner, odd):
+    g = garner(settings(listing_max="1M"))
+    key = add(g, odd.url)
+    odd.replies = {"/ls-lR.gz": Reply(gzip.compress(LISTING.encode() * 10**4 + b" " * 10**7))}
+    assert get(g)[odd.url]["end"] == "got"
+    out = g.run("archie", "build")
+    assert out.code != 0 and "more than" in out.out + out.err
+    assert left(g, "failed") == [key]
 
 
 BAD = {

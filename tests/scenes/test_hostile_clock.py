@@ -1,14 +1,8 @@
 """A machine whose clock is wrong: before 1970, years ahead, and put right again."""
-from garner import BUILD, wait_for
+from garner import shifted, wait_for
 from pages import Web
 
 YEAR = 365 * 24 * 3600
-
-
-def shifted(seconds):
-    """An environment in which the wall clock is so many seconds ahead."""
-    return {"LD_PRELOAD": str(BUILD / "tests" / "clock_shift.so"), "CLOCK_SHIFT": str(int(seconds)),
-            "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"}
 
 
 def crawl(garner, web, **more):

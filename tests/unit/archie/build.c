@@ -149,20 +149,66 @@ static void expect_url(const char *want, size_t sites)
 	names_close(&r);
 }
 
-static void a_listing_begins_in_the_folder_where_it_was_found(void **state)
+/* The directories of the one site, in their order, with a blank between them. */
+static void expect_dirs(const char *want)
+{
+	struct names_reader *r = NULL;
+	struct arena arena = ARENA_INIT(1 << 20);
+	struct buf dirs = BUF_INIT(1 << 16);
+	struct names_entry e;
+	struct str last = {0};
+	struct err err;
+	expect_url("ftp://ftp.test/", 1);
+	assert_int_equal(0, names_open(&r, folder, &err));
+	for (uint64_t i = 0; names_get(r, 0, i, &arena, &e, &err) == 0; i++) {
+		if (last.p && str_eq(last, e.dir))
+			continue;
+		buf_printf(&dirs, "%s" STR_FMT, i ? " " : "", STR_ARG(e.dir));
+		last = arena_str(&arena, e.dir);
+	}
+	assert_str(buf_str(&dirs), want);
+	names_close(&r);
+	arena_free(&arena);
+	buf_free(&dirs);
+}
+
+static void paths_of_a_listing_begin_in_the_folder_where_it_was_found(void **state)
 {
 	(void)state;
-	struct getter_record r = {.key = KEY, .listed_us = 1700000000 * US_PER_S, .root = "pub/"};
+	struct getter_record r = {
+		.key = KEY, .listed_us = 1700000000 * US_PER_S, .file = "pub/ls-lR.gz"};
 	struct getter_state got = {.record = &r, .n = 1};
 	struct err err;
 	assert_int_equal(0, getter_state_save(folder, &got, &err));
 	put_listing(KEY, listing, 1700000000);
 	build(&listed, NULL, KEY " 0 3\n");
-	expect_url("ftp://ftp.test/pub/", 1);
+	expect_dirs("pub pub/pub");
 	/* what is remembered of another one does not count */
 	put_listing(KEY, listing, 1700000009);
 	build(&listed, NULL, KEY " 0 3\n");
-	expect_url("ftp://ftp.test/", 1);
+	expect_dirs(" pub");
+}
+
+static void headings_that_say_the_folder_of_a_listing_are_believed(void **state)
+{
+	(void)state;
+	struct getter_record r = {
+		.key = KEY, .listed_us = 1700000000 * US_PER_S, .file = "pub/ls-lR"};
+	struct getter_state got = {.record = &r, .n = 1};
+	struct err err;
+	assert_int_equal(0, getter_state_save(folder, &got, &err));
+	put_listing(KEY,
+		    "/pub:\ndrwxr-xr-x 2 a b 512 Jan  5  1994 pub\n\n"
+		    "/pub/pub:\n-rw-r--r-- 1 a b 1 Jan  5  1994 f\n",
+		    1700000000);
+	build(&listed, NULL, KEY " 0 2\n");
+	expect_dirs("pub pub/pub");
+	/* one that only begins alike is another folder */
+	r.listed_us += US_PER_S;
+	assert_int_equal(0, getter_state_save(folder, &got, &err));
+	put_listing(KEY, "public:\n-rw-r--r-- 1 a b 1 Jan  5  1994 f\n", 1700000001);
+	build(&listed, NULL, KEY " 0 1\n");
+	expect_dirs("pub/public");
 }
 
 static void a_listing_that_is_not_newer_only_goes(void **state)
@@ -375,7 +421,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_listing_becomes_a_database_and_goes, begin_anew),
-		cmocka_unit_test_setup(a_listing_begins_in_the_folder_where_it_was_found,
+		cmocka_unit_test_setup(paths_of_a_listing_begin_in_the_folder_where_it_was_found,
+				       begin_anew),
+		cmocka_unit_test_setup(headings_that_say_the_folder_of_a_listing_are_believed,
 				       begin_anew),
 		cmocka_unit_test_setup(a_listing_that_is_not_newer_only_goes, begin_anew),
 		cmocka_unit_test_setup(a_refused_listing_is_moved_and_the_old_database_stays,

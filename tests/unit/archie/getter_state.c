@@ -76,6 +76,9 @@ static void a_site_is_due_when_its_database_is_old(void **state)
 	assert_int_equal(getter_due_us(scratch_dir, &site, day, &r), d.built_us + day);
 	put_file("lslr", "a-1.2.3.4", 9, 1500000);
 	assert_int_equal(getter_due_us(scratch_dir, &site, day, &r), r.got_us + day);
+	/* and has been looked at since */
+	r.checked_us = 2500000 * US_PER_S;
+	assert_int_equal(getter_due_us(scratch_dir, &site, day, &r), r.checked_us + day);
 	/* the builder moved it away */
 	assert_false(getter_was_refused(scratch_dir, &r));
 	r.listed_us = 1500000 * US_PER_S;
@@ -87,11 +90,34 @@ static void a_site_is_due_when_its_database_is_old(void **state)
 	assert_false(getter_was_refused(scratch_dir, &r));
 }
 
+static void a_database_is_as_old_as_its_last_check(void **state)
+{
+	(void)state;
+	const int64_t day = US_PER_DAY, second = US_PER_S;
+	struct archie_site site = {.key = STR("b-1.2.3.4")};
+	struct getter_record r = {.key = "b-1.2.3.4", .checked_us = 3000000 * second};
+	/* what was looked at is of no use without a database */
+	assert_int_equal(getter_due_us(scratch_dir, &site, day, &r), 0);
+	put_file("data", "b-1.2.3.4", 67, 2000000);
+	struct getter_database d = getter_database(scratch_dir, site.key);
+	assert_int_equal(getter_current_us(&d, NULL), d.built_us);
+	assert_int_equal(getter_current_us(&d, &r), r.checked_us);
+	assert_int_equal(getter_due_us(scratch_dir, &site, day, &r), r.checked_us + day);
+	r.checked_us = 1000000 * second;
+	assert_int_equal(getter_due_us(scratch_dir, &site, day, &r), d.built_us + day);
+	/* it is of the last listing, unless that came later */
+	r.got_us = 2000000 * second + 5;
+	assert_true(getter_is_built(&d, &r));
+	r.got_us += second;
+	assert_false(getter_is_built(&d, &r));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_remembered_is_found_again),
 		cmocka_unit_test(a_site_is_due_when_its_database_is_old),
+		cmocka_unit_test(a_database_is_as_old_as_its_last_check),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
 }

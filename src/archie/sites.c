@@ -174,6 +174,8 @@ static int parse_url(struct str text, struct arena *arena, struct sites_line *re
 		if (rc != 0)
 			return url_fail(rc, text, err);
 	}
+	if (str_starts(u.host, STR(".")))
+		return err_set(err, ERR_USAGE, "the host of a site does not begin with a dot");
 	ret->site.url = arena_str(arena, u.href);
 	ret->site.ftp = u.protocol == URL_FTP;
 	ret->host = arena_str(arena, u.host);

@@ -196,6 +196,27 @@ def test_what_list_leaves_out_is_noticed(garner, ftpd, what):
     assert get(g)[ftpd.url]["method"] == ("LIST -lR" if what in WHOLE else "walk")
 
 
+def test_a_parser_that_hangs_holds_up_no_other_site(garner, odd, ftpd):
+    g = garner(settings())
+    parser = g.dir / "parser"
+    parser.write_text("#!/bin/sh\nexec sleep 60\n")
+    parser.chmod(0o755)
+    add(g, ftpd.url), add(g, odd.url)
+    ftpd.lists = {"": "drwxr-xr-x 2 a a 1 Jan 1 2020 sub\r\n"}
+
+    class Late(dict):
+        def get(self, path, default):
+            if path != "/robots.txt":
+                real.wait_for("LIST", lambda: any(s.startswith("LIST") for s in ftpd.said))
+                time.sleep(1)
+            return dict.get(self, path, default)
+    odd.replies = Late({"/ls-lR.gz": Reply(gzip.compress(LISTING.encode()))})
+    run = g.start("archie", "get", "-s", f"parse.program={parser}")
+    run.wait_line("got .*: ls-lR")
+    assert run.stop() == 3
+    assert left(g, "tmp") == []
+
+
 def page(*names):
     links = "".join(f"<a href='{n}'>{n}</a>\n" for n in names)
     return Reply(f"<title>Index of /x</title><a href='../'>up</a><a href='?C=N'>sort</a>{links}".encode(), type="text/html")

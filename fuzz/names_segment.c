@@ -66,6 +66,20 @@ static void read_names(struct names_segment *s, struct seen *seen)
 	names_walk_end(&w);
 }
 
+/* The same by runs, with what their names have. */
+static void read_runs(struct names_segment *s, struct names_list *l)
+{
+	struct err err = {0};
+	uint64_t entries;
+	for (uint32_t from = 0; good(names_list_reach(l, from, &err), &err);) {
+		struct names_run run = {MAX(from, l->from[l->run]), l->to[l->run]};
+		ENSURE(run.from <= run.to && run.to < names_segment_info(s)->names);
+		names_segment_want(s, &run, 1);
+		(void)good(names_segment_count(s, &run, 1, &entries, &err), &err);
+		from = run.to + 1;
+	}
+}
+
 static void read_lists(struct names_segment *s, struct seen *seen)
 {
 	struct err err = {0};
@@ -84,7 +98,8 @@ static void read_lists(struct names_segment *s, struct seen *seen)
 			(void)good(n, &err);
 			seen->listed += l.n;
 			seen->trigrams++;
-			(void)good(names_list_open(s, t, &l, &err), &err);
+			if (good(names_list_open(s, t, &l, &err), &err))
+				read_runs(s, &l);
 		}
 	}
 }

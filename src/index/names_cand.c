@@ -456,8 +456,9 @@ int names_cand_new(struct names_cand **ret, struct names_segment *s, const struc
 		rc = literal_of(&p, m->part, false, false, true, ret);
 	if (rc == 0 && !*ret)
 		*ret = all_names(&p);
-	/* a trigram that ends in zeroes is also that of an end */
+	/* zeroes are also those of an end, and of a pair that is there twice */
 	*ret_sure = rc == 0 && m->how == NAMES_HOW_SUB && !m->path &&
-		    (m->part.n == 0 || (m->part.n == NAMES_TRIGRAM && m->part.p[2]));
+		    (m->part.n == 0 ||
+		     (m->part.n == NAMES_TRIGRAM && !memchr(m->part.p, 0, NAMES_TRIGRAM)));
 	return rc;
 }

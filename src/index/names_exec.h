@@ -113,6 +113,12 @@ int names_cand_new(struct names_cand **ret, struct names_segment *s, const struc
 /* The first that is not before `from`. 1: no more. */
 int names_cand_seek(struct names_cand *c, uint32_t from, uint32_t *ret, struct err *err);
 
+/* Files whose folded names have a part, of the names from `from` on; for parts that
+ * names_count_can() takes. Ends early where the clock is late. */
+bool names_count_can(struct str part);
+int names_count(struct names_segment *s, struct str part, uint32_t from, struct arena *scratch,
+		struct names_clock *clock, uint64_t *ret, struct err *err);
+
 /* Hits */
 
 struct names_found {

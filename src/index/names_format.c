@@ -2,6 +2,7 @@
  * mark in it: they are known by where they lie, and verified by the pages file that the manifest
  * names. */
 #include "base/cursor.h"
+#include "index/names_segment_inner.h"
 #include "index/names_store.h"
 
 #include <errno.h>
@@ -132,8 +133,8 @@ static int verify_segment(const char *path, struct err *err)
 const struct format names_segment_format = {
 	.name = "names-segment",
 	.file = "names/[0-9]*/segment",
-	.magic = "GARNERNS",
-	.version = 1,
+	.magic = NAMES_SEGMENT_MAGIC,
+	.version = NAMES_SEGMENT_VERSION,
 	.help = "a segment of a names index: names, their files, trigrams",
 	.remedy = NAMES_REMEDY,
 	.print = print_segment,

@@ -30,6 +30,7 @@ struct asking {
 	struct stream *stream;
 	size_t streams;
 	bool plain;   /* no limit asks for more than the site of a file */
+	bool counts;  /* files of open streams can be counted by names_count() */
 	bool partial; /* not all files of a name were looked at */
 	uint64_t total;
 };
@@ -247,6 +248,21 @@ static int name_files(struct asking *a, struct stream *s, uint64_t want, struct 
 	return 0;
 }
 
+/* Goes on with a stream whose current name is done. Where nothing is collected any more and every
+ * entry counts, the rest is counted at once. */
+static int stream_go_on(struct asking *a, struct stream *s, struct err *err)
+{
+	uint64_t files = 0;
+	if (!a->counts || !s->open || !names_collect_full(&a->collect))
+		return stream_next(a, s, err);
+	s->done = true;
+	if (names_count(s->layer->segment, a->match.part, s->next, &a->plan, &a->clock, &files,
+			err) < 0)
+		return -1;
+	a->total += files;
+	return 0;
+}
+
 /* The first name that a stream is at, with all streams that are at it. false: there is none. */
 static bool choose_group(struct asking *a)
 {
@@ -304,7 +320,7 @@ static int ask_index(struct asking *a, struct names_hits *ret, struct err *err)
 		if (is_answered(a))
 			break;
 		for (size_t i = 0; i < a->streams; i++)
-			if (a->stream[i].in_group && stream_next(a, &a->stream[i], err) < 0)
+			if (a->stream[i].in_group && stream_go_on(a, &a->stream[i], err) < 0)
 				return -1;
 	}
 	for (size_t i = 0; i < a->streams; i++)
@@ -356,6 +372,8 @@ static int ask_once(struct names_reader *r, const struct names_query *q, bool ex
 		rc = names_limit_open(&a.limit, q, r, &a.plan, &a.scratch, err);
 	a.limit.m = &a.match;
 	a.plain = !a.limit.data && !a.limit.dirs;
+	a.counts = a.plain && !q->path && a.match.how == NAMES_HOW_SUB &&
+		   names_count_can(a.match.part);
 	names_collect_open(&a.collect, q, r, arena, &a.scratch);
 	bool scan = r->layers == 0 && r->sites > 0;
 	if (rc == 0 && !scan) {

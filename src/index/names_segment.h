@@ -8,7 +8,8 @@
  * fold to it, sorted by their bytes; each form has the ascending list of its entries.
  *
  * Every position of a folded name, with two zero bytes after its end, begins a trigram; a trigram
- * has the ascending list of the names that have it. So a name that ends in "ab" has "ab\0".
+ * has the ascending list of the names that have it. So a name that ends in "ab" has "ab\0". Two
+ * bytes that a name has more than once make one more, with a zero byte before them.
  *
  * Pages are verified before their bytes are used and numbers are checked against their limits.
  * ERR_DAMAGED: one was wrong. For any number of threads; cursors belong to one. */
@@ -51,6 +52,16 @@ const struct names_segment_info *names_segment_info(const struct names_segment *
 
 /* The number of a folded name; 1: it is not there, and *ret the first that is not before it. */
 int names_segment_find(struct names_segment *s, struct str folded, uint32_t *ret, struct err *err);
+
+/* Names one after the other. */
+struct names_run {
+	uint32_t from, to; /* to: the last */
+};
+/* Their blocks will be walked soon: fetches them into the processor's cache. */
+void names_segment_want(struct names_segment *s, const struct names_run *run, size_t runs);
+/* How many entries the names of some runs have, without a look at the names. */
+int names_segment_count(struct names_segment *s, const struct names_run *run, size_t runs,
+			uint64_t *ret, struct err *err);
 
 /* Where the entries of a name or form are in a block. Private. */
 struct names_entry_place {
@@ -112,7 +123,7 @@ int names_form_entries(struct names_walk *w, const struct names_form *form, uint
 /* Lists of names by trigram. */
 struct names_list {
 	uint32_t n; /* names in it */
-	/* private */
+	/* private, but for those that names_list_reach() tells of */
 	struct names_segment *segment;
 	uint64_t at, stop; /* of the next block, and of the end, in the file */
 	const uint8_t *skip;
@@ -127,6 +138,13 @@ int names_list_open(struct names_segment *s, const uint8_t trigram[NAMES_TRIGRAM
 /* The next block of at most 128 names; those before `from` may be left out. Returns how many; 0: no
  * more; negative: damaged. */
 int names_list_block(struct names_list *l, uint32_t from, uint32_t ret[128], struct err *err);
+/* Goes on to the first run of names that does not end before `from`: from[run] to to[run]. 1: no
+ * more. Not to be mixed with names_list_block(). */
+int names_list_seek(struct names_list *l, uint32_t from, struct err *err);
+static inline int names_list_reach(struct names_list *l, uint32_t from, struct err *err)
+{
+	return l->run < l->have && l->to[l->run] >= from ? 0 : names_list_seek(l, from, err);
+}
 /* Trigrams that begin with 1 or 2 bytes, in order: for patterns shorter than three. Each call
  * gives the next one; *at is 0 at first. 1: no more. */
 int names_list_prefix(struct names_segment *s, struct str prefix, uint32_t *at,

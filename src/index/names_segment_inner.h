@@ -11,7 +11,7 @@
 
 #define NAMES_SEGMENT_MAGIC "GARNERNS"
 enum {
-	NAMES_SEGMENT_VERSION = 1,
+	NAMES_SEGMENT_VERSION = 2,
 	NAMES_HEAD = 16,      /* bytes before the first part */
 	NAMES_SLACK = 16,     /* bytes after the parts, so that 16 can be read at once */
 	NAMES_BLOCK = 32,     /* names in a block of the dictionary */
@@ -23,6 +23,7 @@ enum {
 	NAMES_INLINE = 24,      /* entries of a form that are kept in the block at most */
 	NAMES_LONG_BLOCK = 128, /* entries in a block of a longer list */
 	NAMES_BYTES = 256,
+	NAMES_COUNT_MOST = 15, /* entries that half a byte can tell */
 };
 
 /* Parts of the file, in this order. */
@@ -31,6 +32,7 @@ enum names_segment_part {
 	NAMES_DICT,     /* blocks of the dictionary, each followed by its long lists of entries */
 	NAMES_PREFIXES, /* u64 for each block: the first 8 bytes of its first name, as a number */
 	NAMES_PLACES,   /* for each block: where it begins in NAMES_DICT */
+	NAMES_COUNTS,   /* half a byte for each name: its entries; 0: they are more than 15 */
 	NAMES_LISTS,    /* lists of trigrams */
 	NAMES_TRIGRAMS, /* the directory: for each trigram its list; and 257 u32 before */
 	NAMES_SEGMENT_PARTS

@@ -139,15 +139,13 @@ static bool add_up_runs(struct names_list *l, uint32_t n, uint32_t names)
 	if (l->last == UINT32_MAX - 1)
 		last = 0;
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t from = last + l->from[i], to = from + l->to[i];
-		if (UNLIKELY(to >= names))
-			return false;
-		l->from[i] = (uint32_t)from;
-		l->to[i] = (uint32_t)to;
-		last = to + 2;
+		uint64_t gap = l->from[i], more = l->to[i];
+		l->from[i] = (uint32_t)(last + gap);
+		l->to[i] = (uint32_t)(last + (gap + more));
+		last += gap + more + 2;
 	}
 	l->last = (uint32_t)(last - 2);
-	return true;
+	return last - 2 < names; /* so none of them was too large */
 }
 
 static int unpack_runs(struct names_list *l, struct err *err)
@@ -180,6 +178,34 @@ static int unpack_runs(struct names_list *l, struct err *err)
 	return 0;
 }
 
+/* Unpacks the first block that does not end before `from`. 1: no more. */
+static int next_runs(struct names_list *l, uint32_t from, struct err *err)
+{
+	skip_list_blocks(l, from);
+	if (l->next == l->runs)
+		return 1;
+	if (l->at > l->stop)
+		return names_bad_list(l->segment, l->at, err);
+	return unpack_runs(l, err);
+}
+
+int names_list_seek(struct names_list *l, uint32_t from, struct err *err)
+{
+	for (;;) {
+		if (l->have && l->to[l->have - 1] >= from) {
+			uint32_t run = l->run;
+			while (l->to[run] < from)
+				run++;
+			l->run = run;
+			return 0;
+		}
+		l->run = l->have = 0;
+		int rc = next_runs(l, from, err);
+		if (rc != 0)
+			return rc;
+	}
+}
+
 int names_list_block(struct names_list *l, uint32_t from, uint32_t ret[128], struct err *err)
 {
 	uint32_t n = 0;
@@ -193,14 +219,10 @@ int names_list_block(struct names_list *l, uint32_t from, uint32_t ret[128], str
 				return (int)n;
 			}
 		}
-		if (n > 0 || l->next == l->runs)
+		if (n > 0)
 			return (int)n;
-		skip_list_blocks(l, from);
-		if (l->next == l->runs)
-			return 0;
-		if (l->at > l->stop)
-			return names_bad_list(l->segment, l->at, err);
-		if (unpack_runs(l, err) < 0)
-			return -1;
+		int rc = next_runs(l, from, err);
+		if (rc != 0)
+			return rc < 0 ? -1 : 0;
 	}
 }

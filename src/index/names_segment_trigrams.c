@@ -3,7 +3,9 @@
  * their trigram. At the end they become lists, trigram by trigram.
  *
  * A trigram is found by a table over all of them, in which bytes are numbered in the order in which
- * they first appear: few bytes are used, so the table is small, or what is touched of it.
+ * they first appear: few bytes are used, so the table is small, or what is touched of it. A second
+ * table knows which pairs of bytes the current name has had already: a pair that comes again makes
+ * the trigram of a zero byte and the pair.
  *
  * Beyond the memory, all chunks go to a file, trigram by trigram, and are read from there at the
  * end. */
@@ -46,6 +48,8 @@ struct names_trigrams {
 	bool known[NAMES_BYTES];
 	unsigned bytes, shift; /* numbered; rows have room for 1 << shift */
 	uint32_t *id;          /* 1 + the number of a trigram, by numbers of its bytes */
+	uint32_t *met;         /* when a pair was met last, by numbers of its bytes */
+	uint32_t time;         /* one more for each name */
 	struct trigram_run *run;
 	struct trigram_state *state;
 	size_t n, room, state_room;
@@ -68,6 +72,7 @@ void names_trigrams_free(struct names_trigrams **tp)
 		mem_free(&t->part[i].place);
 	mem_free(&t->part);
 	mem_free(&t->id);
+	mem_free(&t->met);
 	mem_free(&t->run);
 	mem_free(&t->state);
 	mem_free(&t->chunks);
@@ -193,12 +198,19 @@ static uint32_t new_trigram(struct names_trigrams *t, uint32_t *slot, const uint
 	return *slot - 1;
 }
 
+static void new_tables(struct names_trigrams *t)
+{
+	mem_free(&t->id);
+	mem_free(&t->met);
+	t->id = mem_array((size_t)1 << 3 * t->shift, sizeof *t->id);
+	t->met = mem_array((size_t)1 << 2 * t->shift, sizeof *t->met);
+}
+
 /* Room for as many different bytes as a name may bring in. */
 static void grow_rows(struct names_trigrams *t)
 {
 	t->shift++;
-	mem_free(&t->id);
-	t->id = mem_array((size_t)1 << 3 * t->shift, sizeof *t->id);
+	new_tables(t);
 	for (size_t i = 0; i < t->n; i++) {
 		uint32_t trigram = t->state[i].trigram, key = 0;
 		for (unsigned k = 0; k < NAMES_TRIGRAM; k++)
@@ -232,32 +244,43 @@ static inline void add_trigram(struct names_trigrams *t, uint32_t key, const uin
 	run->to = name;
 }
 
+static inline void meet_pair(struct names_trigrams *t, uint32_t key, const uint8_t p[2],
+			     uint32_t name)
+{
+	if (UNLIKELY(t->met[key] == t->time))
+		add_trigram(t, key, (const uint8_t[]){0, p[0], p[1]}, name);
+	t->met[key] = t->time;
+}
+
 /* All of a name whose bytes have numbers. false: one has none, and gets it. What was added of the
  * name until then may be added again. */
 static bool add_trigrams(struct names_trigrams *t, const uint8_t *p, size_t n, uint32_t name)
 {
 	unsigned shift = t->shift;
-	uint32_t mask = ((uint32_t)1 << 3 * shift) - 1, zero = t->number[0], key;
+	uint32_t mask = ((uint32_t)1 << 3 * shift) - 1, pair = ((uint32_t)1 << 2 * shift) - 1, key;
 	uint8_t second = n > 1 ? p[1] : 0;
 	if (UNLIKELY(!t->known[p[0]] || !t->known[second])) {
 		number_byte(t, t->known[p[0]] ? second : p[0]);
 		return false;
 	}
+	t->time++;
 	key = (uint32_t)t->number[p[0]] << shift | t->number[second];
 	for (size_t i = 0; i + 2 < n; i++) {
 		if (UNLIKELY(!t->known[p[i + 2]])) {
 			number_byte(t, p[i + 2]);
 			return false;
 		}
+		meet_pair(t, key & pair, p + i, name);
 		key = (key << shift | t->number[p[i + 2]]) & mask;
 		add_trigram(t, key, p + i, name);
 	}
 	/* At the end two zero bytes take the place of those that are not there. */
 	if (n > 1) {
-		key = (key << shift | zero) & mask;
+		meet_pair(t, key & pair, p + n - 2, name);
+		key = key << shift & mask;
 		add_trigram(t, key, (const uint8_t[]){p[n - 2], p[n - 1], 0}, name);
 	}
-	key = (key << shift | zero) & mask;
+	key = key << shift & mask;
 	add_trigram(t, key, (const uint8_t[]){p[n - 1], 0, 0}, name);
 	return true;
 }
@@ -273,8 +296,8 @@ struct names_trigrams *names_trigrams_new(uint64_t memory, const char *folder)
 {
 	struct names_trigrams *t = mem_alloc(sizeof *t);
 	t->shift = ROW_BITS;
-	t->id = mem_array((size_t)1 << 3 * t->shift, sizeof *t->id);
-	number_byte(t, 0);
+	new_tables(t);
+	number_byte(t, 0); /* its number is 0, so the key of a pair is that of a zero byte and it */
 	t->folder = mem_text(folder);
 	t->file = FILE_INIT;
 	t->most = (size_t)MIN(MAX(memory, (uint64_t)MEMORY_LEAST), (uint64_t)UINT32_MAX / 2);

@@ -1,6 +1,6 @@
 /* A whole segment, verified: every page; every name, form and entry in order and of the right
- * number; every list. That names and lists tell the same is seen by two sums over all pairs of a
- * name and a trigram, one from each side. */
+ * number; every count; every list. That names and lists tell the same is seen by two sums over all
+ * pairs of a name and a trigram, one from each side. */
 #include "base/hash.h"
 #include "index/names_segment_inner.h"
 
@@ -78,31 +78,68 @@ static int verify_forms(struct names_seen *v, struct names_walk *w, struct err *
 	return 0;
 }
 
-/* A trigram counts where it is first in the name. Long names that repeat one would take the square
- * of their length, so these are asked about by a table. */
-enum { FEW_TRIGRAMS = 64, TRIGRAM_BITS = 1 << 24 };
+static int verify_count(struct names_seen *v, const struct names_walk *w, struct err *err)
+{
+	struct names_run run = {w->name, w->name};
+	uint64_t entries;
+	if (names_segment_count(v->s, &run, 1, &entries, err) < 0)
+		return -1;
+	if (entries != w->entries)
+		return names_damaged(v->s, err,
+				     "the column of counts says %" PRIu64 " for name %" PRIu32
+				     ", which has %" PRIu32,
+				     entries, w->name, w->entries);
+	return 0;
+}
 
+/* Of a name: its trigrams, and its pairs of bytes with a bit above. Long names would take the
+ * square of their length, so these are asked about by a table. */
+enum { FEW_BYTES = 64, PAIR_MET = 1 << 24, KEYS = PAIR_MET + (1 << 16) };
+struct name_keys {
+	uint32_t few[3 * FEW_BYTES], n;
+	uint64_t *many;
+};
+
+/* Whether it was there before. */
+static bool key_seen(struct name_keys *k, uint32_t key)
+{
+	bool seen = false;
+	if (k->many) {
+		seen = k->many[key / 64] >> key % 64 & 1;
+		k->many[key / 64] |= (uint64_t)1 << key % 64;
+		return seen;
+	}
+	for (uint32_t i = 0; i < k->n && !seen; i++)
+		seen = k->few[i] == key;
+	if (!seen)
+		k->few[k->n++] = key;
+	return seen;
+}
+
+static void add_pair(struct names_seen *v, struct name_keys *k, uint32_t trigram, uint32_t name)
+{
+	if (!key_seen(k, trigram)) {
+		v->pairs++;
+		v->sum += pair_hash(trigram, name);
+	}
+}
+
+/* A trigram counts where it is first in the name; two bytes that are there once more are one with a
+ * zero byte before them. */
 static void add_pairs(struct names_seen *v, struct str name, uint32_t number)
 {
 	const uint8_t *p = (const uint8_t *)name.p;
-	uint32_t few[FEW_TRIGRAMS], n = 0;
-	uint64_t *many = name.n > FEW_TRIGRAMS ? mem_array(TRIGRAM_BITS / 64, sizeof *many) : NULL;
+	struct name_keys k;
+	k.n = 0;
+	k.many = name.n > FEW_BYTES ? mem_array(KEYS / 64, sizeof *k.many) : NULL;
 	for (size_t i = 0; i < name.n; i++) {
-		uint32_t t = (uint32_t)p[i] << 16 | (i + 1 < name.n ? (uint32_t)p[i + 1] << 8 : 0) |
-			     (i + 2 < name.n ? p[i + 2] : 0u);
-		bool seen = false;
-		if (many) {
-			seen = many[t / 64] >> t % 64 & 1;
-			many[t / 64] |= (uint64_t)1 << t % 64;
-		} else {
-			for (uint32_t k = 0; k < n && !seen; k++)
-				seen = few[k] == t;
-			few[n++] = t;
-		}
-		v->pairs += !seen;
-		v->sum += seen ? 0 : pair_hash(t, number);
+		bool two = i + 1 < name.n;
+		uint32_t pair = (uint32_t)p[i] << 8 | (two ? p[i + 1] : 0u);
+		add_pair(v, &k, pair << 8 | (i + 2 < name.n ? p[i + 2] : 0u), number);
+		if (two && key_seen(&k, PAIR_MET | pair))
+			add_pair(v, &k, pair, number);
 	}
-	mem_free(&many);
+	mem_free(&k.many);
 }
 
 static int verify_names(struct names_seen *v, struct err *err)
@@ -120,8 +157,8 @@ static int verify_names(struct names_seen *v, struct err *err)
 		if (wrong)
 			rc = names_damaged(v->s, err, "name %" PRIu32 " is not in its place",
 					   w.name);
-		else
-			rc = verify_forms(v, &w, err);
+		else if ((rc = verify_forms(v, &w, err)) == 0)
+			rc = verify_count(v, &w, err);
 		add_pairs(v, w.folded, w.name);
 		buf_clear(&v->last);
 		buf_add_str(&v->last, w.folded);

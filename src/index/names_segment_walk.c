@@ -83,7 +83,10 @@ static inline int enter_names_block(struct names_segment *s, uint32_t block,
 
 /* Walking */
 
-enum { WALK_ROOM = 1024 }; /* bytes of a name that there is always room for */
+enum {
+	WALK_ROOM = 1024, /* bytes of a name that there is always room for */
+	WANT_BYTES = 320, /* of a block, about what its names take */
+};
 
 static int enter_walk_block(struct names_walk *w, uint32_t block, struct err *err)
 {
@@ -283,6 +286,68 @@ int names_walk_seek(struct names_walk *w, uint32_t name, struct err *err)
 		w->text.n = 0;
 	}
 	w->next = name;
+	return 0;
+}
+
+/* Only what is in memory and known is fetched; where it is not, the walk finds out. */
+void names_segment_want(struct names_segment *s, const struct names_run *run, size_t runs)
+{
+	struct err err;
+	const uint8_t *places, *dict;
+	uint64_t most = s->part[NAMES_DICT].n;
+	if (names_part_whole(s, NAMES_PLACES, &places, &err) < 0 ||
+	    names_part_bytes(s, NAMES_DICT, 0, 0, &dict, &err) < 0)
+		return;
+	for (size_t i = 0; i < runs; i++)
+		__builtin_prefetch(places + (size_t)(run[i].from / NAMES_BLOCK) * NAMES_WHERE);
+	for (size_t i = 0; i < runs; i++) {
+		uint32_t block = run[i].from / NAMES_BLOCK;
+		uint64_t at = block < s->blocks ? names_block_place(places, block) : most;
+		for (unsigned line = 0; line < WANT_BYTES && at + line < most; line += 64)
+			__builtin_prefetch(dict + at + line);
+	}
+}
+
+/* Counts */
+
+/* The entries of a name of which the column does not tell them. */
+static int count_in_block(struct names_segment *s, uint32_t name, uint64_t *ret, struct err *err)
+{
+	struct names_block b = {0};
+	bool bad = false;
+	if (enter_names_block(s, name / NAMES_BLOCK, &b, err) < 0)
+		return -1;
+	const uint8_t *p = b.counts;
+	uint32_t before = b.many & (uint32_t)(((uint64_t)1 << name % NAMES_BLOCK) - 1);
+	for (; before; before &= before - 1)
+		(void)names_varint(&p, b.forms, &bad);
+	*ret = (uint64_t)names_varint(&p, b.forms, &bad) + 2;
+	if (UNLIKELY(bad || *ret > s->info.entries))
+		return names_bad_block(s, name / NAMES_BLOCK, err);
+	return 0;
+}
+
+/* What lies apart is asked for at first, so that memory is not waited for once a run. */
+int names_segment_count(struct names_segment *s, const struct names_run *run, size_t runs,
+			uint64_t *ret, struct err *err)
+{
+	const uint8_t *counts;
+	uint64_t sum = 0;
+	if (UNLIKELY(names_part_whole(s, NAMES_COUNTS, &counts, err) < 0))
+		return -1;
+	for (size_t i = 0; i < runs; i++) {
+		if (UNLIKELY(run[i].to >= s->info.names))
+			return names_damaged(s, err, "it has no name %" PRIu32, run[i].to);
+		__builtin_prefetch(counts + run[i].from / 2);
+	}
+	for (size_t i = 0; i < runs; i++)
+		for (uint32_t name = run[i].from; name <= run[i].to; name++) {
+			uint64_t more = counts[name / 2] >> name % 2 * 4 & NAMES_COUNT_MOST;
+			if (UNLIKELY(more == 0) && count_in_block(s, name, &more, err) < 0)
+				return -1;
+			sum += more;
+		}
+	*ret = sum;
 	return 0;
 }
 

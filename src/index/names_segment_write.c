@@ -20,19 +20,19 @@ struct names_put {
 	uint32_t first[NAMES_BLOCK], apart; /* first entries that do not follow */
 	uint32_t before, before_shared;     /* first entry of the last name, and what it shared */
 	struct buf last;                    /* the last name */
-	struct buf listed, prefixes, places;
+	struct buf listed, prefixes, places, column;
 	struct names_trigrams *trigrams;
 	struct names_packer packer;
 };
 
 static const size_t most_buffer = (size_t)1 << 40;
 
-enum { BUFFERS = 11 };
+enum { BUFFERS = 12 };
 static void each_buffer(struct names_put *w, struct buf *ret[BUFFERS])
 {
 	struct buf *const all[BUFFERS] = {&w->names,  &w->plain,    &w->counts, &w->forms,
 					  &w->bits,   &w->firsts,   &w->tail,   &w->last,
-					  &w->listed, &w->prefixes, &w->places};
+					  &w->listed, &w->prefixes, &w->places, &w->column};
 	memcpy(ret, all, sizeof all);
 }
 
@@ -344,6 +344,16 @@ static uint32_t common_length(struct str a, struct str b)
 	return (uint32_t)n;
 }
 
+/* In the column of counts, a half byte. */
+static void put_count(struct names_put *w, uint32_t entries)
+{
+	uint8_t half = entries > NAMES_COUNT_MOST ? 0 : (uint8_t)entries;
+	if (w->info.names % 2 == 0)
+		put_u8(&w->column, half);
+	else
+		w->column.p[w->column.n - 1] = (char)(w->column.p[w->column.n - 1] | half << 4);
+}
+
 int names_put(struct names_put *w, struct str folded, const struct names_put_form *form,
 	      uint32_t forms, struct err *err)
 {
@@ -369,6 +379,7 @@ int names_put(struct names_put *w, struct str folded, const struct names_put_for
 		w->many |= (uint32_t)1 << at;
 		put_varint(&w->counts, entries - 2);
 	}
+	put_count(w, entries);
 	w->info.names++;
 	w->info.forms += forms;
 	w->info.entries += entries;
@@ -400,6 +411,7 @@ int names_put_finish(struct names_put **wp, struct err *err)
 	w->part[NAMES_DICT].n = w->out.n - w->part[NAMES_DICT].at;
 	put_part(w, NAMES_PREFIXES, &w->prefixes);
 	put_part(w, NAMES_PLACES, &w->places);
+	put_part(w, NAMES_COUNTS, &w->column);
 	w->part[NAMES_LISTS].at = w->out.n;
 	int rc = names_trigrams_write(w->trigrams, &w->out, &directory, &w->info.trigrams, err);
 	w->part[NAMES_LISTS].n = w->out.n - w->part[NAMES_LISTS].at;

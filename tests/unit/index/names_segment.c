@@ -335,6 +335,39 @@ static void a_changed_byte_is_found(void **state)
 	model_free(&m);
 }
 
+/* With right checksums, too. */
+static void a_wrong_count_is_found(void **state)
+{
+	(void)state;
+	struct err err = {0};
+	struct model m = new_model();
+	struct names_segment *s;
+	struct page_file *f;
+	struct page_writer w;
+	struct str bytes;
+	model_fill(&m, 300, 6);
+	model_build(&m, scratch("counts"), NAMES_MEMORY_DEFAULT);
+	assert_int_equal(names_segment_open(&s, scratch("counts"), &err), 0);
+	struct names_part_place column = s->part[NAMES_COUNTS];
+	assert_int_equal(column.n, (s->info.names + 1) / 2);
+	names_segment_close(&s);
+	assert_int_equal(page_open(&f, scratch("counts"), &err), 0);
+	assert_int_equal(page_get(f, 0, (size_t)page_bytes(f), &bytes, &err), 0);
+	char *copy = mem_copy(bytes.p, bytes.n);
+	copy[column.at + column.n / 2] ^= 0x30;
+	assert_int_equal(page_create(&w, scratch("wrong"), 0600, NULL, &err), 0);
+	page_put(&w, copy, bytes.n);
+	assert_int_equal(page_finish(&w, false, &err), 0);
+	page_close(&f);
+	mem_free(&copy);
+	assert_int_equal(names_segment_open(&s, scratch("wrong"), &err), 0);
+	assert_int_equal(names_segment_verify(s, &err), -1);
+	assert_int_equal(err.code, ERR_DAMAGED);
+	assert_non_null(strstr(err.msg, "counts"));
+	names_segment_close(&s);
+	model_free(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -349,6 +382,7 @@ int main(void)
 		cmocka_unit_test(a_table_of_codes_depends_on_the_set_of_names_alone),
 		cmocka_unit_test(codes_of_names_give_every_text_back),
 		cmocka_unit_test(a_changed_byte_is_found),
+		cmocka_unit_test(a_wrong_count_is_found),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
 }

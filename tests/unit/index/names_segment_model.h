@@ -166,6 +166,10 @@ static inline uint32_t model_names_are(struct model *m, struct names_segment *s)
 		model_name_is(m, i, to, &w);
 		assert_int_equal(names_segment_find(s, m->row[i].folded, &at, &err), 0);
 		assert_int_equal(at, names);
+		struct names_run run = {names, names};
+		uint64_t entries;
+		assert_int_equal(names_segment_count(s, &run, 1, &entries, &err), 0);
+		assert_int_equal(entries, to - i);
 		/* What comes right after it is not there. */
 		struct buf more = BUF_INIT(1 << 20);
 		buf_add_str(&more, m->row[i].folded);
@@ -201,6 +205,15 @@ static inline int model_compare_pairs(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* Whether the two bytes at k are there before. */
+static inline bool model_has_before(struct str s, size_t k)
+{
+	for (size_t i = 0; i < k; i++)
+		if (memcmp(s.p + i, s.p + k, 2) == 0)
+			return true;
+	return false;
+}
+
 static inline size_t model_pairs(const struct model *m, uint64_t **ret)
 {
 	uint64_t *pair = NULL;
@@ -213,6 +226,8 @@ static inline size_t model_pairs(const struct model *m, uint64_t **ret)
 			t |= k + 1 < s.n ? (uint64_t)(uint8_t)s.p[k + 1] << 8 : 0;
 			t |= k + 2 < s.n ? (uint64_t)(uint8_t)s.p[k + 2] : 0;
 			*VEC_PUSH(pair, n, room) = t << 32 | name;
+			if (k + 1 < s.n && model_has_before(s, k))
+				*VEC_PUSH(pair, n, room) = t >> 8 << 32 | name;
 		}
 	}
 	if (n)
@@ -222,6 +237,26 @@ static inline size_t model_pairs(const struct model *m, uint64_t **ret)
 			pair[kept++] = pair[i];
 	*ret = pair;
 	return kept;
+}
+
+/* Its runs are the names from `from` on, asked for by jumps. */
+static inline void model_runs_are(struct names_list *l, const uint64_t *pair, size_t n,
+				  uint32_t from, uint64_t *seed)
+{
+	struct err err = {0};
+	size_t at = 0;
+	int rc;
+	while ((rc = names_list_reach(l, from, &err)) == 0) {
+		uint32_t name = MAX(l->from[l->run], from), to = l->to[l->run];
+		while (at < n && (uint32_t)pair[at] < from)
+			at++;
+		for (; name <= to; name++, at++)
+			assert_true(at < n && (uint32_t)pair[at] == name);
+		assert_true(at == n || (uint32_t)pair[at] > to + 1);
+		from = to + 1 + (uint32_t)(dice(seed) % 8 == 0 ? dice(seed) % 300 : 0);
+	}
+	assert_int_equal(rc, 1);
+	assert_true(n == 0 || (uint32_t)pair[n - 1] < from);
 }
 
 /* The list has these n names; from: those before may be missing. */
@@ -268,6 +303,9 @@ static inline void model_lists_are(const struct model *m, struct names_segment *
 			assert_int_equal(names_list_open(s, t, &again, &err), 0);
 			model_list_is(&again, pair + i, to - i,
 				      (uint32_t)pair[i + dice(&seed) % (to - i)]);
+			assert_int_equal(names_list_open(s, t, &again, &err), 0);
+			model_runs_are(&again, pair + i, to - i, (uint32_t)(dice(&seed) % 3),
+				       &seed);
 			if (i == 0 || pair[i - 1] >> 40 != pair[i] >> 40) { /* the same by two */
 				inner = 0;
 				two[1] = (char)t[1];

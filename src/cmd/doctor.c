@@ -481,11 +481,11 @@ static void check_sites(const struct patient *p, struct finding *f)
 	}
 	if (sites.listed_s < 0 && sites.n == 0 && sites.problems == 0)
 		return;
-	int64_t days = (clock_wall_us() / US_PER_S - sites.listed_s) / SECONDS_PER_DAY;
-	if (sites.listed_s >= 0 && days > SITES_DAYS) {
+	int64_t age_s = clock_wall_us() / US_PER_S - sites.listed_s;
+	if (sites.listed_s >= 0 && age_s > SITES_DAYS * SECONDS_PER_DAY) {
 		finding_set(f, FINDING_WARN,
-			    "the list of archives is %" PRId64 " days old; %zu sites", days,
-			    sites.n);
+			    "the list of archives is %" PRId64 " days old; %zu sites",
+			    age_s / SECONDS_PER_DAY, sites.n);
 		finding_mend(f, "garner archie sites get URL");
 	} else if (sites.problems) {
 		finding_set(f, FINDING_WARN, "%zu lines are skipped: %s", sites.problems,

@@ -120,7 +120,7 @@ def test_bad_lines_and_an_old_list_are_reported(garner):
     found = {c["name"]: c for c in g.run("doctor", "--json").json()["checks"]}
     assert found["archives"]["level"] == "warn" and "sites:2" in found["archives"]["reason"]
     (g.data / "archie" / "sites").write_text("ftp://a.test/ 192.0.2.1\n")
-    for days, level in ((30, "ok"), (33, "warn")):
+    for days, level in ((30.9, "ok"), (31.1, "warn")):
         at = time.time() - days * 86400
         os.utime(g.data / "archie" / "sites", (at, at))
         found = {c["name"]: c for c in g.run("doctor", "--json").json()["checks"]}

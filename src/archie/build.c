@@ -485,7 +485,10 @@ static int build_given(struct build *b, struct str key, const char *file, struct
 	if (fstat(f.fd, &st) != 0)
 		return err_sys(err, "%s", file);
 	b->progress.total = (uint64_t)st.st_size;
-	return build_from(b, &site, &f, st.st_mtime, ret, &theirs, err);
+	rc = build_from(b, &site, &f, st.st_mtime, ret, &theirs, err);
+	if (rc == 0)
+		forget_error(b, key);
+	return rc;
 }
 
 int archie_build_file(const struct archie_build_options *o, const struct archie_sites *sites,

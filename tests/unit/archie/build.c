@@ -243,6 +243,24 @@ static void a_refused_listing_is_moved_and_the_old_database_stays(void **state)
 	buf_free(&said);
 }
 
+static void a_site_built_by_hand_has_no_error_any_more(void **state)
+{
+	(void)state;
+	struct archie_build_options o = options();
+	struct buf said = BUF_INIT(1 << 16);
+	struct archie_built built;
+	struct err err;
+	char path[PATH_MAX];
+	put_listing(KEY, "nothing\nof\nthis\nis a listing\n", 1700000000);
+	assert_int_equal(0, archie_build(&o, &listed, NULL, 0, note, &said, &err));
+	assert_true(is_there("errors", KEY));
+	put_listing(KEY, listing, 1700000001);
+	path_of(path, "lslr", KEY);
+	assert_int_equal(0, archie_build_file(&o, &listed, STR(KEY), path, &built, &err));
+	assert_false(is_there("errors", KEY));
+	buf_free(&said);
+}
+
 static void one_bad_site_does_not_touch_the_others(void **state)
 {
 	(void)state;
@@ -428,6 +446,7 @@ int main(void)
 		cmocka_unit_test_setup(a_listing_that_is_not_newer_only_goes, begin_anew),
 		cmocka_unit_test_setup(a_refused_listing_is_moved_and_the_old_database_stays,
 				       begin_anew),
+		cmocka_unit_test_setup(a_site_built_by_hand_has_no_error_any_more, begin_anew),
 		cmocka_unit_test_setup(one_bad_site_does_not_touch_the_others, begin_anew),
 		cmocka_unit_test_setup(a_site_that_is_not_listed_any_more_is_dropped, begin_anew),
 		cmocka_unit_test_setup(a_lost_site_that_is_not_listed_any_more_is_forgotten,

@@ -331,7 +331,7 @@ void sites_list_parse(struct str bytes, const char *file, bool local, struct are
 	struct str line;
 	unsigned number = 0;
 	struct err err;
-	*ret = (struct sites_list){0};
+	*ret = (struct sites_list){.file = file};
 	while (bytes.n && str_cut(&bytes, '\n', &line) == 0) {
 		number++;
 		if (take_line(ret, line, local, number, arena, &err) < 0)
@@ -430,6 +430,7 @@ TABLE(addresses, struct addr, const struct sites_line *, addr_hash, addr_eq)
 struct merge {
 	struct arena *arena;
 	struct archie_sites *ret;
+	const char *file; /* of the lines */
 	struct sites_list problems;
 	size_t room;
 	struct texts by_url, by_key;
@@ -440,8 +441,7 @@ struct merge {
 static void merge_problem(struct merge *m, const struct sites_line *l, const char *why)
 {
 	add_problem(&m->problems, m->arena,
-		    arena_printf(m->arena, "%s:%u: " STR_FMT ": %s, skipped",
-				 l->site.local ? "sites.local" : "sites", l->number,
+		    arena_printf(m->arena, "%s:%u: " STR_FMT ": %s, skipped", m->file, l->number,
 				 STR_ARG(l->site.url), why));
 }
 
@@ -514,8 +514,10 @@ void sites_merge(const struct sites_list *listed, const struct sites_list *local
 {
 	struct merge m = {.arena = arena, .ret = ret, .key = BUF_INIT(64 << 10)};
 	*ret = (struct archie_sites){.listed_s = -1};
+	m.file = local->file;
 	for (size_t i = 0; i < local->n; i++)
 		merge_line(&m, &local->line[i]);
+	m.file = listed->file;
 	for (size_t i = 0; i < listed->n; i++)
 		if (is_wanted(&listed->line[i], local, arena))
 			merge_line(&m, &listed->line[i]);

@@ -18,6 +18,7 @@ struct sites_pattern {
 };
 /* One file. */
 struct sites_list {
+	const char *file; /* its name, for problems */
 	struct sites_line *line;
 	size_t n, room;
 	struct sites_pattern *pattern;

@@ -476,6 +476,21 @@ static void a_list_that_lost_a_fifth_is_refused(void **state)
 	lab_end(&l);
 }
 
+static void what_is_wrong_with_a_new_list_is_said_of_it(void **state)
+{
+	(void)state;
+	struct lab l;
+	struct archie_sites_diff d;
+	lab_begin(&l);
+	put(&l, "sites", "ftp://a.test/ 192.0.2.1\nftp://a.test/ 192.0.2.1\n");
+	const char *text = "nonsense\nftp://a.test/ 192.0.2.1\nftp://b.test/ 192.0.2.1\n";
+	assert_int_equal(replace(&l, text, false, &d), 0);
+	assert_int_equal(d.problems, 2);
+	assert_non_null(strstr(d.problem[0], "the new list:1: "));
+	assert_non_null(strstr(d.problem[1], "the new list:3: ftp://b.test/"));
+	lab_end(&l);
+}
+
 static void the_edge_of_a_fifth_is_a_fifth(void **state)
 {
 	(void)state;
@@ -529,6 +544,7 @@ int main(void)
 		cmocka_unit_test(what_is_added_and_removed_stays_so),
 		cmocka_unit_test(a_site_moves_to_another_address),
 		cmocka_unit_test(a_list_that_lost_a_fifth_is_refused),
+		cmocka_unit_test(what_is_wrong_with_a_new_list_is_said_of_it),
 		cmocka_unit_test(the_edge_of_a_fifth_is_a_fifth),
 		cmocka_unit_test(zones_are_hours_and_minutes),
 	};

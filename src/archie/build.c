@@ -412,12 +412,12 @@ static struct str next_unlisted(const struct build *b, struct str after)
 }
 
 /* An empty list is more likely lost than meant, and a line that cannot be read may be of any site:
- * nothing is dropped then. */
+ * nothing is dropped then. One that is skipped for another reason says which site it is of. */
 static void drop_unlisted(struct build *b)
 {
 	char last[NAMES_KEY_MOST];
 	struct str key = {last, 0}, next;
-	while (b->sites->n > 0 && b->sites->problems == 0 && (next = next_unlisted(b, key)).n) {
+	while (b->sites->n > 0 && b->sites->unread == 0 && (next = next_unlisted(b, key)).n) {
 		int64_t began_us = clock_mono_us();
 		struct archie_built built = {0};
 		key.n = MIN(next.n, sizeof last);

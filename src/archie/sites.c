@@ -532,6 +532,7 @@ void sites_merge(const struct sites_list *listed, const struct sites_list *local
 		add_problem(&all, arena, m.problems.problem[i]);
 	ret->problem = all.problem;
 	ret->problems = all.problems;
+	ret->unread = listed->problems + local->problems;
 	texts_free(&m.by_url);
 	texts_free(&m.by_key);
 	addresses_free(&m.by_ftp_address);

@@ -35,6 +35,7 @@ struct archie_sites {
 	size_t n;
 	const char **problem; /* lines that were skipped: file, number, reason */
 	size_t problems;
+	size_t unread;    /* of these, lines that may be of any site: they could not be read */
 	int64_t listed_s; /* when `sites` was last replaced; -1: there is none */
 };
 

@@ -281,8 +281,9 @@ static void a_site_that_is_not_listed_any_more_is_dropped(void **state)
 	(void)state;
 	struct archie_site other = {.url = STR("ftp://x.test/"), .key = STR("x.test-192.0.2.5")};
 	const char *problem = "sites:2: not a line";
-	const struct archie_sites others = {.site = &other, .n = 1};
 	const struct archie_sites bad = {
+		.site = &other, .n = 1, .problem = &problem, .problems = 1, .unread = 1};
+	const struct archie_sites twice = {
 		.site = &other, .n = 1, .problem = &problem, .problems = 1};
 	put_listing(KEY, listing, 1700000000);
 	build(&listed, NULL, KEY " 0 3\n");
@@ -290,7 +291,7 @@ static void a_site_that_is_not_listed_any_more_is_dropped(void **state)
 	assert_int_equal(1, found("README", NULL));
 	build(&bad, NULL, ""); /* and a bad line may be the site's own */
 	assert_int_equal(1, found("README", NULL));
-	build(&others, NULL, KEY " 2 0\n");
+	build(&twice, NULL, KEY " 2 0\n"); /* it was read, and is of another */
 	assert_int_equal(0, found("README", NULL));
 	assert_false(is_there("index", KEY));
 }

@@ -152,6 +152,7 @@ static void bad_lines_are_named_and_skipped(void **state)
 		read_text(&l, text, "");
 		assert_int_equal(l.sites.n, 1);
 		assert_int_equal(l.sites.problems, 1);
+		assert_int_equal(l.sites.unread, 1);
 		assert_non_null(strstr(l.sites.problem[0], "sites:2: "));
 		if (!strstr(l.sites.problem[0], c[i].why))
 			fail_msg("'%s' lacks '%s'", l.sites.problem[0], c[i].why);
@@ -186,6 +187,7 @@ static void an_address_has_one_ftp_site(void **state)
 		  "");
 	expect_keys(&l, "a.test+http-192.0.2.1 a.test-192.0.2.1 b.test+http-192.0.2.1");
 	assert_int_equal(l.sites.problems, 4);
+	assert_int_equal(l.sites.unread, 0);
 	assert_non_null(strstr(l.sites.problem[0], "sites:2: ftp://b.test/"));
 	assert_non_null(strstr(l.sites.problem[0], "has an FTP site already, ftp://a.test/"));
 	assert_non_null(strstr(l.sites.problem[2], "listed twice"));

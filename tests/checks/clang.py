@@ -24,8 +24,6 @@ LATER = {
         "dns_cache_bytes dns_cache_count dns_stats",
     "gatherd: objects inside of objects, merged and sorted":
         "soif_embed soif_embed_count soif_embedded soif_merge soif_same soif_sort soif_unembed",
-    "names: expressions step over the bytes of their dictionary":
-        "rx_accepts rx_found rx_gen rx_start rx_step",
     "archie, its interfaces: types of queries by their names":
         "names_type_of",
     "no program: fault points that are counted, the loop with a clock turned by hand, cages as "

@@ -300,8 +300,12 @@ static void list_fetched(void *ctx, const struct robot_result *r)
 	loop_stop(f->loop);
 	if (r->outcome == OUTCOME_OK)
 		return;
-	err_set(&f->err, ERR_REMOTE, STR_FMT ": %s%s%s", STR_ARG(r->url), outcome_name(r->outcome),
-		r->why[0] ? ", " : "", r->why);
+	const char *what = r->why[0] ? r->why : outcome_name(r->outcome);
+	if (r->head->status)
+		err_set(&f->err, ERR_REMOTE, STR_FMT ": %s (%d)", STR_ARG(r->url), what,
+			r->head->status);
+	else
+		err_set(&f->err, ERR_REMOTE, STR_FMT ": %s", STR_ARG(r->url), what);
 }
 
 static int fetch_list(struct archie_list *l, const char *url, struct list_fetch *f, struct err *err)

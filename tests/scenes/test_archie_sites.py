@@ -86,7 +86,8 @@ def test_sites_are_shown_without_what_the_getter_remembers(garner):
 def test_a_new_list_keeps_edits_and_must_not_have_lost_a_fifth(garner, master):
     g = garner(settings())
     get = ("archie", "sites", "get", master.url + "sites")
-    assert g.run(*get).code == 6
+    none = g.run(*get)
+    assert none.code == 6 and none.err.endswith("/sites: permanent (404)\n")
     master.replies["/sites"] = Reply(("# sites\n" + lines(10) + "nonsense\n").encode())
     first = g.run(*get)
     assert first.code == 0 and first.out.count("+ ftp://") == 10

@@ -204,7 +204,8 @@ const struct command archie_build_command = {
 		"archie/failed, and the old database stays.\n\nWith --site KEY, a site is built "
 		"from a file, packed or not, as ls -lR prints it. KEY is NAME-ADDRESS, "
 		"such as ftp.example.org-192.0.2.7, or NAME,PORT-ADDRESS; the site need not be "
-		"listed.",
+		"listed. The file was made when it was last written: that gives dates without a "
+		"year theirs, so a copy should keep its time (cp -p, curl -R), or get it by touch.",
 	CMD_OPTIONS(options, struct build_command_options),
 	.args = "[KEY...]",
 	.args_help = "sites by their KEYs, as garner archie sites list shows them, or as in garner "

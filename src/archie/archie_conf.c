@@ -2,6 +2,7 @@
 #include "archie/archie_conf.h"
 
 #include <math.h>
+#include <sys/statvfs.h>
 
 #define S struct archie_conf
 
@@ -52,4 +53,14 @@ int archie_nightly_s(const struct archie_conf *conf, int64_t *ret_s, struct err 
 			       conf->nightly_at);
 	*ret_s = (int64_t)(h * 3600 + min * 60);
 	return 0;
+}
+
+int archie_has_room(const char *folder, uint64_t disk_free, struct err *err)
+{
+	struct statvfs v;
+	if (statvfs(folder, &v) != 0)
+		return err_sys(err, "%s: free space", folder);
+	if ((uint64_t)v.f_bavail * v.f_frsize >= disk_free)
+		return 0;
+	return err_set(err, ERR_SYSTEM, "%s: less free space than disk_free", folder);
 }

@@ -14,3 +14,5 @@ extern const struct config_section archie_section;
 
 /* The time of day, "03:00", in seconds after midnight. */
 int archie_nightly_s(const struct archie_conf *conf, int64_t *ret_s, struct err *err);
+/* ERR_SYSTEM: fewer bytes than the setting disk_free are free where the folder lies. */
+int archie_has_room(const char *folder, uint64_t disk_free, struct err *err);

@@ -4,9 +4,12 @@
  *
  * What becomes of a listing: after the commit it is removed. Where it was refused, or broke the
  * parser, the next try would end in the same way: it is moved to archie/failed. Where the fault is
- * not its own (a full disk), it stays for the next run. */
+ * not its own (a full disk), it stays for the next run. The disk is looked at while a site is
+ * written, as the getter does: a few packed bytes of a listing can become a thousand times as many.
+ */
 #include "archie/build.h"
 
+#include "archie/archie_conf.h"
 #include "archie/getter_state.h"
 #include "base/clock.h"
 #include "base/fault.h"
@@ -19,7 +22,12 @@
 #include <limits.h>
 #include <unistd.h>
 
-enum { ARENA_MOST = 64 << 20, PROGRESS_EVERY = 4096 };
+enum {
+	ARENA_MOST = 64 << 20,
+	PROGRESS_EVERY = 4096,
+	ROOM_EVERY = 8 << 20, /* bytes of the parts */
+	ENTRY_BYTES = 67,     /* in `data`; its name is in two more parts, its folder in one */
+};
 
 /* One run. */
 struct build {
@@ -157,11 +165,18 @@ static int add_entries(struct build *b, struct listing_run *run, const struct fi
 	CLEANUP(buf_free) struct buf dir = BUF_INIT(2 * LISTING_LINE_MOST);
 	struct listing_entry e;
 	bool is_first = true;
+	uint64_t written = ROOM_EVERY; /* since the last look at the disk */
 	int rc;
 	while ((rc = listing_run_next(run, &e, err)) == 0) {
 		struct names_entry entry = archie_entry(&e);
 		if (++b->progress.files % PROGRESS_EVERY == 0)
 			tell_progress(b, f, false);
+		if (written >= ROOM_EVERY) {
+			if (archie_has_room(b->o->folder, b->o->disk_free, err) < 0)
+				return -1;
+			written = 0;
+		}
+		written += ENTRY_BYTES + 2 * e.name.n + e.dir.n;
 		if (is_first && root.n && is_below(e.dir, root))
 			root.n = 0;
 		is_first = false;

@@ -22,6 +22,7 @@ struct archie_build_options {
 	uint64_t memory;    /* of names.h; 0: its default */
 	uint32_t errors_max_percent;
 	uint64_t listing_max;         /* bytes unpacked */
+	uint64_t disk_free;           /* bytes that must stay free */
 	archie_progress_fn *progress; /* NULL: nobody asks */
 	void *progress_ctx;
 };

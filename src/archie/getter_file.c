@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <sys/statvfs.h>
 
 enum { ROOM_EVERY = 8 << 20, FILE_MODE = 0640 };
 
@@ -21,16 +20,10 @@ static void file_path(const struct getter_file *f, const char *folder, struct st
 static int check_room(struct getter_file *f, struct err *err)
 {
 	const struct getter_options *o = &f->visit->getter->o;
-	struct statvfs v;
 	if (f->n < f->checked)
 		return 0;
 	f->checked = f->n + ROOM_EVERY;
-	if (statvfs(o->folder, &v) < 0)
-		return err_sys(err, "%s: free space", o->folder);
-	if ((uint64_t)v.f_bavail * v.f_frsize >= o->disk_free)
-		return 0;
-	f->refused = GETTER_CAUSE_DISK;
-	return err_set(err, ERR_SYSTEM, "%s: less free space than disk_free", o->folder);
+	return archie_has_room(o->folder, o->disk_free, err);
 }
 
 int getter_file_begin(struct getter_file *f, struct err *err)

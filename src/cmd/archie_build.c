@@ -144,12 +144,14 @@ static int build_with(struct building *all, struct archie_list *list, struct err
 {
 	struct cage_options cage;
 	char program[CAGE_PATH_MAX];
+	const struct global_conf *global = config_get(list->config, &global_section);
 	const struct archie_build_options o = {
 		.folder = list->folder,
 		.parser = program,
 		.memory = list->conf->memory,
 		.errors_max_percent = (uint32_t)list->conf->errors_max,
 		.listing_max = list->conf->listing_max,
+		.disk_free = global->disk_free,
 		.progress = show_progress,
 		.progress_ctx = all,
 	};

@@ -413,6 +413,25 @@ static void what_is_no_key_is_refused(void **state)
 	}
 }
 
+static void what_must_stay_free_stops_a_build(void **state)
+{
+	(void)state;
+	struct archie_build_options o = options();
+	struct buf said = BUF_INIT(1 << 16);
+	struct err err;
+	put_listing(KEY, listing, 1700000000);
+	build(&listed, NULL, KEY " 0 3\n");
+	put_listing(KEY, "-rw-r--r-- 1 a b 1 Jan  5  1994 other\n", 1700000001);
+	o.disk_free = UINT64_MAX;
+	assert_int_equal(0, archie_build(&o, &listed, NULL, 0, note, &said, &err));
+	assert_non_null(strstr(buf_text(&said), KEY " -1 "));
+	assert_non_null(strstr(buf_text(&said), "less free space than disk_free"));
+	assert_true(is_there("lslr", KEY));
+	assert_int_equal(1, found("README", NULL));
+	build(&listed, NULL, KEY " 0 1\n");
+	buf_free(&said);
+}
+
 #ifdef GARNER_FAULTS
 static void a_full_disk_leaves_the_listing_and_the_old_database(void **state)
 {
@@ -457,6 +476,7 @@ int main(void)
 				       begin_anew),
 		cmocka_unit_test_setup(a_site_by_hand_outlives_the_index, begin_anew),
 		cmocka_unit_test_setup(what_is_no_key_is_refused, begin_anew),
+		cmocka_unit_test_setup(what_must_stay_free_stops_a_build, begin_anew),
 #ifdef GARNER_FAULTS
 		cmocka_unit_test_setup(a_full_disk_leaves_the_listing_and_the_old_database,
 				       begin_anew),

@@ -287,6 +287,13 @@ static void find_root(const struct build *b, struct build_site *site, int64_t li
 		site->root = str_head(file, slash);
 }
 
+/* A date that is still to come was written by a clock that was wrong: it would keep all listings
+ * away until then. */
+static bool is_not_newer(const struct names_site *now, int64_t listed_s)
+{
+	return now && now->listed_s >= listed_s && now->listed_s <= clock_wall_us() / US_PER_S;
+}
+
 /* 0 built, 1 not newer; the listing is gone then. */
 static int build_listing(struct build *b, struct build_site *site, const struct file *f,
 			 struct archie_built *ret, struct err *err)
@@ -300,7 +307,7 @@ static int build_listing(struct build *b, struct build_site *site, const struct 
 	if (fstat(f->fd, &st) != 0)
 		return err_sys(err, "%s", buf_text(&path));
 	find_root(b, site, st.st_mtime);
-	int rc = now && now->listed_s >= st.st_mtime
+	int rc = is_not_newer(now, st.st_mtime)
 			 ? 1
 			 : build_from(b, site, f, st.st_mtime, ret, &theirs, err);
 	b->progress.done += (uint64_t)st.st_size;

@@ -225,6 +225,16 @@ static void a_listing_that_is_not_newer_only_goes(void **state)
 	assert_int_equal(1, found("other", NULL));
 }
 
+static void a_database_of_the_future_gives_way(void **state)
+{
+	(void)state;
+	put_listing(KEY, listing, 4102444800); /* 2100: the clock was wrong */
+	build(&listed, NULL, KEY " 0 3\n");
+	put_listing(KEY, "-rw-r--r-- 1 a b 1 Jan  5  1994 other\n", 1700000000);
+	build(&listed, NULL, KEY " 0 1\n");
+	assert_int_equal(1, found("other", NULL));
+}
+
 static void a_refused_listing_is_moved_and_the_old_database_stays(void **state)
 {
 	(void)state;
@@ -464,6 +474,7 @@ int main(void)
 		cmocka_unit_test_setup(headings_that_say_the_folder_of_a_listing_are_believed,
 				       begin_anew),
 		cmocka_unit_test_setup(a_listing_that_is_not_newer_only_goes, begin_anew),
+		cmocka_unit_test_setup(a_database_of_the_future_gives_way, begin_anew),
 		cmocka_unit_test_setup(a_refused_listing_is_moved_and_the_old_database_stays,
 				       begin_anew),
 		cmocka_unit_test_setup(a_site_built_by_hand_has_no_error_any_more, begin_anew),

@@ -560,6 +560,8 @@ static void visit_begin(struct visit *v)
 		v->since_us = old->listed_us;
 	else if (built_us)
 		v->since_us = built_us;
+	if (v->since_us > v->begun_us) /* by a clock that was wrong: it says nothing */
+		v->since_us = -1;
 	loop_timer_in(g->o.kit->loop, &v->deadline, g->o.conf->total_us);
 	if (has_proxy(g))
 		visit_next(v);

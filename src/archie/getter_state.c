@@ -198,5 +198,6 @@ int64_t getter_due_us(const char *folder, const struct archie_site *site, int64_
 	if (getter_waiting_us(folder, site->key))
 		at_us = MAX(at_us, record ? MAX(record->got_us, record->checked_us)
 					  : getter_waiting_us(folder, site->key));
-	return at_us ? at_us + age_us : 0;
+	/* a time that is still to come was written by a clock that was wrong */
+	return at_us && at_us <= clock_wall_us() ? at_us + age_us : 0;
 }

@@ -279,6 +279,20 @@ def test_an_unchanged_listing_makes_the_database_young(garner, odd):
     assert at(5, "get").json()["method"] == "walk"
 
 
+def test_a_clock_that_stood_years_ahead_keeps_no_listing_away(garner, odd):
+    g = garner(settings())
+    key = add(g, odd.url, "--max-age", "1h")
+    odd.replies = {"/ls-lR.gz": Reply(gzip.compress(LISTING.encode()))}
+    assert g.run("archie", "get", env=shifted(20 * 365 * 86400)).code == 0
+    assert g.run("archie", "build").code == 0
+    odd.replies = {"/ls-lR.gz": Reply(gzip.compress(LISTING.replace("file", "newer").encode()), last_modified=1700000000)}
+    got = g.run("archie", "get", "--json", env=shifted(2 * 3600)).json()
+    assert got["key"] == key and got["end"] != "unchanged", got
+    built = g.run("archie", "build")
+    assert built.code == 0 and "9 files" in built.out, built
+    assert g.run("index", "names", "query", "--count", g.data / "archie", "newer").out == "9\n"
+
+
 def test_hits_of_a_listing_in_pub_have_paths_of_the_site(garner, odd):
     g = garner(settings())
     add(g, odd.url)

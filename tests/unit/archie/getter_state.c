@@ -90,6 +90,14 @@ static void a_site_is_due_when_its_database_is_old(void **state)
 	assert_false(getter_was_refused(scratch_dir, &r));
 }
 
+static void a_database_of_the_future_is_due(void **state)
+{
+	(void)state;
+	struct archie_site site = {.key = STR("c-1.2.3.4")};
+	put_file("data", "c-1.2.3.4", 67, 4102444800); /* 2100 */
+	assert_int_equal(getter_due_us(scratch_dir, &site, US_PER_DAY, NULL), 0);
+}
+
 static void a_database_is_as_old_as_its_last_check(void **state)
 {
 	(void)state;
@@ -117,6 +125,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_remembered_is_found_again),
 		cmocka_unit_test(a_site_is_due_when_its_database_is_old),
+		cmocka_unit_test(a_database_of_the_future_is_due),
 		cmocka_unit_test(a_database_is_as_old_as_its_last_check),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_done);

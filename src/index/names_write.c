@@ -523,14 +523,13 @@ int names_remove(struct names_writer *w, struct str key, struct err *err)
 		return -1;
 	if (at == SIZE_MAX)
 		return remove_lost(w, key, err);
-	int rc = names_site_parts(w->folder, &w->manifest.site[at], &old, err);
-	if (rc == 0)
-		rc = names_compare_gone(old, &c, err);
+	if (names_site_parts(w->folder, &w->manifest.site[at], &old, err) == 0)
+		(void)names_compare_gone(old, &c, err); /* what cannot be read goes unknown */
 	names_parts_close(&old);
 	names_writer_next(w, &m);
 	uint64_t generation = m.generation;
 	manifest_forget_removed(w, &m);
-	rc = names_remember(w, &m, &w->manifest.site[at].about, &c, err);
+	int rc = names_remember(w, &m, &w->manifest.site[at].about, &c, err);
 	names_compared_free(&c);
 	manifest_drop_site(&m, at);
 	if (rc == 0)

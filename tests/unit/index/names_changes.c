@@ -103,6 +103,26 @@ static void directories_that_went_away_are_told_first(void **state)
 	names_close(&r);
 }
 
+static void what_cannot_be_read_any_more_can_be_removed(void **state)
+{
+	(void)state;
+	struct err err;
+	struct names_writer *w = site_writer(folder);
+	SITE_PUT(w, "a-1", "d/x");
+	SITE_PUT(w, "b-1", "q/x");
+	char *path = names_generation_path(folder, 1, names_part_name[0]);
+	assert_int_equal(unlink(path), 0);
+	mem_free(&path);
+	assert_int_equal(names_remove(w, STR("a-1"), &err), 0);
+	names_writer_close(&w);
+	struct names_reader *r = site_reader(folder);
+	size_t sites;
+	(void)names_sites(r, &sites);
+	assert_int_equal(sites, 1);
+	assert_int_equal(names_forgotten(r), names_generation(r));
+	names_close(&r);
+}
+
 static void another_url_makes_all_directories_others(void **state)
 {
 	(void)state;
@@ -254,6 +274,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(only_directories_whose_files_changed_are_told, fresh_folder),
 		cmocka_unit_test_setup(directories_that_went_away_are_told_first, fresh_folder),
+		cmocka_unit_test_setup(what_cannot_be_read_any_more_can_be_removed, fresh_folder),
 		cmocka_unit_test_setup(another_url_makes_all_directories_others, fresh_folder),
 		cmocka_unit_test_setup(a_large_directory_that_shrinks_tells_how_much, fresh_folder),
 		cmocka_unit_test_setup(what_went_away_is_kept_in_few_files, fresh_folder),

@@ -162,7 +162,7 @@ static bool is_below(struct str dir, struct str root)
 static int add_entries(struct build *b, struct listing_run *run, const struct file *f,
 		       struct str root, uint64_t *ret_left_out, struct err *err)
 {
-	CLEANUP(buf_free) struct buf dir = BUF_INIT(2 * LISTING_LINE_MOST);
+	CLEANUP(buf_free) struct buf dir = BUF_INIT((size_t)2 * LISTING_LINE_MOST);
 	struct listing_entry e;
 	bool is_first = true;
 	uint64_t written = ROOM_EVERY; /* since the last look at the disk */
@@ -355,7 +355,7 @@ static int build_known(struct build *b, struct str key, bool asked, struct archi
 		move_to_failed(b, key, err);
 		return -1;
 	}
-	return rc < 0 ? rc : build_listing(b, &site, &f, ret, err);
+	return rc == 0 ? build_listing(b, &site, &f, ret, err) : rc;
 }
 
 static void tell_built(struct build *b, struct archie_built *built, int rc, int64_t began_us)

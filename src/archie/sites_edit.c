@@ -218,7 +218,8 @@ static void urls_of(const struct archie_sites *s, struct urls *ret)
 static bool is_same_line(const struct archie_site *a, const struct archie_site *b)
 {
 	CLEANUP(buf_free)
-	struct buf x = BUF_INIT(ARCHIE_LINE_MOST * 4), y = BUF_INIT(ARCHIE_LINE_MOST * 4);
+	struct buf x = BUF_INIT((size_t)4 * ARCHIE_LINE_MOST),
+		   y = BUF_INIT((size_t)4 * ARCHIE_LINE_MOST);
 	archie_site_print(a, &x);
 	archie_site_print(b, &y);
 	return str_eq(buf_str(&x), buf_str(&y));

@@ -139,7 +139,7 @@ static void folder_skip(struct task *t, unsigned cause, const char *why, bool is
 static int folder_write(struct task *t, struct str lines, struct err *err)
 {
 	struct visit *v = t->visit;
-	CLEANUP(buf_free) struct buf head = BUF_INIT(LISTING_LINE_MOST * 2);
+	CLEANUP(buf_free) struct buf head = BUF_INIT((size_t)2 * LISTING_LINE_MOST);
 	walk_heading_print(t->path, v->file.n == 0, &head);
 	if (getter_file_add(&v->file, buf_str(&head), err) < 0 ||
 	    getter_file_add(&v->file, lines, err) < 0)

@@ -152,14 +152,13 @@ static void print_summary(struct parsing *p, const struct listing_stats *s)
  * tells most mistakes from seconds. */
 static bool zone_parse(struct str text, int32_t *ret)
 {
-	struct str digits = text;
 	uint64_t v;
 	bool sign = text.n && (text.p[0] == '-' || text.p[0] == '+');
 	if (str_eq_nocase(text, STR("UTC")) || str_eq_nocase(text, STR("Z"))) {
 		*ret = 0;
 		return true;
 	}
-	digits = str_from(text, sign);
+	struct str digits = str_from(text, sign);
 	char plain[4];
 	bool colon = digits.n == 5 && digits.p[2] == ':';
 	if (colon) {

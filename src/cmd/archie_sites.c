@@ -252,7 +252,7 @@ static int run_add(const struct cmd_call *call)
 		fprintf(stderr, "garner: " STR_FMT " is listed already\n", STR_ARG(site.url));
 		return 1;
 	}
-	CLEANUP(buf_free) struct buf line = BUF_INIT(ARCHIE_LINE_MOST * 2);
+	CLEANUP(buf_free) struct buf line = BUF_INIT((size_t)2 * ARCHIE_LINE_MOST);
 	archie_site_print(&site, &line);
 	fprintf(call->out, "added: %s\n", buf_text(&line));
 	return 0;
@@ -348,7 +348,7 @@ static void sites_json(struct jsonw *j, const char *key, const struct archie_sit
 
 static void sites_text(struct buf *out, char mark, const struct archie_site *site, size_t n)
 {
-	CLEANUP(buf_free) struct buf line = BUF_INIT(ARCHIE_LINE_MOST * 2);
+	CLEANUP(buf_free) struct buf line = BUF_INIT((size_t)2 * ARCHIE_LINE_MOST);
 	for (size_t i = 0; i < n; i++) {
 		buf_clear(&line);
 		archie_site_print(&site[i], &line);

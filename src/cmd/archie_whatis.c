@@ -39,7 +39,7 @@ static int run_import(const struct cmd_call *call)
 	int rc = cmd_read_path_lines(call->argv[0], WHATIS_LINE_MOST, take_line, w, &err);
 	if (rc == 0)
 		rc = whatis_import_end(w, &result, &err);
-	if (rc < 0)
+	if (rc != 0)
 		return cmd_fail(call, &err);
 	print_result(call, &result);
 	return result.bad ? ERR_PARTLY : 0;

@@ -120,7 +120,7 @@ int listing_month(struct str word)
 {
 	char folded[NAME_MOST];
 	int month = month_english(word);
-	if (month || word.n < 3 || word.n > 2 * NAME_MOST || ascii_is_digit(word.p[0]))
+	if (month || word.n < 3 || word.n > (size_t)2 * NAME_MOST || ascii_is_digit(word.p[0]))
 		return month;
 	size_t n = month_fold(word, folded);
 	struct str name = {folded, n};
@@ -254,7 +254,7 @@ static size_t day_read(struct str s, struct listing_time *ret)
 
 static size_t month_read(struct str s, struct listing_time *ret)
 {
-	size_t n = listing_skip_word(str_head(s, 2 * NAME_MOST), 0);
+	size_t n = listing_skip_word(str_head(s, (size_t)2 * NAME_MOST), 0);
 	ret->month = is_field_end(s, n) ? listing_month(str_head(s, n)) : 0;
 	return ret->month ? n : 0;
 }

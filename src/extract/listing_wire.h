@@ -36,7 +36,8 @@ struct wire_end {
 
 /* The longest: an entry whose three texts are as long as a line. */
 enum {
-	WIRE_MOST = sizeof(struct wire_head) + sizeof(struct wire_entry) + 3 * LISTING_LINE_MOST,
+	WIRE_MOST = sizeof(struct wire_head) + sizeof(struct wire_entry) +
+		    (size_t)3 * LISTING_LINE_MOST,
 	WIRE_ROOM = 512 << 10,  /* of the buffers on both sides */
 	WIRE_FLUSH = 256 << 10, /* written at the latest with so many bytes */
 };

@@ -277,7 +277,7 @@ static int write_collected(struct names_build *b, const char *path, struct err *
 	if (rc < 0)
 		return -1;
 	mem_free(&b->slot);
-	if (b->text)
+	if (b->forms)
 		memset(b->text + b->text_n, 0, TEXT_SLACK);
 	struct names_sort_key *key = names_sort(b->text, b->form, (uint32_t)b->forms);
 	rc = put_collected(b, key, put, err);

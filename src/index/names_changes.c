@@ -76,9 +76,9 @@ static int gone_next(struct names_changes *c, struct arena *arena, struct names_
 {
 	struct names_gone_dir d;
 	for (;;) {
-		const struct names_gone_part *p = c->part ? &c->parts.part[c->part - 1] : NULL;
-		int rc = p ? names_gone_next(&c->gone_rest, &d, err) : 1;
+		int rc = c->part ? names_gone_next(&c->gone_rest, &d, err) : 1;
 		if (rc == 0) {
+			const struct names_gone_part *p = &c->parts.part[c->part - 1];
 			*ret = (struct names_change){.key = arena_str(arena, p->key),
 						     .url = arena_str(arena, p->url),
 						     .dir = arena_str(arena, d.dir),
@@ -96,8 +96,8 @@ static int gone_next(struct names_changes *c, struct arena *arena, struct names_
 				rc = 1;
 		if (rc < 0)
 			return -1;
-		p = &c->parts.part[c->part++];
-		c->gone_rest = p->generation > c->after ? p->dirs : STR("");
+		const struct names_gone_part *next = &c->parts.part[c->part++];
+		c->gone_rest = next->generation > c->after ? next->dirs : STR("");
 	}
 }
 

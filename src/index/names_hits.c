@@ -191,9 +191,8 @@ static int take_record(struct names_collect *c, struct names_record rec, struct 
 		if (rec.number >= c->need)
 			return 0;
 		/* files of one name follow each other */
-		const struct names_record *last = c->records ? &c->record[c->records - 1] : NULL;
-		rec.name = last && str_eq(last->name, rec.name) ? last->name
-								: arena_str(c->arena, rec.name);
+		struct str last = c->records ? c->record[c->records - 1].name : STR("");
+		rec.name = str_eq(last, rec.name) ? last : arena_str(c->arena, rec.name);
 		*VEC_PUSH(c->record, c->records, c->records_room) = rec;
 		return 0;
 	}

@@ -178,7 +178,7 @@ static bool name_copy(struct str name, char *to, char *to_low)
 /* Escapes are small letters already. */
 static size_t name_copy_escaped(struct str name, char *to, char *to_low)
 {
-	CLEANUP(buf_free) struct buf text = BUF_INIT(2 * NAMES_NAME_MOST);
+	CLEANUP(buf_free) struct buf text = BUF_INIT((size_t)2 * NAMES_NAME_MOST);
 	names_escape(name, &text);
 	memcpy(to, text.p, text.n);
 	for (size_t i = 0; i < text.n; i++)

@@ -91,7 +91,7 @@ static int check_names_foot(struct names_segment *s, struct err *err)
 	    s->part[NAMES_PLACES].n != blocks * NAMES_WHERE ||
 	    s->part[NAMES_COUNTS].n != ((uint64_t)i->names + 1) / 2 ||
 	    s->part[NAMES_TRIGRAMS].n !=
-		    (NAMES_BYTES + 1) * 4 + (uint64_t)i->trigrams * NAMES_DIRECTORY)
+		    (uint64_t)(NAMES_BYTES + 1) * 4 + (uint64_t)i->trigrams * NAMES_DIRECTORY)
 		return names_damaged(s, err, "a part has a length that does not fit its numbers");
 	s->blocks = (uint32_t)blocks;
 	s->entry_bits = names_bits_of(i->entries ? i->entries - 1 : 0);

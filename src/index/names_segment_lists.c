@@ -19,8 +19,8 @@ static inline uint32_t trigram_number(const uint8_t t[NAMES_TRIGRAM])
 static bool directory_range(const struct names_segment *s, const uint8_t *table, uint8_t byte,
 			    uint32_t *ret_lo, uint32_t *ret_hi)
 {
-	*ret_lo = names_load_u32(table + byte * 4u);
-	*ret_hi = names_load_u32(table + byte * 4u + 4);
+	*ret_lo = names_load_u32(table + (size_t)byte * 4);
+	*ret_hi = names_load_u32(table + (size_t)byte * 4 + 4);
 	return *ret_lo <= *ret_hi && *ret_hi <= s->info.trigrams;
 }
 
@@ -83,7 +83,7 @@ int names_list_open(struct names_segment *s, const uint8_t trigram[NAMES_TRIGRAM
 	uint32_t lo, hi, want = trigram_number(trigram);
 	if (names_part_whole(s, NAMES_TRIGRAMS, &table, err) < 0)
 		return -1;
-	const uint8_t *directory = table + (NAMES_BYTES + 1) * 4;
+	const uint8_t *directory = table + (size_t)(NAMES_BYTES + 1) * 4;
 	if (!directory_range(s, table, trigram[0], &lo, &hi))
 		return names_damaged(s, err, "its table of trigrams is wrong");
 	uint32_t i = directory_find(directory, lo, hi, want);
@@ -103,7 +103,7 @@ int names_list_prefix(struct names_segment *s, struct str prefix, uint32_t *at,
 	memcpy(first, prefix.p, prefix.n);
 	if (names_part_whole(s, NAMES_TRIGRAMS, &table, err) < 0)
 		return -1;
-	const uint8_t *directory = table + (NAMES_BYTES + 1) * 4;
+	const uint8_t *directory = table + (size_t)(NAMES_BYTES + 1) * 4;
 	if (!directory_range(s, table, first[0], &lo, &hi))
 		return names_damaged(s, err, "its table of trigrams is wrong");
 	uint32_t i = *at ? *at : directory_find(directory, lo, hi, trigram_number(first));

@@ -641,9 +641,9 @@ static int get_listed(struct names_walk *w, uint32_t form, struct names_form *re
 	struct form_head f;
 	if (!w->form_p || w->form_next > form) {
 		w->form_p = w->listed;
+		(void)names_varint(&w->form_p, w->listed_end, &bad);
 		w->form_next = 0;
 		w->form_place = w->place;
-		(void)names_varint(&w->form_p, w->listed_end, &bad);
 	}
 	for (; !bad && w->form_next <= form; w->form_next++) {
 		bad = !read_form(&w->form_p, w->listed_end, w->forms > 1, w->entries, &f) ||

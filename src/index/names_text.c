@@ -175,7 +175,7 @@ void names_sample_add(struct names_sample *s, struct str folded, uint64_t hash)
 	struct names_sampled name = {hash, s->text.n, folded.n};
 	buf_add_str(&s->text, folded);
 	*VEC_PUSH(s->name, s->names, s->room) = name;
-	if (s->names > 2 * NAMES_SAMPLE_MOST)
+	if (s->names > (size_t)2 * NAMES_SAMPLE_MOST)
 		tidy_sample(s);
 }
 

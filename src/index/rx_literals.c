@@ -170,7 +170,7 @@ static int64_t worth_of(const struct finder *f, const struct rx_group *g)
 		const struct rx_literal *l = &g->literal[i];
 		int64_t worth = (int64_t)str_utf8_count(l->text);
 		if (f->tree->any_bytes)
-			worth = 100 * ((int64_t)l->text.n + 3 * l->begins + l->ends);
+			worth = 100 * ((int64_t)l->text.n + (l->begins ? 3 : 0) + l->ends);
 		else if (of_words(f, l->text))
 			worth = 100 * (worth + l->begins + l->ends);
 		least = MIN(least, worth);

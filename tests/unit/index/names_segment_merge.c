@@ -70,10 +70,12 @@ static void all_that_is_kept_makes_the_file_that_it_makes_at_once(void **state)
 	const struct names_range other_order[] = {{3, 0, 1900}, {1, 0, 1500}, {0, 0, 1500}};
 	const struct names_range some[] = {{1, 700, 800}, {0, 100, 1}, {3, 1500, 399}, {0, 0, 100},
 					   {2, 0, 0},     {1, 3, 600}, {0, 1499, 1},   {3, 0, 20}};
-	merge_is_as_built(&in, all, ARRAY_LEN(all));
 	merge_is_as_built(&in, other_order, ARRAY_LEN(other_order));
 	merge_is_as_built(&in, some, ARRAY_LEN(some));
-	merge_is_as_built(&in, all, 1);
+	if (unit_thorough()) {
+		merge_is_as_built(&in, all, ARRAY_LEN(all));
+		merge_is_as_built(&in, all, 1);
+	}
 	merge_is_as_built(&in, NULL, 0);
 	free_inputs(&in);
 }

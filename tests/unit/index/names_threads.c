@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { COMMITS = 24, COMMITS_FEW = 7, READERS = 3, FILES = 90 };
+enum { COMMITS = 24, COMMITS_FEW = 5, READERS = 3, FILES = 90 };
 
 static char folder[512];
 

@@ -89,9 +89,9 @@ def test_a_full_disk_keeps_what_is_there(world):
     assert kept == {key: (world.data / "archie" / "lslr" / key).read_bytes() for key in kept}
 
 
-def test_kills_at_any_time_leave_whole_listings(world, seed, long_run):
+def test_kills_at_any_time_leave_whole_listings(world, seed):
     dice = random.Random(seed)
-    for _ in range(20 if long_run else 10):
+    for _ in range(20):
         run = world.start("archie", "get")
         time.sleep(dice.uniform(0, 0.12))
         run.kill()

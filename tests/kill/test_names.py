@@ -3,7 +3,7 @@ import pytest
 
 from kill.names_rounds import Rounds  # for the fixture rounds
 
-SHORT, LONG = 12, 200
+SHORT, LONG = 20, 200
 
 
 @pytest.mark.limit(200)

@@ -12,8 +12,8 @@ struct archie_row {
 	/* The last error, of the getter or the builder: a word for its cause, and what happened.
 	 * Empty: there was none since the last listing, or database. */
 	char cause[GETTER_CAUSE + 1], error[sizeof((struct err){0}).msg];
-	int64_t current_us; /* from when on the age of that counts */
-	bool partial;       /* it is of a walk that was cut */
+	int64_t current_us; /* from when the age of the database counts */
+	bool partial;       /* the database is of a walk that was cut */
 	int64_t next_us;    /* when its listing is fetched next, at the earliest */
 	bool waiting;       /* a listing waits for the builder */
 };

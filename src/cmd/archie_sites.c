@@ -80,8 +80,10 @@ static void row_text(const struct archie_row *row, int64_t now_us, struct text_t
 		buf_add_text(&cell, "now");
 	}
 	put_cell(t, &cell);
-	if (row->cause[0])
+	if (row->cause[0]) {
+		buf_printf(&cell, "%s, ", row->cause);
 		put_safe(&cell, str_of(row->error));
+	}
 	put_cell(t, &cell);
 }
 
@@ -416,7 +418,8 @@ static const struct command list_command = {
 		"For each site: its URL, the KEY of its files, the entries of its database, the "
 		"age of that since it was built or last found to be current, when its listing is "
 		"fetched next (build: one waits for garner archie build), and the last error of "
-		"getter or builder. A database is partial if it comes from a walk that was cut, "
+		"getter or builder: its cause (doc/archie.md says what to do about each), and what "
+		"happened. A database is partial if it comes from a walk that was cut, "
 		"for example by archie.walk_max.",
 	CMD_OPTIONS(list_options, struct sites_options),
 	CMD_EXAMPLES({"garner archie sites list", "all sites"}),

@@ -523,9 +523,12 @@ static void print_archive(FILE *out, const struct archie_row *row, struct arena 
 	if (r && r->got_us)
 		fprintf(out, "              last listing %s, by %s\n", date_text(arena, r->got_us),
 			getter_method_name(r->method));
+	if (r && r->failures == 1)
+		fprintf(out, "              failed once: ");
+	else if (r && r->failures)
+		fprintf(out, "              failed %u times: ", r->failures);
 	if (r && r->failures)
-		fprintf(out, "              failed %u times: %s\n", r->failures,
-			safe_text(str_of(r->error), arena));
+		fprintf(out, "%s, %s\n", r->cause, safe_text(str_of(r->error), arena));
 	if (row->cause[0] && !(r && r->failures))
 		fprintf(out, "              the builder: %s\n",
 			safe_text(str_of(row->error), arena));

@@ -424,13 +424,15 @@ def test_a_bad_server_costs_nothing_but_its_bytes(garner, odd, what):
     assert got["end"] == "failed"
     row = site(g, odd.url)
     assert row["failures"] == 1 and row["error"] and row["next"] > row["tried"]
+    assert row["cause"] == cause
+    assert f"{cause}, {row['error']}" in g.run("archie", "sites", "list").out
     assert left(g, "lslr") == [] and left(g, "tmp") == []
     if reply.body:
         kept = (g.data / "archie" / "failed" / key).read_bytes()
         assert kept and (LISTING.encode() * 100).startswith(kept[:len(LISTING)])
         assert len(kept) <= 1 << 20
     why = g.run("why", odd.url + "pub/x")
-    assert why.code == 0 and "failed 1 times" in why.out and key in why.out
+    assert why.code == 0 and f"failed once: {cause}, " in why.out and key in why.out
     # it is left alone, unless it is named
     odd.asked.clear()
     assert g.run("archie", "get").code == 1 and odd.asked == []

@@ -325,17 +325,6 @@ static int run_query(const struct cmd_call *call)
 	return code;
 }
 
-static const char *const type_words[] = {
-	[NAMES_EXACT] = "exact",
-	[NAMES_SUB] = "sub",
-	[NAMES_SUBCASE] = "subcase",
-	[NAMES_REGEX] = "regex",
-	[NAMES_EXACT_SUB] = "exact_sub",
-	[NAMES_EXACT_SUBCASE] = "exact_subcase",
-	[NAMES_EXACT_REGEX] = "exact_regex",
-	[NAMES_WHATIS] = "whatis",
-	NULL,
-};
 static const char *const syntax_words[] = {[NAMES_EXTENDED] = "extended", [NAMES_ED] = "ed", NULL};
 static const char *const sort_words[] = {
 	[NAMES_BY_NOTHING] = "none", [NAMES_BY_NAME] = "name", [NAMES_BY_HOST] = "host",
@@ -396,7 +385,7 @@ static const struct cmd_option query_options[] = {
 		   .words = syntax_words, .fallback = "extended",
 		   .help = "of expressions: extended, or that of ed"),
 	CMD_OPTION('t', "TYPE", "type", VALUE_WORD_AT(struct names_command_options, type),
-		   .words = type_words, .fallback = "sub",
+		   .words = names_type_words, .fallback = "sub",
 		   .help = "what the pattern is: a whole name (exact), a part of one (sub; subcase "
 			   "regards case), an expression (regex), first exact and then one of "
 			   "these, or a part of a description (whatis)"),

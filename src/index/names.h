@@ -113,8 +113,7 @@ enum names_type {
 	NAMES_WHATIS, /* not for names_query(), but for names_whatis() */
 	NAMES_TYPES
 };
-const char *names_type_name(enum names_type type);        /* "exact_sub" */
-int names_type_of(struct str name, enum names_type *ret); /* 1: there is none of this name */
+extern const char *const names_type_words[NAMES_TYPES + 1]; /* "exact_sub"; NULL is the last */
 
 enum names_syntax {
 	NAMES_EXTENDED, /* as in rx.h */

@@ -35,7 +35,7 @@ struct asking {
 	uint64_t total;
 };
 
-static const char *const type_names[NAMES_TYPES] = {
+const char *const names_type_words[NAMES_TYPES + 1] = {
 	[NAMES_EXACT] = "exact",
 	[NAMES_SUB] = "sub",
 	[NAMES_SUBCASE] = "subcase",
@@ -45,21 +45,6 @@ static const char *const type_names[NAMES_TYPES] = {
 	[NAMES_EXACT_REGEX] = "exact_regex",
 	[NAMES_WHATIS] = "whatis",
 };
-
-const char *names_type_name(enum names_type type)
-{
-	return (unsigned)type < NAMES_TYPES ? type_names[type] : "?";
-}
-
-int names_type_of(struct str name, enum names_type *ret)
-{
-	for (int i = 0; i < NAMES_TYPES; i++)
-		if (str_is(name, type_names[i])) {
-			*ret = (enum names_type)i;
-			return 0;
-		}
-	return 1;
-}
 
 /* Streams */
 
@@ -399,8 +384,7 @@ int names_query(struct names_reader *r, const struct names_query *q, struct aren
 	if (ret_at)
 		*ret_at = 0;
 	if ((unsigned)q->type >= NAMES_WHATIS)
-		return err_set(err, ERR_USAGE, "names are not found by %s",
-			       names_type_name(q->type));
+		return err_set(err, ERR_USAGE, "names are not found by whatis");
 	if (q->pattern.n > NAMES_PATTERN_MOST)
 		return err_set(err, ERR_USAGE, "a pattern has at most %d bytes",
 			       NAMES_PATTERN_MOST);

@@ -27,8 +27,6 @@ LATER = {
     "the fetch fabric: messages in XML, connections to spiders and robots by name":
         "outgoing_may_connect tls_knows_peer xml_add_attr xml_add_number xml_attr xml_escape "
         "xml_stream_free xml_stream_new xml_stream_put xml_stream_resync xml_stream_stop",
-    "archie, its interfaces: types of queries by their names":
-        "names_type_of",
     "no program: fault points that are counted, the loop with a clock turned by hand, cages as "
     "tests and benches want them, a compaction that is waited for, all names in one segment":
         "cage_defaults collector_compact fault_fired loop_step names_merge_all",

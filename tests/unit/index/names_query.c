@@ -69,7 +69,7 @@ static void query_finds(enum names_type type, const char *pattern, uint64_t want
 	if (ask(&q) < 0)
 		fail_msg("%s", err.msg);
 	if (hits.total != want || !hits.exact)
-		fail_msg("%s '%s': %d", names_type_name(type), pattern, (int)hits.total);
+		fail_msg("%s '%s': %d", names_type_words[type], pattern, (int)hits.total);
 }
 
 static void each_type_finds_what_it_says(void **state)
@@ -138,19 +138,6 @@ static void what_cannot_be_asked_is_refused(void **state)
 		.type = NAMES_SUB, .pattern = STR("x"), .site = many, .sites = ARRAY_LEN(many)};
 	assert_int_equal(-1, ask(&q));
 	assert_int_equal(ERR_USAGE, err.code);
-}
-
-static void types_have_names(void **state)
-{
-	(void)state;
-	enum names_type type;
-	for (int i = 0; i < NAMES_TYPES; i++) {
-		assert_int_equal(0,
-				 names_type_of(str_of(names_type_name((enum names_type)i)), &type));
-		assert_int_equal(i, type);
-	}
-	assert_int_equal(1, names_type_of(STR("fuzzy"), &type));
-	assert_int_equal(1, names_type_of(STR(""), &type));
 }
 
 static bool stop_at(void *ctx)
@@ -298,7 +285,6 @@ int main(void)
 		cmocka_unit_test(each_type_finds_what_it_says),
 		cmocka_unit_test(hits_tell_all_of_their_files),
 		cmocka_unit_test(what_cannot_be_asked_is_refused),
-		cmocka_unit_test(types_have_names),
 		cmocka_unit_test(a_query_that_is_stopped_says_so),
 		cmocka_unit_test(a_limit_of_hits_makes_the_total_open),
 		cmocka_unit_test(a_hit_has_a_url_where_its_site_has_one),

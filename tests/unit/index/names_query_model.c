@@ -575,7 +575,7 @@ static void fail_query(const struct names_query *q, const char *what)
 	fail_msg("%s: %s '" STR_FMT "'%s syntax %d sort %d reverse %d maxhits %d maxmatch %d "
 		 "maxhitspm %d offset %d mirrors %d count %d sites %u domains %u components %u "
 		 "kinds %u data %d",
-		 what, names_type_name(q->type), STR_ARG(q->pattern), q->path ? " by path" : "",
+		 what, names_type_words[q->type], STR_ARG(q->pattern), q->path ? " by path" : "",
 		 q->syntax, q->sort, q->reverse, (int)q->maxhits, (int)q->maxmatch,
 		 (int)q->maxhitspm, (int)q->offset, q->mirrors, q->count, q->sites, q->domains,
 		 q->components, q->kinds,

@@ -3,6 +3,7 @@
 #include "cmd/index_cmd.h"
 #include "cmd/text.h"
 #include "index/names.h"
+#include "index/query.h"
 
 #include <inttypes.h>
 #include <time.h>
@@ -101,12 +102,14 @@ static int make_query(struct asking *a, struct err *err)
 static int names_ask(struct index_ask *frame, struct str text, uint64_t *ret_total, struct err *err)
 {
 	struct asking *a = asking_of(frame);
-	size_t at = 0;
+	size_t at;
 	a->query.pattern = text;
 	if (names_refresh(&a->reader, err) < 0)
 		return -1;
 	if (names_query(a->reader, &a->query, &frame->arena, &a->hits, &at, err) < 0)
-		return err->code == ERR_USAGE && at ? err_in(err, "byte %zu", at) : -1;
+		return at != SIZE_MAX
+			       ? err_in(err, "expression, character %zu", query_character(text, at))
+			       : -1;
 	*ret_total = a->hits.total;
 	return 0;
 }

@@ -172,8 +172,8 @@ struct names_hits {
 	size_t losts;
 };
 /* Everything in *ret lies in the arena or in the snapshot. Without a sort, hits come in the order
- * of folded names, sites and lines. ERR_USAGE: the pattern cannot be; *ret_at, where not NULL, is
- * the byte. */
+ * of folded names, sites and lines. ERR_USAGE: the query cannot be; *ret_at, where not NULL, is the
+ * byte of the expression at which it goes wrong, or SIZE_MAX. */
 int names_query(struct names_reader *r, const struct names_query *q, struct arena *arena,
 		struct names_hits *ret, size_t *ret_at, struct err *err);
 

@@ -59,22 +59,21 @@ static int take_plain(struct ed *e, struct str *ret)
 	struct str rest = str_from(e->pattern, e->at);
 	size_t n = str_utf8_char(rest);
 	if (n == 0)
-		return err_set(e->err, ERR_USAGE,
-			       "the byte 0x%02x at %zu is not UTF-8; an expression is",
-			       (unsigned char)rest.p[0], e->at);
+		return err_set(e->err, ERR_USAGE, "the byte 0x%02x is not UTF-8; an expression is",
+			       (unsigned char)rest.p[0]);
 	*ret = str_head(rest, n);
 	e->at += n;
 	return 0;
 }
 
 /* After "\{". */
-static int take_times(struct ed *e, size_t from)
+static int take_times(struct ed *e)
 {
 	uint64_t number[2] = {0, 0};
 	struct str rest = str_from(e->pattern, e->at);
 	size_t end = str_find(rest, STR("\\}"));
 	if (end == rest.n)
-		return err_set(e->err, ERR_USAGE, "\\{ at %zu has no \\}", from);
+		return err_set(e->err, ERR_USAGE, "the \\{ here has no \\}");
 	struct str all = str_head(rest, end), field = {0};
 	size_t comma = str_find_byte(all, ',');
 	for (size_t i = 0; i < 2; i++) {
@@ -83,13 +82,11 @@ static int take_times(struct ed *e, size_t from)
 			break;
 		if (!str_u64(field, &number[i]) || number[i] > TIMES_MOST)
 			return err_set(e->err, ERR_USAGE,
-				       "'" STR_FMT "' after \\{ at %zu is not a number of times, "
-				       "0 to %d",
-				       STR_ARG(str_head(field, 20)), from, TIMES_MOST);
+				       "'" STR_FMT "' after \\{ is not a number of times, 0 to %d",
+				       STR_ARG(str_head(field, 20)), TIMES_MOST);
 	}
 	if (comma < all.n && field.n && number[1] < number[0])
-		return err_set(e->err, ERR_USAGE, "\\{ at %zu: at least more often than at most",
-			       from);
+		return err_set(e->err, ERR_USAGE, "the lower bound in \\{ is above the upper one");
 	buf_add_byte(e->out, '{');
 	buf_add_str(e->out, all);
 	buf_add_byte(e->out, '}');
@@ -98,7 +95,7 @@ static int take_times(struct ed *e, size_t from)
 }
 
 /* After "[". A bracket that comes first, and a hyphen that comes first or last, mean themselves. */
-static int take_set(struct ed *e, size_t from)
+static int take_set(struct ed *e)
 {
 	buf_add_byte(e->out, '[');
 	if (ed_looks_at(e, "^")) {
@@ -107,10 +104,8 @@ static int take_set(struct ed *e, size_t from)
 	}
 	for (bool first = true; first || !ed_looks_at(e, "]"); first = false) {
 		struct str low, high;
-		if (e->at >= e->pattern.n) {
-			e->at = from;
-			return err_set(e->err, ERR_USAGE, "the [ at %zu has no ]", from);
-		}
+		if (e->at >= e->pattern.n)
+			return err_set(e->err, ERR_USAGE, "the [ here has no ]");
 		if (take_plain(e, &low) < 0)
 			return -1;
 		put_plain(e, low);
@@ -122,8 +117,8 @@ static int take_set(struct ed *e, size_t from)
 			return -1;
 		if (str_cmp(high, low) < 0)
 			return err_set(e->err, ERR_USAGE,
-				       "the range " STR_FMT "-" STR_FMT " at %zu runs backwards",
-				       STR_ARG(low), STR_ARG(high), e->at);
+				       "the range " STR_FMT "-" STR_FMT " runs backwards",
+				       STR_ARG(low), STR_ARG(high));
 		buf_add_byte(e->out, '-');
 		put_plain(e, high);
 	}
@@ -162,17 +157,17 @@ static int take_item(struct ed *e, bool *began)
 		buf_add_byte(e->out, '*');
 		return 0;
 	case '[':
-		return take_set(e, from);
+		return take_set(e);
 	case '\\':
 		if (last)
 			return err_set(e->err, ERR_USAGE,
-				       "nothing follows the backslash at %zu; \\\\ is one", from);
+				       "nothing follows the backslash; \\\\ is one");
 		if (!ed_looks_at(e, "{"))
 			return take_plain(e, &c) < 0 ? -1 : (put_plain(e, c), 0);
 		e->at++;
 		if (could)
-			return take_times(e, from);
-		return err_set(e->err, ERR_USAGE, "\\{ at %zu has nothing to repeat", from);
+			return take_times(e);
+		return err_set(e->err, ERR_USAGE, "the \\{ here has nothing to repeat");
 	default:
 		break;
 	}

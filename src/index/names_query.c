@@ -382,7 +382,7 @@ int names_query(struct names_reader *r, const struct names_query *q, struct aren
 	bool both = q->type == NAMES_EXACT_SUB || q->type == NAMES_EXACT_SUBCASE ||
 		    q->type == NAMES_EXACT_REGEX;
 	if (ret_at)
-		*ret_at = 0;
+		*ret_at = SIZE_MAX;
 	if ((unsigned)q->type >= NAMES_WHATIS)
 		return err_set(err, ERR_USAGE, "names are not found by whatis");
 	if (q->pattern.n > NAMES_PATTERN_MOST)

@@ -47,6 +47,17 @@ def test_limits_and_types_are_options(names):
         .split()[1] == "README"
 
 
+@pytest.mark.parametrize("syntax, pattern, says", [
+    ("extended", "[a", "expression, character 1: the class that begins here has no"),
+    ("extended", "é(x", "expression, character 2: the bracket"),
+    ("ed", ".*ab[c", "expression, character 5: the [ here has no ]"),
+])
+def test_what_is_wrong_with_an_expression_is_told_by_its_place(names, syntax, pattern, says):
+    run = names.run("index", "names", "query", "db", "-t", "regex", "--syntax", syntax, pattern)
+    assert run.code == 2 and says in run.err, run.err
+    assert ", character" not in names.run("index", "names", "query", "db", "x" * 5000).err
+
+
 def test_a_batch_answers_every_line(names):
     run = names.run("index", "names", "query", "db", "--batch", "-t", "regex", input="xem\n[a\n^R\n")
     answers = [json.loads(line) for line in run.out.splitlines()]

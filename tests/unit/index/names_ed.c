@@ -104,14 +104,14 @@ static void operators_are_those_of_ed(void **state)
 static void what_cannot_be_is_refused_where_it_is(void **state)
 {
 	(void)state;
-	ed_fails("a\\", 1, "backslash at 1");
-	ed_fails("ab[cd", 2, "[ at 2");
-	ed_fails("[]", 0, "[ at 0");
-	ed_fails("a\\{2", 1, "\\{ at 1");
+	ed_fails("a\\", 1, "backslash");
+	ed_fails("ab[cd", 2, "the [ here");
+	ed_fails("[]", 0, "the [ here");
+	ed_fails("a\\{2", 1, "has no \\}");
 	ed_fails("a\\{256\\}", 1, "'256'");
 	ed_fails("a\\{x\\}", 1, "'x'");
 	ed_fails("a\\{\\}", 1, "''");
-	ed_fails("a\\{3,2\\}", 1, "more often");
+	ed_fails("a\\{3,2\\}", 1, "lower bound");
 	ed_fails("\\{3\\}", 0, "nothing to repeat");
 	ed_fails("^\\{3\\}", 1, "nothing to repeat");
 	ed_fails("x[z-a]", 1, "z-a");

@@ -223,15 +223,33 @@ static void print_hit(struct asking *a, const struct names_site *site, const str
 	buf_add_byte(out, '\n');
 }
 
+/* Where nothing was found: what somebody who wrote this pattern may have meant. NULL: just that. */
+static const char *other_way(const struct names_query *q)
+{
+	bool is_rx = q->type == NAMES_REGEX || q->type == NAMES_EXACT_REGEX;
+	if (!q->path && str_find_byte(q->pattern, '/') < q->pattern.n)
+		return "a name has no slash; --path looks at whole paths";
+	if (!is_rx && str_find_byte(q->pattern, '*') < q->pattern.n)
+		return "* means itself here; -t regex takes expressions, in which .* is any text";
+	if (q->type == NAMES_EXACT)
+		return "-t sub finds parts of names, in capitals or not";
+	if (q->type == NAMES_SUBCASE || q->type == NAMES_EXACT_SUBCASE)
+		return "capitals count; with -t sub they do not";
+	return NULL;
+}
+
 static void print_text(struct asking *a)
 {
 	const struct names_hits *hits = &a->hits;
 	struct buf *out = &a->frame.out;
+	const char *hint = hits->total || a->o->count ? NULL : other_way(&a->query);
 	size_t sites;
 	const struct names_site *site = names_sites(a->reader, &sites);
 	for (size_t i = 0; i < hits->n && !a->o->count; i++)
 		print_hit(a, &site[hits->hit[i].site], &hits->hit[i]);
 	index_ask_total(out, hits->total, hits->exact, a->o->count ? "" : " file", hits->cut);
+	if (hint)
+		buf_printf(out, "%s\n", hint);
 	if (!hits->problem)
 		return;
 	buf_add_text(out, hits->scanned ? "without the index: " : "not all is there: ");
@@ -248,7 +266,10 @@ static int ask_whatis(struct asking *a, struct err *err)
 			      (uint64_t)a->o->limit, &a->frame.arena, &d, &n, err);
 	if (rc != 0)
 		return rc < 0 ? -1
-			      : err_set(err, ERR_USAGE, "%s: there are no descriptions (whatis)",
+			      : err_set(err, ERR_USAGE,
+					"%s/whatis: there are no descriptions; garner archie "
+					"whatis "
+					"import FILE takes some",
 					a->frame.call->argv[0]);
 	a->frame.found = n;
 	if (a->o->json)
@@ -300,7 +321,8 @@ static int names_open_all(struct index_ask *frame, struct err *err)
 		return -1;
 	int rc = names_open(&a->reader, frame->call->argv[0], err);
 	return rc == 1 ? err_set(err, ERR_USAGE,
-				 "%s: there are no names; garner index names build makes an index",
+				 "%s: there are no names; garner index names build makes an index, "
+				 "and garner archie keeps its own in archie/ of the data directory",
 				 frame->call->argv[0])
 		       : rc;
 }

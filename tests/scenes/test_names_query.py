@@ -58,6 +58,19 @@ def test_what_is_wrong_with_an_expression_is_told_by_its_place(names, syntax, pa
     assert ", character" not in names.run("index", "names", "query", "db", "x" * 5000).err
 
 
+@pytest.mark.parametrize("args, says", [
+    (("gnu/emacs/READ",), "--path"),
+    (("*.tar.gz",), "-t regex"),
+    (("-t", "exact", "Readme"), "-t sub"),
+    (("-t", "subcase", "Readme"), "-t sub"),
+])
+def test_where_nothing_is_found_another_way_is_named(names, args, says):
+    run = names.run("index", "names", "query", "db", *args)
+    assert run.code == 1 and run.out.startswith("0 files\n") and says in run.out
+    assert names.run("index", "names", "query", "db", "--count", *args).out == "0\n"
+    assert names.run("index", "names", "query", "db", "nosuch").out == "0 files\n"
+
+
 def test_a_batch_answers_every_line(names):
     run = names.run("index", "names", "query", "db", "--batch", "-t", "regex", input="xem\n[a\n^R\n")
     answers = [json.loads(line) for line in run.out.splitlines()]
@@ -89,7 +102,7 @@ def test_a_hit_has_the_url_of_its_file_where_the_site_has_one(names):
 def test_what_is_not_there_is_told(names):
     assert names.run("index", "names", "query", "db", "nothing").code == 1
     assert names.run("index", "names", "query", "empty", "x").code == 2
-    assert "descriptions" in names.run("index", "names", "query", "db", "-t", "whatis", "x").err
+    assert "whatis import" in names.run("index", "names", "query", "db", "-t", "whatis", "x").err
     (names.dir / "db" / "whatis").write_text("emacs\tAn editor\nvi\tAnother\n")
     out = names.run("index", "names", "query", "db", "-t", "whatis", "EDITOR").out
     assert out == "emacs" + " " * 21 + "An editor\n"

@@ -9,6 +9,7 @@
 #include "cmd/text.h"
 #include "disk/lock.h"
 #include "extract/cage_section.h"
+#include "index/names.h"
 #include "index/words.h"
 #include "role/status.h"
 #include "shepherd/brake.h"
@@ -496,6 +497,37 @@ static void check_sites(const struct patient *p, struct finding *f)
 	}
 }
 
+/* What is found of archives by name. */
+static void check_databases(const struct patient *p, struct finding *f)
+{
+	char folder[PATH_MAX + 16];
+	struct names_reader *r;
+	struct names_stats stats;
+	struct err err;
+	size_t losts;
+	snprintf(folder, sizeof folder, "%s/archie", p->data);
+	int rc = names_open(&r, folder, &err);
+	if (rc == 1)
+		return;
+	if (rc < 0) {
+		finding_set(f, FINDING_FAIL, "%s", err.msg);
+		f->code = (int)err.code;
+		return;
+	}
+	names_stats(r, &stats);
+	const struct names_lost *lost = names_lost(r, &losts);
+	if (!names_problem(r)) {
+		finding_set(f, FINDING_OK, "%" PRIu64 " files of %" PRIu64 " archive%s",
+			    stats.entries, stats.sites, stats.sites == 1 ? "" : "s");
+	} else {
+		finding_set(f, FINDING_WARN, "%s", names_problem(r));
+		finding_mend(f, losts && lost[0].by_hand ? "garner archie build --site KEY FILE"
+				: losts ? "garner archie get && garner archie build"
+					: "garner archie build");
+	}
+	names_close(&r);
+}
+
 /* Whether those who should fetch for the crawl do. */
 static void check_reapers(const struct patient *p, struct finding *f)
 {
@@ -600,7 +632,7 @@ static const struct check checks[] = {
 	{"parser", true, check_parser},         {"index", true, check_index},
 	{"names", true, check_names},           {"filter", true, check_filter},
 	{"brake", true, check_brake},           {"reapers", true, check_reapers},
-	{"archives", true, check_sites},
+	{"archives", true, check_sites},        {"databases", true, check_databases},
 };
 enum { NCHECKS = ARRAY_LEN(checks) };
 

@@ -73,6 +73,27 @@ def test_what_was_fetched_is_built_and_a_bad_listing_is_kept_for_a_look(garner):
     assert g.run("archie", "build", "--site", "nokey", put_listing(g, LISTING)).code == 2
 
 
+def test_doctor_knows_what_mends_the_databases(garner):
+    def doctor():
+        return {c["name"]: c for c in g.run("doctor", "--json").json()["checks"]}.get("databases")
+
+    g = garner()
+    assert doctor() is None
+    build = ("archie", "build", "--site", KEY, put_listing(g, LISTING))
+    assert g.run(*build).code == 0
+    assert doctor()["level"] == "ok" and doctor()["reason"] == "5 files of 1 archive"
+    (g.data / "archie/names/manifest").write_bytes(b"spoilt")
+    assert doctor()["level"] == "warn" and doctor()["mend"] == "garner archie build"
+    g.run("archie", "build")
+    assert doctor()["level"] == "ok"
+    for part in (g.data / "archie").glob("**/data"):
+        if part.is_file():
+            part.unlink()
+    (g.data / "archie/data" / KEY).unlink()
+    assert doctor()["level"] == "warn" and "--site" in doctor()["mend"]
+    assert g.run(*build).code == 0 and doctor()["level"] == "ok"
+
+
 def test_descriptions_are_imported_and_found(garner):
     g = garner()
     done = g.run("archie", "whatis", "import", "-", input="Package: zip\nDescription: packs files\n more\n\n")

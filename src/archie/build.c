@@ -343,15 +343,13 @@ static int build_known(struct build *b, struct str key, bool asked, struct archi
 		return key_is_wrong(key, err);
 	int rc = open_listing(b, key, &f, err);
 	if (rc == 1)
-		return asked ? err_set(err, ERR_USAGE,
-				       STR_FMT ": there is no listing of it in %s/lslr",
-				       STR_ARG(key), b->o->folder)
+		return asked ? err_set(err, ERR_USAGE, "there is no listing of it in %s/lslr",
+				       b->o->folder)
 			     : 1;
 	if (rc == 0)
 		rc = site_known(b, key, &site, err);
 	if (rc == 0 && site.by_hand && !asked && b->sites->n > 0) {
-		(void)err_set(err, ERR_USAGE, STR_FMT ": it is not in the list of sites",
-			      STR_ARG(key));
+		(void)err_set(err, ERR_USAGE, "it is not in the list of sites");
 		move_to_failed(b, key, err);
 		return -1;
 	}

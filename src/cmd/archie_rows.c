@@ -124,7 +124,7 @@ int archie_summarize(const char *data, struct archie_summary *ret, struct err *e
 
 void archie_summary_text(const struct archie_summary *s, int64_t now_us, struct buf *out)
 {
-	buf_printf(out, "%zu archive%s, %zu with a database, %" PRIu64 " names", s->sites,
+	buf_printf(out, "%zu archive%s, %zu with a database, %" PRIu64 " files", s->sites,
 		   s->sites == 1 ? "" : "s", s->databases, s->entries);
 	if (s->waiting)
 		buf_printf(out, "; %zu to build", s->waiting);

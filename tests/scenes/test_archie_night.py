@@ -37,7 +37,7 @@ def test_a_night_that_was_missed_is_made_up_for_once(garner, odd):
     assert (g.data / "archie/index" / key).read_text().splitlines() == [f"name{i}.txt" for i in range(40)]
     row = g.run("archie", "sites", "list", "--json").json()[0]
     assert (row["entries"], row["method"], row["waiting"]) == (40, "ls-lR", False)
-    assert "1 archive, 1 with a database, 40 names" in g.run("status").out
+    assert "1 archive, 1 with a database, 40 files" in g.run("status").out
     why = g.run("why", odd.url + "name7.txt")
     assert why.code == 0 and "40 entries" in why.out and key in why.out
     assert role.stop() == 0

@@ -389,7 +389,7 @@ static void ready_done(struct task *t, const struct robot_result *r)
 		visit_fail(v);
 		return;
 	}
-	/* who hangs with one name would do so with the next */
+	/* a server that hangs with one name would do so with the next */
 	if (r->cause == ROBOT_CAUSE_IDLE || r->cause == ROBOT_CAUSE_TIME)
 		v->step = TRY_LIST;
 	visit_next(v);
@@ -746,7 +746,7 @@ int getter_new(struct getter **ret, const struct getter_options *options, struct
 	return 0;
 }
 
-/* Those that wait in the queue are only there. */
+/* Tasks that wait in the queue are in no other list. */
 static void drop_tasks(struct getter *g)
 {
 	struct hostq_job job;

@@ -57,8 +57,8 @@ struct names_site {
 	struct str host, address;
 };
 
-/* The URL that a key stands for, where nobody knows more: "ftp://NAME/" of NAME-ADDRESS. Of a key
- * that is none it may be no URL. */
+/* The URL that a key stands for, where nobody knows more: "ftp://NAME/" of NAME-ADDRESS. Of a text
+ * that is not a key it may not be a URL. */
 struct str names_key_url(struct str key, struct arena *arena);
 
 /* Reading: a reader is a snapshot, for any number of threads. */

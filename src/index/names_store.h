@@ -32,7 +32,7 @@ bool names_line_get(const char *line, struct names_entry *ret, uint64_t *ret_dir
 
 /* What is known of the parts of one site, next to their bytes: which lines lie where. */
 struct names_places {
-	uint64_t *at; /* of every so manieth line */
+	uint64_t *at; /* of every NAMES_INDEX_EVERY-th or NAMES_DIREC_EVERY-th line */
 	size_t n, room;
 };
 

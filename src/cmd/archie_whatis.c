@@ -16,8 +16,8 @@ static int take_line(void *ctx, const char *name, uint64_t line, struct str text
 static void print_result(const struct cmd_call *call, const struct whatis_result *r)
 {
 	fprintf(call->out,
-		"%" PRIu64 " descriptions: %" PRIu64 " new, %" PRIu64 " changed; %" PRIu64
-		" names are described now\n",
+		"descriptions: %" PRIu64 " read, %" PRIu64 " new, %" PRIu64 " changed, %" PRIu64
+		" in all\n",
 		r->read, r->added, r->replaced, r->names);
 	if (!r->bad)
 		return;

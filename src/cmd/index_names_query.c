@@ -294,6 +294,8 @@ static int ask_whatis(struct asking *a, struct err *err)
 	if (a->o->json) {
 		jsonw_array_end(&j);
 		buf_add_byte(&a->frame.out, '\n');
+	} else if (n == 0) {
+		index_ask_total(&a->frame.out, 0, true, " description", false);
 	}
 	return 0;
 }

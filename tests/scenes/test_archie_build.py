@@ -97,7 +97,7 @@ def test_doctor_knows_what_mends_the_databases(garner):
 def test_descriptions_are_imported_and_found(garner):
     g = garner()
     done = g.run("archie", "whatis", "import", "-", input="Package: zip\nDescription: packs files\n more\n\n")
-    assert done.code == 0 and "1 descriptions: 1 new, 0 changed; 1 names are described now" in done.out
+    assert done.code == 0 and "descriptions: 1 read, 1 new, 0 changed, 1 in all" in done.out
     done = g.run("archie", "whatis", "import", "-", input="zip (1)  - package and compress files\nnonsense\n")
     assert done.code == 3 and "1 lines were skipped: 2" in done.out
     assert (g.data / "archie/whatis").read_text() == "zip\tpackage and compress files\n"

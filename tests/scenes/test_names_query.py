@@ -106,3 +106,5 @@ def test_what_is_not_there_is_told(names):
     (names.dir / "db" / "whatis").write_text("emacs\tAn editor\nvi\tAnother\n")
     out = names.run("index", "names", "query", "db", "-t", "whatis", "EDITOR").out
     assert out == "emacs" + " " * 21 + "An editor\n"
+    nothing = names.run("index", "names", "query", "db", "-t", "whatis", "nosuch")
+    assert nothing.code == 1 and nothing.out == "0 descriptions\n"

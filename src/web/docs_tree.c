@@ -23,6 +23,7 @@ enum {
 	GZIP_MEMORY = 8,
 	TEXT_PIECE = 64 << 10, /* lines that are packed at a time */
 	TEXT_MOST = TEXT_PIECE + 4 * PATH_MAX,
+	PACKED_PIECE = 32 << 10,
 };
 
 struct docs_tree {
@@ -172,18 +173,20 @@ static void entry_print(struct docs_tree *t, const char *name)
 	*VEC_PUSH(t->todo, t->ntodo, t->todo_room) = path;
 }
 
+/* zlib may hold back what it was given before, so that more can come out than goes in. */
 static void text_pack(struct docs_tree *t, int flush, struct buf *out)
 {
-	size_t most = deflateBound(&t->z, t->text.n) + 64;
-	char *room = buf_room(out, most);
-	ENSURE(room);
 	t->z.next_in = (unsigned char *)t->text.p;
 	t->z.avail_in = (unsigned)t->text.n;
-	t->z.next_out = (unsigned char *)room;
-	t->z.avail_out = (unsigned)most;
-	int rc = deflate(&t->z, flush);
-	ENSURE(rc == (flush == Z_FINISH ? Z_STREAM_END : Z_OK) && t->z.avail_in == 0);
-	buf_grew(out, most - t->z.avail_out);
+	do {
+		char *room = buf_room(out, PACKED_PIECE);
+		ENSURE(room);
+		t->z.next_out = (unsigned char *)room;
+		t->z.avail_out = PACKED_PIECE;
+		int rc = deflate(&t->z, flush);
+		ENSURE(rc == Z_OK || rc == Z_STREAM_END || rc == Z_BUF_ERROR);
+		buf_grew(out, PACKED_PIECE - t->z.avail_out);
+	} while (t->z.avail_out == 0);
 	buf_clear(&t->text);
 }
 

@@ -3,6 +3,7 @@
 #include "../scratch.h"
 #include "../unit.h"
 #include "base/file.h"
+#include "web/docs_tree.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -174,6 +175,33 @@ static void bytes_tell_what_names_do_not(void **state)
 	assert_string_equal(docs_sniff(STR("a\001b")), "application/octet-stream");
 }
 
+/* Of any length: the last piece may be small when much of the one before is still held back. */
+static void the_end_of_a_listing_is_packed_whatever_its_size(void **state)
+{
+	(void)state;
+	struct file folder = FILE_INIT;
+	uint64_t dice = 1;
+	assert_int_equal(mkdir(scratch("long"), 0755), 0);
+	assert_int_equal(file_open(&folder, scratch("long"), O_RDONLY | O_DIRECTORY, 0, &err), 0);
+	for (size_t i = 0; i < 260; i++) {
+		char name[241] = "";
+		for (size_t k = 0; k + 1 < sizeof name; k++) {
+			dice = dice * 6364136223846793005U + 1442695040888963407U;
+			name[k] = (char)('A' + (dice >> 33) % 58);
+		}
+		int fd = openat(folder.fd, name, O_CREAT | O_WRONLY, 0644);
+		assert_true(fd >= 0 && close(fd) == 0);
+		if (i < 200)
+			continue;
+		CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 20);
+		struct docs_tree *tree = docs_tree_new(&folder);
+		assert_int_equal(docs_tree_next(tree, SIZE_MAX, &out, &err), 1);
+		assert_true(out.n > i * 150);
+		docs_tree_free(&tree);
+	}
+	file_drop(&folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -184,6 +212,7 @@ int main(void)
 		cmocka_unit_test(a_listing_names_what_can_be_served),
 		cmocka_unit_test(types_follow_from_names),
 		cmocka_unit_test(bytes_tell_what_names_do_not),
+		cmocka_unit_test(the_end_of_a_listing_is_packed_whatever_its_size),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

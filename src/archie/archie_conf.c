@@ -1,8 +1,9 @@
 /* The settings of the archive's roles and commands. */
 #include "archie/archie_conf.h"
 
+#include "base/file.h"
+
 #include <math.h>
-#include <sys/statvfs.h>
 
 #define S struct archie_conf
 
@@ -57,10 +58,10 @@ int archie_nightly_s(const struct archie_conf *conf, int64_t *ret_s, struct err 
 
 int archie_has_room(const char *folder, uint64_t disk_free, struct err *err)
 {
-	struct statvfs v;
-	if (statvfs(folder, &v) != 0)
-		return err_sys(err, "%s: free space", folder);
-	if ((uint64_t)v.f_bavail * v.f_frsize >= disk_free)
+	uint64_t is_free;
+	if (file_space(folder, &is_free, NULL, err) < 0)
+		return -1;
+	if (is_free >= disk_free)
 		return 0;
 	return err_set(err, ERR_SYSTEM, "%s: less free space than disk_free", folder);
 }

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 /* Calls again what a signal interrupted. */
@@ -271,6 +272,17 @@ static int create_and_unlink(struct file *ret, const char *folder, struct err *e
 		(void)unlink(name);
 	mem_free(&name);
 	return rc;
+}
+
+int file_space(const char *path, uint64_t *ret_free, uint64_t *ret_total, struct err *err)
+{
+	struct statvfs v;
+	if (statvfs(path, &v) != 0)
+		return err_sys(err, "%s: free space", path);
+	*ret_free = (uint64_t)v.f_bavail * v.f_frsize;
+	if (ret_total)
+		*ret_total = (uint64_t)v.f_blocks * v.f_frsize;
+	return 0;
 }
 
 int file_temporary(struct file *ret, const char *folder, struct err *err)

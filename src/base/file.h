@@ -45,6 +45,9 @@ int file_size(const struct file *f, uint64_t *ret, struct err *err);
 /* Transfers go past the page cache, or no longer do. While they do, memory, offset and length are
  * multiples of 4096. 1: this file system cannot. */
 int file_direct(const struct file *f, bool on, struct err *err);
+/* Bytes that are free in the file system of a path, for those who are not root, and bytes that it
+ * has in all (may be NULL). */
+int file_space(const char *path, uint64_t *ret_free, uint64_t *ret_total, struct err *err);
 /* A file without a name in a folder: it is gone when it is closed, or when the program crashes. */
 int file_temporary(struct file *ret, const char *folder, struct err *err);
 

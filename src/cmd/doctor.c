@@ -30,7 +30,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/utsname.h>
@@ -152,17 +151,16 @@ static uint64_t disk_free_of(const struct config *config)
 
 static void check_space(const struct patient *p, struct finding *f)
 {
-	struct statvfs v;
-	if (statvfs(p->home, &v) < 0) {
-		finding_set(f, FINDING_FAIL, "%s: cannot tell the free space: %s", p->home,
-			    strerror(errno));
+	uint64_t left, total;
+	struct err err;
+	if (file_space(p->home, &left, &total, &err) < 0) {
+		finding_set(f, FINDING_FAIL, "%s", err.msg);
 		return;
 	}
-	double unit = (double)v.f_frsize, free_bytes = (double)v.f_bavail * unit;
-	double gib = free_bytes / (1 << 30);
-	double share = v.f_blocks ? 100 * (double)v.f_bavail / (double)v.f_blocks : 0;
-	bool stops = cmd_has_role(p->call->program, &shepherd_role) &&
-		     free_bytes < (double)disk_free_of(p->config);
+	double gib = (double)left / (1 << 30);
+	double share = total ? 100 * (double)left / (double)total : 0;
+	bool stops =
+		cmd_has_role(p->call->program, &shepherd_role) && left < disk_free_of(p->config);
 	bool little = stops || gib < 1 || share < 5;
 	finding_set(f, little ? FINDING_WARN : FINDING_OK, "%s: %.1f GiB free, %.0f %% of all%s",
 		    p->home, gib, share, stops ? ", less than disk_free: nothing is fetched" : "");

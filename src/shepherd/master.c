@@ -25,7 +25,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define LOOK_US (500 * US_PER_MS) /* how often an idle master looks for requests */
@@ -170,8 +169,9 @@ enum { TRIAL_BYTES = 1 << 20 };
 
 static uint64_t space_left(const struct master *m)
 {
-	struct statvfs v;
-	return statvfs(m->folder, &v) == 0 ? (uint64_t)v.f_bavail * v.f_frsize : UINT64_MAX;
+	uint64_t left;
+	struct err ignored;
+	return file_space(m->folder, &left, NULL, &ignored) == 0 ? left : UINT64_MAX;
 }
 
 /* A quota, or a limit of the process, is seen only by writing. */

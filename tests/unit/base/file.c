@@ -146,6 +146,18 @@ static void allocation_gives_blocks_and_keeps_what_is_there(void **state)
 	file_drop(&f);
 }
 
+static void the_space_of_a_file_system_is_told(void **state)
+{
+	(void)state;
+	struct err err = {0};
+	uint64_t is_free = UINT64_MAX, total = 0, again;
+	assert_int_equal(file_space(scratch(""), &is_free, &total, &err), 0);
+	assert_true(total > 0 && is_free <= total);
+	assert_int_equal(file_space(scratch(""), &again, NULL, &err), 0);
+	assert_int_equal(file_space(scratch("nowhere"), &again, NULL, &err), -1);
+	assert_non_null(strstr(err.msg, "nowhere: free space"));
+}
+
 static void slurp_takes_whole_files_up_to_the_limit(void **state)
 {
 	(void)state;
@@ -600,6 +612,7 @@ int main(void)
 		cmocka_unit_test(errors_name_path_and_offset),
 		cmocka_unit_test(a_write_that_the_system_cuts_short_fails),
 		cmocka_unit_test(allocation_gives_blocks_and_keeps_what_is_there),
+		cmocka_unit_test(the_space_of_a_file_system_is_told),
 		cmocka_unit_test(slurp_takes_whole_files_up_to_the_limit),
 		cmocka_unit_test(slurp_refuses_a_pipe_and_does_not_wait_for_its_writer),
 		cmocka_unit_test(slurp_reads_files_without_a_size),

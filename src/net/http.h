@@ -49,7 +49,7 @@ struct http_route {
 	bool clips; /* a form: a number out of its bounds is the nearest that there is, and what is
 		     * nothing of its type is as if it were not there; text is text */
 	/* 0: the answer is filled. Negative: the words are in err; ERR_USAGE becomes 400, ERR_BUSY
-	 * 503, all others 500, whose words go to the log alone. */
+	 * 503 with Retry-After, all others 500, whose words go to the log alone. */
 	int (*handle)(struct http_request *req, struct http_answer *ret, struct err *err);
 };
 
@@ -72,6 +72,8 @@ struct http_request {
 	struct http_conn *conn;
 };
 
+/* Whether the server stops: a handler that takes long gives up then. */
+bool http_stops(const struct http_request *req);
 /* The value of a header, the name in any case; p is NULL when it did not come. */
 struct str http_header(const struct http_request *req, const char *name);
 

@@ -467,16 +467,22 @@ static void run_handler(struct http_conn *c)
 	for (size_t i = 0; i < ARRAY_LEN(statuses); i++)
 		if (err.code == statuses[i].code)
 			status = statuses[i].status;
+	if (status == 503)
+		http_answer_header(req, &c->answer, "Retry-After", STR("5"));
 	c->answer.fault = status == 500 ? arena_text(&req->arena, str_of(err.msg)) : NULL;
 	http_answer_error(req, &c->answer, status, "%s",
 			  status == 500 ? "something failed here; the log says what" : err.msg);
 }
 
+bool http_stops(const struct http_request *req)
+{
+	return __atomic_load_n(&req->conn->server->draining, __ATOMIC_RELAXED);
+}
+
 /* What follows a chunked body was not looked at as a head. */
 static bool closes_after(const struct http_conn *c)
 {
-	return __atomic_load_n(&c->server->draining, __ATOMIC_RELAXED) ||
-	       http_header(&c->request, "Transfer-Encoding").p;
+	return http_stops(&c->request) || http_header(&c->request, "Transfer-Encoding").p;
 }
 
 static enum MHD_Result send_answer(struct http_conn *c)

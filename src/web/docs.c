@@ -107,6 +107,7 @@ const char *docs_sniff(struct str start)
 
 /* The most names that a listing has; it says how many more there are. */
 enum { LISTED_MAX = 10000, SNIFF_BYTES = 512 };
+#define SHELF_KEEP_US (5 * US_PER_MIN)
 
 struct docs_conf {
 	const char *listen, *root;
@@ -140,7 +141,7 @@ static const struct counter_def counters[] = {HTTP_COUNTER_DEFS};
 
 struct docs {
 	struct file root;
-	bool listing; /* atomic: somebody is given the listing of the tree */
+	struct docs_shelf shelf;
 };
 
 /* Names that begin with a dot are not listed, so they are not there: .git, .htpasswd, and dots that
@@ -373,48 +374,26 @@ static int answer_path(struct http_request *req, struct http_answer *a, struct e
 	return rc;
 }
 
-/* The listing of the tree, one at a time: making it reads all folders. */
-
-struct tree_answer {
-	struct docs *docs;
-	struct docs_tree *tree;
-};
-
-static int make_tree(void *ctx, size_t n, struct buf *out, struct err *err)
+static bool request_stops(const void *ctx)
 {
-	struct tree_answer *t = ctx;
-	return docs_tree_next(t->tree, n, out, err);
+	return http_stops(ctx);
 }
 
-static void close_tree(void *ctx)
-{
-	struct tree_answer *t = ctx;
-	docs_tree_free(&t->tree);
-	__atomic_store_n(&t->docs->listing, false, __ATOMIC_RELEASE);
-	mem_free(&t);
-}
-
+/* The listing of the tree: its own, or the one that is made for all. */
 static int answer_tree(struct http_request *req, struct http_answer *a, struct err *err)
 {
-	static const struct http_piece_ops ops = {make_tree, close_tree};
 	struct docs *d = req->ctx;
-	struct file own = FILE_INIT;
+	struct file listing = FILE_INIT;
 	bool is_folder = false;
-	char tag[32];
-	int rc = docs_open(&d->root, "ls-lR.gz", &own, &is_folder, err);
-	if (rc == 0 && !is_folder) /* the tree has one of its own */
-		rc = http_answer_file(a, &own, "application/gzip", err);
-	else if (rc >= 0 && __atomic_exchange_n(&d->listing, true, __ATOMIC_ACQUIRE))
-		rc = err_set(err, ERR_BUSY, "somebody else is given the listing; try again later");
-	else if (rc >= 0) {
-		struct tree_answer *t = mem_alloc(sizeof *t);
-		*t = (struct tree_answer){d, docs_tree_new(&d->root)};
-		snprintf(tag, sizeof tag, "%llx", (unsigned long long)clock_wall_us());
-		http_answer_etag(a, str_of(tag));
-		http_answer_pieces(a, &ops, t);
-		rc = 0;
+	const struct docs_stop stop = {request_stops, req};
+	int rc = docs_open(&d->root, "ls-lR.gz", &listing, &is_folder, err);
+	if (rc == 1 || (rc == 0 && is_folder)) {
+		file_drop(&listing);
+		rc = docs_shelf_take(&d->shelf, &stop, clock_mono_us(), &listing, err);
 	}
-	file_drop(&own);
+	if (rc == 0)
+		rc = http_answer_file(a, &listing, "application/gzip", err);
+	file_drop(&listing);
 	return rc;
 }
 
@@ -439,8 +418,13 @@ static int run(struct role_env *env, struct err *err)
 	int rc = file_open(&docs.root, conf->root, O_RDONLY | O_DIRECTORY, 0, err);
 	if (rc > 0)
 		rc = err_set(err, ERR_USAGE, "docs.root: there is no directory %s", conf->root);
+	docs_shelf_init(&docs.shelf, &docs.root, env->data);
+	docs.shelf.disk_free = env->disk_free;
+	/* so long that the readers of the last one have ended: at most three files at a time */
+	docs.shelf.keep_us = MAX(SHELF_KEEP_US, conf->http.answer_us);
 	if (rc == 0)
 		rc = web_serve(env, &options, conf->drain_us, err);
+	docs_shelf_free(&docs.shelf);
 	file_drop(&docs.root);
 	return rc;
 }
@@ -453,8 +437,7 @@ const struct role docs_role = {
 		"Serves the files below docs.root, with listings of folders that have no "
 		"index.html, types by name, validators and ranges. Files that end in .gz are sent "
 		"content-coded as what they are below it. /ls-lR.gz names all files of the tree, "
-		"for "
-		"those who index archives.\n\n"
+		"for those who index archives; it is made anew every few minutes.\n\n"
 		"It answers to localhost, to addresses, and to the names that web.url and "
 		"web.names say.\n\n"
 		"It is meant for demonstrations and small sites: garner up crawls it like any "

@@ -2,7 +2,9 @@
 import gzip
 import json
 import os
+import random
 import re
+import socket
 
 from web import alone
 
@@ -156,3 +158,22 @@ def test_a_large_tree_is_listed_whole_and_again(garner, tmp_path):
     # a tree that has a listing of its own keeps it
     (root / "ls-lR.gz").write_bytes(b"mine")
     assert site.ask("/ls-lR.gz").body == b"mine"
+
+
+def test_a_reader_that_stops_reading_holds_nobody_up(garner, tmp_path):
+    root = tmp_path / "tree"
+    root.mkdir()
+    dice = random.Random(1)
+    for i in range(20000):
+        (root / f"{i}{dice.randbytes(100).hex()}").touch()
+    site = docs(garner, root)
+    with socket.socket() as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.connect(("127.0.0.1", site.port))
+        slow.sendall(b"GET /ls-lR.gz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert slow.recv(12) == b"HTTP/1.1 200"
+        answers = [site.ask("/ls-lR.gz") for _ in range(2)]
+    assert [a.status for a in answers] == [200, 200]
+    assert gzip.decompress(answers[0].body).count(b"\n") == 20001
+    assert answers[0].headers["ETag"] == answers[1].headers["ETag"]  # made once
+    assert site.ask("/ls-lR.gz", Range="bytes=0-1").body == b"\x1f\x8b"

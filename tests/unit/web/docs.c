@@ -202,6 +202,93 @@ static void the_end_of_a_listing_is_packed_whatever_its_size(void **state)
 	file_drop(&folder);
 }
 
+/* Those who ask while a listing is made ask from inside of it. */
+struct asker {
+	struct docs_shelf *shelf;
+	bool stops;
+	int rc; /* what the second one got */
+	enum err_code code;
+	struct file got;
+};
+
+static bool never_stops(const void *ctx)
+{
+	(void)ctx;
+	return false;
+}
+
+static bool ask_meanwhile(const void *ctx)
+{
+	struct asker *a = *(struct asker *const *)ctx;
+	const struct docs_stop stop = {never_stops, NULL};
+	struct err why = {0};
+	file_drop(&a->got);
+	a->rc = docs_shelf_take(a->shelf, &stop, 1000, &a->got, &why);
+	a->code = why.code;
+	return a->stops;
+}
+
+static int take_listing(struct asker *a, int64_t now_us, ino_t *ret)
+{
+	struct file f = FILE_INIT;
+	struct stat st;
+	const struct docs_stop stop = {ask_meanwhile, &a};
+	a->rc = 9;
+	int rc = docs_shelf_take(a->shelf, &stop, now_us, &f, &err);
+	if (rc == 0) {
+		assert_int_equal(fstat(f.fd, &st), 0);
+		assert_true(st.st_size > 20 && st.st_nlink == 0);
+		*ret = st.st_ino;
+	}
+	file_drop(&f);
+	return rc;
+}
+
+static void a_listing_is_made_once_and_nobody_waits_for_another(void **state)
+{
+	(void)state;
+	struct docs_shelf shelf;
+	struct asker a = {.shelf = &shelf, .got = FILE_INIT};
+	ino_t first = 0, again = 0, third = 0;
+	struct stat st;
+	docs_shelf_init(&shelf, &root, scratch(""));
+	shelf.keep_us = 500;
+	/* there is none yet: the second one is told to come again */
+	assert_int_equal(take_listing(&a, 0, &first), 0);
+	assert_int_equal(a.rc, -1);
+	assert_int_equal(a.code, ERR_BUSY);
+	/* nothing is made for as long as it is kept */
+	assert_int_equal(take_listing(&a, 499, &again), 0);
+	assert_int_equal(a.rc, 9);
+	assert_true(again == first);
+	/* it is made again: meanwhile others have the old one, and may go on reading it */
+	assert_int_equal(take_listing(&a, 1000, &third), 0);
+	assert_int_equal(a.rc, 0);
+	assert_int_equal(fstat(a.got.fd, &st), 0);
+	assert_true(st.st_ino == first && third != first);
+	file_drop(&a.got);
+	docs_shelf_free(&shelf);
+}
+
+static void a_listing_is_given_up_when_the_server_stops_or_the_disk_is_full(void **state)
+{
+	(void)state;
+	struct docs_shelf shelf;
+	struct asker a = {.shelf = &shelf, .stops = true, .got = FILE_INIT};
+	ino_t ignored;
+	docs_shelf_init(&shelf, &root, scratch(""));
+	shelf.keep_us = 500;
+	assert_int_equal(take_listing(&a, 0, &ignored), -1);
+	assert_int_equal(err.code, ERR_BUSY);
+	a.stops = false;
+	shelf.disk_free = UINT64_MAX;
+	assert_int_equal(take_listing(&a, 1, &ignored), -1);
+	assert_non_null(strstr(err.msg, "disk_free"));
+	shelf.disk_free = 0;
+	assert_int_equal(take_listing(&a, 2, &ignored), 0); /* neither is remembered */
+	docs_shelf_free(&shelf);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -213,6 +300,8 @@ int main(void)
 		cmocka_unit_test(types_follow_from_names),
 		cmocka_unit_test(bytes_tell_what_names_do_not),
 		cmocka_unit_test(the_end_of_a_listing_is_packed_whatever_its_size),
+		cmocka_unit_test(a_listing_is_made_once_and_nobody_waits_for_another),
+		cmocka_unit_test(a_listing_is_given_up_when_the_server_stops_or_the_disk_is_full),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

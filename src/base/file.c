@@ -420,16 +420,28 @@ static int refuse_pipe(const struct file *f, struct err *err)
 }
 
 /* O_NONBLOCK: to open a pipe would otherwise wait until somebody writes into it. */
-int file_slurp(const char *path, struct buf *out, struct err *err)
+int file_open_plain(struct file *ret, const char *path, struct err *err)
 {
 	struct file f;
 	int rc = file_open(&f, path, O_RDONLY | O_NONBLOCK, 0, err);
 	if (rc)
 		return rc;
+	if (refuse_pipe(&f, err) < 0) {
+		file_drop(&f);
+		return -1;
+	}
+	*ret = f;
+	return 0;
+}
+
+int file_slurp(const char *path, struct buf *out, struct err *err)
+{
+	struct file f;
+	int rc = file_open_plain(&f, path, err);
+	if (rc)
+		return rc;
 	size_t before = out->n;
-	rc = refuse_pipe(&f, err);
-	if (rc == 0)
-		rc = read_to_end(&f, out, err);
+	rc = read_to_end(&f, out, err);
 	file_drop(&f);
 	if (rc < 0 && out->p) {
 		out->n = before;

@@ -17,6 +17,8 @@ struct file {
 /* flags and mode as in open(2). 1: it does not exist (and O_CREAT was not given). What is opened to
  * be written is never a symbolic link: someone else's file may be at its other end. */
 int file_open(struct file *ret, const char *path, int flags, mode_t mode, struct err *err);
+/* To read what may have been put there by others: a pipe is refused, never waited for. */
+int file_open_plain(struct file *ret, const char *path, struct err *err);
 /* To read what somebody else names: the file NAME below a folder, "a/b.soif". No link is followed
  * on the way, nothing leaves the folder, and what is no file is refused. 1: it does not exist. */
 int file_open_beneath(struct file *ret, const char *folder, struct str name, struct err *err);

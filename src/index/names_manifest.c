@@ -250,7 +250,8 @@ static int manifest_slurp(const char *path, struct file *ret_file, struct buf *o
 	struct file file = FILE_INIT;
 	uint64_t size;
 	size_t got = 0;
-	int rc = file_open(&file, path, O_RDONLY, 0, err);
+	/* a pipe is not waited for: it is empty, and so damaged */
+	int rc = file_open(&file, path, O_RDONLY | O_NONBLOCK, 0, err);
 	if (rc != 0)
 		return rc;
 	rc = file_size(&file, &size, err);

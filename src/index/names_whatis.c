@@ -4,7 +4,6 @@
 #include "base/ascii.h"
 #include "base/file.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -91,7 +90,7 @@ int names_whatis(const char *folder, struct str pattern, uint64_t most, struct a
 	w.pattern = (struct str){low, pattern.n};
 	if (snprintf(path, sizeof path, "%s/whatis", folder) >= (int)sizeof path)
 		return err_set(err, ERR_USAGE, "%s: its name is too long", folder);
-	int rc = file_open(&f, path, O_RDONLY, 0, err);
+	int rc = file_open_plain(&f, path, err);
 	if (rc == 0)
 		rc = read_whatis(&w, &f, err);
 	file_drop(&f);

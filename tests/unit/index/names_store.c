@@ -403,6 +403,21 @@ static void a_changed_byte_of_the_manifest_is_found_and_mended(void **state)
 	assert_mended(&want);
 }
 
+static void a_pipe_in_place_of_the_manifest_is_not_waited_for(void **state)
+{
+	(void)state;
+	struct err err;
+	three_sites();
+	CLEANUP(buf_free) struct buf want = lines_now(false);
+	char *path = names_path(folder, "names/manifest");
+	assert_int_equal(file_remove(path, &err), 0);
+	assert_int_equal(mkfifo(path, 0640), 0);
+	mem_free(&path);
+	CLEANUP(buf_free) struct buf got = lines_now(true);
+	assert_str(buf_str(&got), buf_text(&want));
+	assert_mended(&want);
+}
+
 static void a_lost_or_damaged_segment_is_made_again(void **state)
 {
 	(void)state;
@@ -603,6 +618,8 @@ int main(void)
 		cmocka_unit_test_setup(with_all_of_names_lost_parts_by_key_are_enough,
 				       fresh_folder),
 		cmocka_unit_test_setup(a_changed_byte_of_the_manifest_is_found_and_mended,
+				       fresh_folder),
+		cmocka_unit_test_setup(a_pipe_in_place_of_the_manifest_is_not_waited_for,
 				       fresh_folder),
 		cmocka_unit_test_setup(a_lost_or_damaged_segment_is_made_again, fresh_folder),
 		cmocka_unit_test_setup(lost_pages_are_made_again, fresh_folder),

@@ -83,6 +83,15 @@ static void a_file_that_is_not_there_is_told(void **state)
 	struct err err;
 	assert_int_equal(0, unlink(scratch("whatis")));
 	assert_int_equal(1, names_whatis(scratch_dir, STR("x"), 0, &arena, &found, &founds, &err));
+}
+
+static void a_pipe_is_refused_and_not_waited_for(void **state)
+{
+	(void)state;
+	struct err err;
+	assert_int_equal(0, mkfifo(scratch("whatis"), 0640));
+	assert_int_equal(-1, names_whatis(scratch_dir, STR("x"), 0, &arena, &found, &founds, &err));
+	assert_non_null(strstr(err.msg, "a pipe"));
 	arena_free(&arena);
 }
 
@@ -93,6 +102,7 @@ int main(void)
 		cmocka_unit_test(lines_across_pieces_are_whole),
 		cmocka_unit_test(a_line_without_end_is_damage),
 		cmocka_unit_test(a_file_that_is_not_there_is_told),
+		cmocka_unit_test(a_pipe_is_refused_and_not_waited_for),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
 }

@@ -20,6 +20,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 enum {
@@ -412,40 +413,48 @@ static bool serves_for_another(const struct build *b, const struct names_site *b
 	return now && !site_among(built, n, now->key);
 }
 
-/* The first database of a site that is not listed any more, or the first that is lost, after a key;
- * no key: there is none. */
-static struct str next_unlisted(const struct build *b, struct str after)
+static int by_key(const void *a, const void *b)
 {
-	size_t n, losts;
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+/* The keys of databases, of whole sites and of lost ones, that are not listed any more, sorted. To
+ * look a key up is cheap; whether a site serves for another is asked only where that found nothing.
+ */
+static struct str *unlisted_keys(const struct build *b, struct arena *arena, size_t *ret_n)
+{
+	size_t n, losts, room = 0;
 	const struct names_site *site = names_written(b->writer, &n);
 	const struct names_lost *lost = names_writer_lost(b->writer, &losts);
-	struct str next = STR("");
-	for (size_t i = 0; i < n + losts; i++) {
-		struct str key = i < n ? site[i].key : lost[i - n].key;
-		bool stays = i < n ? site[i].by_hand || serves_for_another(b, site, n, &site[i])
-				   : lost[i - n].by_hand;
-		if (!stays && str_cmp(key, after) > 0 && !site_of_key(b->sites, key) &&
-		    (!next.n || str_cmp(key, next) < 0))
-			next = key;
-	}
-	return next;
+	struct str *key = NULL;
+	*ret_n = 0;
+	for (size_t i = 0; i < n; i++)
+		if (!site[i].by_hand && !site_of_key(b->sites, site[i].key) &&
+		    !serves_for_another(b, site, n, &site[i]))
+			*ARENA_PUSH(arena, key, *ret_n, room) = arena_str(arena, site[i].key);
+	for (size_t i = 0; i < losts; i++)
+		if (!lost[i].by_hand && !site_of_key(b->sites, lost[i].key))
+			*ARENA_PUSH(arena, key, *ret_n, room) = arena_str(arena, lost[i].key);
+	if (*ret_n)
+		qsort(key, *ret_n, sizeof *key, by_key);
+	return key;
 }
 
 /* An empty list is more likely lost than meant, and a line that cannot be read may be of any site:
  * nothing is dropped then. One that is skipped for another reason says which site it is of. */
 static void drop_unlisted(struct build *b)
 {
-	char last[NAMES_KEY_MOST];
-	struct str key = {last, 0}, next;
-	while (b->sites->n > 0 && b->sites->unread == 0 && (next = next_unlisted(b, key)).n) {
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(SIZE_MAX);
+	size_t n;
+	if (b->sites->n == 0 || b->sites->unread > 0)
+		return;
+	const struct str *key = unlisted_keys(b, &arena, &n);
+	for (size_t i = 0; i < n; i++) {
 		int64_t began_us = clock_mono_us();
-		struct archie_built built = {0};
-		key.n = MIN(next.n, sizeof last);
-		memcpy(last, next.p, key.n);
-		built.key = key;
+		struct archie_built built = {.key = key[i]};
 		FAULT("archie.build.drop");
-		int rc = names_remove(b->writer, key, &built.err);
-		forget_error(b, key);
+		int rc = names_remove(b->writer, key[i], &built.err);
+		forget_error(b, key[i]);
 		tell_built(b, &built, rc < 0 ? rc : 2, began_us);
 	}
 }

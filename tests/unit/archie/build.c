@@ -306,6 +306,26 @@ static void a_site_that_is_not_listed_any_more_is_dropped(void **state)
 	assert_false(is_there("index", KEY));
 }
 
+static void all_that_are_not_listed_any_more_are_dropped_in_order(void **state)
+{
+	(void)state;
+	struct archie_site site[] = {{.url = STR("ftp://a.test/"), .key = STR("a.test-192.0.2.1")},
+				     {.url = STR("ftp://b.test/"), .key = STR("b.test-192.0.2.2")},
+				     {.url = STR("ftp://c.test/"), .key = STR("c.test-192.0.2.3")},
+				     {.url = STR("ftp://d.test/"), .key = STR("d.test-192.0.2.4")}};
+	const struct archie_sites all = {.site = site, .n = 4}, last = {.site = &site[3], .n = 1};
+	char path[PATH_MAX];
+	for (size_t i = 0; i < ARRAY_LEN(site); i++)
+		put_listing(site[i].key.p, listing, 1700000000);
+	build(&all, NULL,
+	      "a.test-192.0.2.1 0 3\nb.test-192.0.2.2 0 3\nc.test-192.0.2.3 0 3\n"
+	      "d.test-192.0.2.4 0 3\n");
+	path_of(path, "data", site[1].key.p);
+	assert_int_equal(0, truncate(path, 1)); /* one that is lost is among them */
+	build(&last, NULL, "a.test-192.0.2.1 2 0\nb.test-192.0.2.2 2 0\nc.test-192.0.2.3 2 0\n");
+	assert_true(is_there("index", "d.test-192.0.2.4"));
+}
+
 static void a_lost_site_that_is_not_listed_any_more_is_forgotten(void **state)
 {
 	(void)state;
@@ -480,6 +500,8 @@ int main(void)
 		cmocka_unit_test_setup(a_site_built_by_hand_has_no_error_any_more, begin_anew),
 		cmocka_unit_test_setup(one_bad_site_does_not_touch_the_others, begin_anew),
 		cmocka_unit_test_setup(a_site_that_is_not_listed_any_more_is_dropped, begin_anew),
+		cmocka_unit_test_setup(all_that_are_not_listed_any_more_are_dropped_in_order,
+				       begin_anew),
 		cmocka_unit_test_setup(a_lost_site_that_is_not_listed_any_more_is_forgotten,
 				       begin_anew),
 		cmocka_unit_test_setup(a_site_by_hand_stays_and_so_does_its_file, begin_anew),

@@ -12,6 +12,12 @@ struct archie_conf {
 };
 extern const struct config_section archie_section;
 
+/* The longest that a site is left alone after a failure. */
+static inline int64_t archie_retry_most_us(const struct archie_conf *conf)
+{
+	return MAX(conf->retry_max_us, conf->retry_min_us);
+}
+
 /* The time of day, "03:00", in seconds after midnight. */
 int archie_nightly_s(const struct archie_conf *conf, int64_t *ret_s, struct err *err);
 /* ERR_SYSTEM: fewer bytes than the setting disk_free are free where the folder lies. */

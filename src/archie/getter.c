@@ -255,7 +255,7 @@ void visit_fail(struct visit *v)
 		return;
 	struct getter_record r = record_of(v, v->key);
 	r.failures++;
-	int64_t most_us = MAX(conf->retry_max_us, conf->retry_min_us);
+	int64_t most_us = archie_retry_most_us(conf);
 	/* a walk is dear, and the next one would hardly end in another way */
 	r.next_us =
 		clock_wall_us() + (v->cause == GETTER_CAUSE_PARTIAL
@@ -560,7 +560,7 @@ static void visit_begin(struct visit *v)
 		v->since_us = old->listed_us;
 	else if (built_us)
 		v->since_us = built_us;
-	if (v->since_us > v->begun_us) /* by a clock that was wrong: it says nothing */
+	if (!getter_believes(v->since_us / US_PER_S))
 		v->since_us = -1;
 	loop_timer_in(g->o.kit->loop, &v->deadline, g->o.conf->total_us);
 	if (has_proxy(g))
@@ -618,7 +618,7 @@ bool getter_wants(const struct getter *g, const struct archie_site *site, bool n
 		  int64_t wall_us)
 {
 	const struct getter_record *r = getter_state_find(&g->state, site->key);
-	if (!named && r && r->next_us > wall_us)
+	if (!named && getter_retry_us(r, archie_retry_most_us(g->o.conf), wall_us))
 		return false;
 	return getter_due_us(g->o.folder, site, g->o.conf->max_age_us, r) <= wall_us;
 }

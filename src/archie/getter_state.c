@@ -189,6 +189,17 @@ int64_t getter_current_us(const struct getter_database *d, const struct getter_r
 	return d->built_us && record ? MAX(d->built_us, record->checked_us) : d->built_us;
 }
 
+bool getter_believes(int64_t at_s)
+{
+	return at_s <= clock_wall_us() / US_PER_S;
+}
+
+int64_t getter_retry_us(const struct getter_record *record, int64_t most_us, int64_t now_us)
+{
+	int64_t next_us = record ? record->next_us : 0;
+	return next_us > now_us && next_us - now_us <= most_us ? next_us : 0;
+}
+
 int64_t getter_due_us(const char *folder, const struct archie_site *site, int64_t max_age_us,
 		      const struct getter_record *record)
 {
@@ -198,6 +209,5 @@ int64_t getter_due_us(const char *folder, const struct archie_site *site, int64_
 	if (getter_waiting_us(folder, site->key))
 		at_us = MAX(at_us, record ? MAX(record->got_us, record->checked_us)
 					  : getter_waiting_us(folder, site->key));
-	/* a time that is still to come was written by a clock that was wrong */
-	return at_us && at_us <= clock_wall_us() ? at_us + age_us : 0;
+	return at_us && getter_believes(at_us / US_PER_S) ? at_us + age_us : 0;
 }

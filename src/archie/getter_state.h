@@ -22,7 +22,7 @@ struct getter_record {
 	int64_t got_us;           /* the last listing; 0: never */
 	int64_t listed_us;        /* when that was made, as the server says */
 	int64_t checked_us;       /* when that was last found to be the newest there is; 0: never */
-	int64_t next_us;          /* not before this, after a failure; 0: whenever it is due */
+	int64_t next_us;          /* as getter_retry_us() reads it; 0: whenever it is due */
 	uint64_t bytes;           /* of the last listing */
 	uint32_t failures;        /* in a row */
 	uint8_t method;           /* of the last listing */
@@ -48,6 +48,10 @@ struct getter_record *getter_state_of(struct getter_state *s, struct str key);
 
 extern const struct format getter_format;
 
+/* Whether a date that was written down is believed. One that is still to come was written by a
+ * clock that was wrong: it would keep a site, or all its listings, away until then. */
+bool getter_believes(int64_t at_s);
+
 /* The database of a site. */
 struct getter_database {
 	uint64_t entries;
@@ -69,3 +73,7 @@ int64_t getter_current_us(const struct getter_database *d, const struct getter_r
  * in it. */
 int64_t getter_due_us(const char *folder, const struct archie_site *site, int64_t max_age_us,
 		      const struct getter_record *record);
+/* Before when it is not tried again after a failure; 0: whenever it is due. most_us: the longest
+ * back-off, archie.retry_max. What is further away was written by a clock that was wrong. record:
+ * NULL where nothing is known. */
+int64_t getter_retry_us(const struct getter_record *record, int64_t most_us, int64_t now_us);

@@ -33,19 +33,20 @@ static void fill_error(const char *folder, struct archie_row *row)
 	}
 }
 
-void archie_row_fill(const char *folder, int64_t max_age_us, const struct getter_state *state,
-		     const struct archie_site *site, struct archie_row *ret)
+void archie_row_fill(const char *folder, const struct archie_conf *conf,
+		     const struct getter_state *state, const struct archie_site *site,
+		     struct archie_row *ret)
 {
 	const struct getter_record *r = getter_state_find(state, site->key);
 	*ret = (struct archie_row){.site = site,
 				   .record = r,
 				   .database = getter_database(folder, site->key),
 				   .waiting = getter_waiting_us(folder, site->key) != 0,
-				   .next_us = getter_due_us(folder, site, max_age_us, r)};
+				   .next_us = getter_due_us(folder, site, conf->max_age_us, r)};
 	ret->partial = r && r->cut && getter_is_built(&ret->database, r);
 	ret->current_us = getter_current_us(&ret->database, r);
-	if (r)
-		ret->next_us = MAX(ret->next_us, r->next_us);
+	ret->next_us =
+		MAX(ret->next_us, getter_retry_us(r, archie_retry_most_us(conf), clock_wall_us()));
 	fill_error(folder, ret);
 }
 
@@ -95,8 +96,9 @@ void archie_row_json(const struct archie_row *row, int64_t now_us, struct jsonw 
 static void summary_add(const char *folder, const struct getter_state *state,
 			const struct archie_site *site, struct archie_summary *ret)
 {
+	static const struct archie_conf any; /* when it is tried next is not asked */
 	struct archie_row row;
-	archie_row_fill(folder, 0, state, site, &row);
+	archie_row_fill(folder, &any, state, site, &row);
 	ret->sites++;
 	ret->databases += row.database.built_us != 0;
 	ret->entries += row.database.entries;

@@ -2,6 +2,7 @@
  * why.
  */
 #pragma once
+#include "archie/archie_conf.h"
 #include "archie/getter_state.h"
 #include "base/jsonw.h"
 
@@ -21,8 +22,9 @@ struct archie_row {
  * nothing is remembered: sites and databases are there all the same. */
 int archie_remembered(const char *folder, struct getter_state *ret, struct err *err);
 /* folder: archie/. */
-void archie_row_fill(const char *folder, int64_t max_age_us, const struct getter_state *state,
-		     const struct archie_site *site, struct archie_row *ret);
+void archie_row_fill(const char *folder, const struct archie_conf *conf,
+		     const struct getter_state *state, const struct archie_site *site,
+		     struct archie_row *ret);
 /* As an object. */
 void archie_row_json(const struct archie_row *row, int64_t now_us, struct jsonw *j);
 

@@ -101,7 +101,7 @@ static void print_list(const struct cmd_call *call, const struct archie_list *l,
 		text_table_add(&t, heads[i]);
 	for (size_t i = 0; i < l->sites.n; i++) {
 		struct archie_row row;
-		archie_row_fill(l->folder, l->conf->max_age_us, state, &l->sites.site[i], &row);
+		archie_row_fill(l->folder, l->conf, state, &l->sites.site[i], &row);
 		if (json)
 			archie_row_json(&row, now_us, &j);
 		else

@@ -344,7 +344,7 @@ static int ask_archives(const char *data, const struct archie_conf *conf, struct
 		return 0;
 	if (archie_remembered(folder, &state, err) < 0)
 		return -1;
-	archie_row_fill(folder, conf->max_age_us, &state, site, &a->archive);
+	archie_row_fill(folder, conf, &state, site, &a->archive);
 	if (a->archive.record) {
 		struct getter_record *copy = arena_alloc(arena, sizeof *copy);
 		*copy = *a->archive.record;

@@ -98,6 +98,23 @@ static void a_database_of_the_future_is_due(void **state)
 	assert_int_equal(getter_due_us(scratch_dir, &site, US_PER_DAY, NULL), 0);
 }
 
+static void a_back_off_of_a_wrong_clock_is_not_obeyed(void **state)
+{
+	(void)state;
+	const int64_t now_us = 1700000000 * US_PER_S, most_us = 7 * US_PER_DAY;
+	struct getter_record r = {.key = "d-1.2.3.4"};
+	assert_int_equal(getter_retry_us(NULL, most_us, now_us), 0);
+	assert_int_equal(getter_retry_us(&r, most_us, now_us), 0);
+	r.next_us = now_us;
+	assert_int_equal(getter_retry_us(&r, most_us, now_us), 0);
+	r.next_us = now_us + most_us;
+	assert_int_equal(getter_retry_us(&r, most_us, now_us), r.next_us);
+	r.next_us++;
+	assert_int_equal(getter_retry_us(&r, most_us, now_us), 0);
+	r.next_us = INT64_MAX;
+	assert_int_equal(getter_retry_us(&r, most_us, now_us), 0);
+}
+
 static void a_database_is_as_old_as_its_last_check(void **state)
 {
 	(void)state;
@@ -126,6 +143,7 @@ int main(void)
 		cmocka_unit_test(what_is_remembered_is_found_again),
 		cmocka_unit_test(a_site_is_due_when_its_database_is_old),
 		cmocka_unit_test(a_database_of_the_future_is_due),
+		cmocka_unit_test(a_back_off_of_a_wrong_clock_is_not_obeyed),
 		cmocka_unit_test(a_database_is_as_old_as_its_last_check),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_done);

@@ -303,7 +303,12 @@ static void list_fetched(void *ctx, const struct robot_result *r)
 	if (r->outcome == OUTCOME_OK)
 		return;
 	const char *what = r->why[0] ? r->why : outcome_name(r->outcome);
-	if (r->head->status)
+	if (r->cause == ROBOT_CAUSE_BODY)
+		err_set(&f->err, ERR_REMOTE,
+			STR_FMT ": larger than %d MiB, which is the most that a list of sites may "
+				"have",
+			STR_ARG(r->url), ARCHIE_LIST_MOST >> 20);
+	else if (r->head->status)
 		err_set(&f->err, ERR_REMOTE, STR_FMT ": %s (%d)", STR_ARG(r->url), what,
 			r->head->status);
 	else

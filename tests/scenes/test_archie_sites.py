@@ -110,6 +110,13 @@ def test_a_new_list_keeps_edits_and_must_not_have_lost_a_fifth(garner, master):
     assert "s3.test-192.0.2.3" not in rows(g) and "mine.test-192.0.2.99" in rows(g)
 
 
+def test_a_list_that_is_too_large_is_told_with_its_bound(garner, master):
+    g = garner(settings())
+    master.replies["/sites"] = Reply(b"#" * ((32 << 20) + 1))
+    done = g.run("archie", "sites", "get", master.url + "sites")
+    assert done.code == 6 and "larger than 32 MiB" in done.err and "body_max" not in done.err
+
+
 def test_bad_lines_and_an_old_list_are_reported(garner):
     g = garner(settings())
     found = {c["name"]: c for c in g.run("doctor", "--json").json()["checks"]}

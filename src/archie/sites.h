@@ -80,6 +80,7 @@ int archie_sites_move(const char *folder, struct str url, struct str name,
 struct archie_sites_diff {
 	struct archie_site *added, *removed, *changed; /* changed: as they are now */
 	size_t nadded, nremoved, nchanged, before, after;
+	size_t moved;         /* of the changed: they have another address */
 	const char **problem; /* lines of the new one that mean nothing */
 	size_t problems;
 };

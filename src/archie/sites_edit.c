@@ -239,8 +239,10 @@ static void lists_compare(const struct archie_sites *old, const struct archie_si
 		const struct archie_site **was = urls_get(&were, new->site[i].url);
 		if (!was)
 			*ARENA_PUSH(arena, ret->added, ret->nadded, room[1]) = new->site[i];
-		else if (!is_same_line(*was, &new->site[i]))
+		else if (!is_same_line(*was, &new->site[i])) {
 			*ARENA_PUSH(arena, ret->changed, ret->nchanged, room[2]) = new->site[i];
+			ret->moved += !addr_eq((*was)->address, new->site[i].address);
+		}
 	}
 	urls_free(&were);
 	urls_free(&are);

@@ -380,6 +380,7 @@ static void print_diff(const struct cmd_call *call, const struct archie_sites_di
 		sites_json(&j, "added", d->added, d->nadded);
 		sites_json(&j, "removed", d->removed, d->nremoved);
 		sites_json(&j, "changed", d->changed, d->nchanged);
+		jsonw_put_uint(&j, "moved", d->moved);
 		jsonw_object_end(&j);
 		buf_add_byte(&out, '\n');
 	} else {
@@ -387,8 +388,9 @@ static void print_diff(const struct cmd_call *call, const struct archie_sites_di
 		sites_text(&out, '-', d->removed, d->nremoved);
 		sites_text(&out, '~', d->changed, d->nchanged);
 		buf_printf(&out,
-			   "%zu sites before, %zu after: %zu added, %zu removed, %zu changed\n",
-			   d->before, d->after, d->nadded, d->nremoved, d->nchanged);
+			   "%zu sites before, %zu after: %zu added, %zu removed, %zu changed, %zu "
+			   "of them with another address\n",
+			   d->before, d->after, d->nadded, d->nremoved, d->nchanged, d->moved);
 	}
 	cmd_print(call, &out);
 }

@@ -110,6 +110,16 @@ def test_a_new_list_keeps_edits_and_must_not_have_lost_a_fifth(garner, master):
     assert "s3.test-192.0.2.3" not in rows(g) and "mine.test-192.0.2.99" in rows(g)
 
 
+def test_a_new_list_says_how_many_addresses_are_others(garner, master):
+    g = garner(settings())
+    get = ("archie", "sites", "get", master.url + "sites")
+    master.replies["/sites"] = Reply(lines(3).encode())
+    assert g.run(*get).code == 0
+    master.replies["/sites"] = Reply(lines(3).replace("192.0.2.1", "192.0.2.77").replace("192.0.2.2", "192.0.2.78").encode())
+    told = g.run(*get)
+    assert told.code == 0 and told.out.endswith(" 2 changed, 2 of them with another address\n")
+
+
 def test_a_list_that_is_too_large_is_told_with_its_bound(garner, master):
     g = garner(settings())
     master.replies["/sites"] = Reply(b"#" * ((32 << 20) + 1))

@@ -1,0 +1,146 @@
+/* What robots, botms and their sources say to each other (doc/protocols/bot.md): each message is
+ * one XML element without children, its values are attributes. One table of attributes and one of
+ * messages make the reader and the printer; both sides treat what comes as hostile, so every
+ * attribute has a bound and a form, and what passes may be printed again as it is. Attributes that
+ * a message does not know are passed over; unknown messages, and known ones without what they need,
+ * are errors.
+ *
+ * Who is silent is gone: a robot repeats <robot/> and a botm repeats <botm/> every BOT_BEAT_US, and
+ * those that they are connected to hang up when they hear nothing for their setting `idle`. */
+#pragma once
+#include "base/clock.h"
+#include "fetch/outcome.h"
+#include "fetch/robot_headers.h"
+#include "net/xml.h"
+
+enum {
+	BOT_ID_MAX = 64, /* of every word that is not said otherwise */
+	BOT_FILE_MAX = 64,
+	BOT_URL_MAX = 16 << 10,
+	BOT_REASON_MAX = 255,
+	BOT_PARALLEL_MAX = 1000000,  /* fetches at a time, of a robot or a botm */
+	BOT_MESSAGE_MAX = 256 << 10, /* bytes of one message as it is printed */
+};
+#define BOT_BEAT_US (30 * US_PER_S)
+#define BOT_DELAY_MAX_US US_PER_DAY
+
+/* clang-format off */
+#define BOT_KINDS(X) \
+	X(ROBOT, "robot")     /* a robot is here, and how much it can do */              \
+	X(FETCH, "fetch")     /* down: fetch this */                                     \
+	X(FETCHED, "fetched") /* up: how that ended */                                   \
+	X(BOTM, "botm")       /* up: a botm is here, and how much those below it can do */ \
+	X(MACHINE, "machine") /* up: a botm further down has come or gone */             \
+	X(KEPT, "kept")       /* down: the answer is taken, its file is to stay */       \
+	X(DROPPED, "dropped") /* down: it is of no use, its file is to go */             \
+	X(DELETE, "delete")   /* down: delete a file that was kept */                    \
+	X(DELETED, "deleted") /* up: how that ended */                                   \
+	X(REFUSED, "refused") /* down: why the connection ends now */                    \
+	X(ERROR, "error")     /* to a person who types */
+/* clang-format on */
+
+enum bot_kind {
+#define X(symbol, name) BOT_##symbol,
+	BOT_KINDS(X)
+#undef X
+		BOT_NKINDS
+};
+const char *bot_kind_name(enum bot_kind kind);
+
+/* How a delete ended. */
+#define BOT_DELETIONS(X)                                       \
+	X(OK, "ok")         /* the file is gone for good */    \
+	X(NONE, "none")     /* there was no such file */       \
+	X(ABSENT, "absent") /* the machine is not connected */ \
+	X(FAILED, "failed") /* it could not be deleted */
+
+enum bot_deletion {
+#define X(symbol, name) BOT_DELETED_##symbol,
+	BOT_DELETIONS(X)
+#undef X
+		BOT_NDELETIONS
+};
+const char *bot_deletion_name(enum bot_deletion d);
+
+/* Attributes: a name, how it is written (its values' C types are those of the struct below). */
+enum bot_attr {
+	BOT_HAS_ID = 1 << 0,
+	BOT_HAS_URL = 1 << 1,
+	BOT_HAS_FILE = 1 << 2,
+	BOT_HAS_SINCE = 1 << 3,
+	BOT_HAS_ETAG = 1 << 4,
+	BOT_HAS_MIME = 1 << 5,
+	BOT_HAS_SIZE_MAX = 1 << 6,
+	BOT_HAS_WITHIN = 1 << 7,
+	BOT_HAS_DELAY = 1 << 8,
+	BOT_HAS_ROBOTS = 1 << 9,
+	BOT_HAS_OUTCOME = 1 << 10,
+	BOT_HAS_CAUSE = 1 << 11,
+	BOT_HAS_STATUS = 1 << 12,
+	BOT_HAS_MD5 = 1 << 13,
+	BOT_HAS_SIZE = 1 << 14,
+	BOT_HAS_MTIME = 1 << 15,
+	BOT_HAS_MACHINE = 1 << 16,
+	BOT_HAS_NODE = 1 << 17,
+	BOT_HAS_CAPACITY = 1 << 18,
+	BOT_HAS_PARALLEL = 1 << 19,
+	BOT_HAS_STATE = 1 << 20,
+	BOT_HAS_DELETION = 1 << 21, /* written "outcome" */
+	BOT_HAS_REASON = 1 << 22,
+	BOT_HAS_LINE = 1 << 23,
+	BOT_HAS_COLUMN = 1 << 24,
+	BOT_NATTRS = 25,
+};
+
+/* A message. Only what `has` says is there; the rest is zero. */
+struct bot_message {
+	enum bot_kind kind;
+	unsigned has; /* of enum bot_attr */
+	/* Words, without blanks; unique for all that its source will ever ask. */
+	struct str id;
+	struct str url;  /* visible ASCII, as `within` is */
+	struct str file; /* below the folder, without . and .. and visible ASCII */
+	struct str etag; /* as servers send it */
+	struct str mime; /* "text/html" */
+	struct str within;
+	struct str cause;         /* robot_cause_name(), or what the robot itself refused */
+	struct str machine, node; /* letters, digits, . _ - ; machine may be empty in <botm/> */
+	struct str reason;
+	uint64_t since, mtime; /* seconds since 1970 */
+	uint64_t size, size_max, status, parallel, capacity, line, column;
+	int64_t delay_us; /* written as a duration: "10s", "0" */
+	bool robots;      /* "yes", "no" */
+	bool is_up;       /* state: "up", "down" */
+	enum outcome outcome;
+	enum bot_deletion deletion;
+	unsigned char md5[16];
+};
+
+/* Slices are the tag's. Attributes that the kind does not know are left out. ERR_USAGE: no message
+ * of ours, or it lacks something, or a value has not the form that it must have; err names it. */
+int bot_message_read(const struct xml_tag *tag, struct bot_message *ret, struct err *err);
+/* Appends the element and a line's end. Only what the kind knows and `has` names is printed; an
+ * etag or MIME type that XML cannot carry is left out. */
+void bot_message_print(const struct bot_message *m, struct buf *out);
+
+/* Whether it can be an id, cause or such; a machine or node. */
+bool bot_is_word(struct str s) MUST_USE;
+bool bot_is_machine(struct str s) MUST_USE;
+
+/* Messages out of a stream. */
+struct bot_reader;
+
+struct bot_reader_ops {
+	/* Slices are good during the call. May call bot_reader_stop(). */
+	void (*message)(void *ctx, const struct bot_message *m);
+	/* No XML, or no message of ours; nothing more is read, unless bot_reader_resync() is called
+	 * from inside. */
+	void (*error)(void *ctx, const struct err *err, uint64_t line, uint64_t column);
+};
+
+struct bot_reader *bot_reader_new(const struct bot_reader_ops *ops, void *ctx);
+void bot_reader_free(struct bot_reader **r); /* not from inside its calls */
+/* Any pieces. Negative: it has ended. */
+int bot_reader_put(struct bot_reader *r, struct str bytes) MUST_USE;
+void bot_reader_stop(struct bot_reader *r);   /* nothing is called any more */
+void bot_reader_resync(struct bot_reader *r); /* the next line begins a message */

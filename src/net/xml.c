@@ -443,6 +443,11 @@ void xml_stream_resync(struct xml_stream *x)
 		x->state = STREAM_SKIPPING;
 }
 
+void xml_stream_refuse(struct xml_stream *x, const char *text)
+{
+	refuse_here(x, text);
+}
+
 void xml_stream_stop(struct xml_stream *x)
 {
 	x->state = STREAM_OVER;

@@ -58,6 +58,9 @@ int xml_stream_put(struct xml_stream *x, struct str bytes) MUST_USE;
 /* From inside error(): what is left of the line is skipped, and the next line begins a message. For
  * people who type. */
 void xml_stream_resync(struct xml_stream *x);
+/* From inside start() and text(): what is there is XML, but not what may be said. error() is called
+ * with this place and text, and all is as after an error of XML's own. */
+void xml_stream_refuse(struct xml_stream *x, const char *text);
 /* From inside calls, for one who hangs up: nothing is called any more. */
 void xml_stream_stop(struct xml_stream *x);
 

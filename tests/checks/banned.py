@@ -20,7 +20,7 @@ PLACES = [
      "posix_fallocate mkdir mkdirat rmdir opendir fdopendir scandir mkstemp mkostemp link linkat "
      "symlink symlinkat",
      "files go through base/file.h, so that tests can make them fail",
-     r"(base/(file|dir)|disk/(lock|tree))\.c"),
+     r"(base/(file|dir|beneath)|disk/(lock|tree))\.c"),
     ("exit _exit _Exit quick_exit", "only src/cmd ends the program", r"cmd/.*"),
     ("fork vfork clone daemon", "only src/cmd starts processes", r"cmd/.*"),
 ]

@@ -229,6 +229,8 @@ static void free_job(struct job *job)
 	mem_free(&job->target.text);
 	mem_free(&job->etag);
 	mem_free(&job->last_modified);
+	mem_free(&job->mime);
+	mem_free(&job->within);
 	mem_free(&job);
 }
 
@@ -544,6 +546,9 @@ static void job_follow(struct job *job)
 		result.why = url_error_text(rc);
 		end_job(job, (struct robot_class){OUTCOME_PERMANENT, ROBOT_CAUSE_NO_TARGET},
 			&result);
+	} else if (job->within && !str_starts(url.href, str_of(job->within))) {
+		result.why = "a redirect leaves what was asked for";
+		end_job(job, (struct robot_class){OUTCOME_LIMIT, ROBOT_CAUSE_WITHIN}, &result);
 	} else {
 		request_release(job->request);
 		job->redirects++;
@@ -586,6 +591,7 @@ static void begin_fresh(void *ctx)
 	struct job *job;
 	while (!r->closing && (job = queue_take(&r->fresh)))
 		begin_hop(job);
+	next_ready(r); /* in place of those that were cancelled */
 }
 
 /* A validator is sent as it came, or not at all: without it the whole document comes. NULL: not at
@@ -599,13 +605,39 @@ static char *copy_validator(struct str text, size_t most)
 	return copy;
 }
 
+static char *copy_text(struct str text)
+{
+	char *copy = text.n ? mem_alloc(text.n + 1) : NULL;
+	if (copy)
+		memcpy(copy, text.p, text.n);
+	return copy;
+}
+
+/* As URLs are compared: http://A.example becomes http://a.example/, and no other host begins so. */
+static int copy_within(struct robot *r, struct str text, char **ret, struct err *err)
+{
+	struct url url;
+	int rc = url_parse(text, NULL, r->room, sizeof r->room, &url);
+	if (rc != 0) {
+		(void)url_fail(rc, text, err);
+		return err_in(err, "within");
+	}
+	*ret = copy_text(url.href);
+	return 0;
+}
+
 int robot_fetch(struct robot *r, const struct robot_job *in, robot_done_fn *done, void *ctx,
 		struct err *err)
 {
 	struct url url;
+	char *within = NULL;
+	if (in->within.n && copy_within(r, in->within, &within, err) < 0)
+		return -1;
 	int rc = url_parse(in->url, NULL, r->room, sizeof r->room, &url);
-	if (rc != 0)
+	if (rc != 0) {
+		mem_free(&within);
 		return url_fail(rc, in->url, err);
+	}
 	struct job *job = mem_alloc(sizeof *job);
 	*job = (struct job){.robot = r,
 			    .done = done,
@@ -615,6 +647,8 @@ int robot_fetch(struct robot *r, const struct robot_job *in, robot_done_fn *done
 			    .limits = in->limits ? *in->limits : r->conf.limits,
 			    .rule = in->rule ? *in->rule : (struct polite_rule){0},
 			    .has_rule = in->rule != NULL,
+			    .mime = copy_text(in->mime),
+			    .within = within,
 			    .sink = in->sink,
 			    .flags = in->flags,
 			    .patience_us = in->patience_us,
@@ -710,6 +744,26 @@ void robot_free(struct robot **rp)
 	mem_free(&r->agent);
 	mem_free(&r->user_agent);
 	mem_free(rp);
+}
+
+static void done_nothing(void *ctx, const struct robot_result *result)
+{
+	(void)ctx, (void)result;
+}
+
+void robot_cancel(struct robot *r, robot_done_fn *done, bool (*is)(const void *ctx, void *of),
+		  void *of)
+{
+	LIST_EACH (struct job, job, &r->jobs, link) {
+		if (job->done != done || !is(job->ctx, of))
+			continue;
+		if (job->request)
+			request_drop(job->request);
+		end_lease(job, OUTCOME_CANCELLED, 0);
+		job->done = done_nothing;
+		end_plainly(job, OUTCOME_CANCELLED, ROBOT_CAUSE_STOPPED, "");
+	}
+	loop_later(r->parts.loop, &r->later);
 }
 
 void robot_until(struct robot *r, int64_t mono_us)

@@ -50,6 +50,8 @@ struct robots_cache;
 	X(HEAD_LINE, "head-line")   /* too large */                                   \
 	X(HEAD, "head")                                                               \
 	X(BODY, "body")                                                               \
+	X(MIME, "mime")           /* not the type that was asked for */               \
+	X(WITHIN, "within")       /* a redirect leaves what was asked for */          \
 	X(WIRE, "wire")           /* the bytes that came, before they were decoded */ \
 	X(REDIRECTS, "redirects") /* too many */                                      \
 	X(NO_TARGET, "no-target") /* a redirect to nowhere */                         \
@@ -193,6 +195,11 @@ struct robot_job {
 	 * asked. NULL: as DNS says. Not used with a proxy. */
 	const struct addr *address;
 	struct robot_sink *sink; /* NULL: the body is only counted and hashed */
+	/* A document of another type is not taken (OUTCOME_LIMIT, ROBOT_CAUSE_MIME); empty: any. */
+	struct str mime;
+	/* The beginning of a URL: a redirect to one that does not begin so is not followed
+	 * (OUTCOME_LIMIT, ROBOT_CAUSE_WITHIN). Empty: any. */
+	struct str within;
 	unsigned flags;
 	/* A longer wait for politeness is answered "not now", unless it is the plain delay; 0: it
 	 * waits for as long as it takes. */
@@ -247,9 +254,13 @@ int robot_new(struct robot **ret, const struct robot_parts *parts, const struct 
 void robot_free(struct robot **r);
 
 /* Fetches. Everything in the job is copied but the sink. Negative: nothing will be called, for the
- * URL is none that could be fetched. */
+ * URL (or `within`) is none that could be fetched. */
 int robot_fetch(struct robot *r, const struct robot_job *job, robot_done_fn *done, void *ctx,
 		struct err *err);
+/* Ends those jobs with this done function whose ctx is one of these; their sinks are told, done is
+ * not called. Neither from inside a done function nor from inside a sink's. */
+void robot_cancel(struct robot *r, robot_done_fn *done, bool (*is)(const void *ctx, void *of),
+		  void *of);
 
 /* After this time (clock_mono_us()) no connection is made and no request is sent: who would do so
  * ends cancelled, ROBOT_CAUSE_LEASE. The clock is read at the last moment, so it also holds for a

@@ -7,6 +7,7 @@
 #include "base/value.h"
 
 #include <stdio.h>
+#include <strings.h>
 #include <sys/socket.h>
 
 /* What an answer means. */
@@ -234,7 +235,12 @@ static void describe_ftp(struct request *q)
 static int feed_sink(struct request *q, struct str bytes)
 {
 	struct robot_sink *sink = q->job->sink;
+	const char *mime = q->job->mime;
 	int rc = 0;
+	if (is_document(q) && mime && strcasecmp(mime, q->head.mime) != 0) {
+		request_stop(q, OUTCOME_LIMIT, ROBOT_CAUSE_MIME);
+		return -1;
+	}
 	if (!sink || !is_document(q))
 		return 0;
 	if (!q->sink_begun) {
@@ -424,6 +430,9 @@ static void say_why(struct request *q, enum robot_cause cause)
 	if (cause == ROBOT_CAUSE_BODY)
 		snprintf(q->words, sizeof q->words, "larger than %llu bytes%s, see robot.body_max",
 			 (unsigned long long)q->job->limits.body, q->decoder ? " unpacked" : "");
+	else if (cause == ROBOT_CAUSE_MIME)
+		snprintf(q->words, sizeof q->words, "is %s",
+			 q->head.mime[0] ? q->head.mime : "of no type");
 	else if (cause == ROBOT_CAUSE_CODING)
 		snprintf(q->words, sizeof q->words, "not what its coding (%s) makes", coding);
 	else if (cause == ROBOT_CAUSE_CODING_CUT)

@@ -49,6 +49,7 @@ struct job {
 	void *ctx;
 	struct target target;
 	char *etag, *last_modified; /* NULL: none */
+	char *mime, *within;        /* the same */
 	struct robot_limits limits;
 	struct polite_rule rule;
 	bool has_rule;       /* of its own */

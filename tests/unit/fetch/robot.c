@@ -391,6 +391,151 @@ static void bytes_that_nobody_can_count_are_not_too_many(void **state)
 	close(pair[1]);
 }
 
+#define HTML                                                            \
+	"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n" \
+	"Content-Length: 1\r\nConnection: close\r\n\r\nx"
+#define EMPTY "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+static void another_type_is_not_taken(void **state)
+{
+	(void)state;
+	static const struct page pages[] = {{"/html", HTML}, {"/empty", EMPTY}, {0}};
+	struct server s;
+	char url[96];
+	server_start(&s, "127.0.0.1", pages, NULL);
+	static const struct {
+		const char *path, *mime;
+		enum outcome outcome;
+		enum robot_cause cause;
+	} cases[] = {
+		{"/html", "text/html", OUTCOME_OK, ROBOT_CAUSE_ANSWER},
+		{"/html", "Text/HTML", OUTCOME_OK, ROBOT_CAUSE_ANSWER},
+		{"/html", "", OUTCOME_OK, ROBOT_CAUSE_ANSWER},
+		{"/html", "text/plain", OUTCOME_LIMIT, ROBOT_CAUSE_MIME},
+		{"/empty", "text/html", OUTCOME_LIMIT, ROBOT_CAUSE_MIME},
+		{"/none", "text/html", OUTCOME_PERMANENT, ROBOT_CAUSE_ANSWER},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		snprintf(url, sizeof url, "%s%s", s.url, cases[i].path);
+		struct buf body = BUF_INIT(100);
+		struct robot_memory_sink sink = robot_memory_sink(&body, false);
+		for (int with = 0; with < 2; with++) {
+			struct robot_job job = {.url = str_of(url),
+						.mime = str_of(cases[i].mime),
+						.sink = with ? &sink.sink : NULL,
+						.flags = ROBOT_WAIT | ROBOT_NO_ROBOTS};
+			struct seen got = fetch(scratch("mime"), &job, 0);
+			assert_int_equal(got.outcome, cases[i].outcome);
+			assert_int_equal(got.cause, cases[i].cause);
+		}
+		assert_int_equal(body.n, cases[i].outcome == OUTCOME_OK);
+		buf_free(&body);
+	}
+	server_stop(&s);
+}
+
+static void a_redirect_stays_within(void **state)
+{
+	(void)state;
+	static const struct page pages[] = {
+		{"/a/out", NULL},
+		{"/a/up", "HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n"},
+		{"/a/in", "HTTP/1.1 302 Found\r\nLocation: /a/x\r\nContent-Length: 0\r\n\r\n"},
+		{"/a/x", OK},
+		{"/b", OK},
+		{"/x", OK},
+		{0}};
+	struct server s, other;
+	char url[96], within[96];
+	server_start(&other, "127.0.0.2", pages, NULL);
+	server_start(&s, "127.0.0.1", pages, other.url);
+	static const struct {
+		const char *path, *within;
+		enum outcome outcome;
+	} cases[] = {{"/a/out", "/a/", OUTCOME_LIMIT}, {"/a/up", "/a/", OUTCOME_LIMIT},
+		     {"/a/in", "/a/", OUTCOME_OK},     {"/a/up", "", OUTCOME_OK},
+		     {"/a/out", "", OUTCOME_LIMIT},    {"/a/out", NULL, OUTCOME_OK}};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		snprintf(url, sizeof url, "%s%s", s.url, cases[i].path);
+		snprintf(within, sizeof within, "%s%s", s.url,
+			 cases[i].within ? cases[i].within : "");
+		struct robot_job job = {.url = str_of(url),
+					.within = cases[i].within ? str_of(within) : STR(""),
+					.flags = ROBOT_WAIT | ROBOT_NO_ROBOTS};
+		struct seen got = fetch(scratch("within"), &job, 0);
+		assert_int_equal(got.outcome, cases[i].outcome);
+		if (got.outcome == OUTCOME_LIMIT)
+			assert_int_equal(got.cause, ROBOT_CAUSE_WITHIN);
+	}
+	server_stop(&s);
+	assert_string_equal(other.asked, "/robots.txt /x "); /* once, where nothing forbade it */
+	server_stop(&other);
+	struct robot_lab lab;
+	struct err err;
+	lab_open(&lab, scratch("within"), 0);
+	struct robot_job job = {.url = STR("http://127.0.0.1/"), .within = STR("nothing")};
+	assert_int_equal(robot_fetch(lab.robot, &job, seen, NULL, &err), -1);
+	assert_non_null(strstr(err.msg, "within"));
+	lab_close(&lab);
+}
+
+static bool is_marked(const void *ctx, void *of)
+{
+	return ctx == of;
+}
+
+static void stop_soon(void *ctx)
+{
+	loop_stop(ctx);
+}
+
+/* One waits for its answer, one for politeness, one has just been asked for; the fourth is not
+ * cancelled, and gets its turn. */
+static void who_is_cancelled_hears_nothing(void **state)
+{
+	(void)state;
+	static const struct page pages[] = {{"/x", OK}, {0}};
+	struct server s;
+	struct robot_lab lab;
+	struct err err = {0};
+	char url[96];
+	int silent = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr = {htonl(0x7f000003)}};
+	socklen_t n = sizeof in;
+	assert_int_equal(bind(silent, (struct sockaddr *)&in, n), 0);
+	assert_int_equal(listen(silent, 16), 0);
+	assert_int_equal(getsockname(silent, (struct sockaddr *)&in, &n), 0);
+	server_start(&s, "127.0.0.1", pages, NULL);
+	lab_open(&lab, scratch("cancel"), 0);
+	lab.robot->conf.at_once = 1;
+	struct buf body = BUF_INIT(100);
+	struct robot_memory_sink sink = robot_memory_sink(&body, false);
+	int mark;
+	snprintf(url, sizeof url, "http://127.0.0.3:%u/", ntohs(in.sin_port));
+	struct robot_job job = {
+		.url = str_of(url), .sink = &sink.sink, .flags = ROBOT_WAIT | ROBOT_NO_ROBOTS};
+	assert_int_equal(robot_fetch(lab.robot, &job, seen, &mark, &err), 0);
+	assert_int_equal(robot_fetch(lab.robot, &job, seen, &mark, &err), 0);
+	struct loop_timer timer = {.fn = stop_soon, .ctx = lab.parts.loop};
+	loop_timer_in(lab.parts.loop, &timer, 50 * US_PER_MS);
+	assert_int_equal(loop_run(lab.parts.loop, &err), 0);
+	assert_int_equal(robot_fetch(lab.robot, &job, seen, &mark, &err), 0);
+	assert_int_equal(robot_stats(lab.robot)->under_way, 1);
+	char good[96];
+	snprintf(good, sizeof good, "%s/x", s.url);
+	struct seen fourth = {.loop = lab.parts.loop, .outcome = OUTCOME_COUNT};
+	job = (struct robot_job){.url = str_of(good), .flags = ROBOT_WAIT | ROBOT_NO_ROBOTS};
+	assert_int_equal(robot_fetch(lab.robot, &job, seen, &fourth, &err), 0);
+	robot_cancel(lab.robot, seen, is_marked, &mark);
+	assert_int_equal(robot_stats(lab.robot)->under_way, 0);
+	assert_int_equal(loop_run(lab.parts.loop, &err), 0);
+	assert_int_equal(fourth.outcome, OUTCOME_OK);
+	lab_close(&lab);
+	server_stop(&s);
+	buf_free(&body);
+	close(silent);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -401,6 +546,9 @@ int main(void)
 		cmocka_unit_test(tls_does_not_go_on_when_the_time_is_over),
 		cmocka_unit_test(a_longer_crawl_delay_holds_unless_the_rule_is_exempt),
 		cmocka_unit_test(bytes_that_nobody_can_count_are_not_too_many),
+		cmocka_unit_test(another_type_is_not_taken),
+		cmocka_unit_test(a_redirect_stays_within),
+		cmocka_unit_test(who_is_cancelled_hears_nothing),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
 }

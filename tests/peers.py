@@ -39,6 +39,7 @@ WANTED = [
     (("chromium", "fonts-dejavu-core"), False),
     (("glimpse",), False),
     (("ripgrep",), False),
+    (("inetutils-telnet",), False),
 ]
 PROGRAMS = ("usr/sbin", "usr/bin", "sbin", "bin")
 LIBRARIES = ("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib",

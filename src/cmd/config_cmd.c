@@ -4,6 +4,7 @@
 #include "cmd/commands.h"
 #include "cmd/role_broker.h"
 #include "cmd/text.h"
+#include "fetch/bot.h"
 #include "role/ini.h"
 #include "shepherd/master.h"
 #include "shepherd/reapd.h"
@@ -114,6 +115,8 @@ static int check_links(const struct cmd_call *call, const struct config *config,
 	    tls_new(&tls, &crawl_conf_of(config)->tls, false, err) < 0)
 		return err_in(err, "shepherd");
 	tls_free(&tls);
+	if (cmd_has_role(call->program, &bot_role) && bot_conf_check(config, err) < 0)
+		return -1;
 	return cmd_has_role(call->program, &reapd_role) ? reapd_conf_check(config, err) : 0;
 }
 

@@ -2,6 +2,7 @@
 #include "cmd/command.h"
 #include "cmd/role_archie.h"
 #include "cmd/role_broker.h"
+#include "fetch/bot.h"
 #include "shepherd/master.h"
 #include "shepherd/reapd.h"
 #include "web/docs.h"
@@ -12,6 +13,7 @@ const struct role *const roles[] = {
 	&docs_role,
 	&shepherd_role,
 	&reapd_role,
+	&bot_role,
 	&archie_getter_role,
 	&broker_role,
 	&web_role,

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 enum attr_type {
 	ATTR_WORD,    /* visible ASCII, at least a byte */
@@ -381,6 +382,13 @@ int bot_reader_put(struct bot_reader *r, struct str bytes)
 	return xml_stream_put(r->xml, bytes);
 }
 
+void bot_error_print(const struct err *err, uint64_t line, uint64_t column,
+		     char ret[BOT_REASON_MAX + 1])
+{
+	snprintf(ret, BOT_REASON_MAX + 1, "line %" PRIu64 ", column %" PRIu64 ": %.180s", line,
+		 column, err->msg);
+}
+
 void bot_reader_stop(struct bot_reader *r)
 {
 	xml_stream_stop(r->xml);
@@ -389,4 +397,9 @@ void bot_reader_stop(struct bot_reader *r)
 void bot_reader_resync(struct bot_reader *r)
 {
 	xml_stream_resync(r->xml);
+}
+
+void bot_reader_refuse(struct bot_reader *r, const char *text)
+{
+	xml_stream_refuse(r->xml, text);
 }

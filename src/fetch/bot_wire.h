@@ -138,9 +138,15 @@ struct bot_reader_ops {
 	void (*error)(void *ctx, const struct err *err, uint64_t line, uint64_t column);
 };
 
+/* An error as a reason to be told to the peer. */
+void bot_error_print(const struct err *err, uint64_t line, uint64_t column,
+		     char ret[BOT_REASON_MAX + 1]);
+
 struct bot_reader *bot_reader_new(const struct bot_reader_ops *ops, void *ctx);
 void bot_reader_free(struct bot_reader **r); /* not from inside its calls */
-/* Any pieces. Negative: it has ended. */
-int bot_reader_put(struct bot_reader *r, struct str bytes) MUST_USE;
+/* Any pieces. Negative: it has ended; what was wrong was told by error(). */
+int bot_reader_put(struct bot_reader *r, struct str bytes);
 void bot_reader_stop(struct bot_reader *r);   /* nothing is called any more */
 void bot_reader_resync(struct bot_reader *r); /* the next line begins a message */
+/* From inside message(): it is not one that may be said here. error() follows at once. */
+void bot_reader_refuse(struct bot_reader *r, const char *text);

@@ -33,8 +33,7 @@ static void hear(struct heard *h, struct str text, size_t piece, bool resync)
 	*h = (struct heard){.out = BUF_INIT(1 << 20), .resync = resync};
 	h->reader = bot_reader_new(&ops, h);
 	for (size_t at = 0; at < text.n; at += piece)
-		if (bot_reader_put(h->reader, str_head(str_from(text, at), piece)) < 0)
-			break;
+		bot_reader_put(h->reader, str_head(str_from(text, at), piece));
 	bot_reader_free(&h->reader);
 }
 

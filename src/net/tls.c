@@ -368,11 +368,6 @@ void tls_free(struct tls **tp)
 	mem_free(tp);
 }
 
-bool tls_knows_peer(const struct tls *t)
-{
-	return t->knows_peer;
-}
-
 bool tls_trusts(const struct tls *t, const struct sockaddr *at, size_t n)
 {
 	struct addr a;

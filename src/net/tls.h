@@ -39,10 +39,9 @@ struct tls_conf {
 int tls_new(struct tls **ret, const struct tls_conf *conf, bool server, struct err *err);
 /* After all connections that use it. */
 void tls_free(struct tls **t);
-/* Whether a peer has to prove who it is: always but on a server without tls_ca. */
-bool tls_knows_peer(const struct tls *t);
-/* Whether those at that address are on this machine (loopback, a Unix socket), or prove who they
- * are; t: NULL for none. For roles that must not talk to anyone on the network. */
+/* Whether those at that address are on this machine (loopback, a Unix socket), or have to prove who
+ * they are: always with TLS (t, NULL: none), but on a server without tls_ca. For roles that must
+ * not talk to anyone on the network. */
 bool tls_trusts(const struct tls *t, const struct sockaddr *at, size_t n);
 
 /* What one may hold in the handshake, whatever the peer sends; later it is two records (34 KB), and

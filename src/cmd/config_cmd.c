@@ -356,13 +356,33 @@ static int no_such_setting(const struct cmd_call *call, const struct sections *s
 			  near.n ? "?" : "; 'garner config explain' lists all");
 }
 
+/* "bot@2.parallel" means what "bot.parallel" does. */
+static struct str without_instance(const struct sections *s, struct str name, struct buf *room)
+{
+	struct str instance = str_head(name, str_find_byte(name, '.')), of;
+	if (!config_instance_form(instance, &of))
+		return name;
+	for (size_t i = 0; i < s->n; i++) {
+		if (s->list[i]->several && str_is(of, s->list[i]->name)) {
+			buf_add_str(room, of);
+			buf_add_str(room, str_from(name, instance.n));
+			return buf_str(room);
+		}
+	}
+	return name;
+}
+
 static int run_explain(const struct cmd_call *call)
 {
 	struct sections s = sections_of(call);
 	struct buf out = BUF_INIT(OUTPUT_MAX);
-	if (call->argc == 0)
+	CLEANUP(buf_free) struct buf room = BUF_INIT(INI_LINE_MAX);
+	if (call->argc == 0) {
 		explain_all(&out, &s);
-	else if (explain_name(&out, &s, str_of(call->argv[0])) == 1)
+		return cmd_print(call, &out);
+	}
+	struct str name = without_instance(&s, str_of(call->argv[0]), &room);
+	if (explain_name(&out, &s, name) == 1)
 		return no_such_setting(call, &s, str_of(call->argv[0]));
 	return cmd_print(call, &out);
 }

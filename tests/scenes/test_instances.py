@@ -89,5 +89,7 @@ def test_mistakes_are_said_before_anything_starts(garner):
     demo.configure("tick@1", tick={"greeting": "all"}, **{"tick@2": {"greeting": "two"}})
     shown = {s["setting"]: s["value"] for s in demo.g.run("config", "show", "--json").json()}
     assert shown["tick@1.greeting"] == "all" and shown["tick@2.greeting"] == "two"
+    assert demo.g.run("config", "explain", "tick@2.greeting").out.startswith("tick.greeting\n")
+    assert demo.g.run("config", "explain", "echo@2.greeting").code == 2
     wrong = demo.g.run("config", "check", env={"GARNER_TICK_9_GREETING": "nobody"})
     assert wrong.code == 2 and "GARNER_TICK_9_GREETING" in wrong.err

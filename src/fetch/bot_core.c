@@ -204,6 +204,7 @@ static void sync_begin(struct bot *b)
 	b->nwaiting = 0;
 	b->is_syncing = true;
 	b->counts.syncs++;
+	b->sync = (struct pool_job){.run = sync_run, .beyond = true}; /* given away by its run */
 	pool_post(b->pool, &b->sync);
 }
 
@@ -365,6 +366,7 @@ static void on_message(void *ctx, const struct bot_message *m)
 		char why[BOT_REASON_MAX + 1];
 		snprintf(why, sizeof why, STR_FMT, STR_ARG(m->reason));
 		b->o.said(b->o.ctx, true, why, b->o.botm);
+		bot_reader_stop(p->reader);
 		conn_close(p->conn);
 	} else if (m->kind != BOT_FETCH) {
 		bot_reader_refuse(p->reader, "a robot is asked to <fetch id= url=/>");
@@ -553,7 +555,6 @@ int bot_new(struct bot **ret, const struct bot_options *options, struct err *err
 			  .beat = {.fn = on_beat, .ctx = b},
 			  .look = {.fn = on_look, .ctx = b},
 			  .gather = {.fn = sync_due, .ctx = b},
-			  .sync = {.run = sync_run, .beyond = true, .kept = true},
 			  .conn_limits = {.line_max = limits->line_max,
 					  .block_max = limits->block_max,
 					  .high_mark = limits->queue_max / 16,

@@ -322,7 +322,7 @@ static const char conf_head[] =
 	"A role that may run several times has instances, which\n"
 	".Cm up.roles\nnames\n.Cm bot@1 bot@2 ;\n"
 	"what the section\n.Cm [bot@2]\nsays holds for that one, over what\n.Cm [bot]\n"
-	"says for all of them. Its variables are\n.Ev GARNER_BOT_2_KEY .\n"
+	"says for all of them.\nIts variables are\n.Ev GARNER_BOT_2_KEY .\n"
 	"In double quotes a value may begin or end with a blank and hold what would\n"
 	"begin a comment; there\n.Li \\e\\(dq ,\n.Li \\e\\e\nand\n.Li \\en\n"
 	"stand for a quote, a backslash and a line feed.\n"

@@ -391,14 +391,28 @@ static void message_put(struct xml_stream *x, struct str piece)
 	buf_clear(&x->gathered);
 }
 
+/* expat takes a message that begins as UTF-16 does for that, whatever it was told. How many of the
+ * bytes may be read; `before` of the message were before them. */
+static size_t utf8_bytes(uint64_t before, struct str bytes)
+{
+	for (size_t i = 0; i < bytes.n && before + i < 2; i++) {
+		unsigned char c = (unsigned char)bytes.p[i];
+		if (c == 0 || (before + i == 0 && c >= 0xfe))
+			return i;
+	}
+	return bytes.n;
+}
+
 /* Returns how many of the bytes it has taken. */
 static size_t message_read(struct xml_stream *x, struct str bytes)
 {
 	uint64_t before = x->given + x->gathered.n;
 	size_t n = MIN(bytes.n, MIN(PIECE_MAX, x->limits->message_max - (size_t)before));
+	n = utf8_bytes(before, str_head(bytes, n));
 	if (n == 0) {
+		bool full = before == x->limits->message_max;
 		x->end = before;
-		stream_error(x, x->at, "a message is too long");
+		stream_error(x, x->at, full ? "a message is too long" : "not UTF-8");
 		return 0;
 	}
 	message_put(x, str_head(bytes, n));

@@ -254,6 +254,37 @@ def test_another_machine_needs_a_key(garner):
     assert said.code == 2 and "bot@2" in said.err and "tls_shared_key" in said.err
 
 
+def test_hostile_xml_and_floods_harm_nobody_else(garner, site):
+    site.pages["/a"] = "a"
+    g = garner(config=CONF + "[bot]\nlisten = 127.0.0.1:0\nparallel = 4\n")
+    bot = g.start("bot")
+    port = int(re.search(r":(\d+)$", bot.wait_line("listening")).group(1))
+
+    def connect():
+        line = Line(socket.create_connection(("127.0.0.1", port)))
+        assert line.hear()[0] == "robot"
+        return line
+
+    line = connect()
+    for text in (b'<!DOCTYPE a [<!ENTITY b "c">]><fetch id="&b;"/>', b"<fetch id='&lol;'/>",
+                 b"<a><a><a>", b"<fetch id='" + b"x" * 300000 + b"'/>", b"<p:fetch/>", b"\xff\xfe"):
+        line.sock.sendall(text + b"\n")
+        name, attrs = line.hear()
+        assert name == "error" and int(attrs["line"]) > 0, (text[:20], attrs)
+    line.fetch("fine", site.url + "/a", file="fine")
+    assert line.fetched()["outcome"] == "ok"
+    flood = connect()
+    flood.sock.sendall(b"".join(b'<fetch id="%d" url="%s/a" file="f%d"/>\n' %
+                                (i, site.url.encode(), i) for i in range(500)))
+    wait_for("a file of the flood", lambda: any(f.name != "fine" for f in
+                                                (g.data / "cache/files").iterdir()))
+    flood.close()
+    line.fetch("after", site.url + "/a", file="after")
+    assert line.fetched()["outcome"] == "ok"
+    assert bot.stop() == 0
+    assert not [f for f in (g.data / "cache/files").iterdir() if f.name.endswith(".part")]
+
+
 def type_to(g, port, text):
     """What inetutils-telnet shows, after all that is typed was answered."""
     peer = peers.need("inetutils-telnet")

@@ -270,6 +270,27 @@ static void errors_are_found_by_line_and_column_of_the_stream(void **state)
 	says("<a>\x01</a>", "(0:a)!1:4 not well-formed (invalid token);");
 }
 
+/* As messages begin in UTF-16, which expat would take. */
+static void what_is_not_utf8_is_refused(void **state)
+{
+	(void)state;
+	says_and_goes_on("\xff\xfe<\n<a/>", "!1:1 not UTF-8;(0:a)/0:a;");
+	says_and_goes_on("\xfe\xff\n<a/>", "!1:1 not UTF-8;(0:a)/0:a;");
+	struct str utf16[] = {{"<\0a\0/\0>\0\n<a/>", 13}, {"\0<\0a\0/\0>\n<a/>", 13}};
+	for (size_t i = 0; i < ARRAY_LEN(utf16); i++) {
+		for (size_t n = 1; n < utf16[i].n; n++) {
+			struct trace t;
+			trace_open(&t);
+			t.resync = true;
+			assert_int_equal(trace_put(&t, utf16[i], n, n), 0);
+			assert_str(buf_str(&t.out),
+				   i ? "!1:1 not UTF-8;(0:a)/0:a;" : "!1:2 not UTF-8;(0:a)/0:a;");
+			trace_close(&t);
+		}
+	}
+	says("\xef\xbb\xbf<a/>", "(0:a)/0:a;");
+}
+
 static void after_an_error_the_next_line_is_a_message(void **state)
 {
 	(void)state;
@@ -359,6 +380,7 @@ int main(void)
 		cmocka_unit_test(what_is_beyond_the_limits_is_refused),
 		cmocka_unit_test(a_message_may_be_as_long_as_the_limit),
 		cmocka_unit_test(errors_are_found_by_line_and_column_of_the_stream),
+		cmocka_unit_test(what_is_not_utf8_is_refused),
 		cmocka_unit_test(after_an_error_the_next_line_is_a_message),
 		cmocka_unit_test(one_who_stops_hears_nothing_more),
 		cmocka_unit_test(attributes_are_found_by_name),

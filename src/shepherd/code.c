@@ -192,7 +192,7 @@ uint16_t code_of(enum outcome outcome, enum robot_cause cause, int status)
 		[ROBOT_CAUSE_HEAD_LINE] = CODE_HEAD,
 		[ROBOT_CAUSE_HEAD] = CODE_HEAD,
 		[ROBOT_CAUSE_BODY] = CODE_TOO_LARGE,
-		[ROBOT_CAUSE_MIME] = CODE_NOT_KEPT, /* nobody asks for a type or a place here */
+		[ROBOT_CAUSE_MIME] = CODE_CODING,
 		[ROBOT_CAUSE_WITHIN] = CODE_NOWHERE,
 		[ROBOT_CAUSE_WIRE] = CODE_TOO_LARGE,
 		[ROBOT_CAUSE_REDIRECTS] = CODE_NOWHERE,

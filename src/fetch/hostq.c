@@ -102,7 +102,7 @@ static void queue_set_active(struct hostq *q, struct queue *u, bool active)
 /* Whether one of its URLs may go out when its time has come. */
 static bool queue_may_go(const struct queue *u)
 {
-	return u->active && u->urls > 0 && u->out < queue_most_out(u);
+	return u->active && !u->held && u->urls > 0 && u->out < queue_most_out(u);
 }
 
 static void queue_ready(struct hostq *q, uint32_t i)
@@ -351,7 +351,7 @@ static uint32_t slot_new(struct hostq *q)
 		q->slot = mem_resize(q->slot, q->slot_cap * sizeof *q->slot);
 	}
 	i = q->nslots++;
-	q->slot[i] = (struct slot){.payload = BUF_INIT(HOSTQ_PAYLOAD_MAX)};
+	q->slot[i] = (struct slot){.payload = BUF_INIT(HOSTQ_PAYLOAD_MAX), .turn = q->options.turn};
 	return i;
 }
 
@@ -590,20 +590,37 @@ bool hostq_unasked(struct hostq *q, const struct hostq_job *job)
 	return true;
 }
 
+bool hostq_lost(struct hostq *q, const struct hostq_job *job)
+{
+	struct hostq_job out;
+	if (!hostq_job_of(q, job->slot, job->turn, &out))
+		return false;
+	uint32_t queue = q->slot[job->slot].queue;
+	hostq_slot_return(q, job->slot);
+	queue_count(q, &q->queue[queue], 1, -1);
+	queue_settle(q, queue);
+	return true;
+}
+
 bool hostq_put_back(struct hostq *q, const struct hostq_job *job, int64_t until_us)
 {
 	struct hostq_job out;
 	if (!hostq_job_of(q, job->slot, job->turn, &out))
 		return false;
 	struct slot *s = &q->slot[job->slot];
-	uint32_t queue = s->queue;
-	struct queue *u = &q->queue[queue];
+	struct queue *u = &q->queue[s->queue];
 	take_back_delay(u, s);
 	u->due_us = MAX(u->due_us, until_us);
-	hostq_slot_return(q, job->slot);
-	queue_count(q, u, 1, -1);
-	queue_settle(q, queue);
-	return true;
+	return hostq_lost(q, job);
+}
+
+void hostq_hold(struct hostq *q, qkey key, bool held)
+{
+	uint32_t i = queue_find(q, key);
+	if (!i)
+		return;
+	q->queue[i].held = held;
+	queue_settle(q, i);
 }
 
 void hostq_set_rule(struct hostq *q, qkey key, const struct polite_rule *rule)

@@ -33,6 +33,8 @@ struct hostq_options {
 	uint64_t length;
 	bool urgent;     /* among the queues, too, classes count before time */
 	int64_t keep_us; /* how long the connection to a server may be kept; 0: it is not */
+	uint32_t turn; /* before the first of each slot: a number that another process is not likely
+			  to have chosen, where a remote may name jobs of before a restart */
 	uint64_t memory; /* bytes of budget for URLs; 0: 256 MiB; at least 1 MiB */
 	const char *
 		folder; /* for the file of what does not fit; NULL: beyond the budget is an error */
@@ -44,6 +46,9 @@ void hostq_free(struct hostq **q);
 /* A queue's own rule; lasts as long as the queue has URLs or any is out. Of a key without any it
  * changes nothing: push first. */
 void hostq_set_rule(struct hostq *q, qkey key, const struct polite_rule *rule);
+
+/* Nothing of this queue goes out while it is held; lasts as a rule does. */
+void hostq_hold(struct hostq *q, qkey key, bool held);
 
 /* Takes in a URL, or whatever else the payload is; it is copied. `user` is the caller's; numbers
  * that are near those pushed before take less room. Negative: it was not taken in (the budget is
@@ -77,6 +82,9 @@ bool hostq_unasked(struct hostq *q, const struct hostq_job *job);
  * until_us. Without having been asked for the server has not been disturbed, so the delay does not
  * begin again. */
 bool hostq_put_back(struct hostq *q, const struct hostq_job *job, int64_t until_us);
+/* It went out, and nobody knows what became of it: it will be the first of its class again, and the
+ * delay holds, since its server may have been asked. */
+bool hostq_lost(struct hostq *q, const struct hostq_job *job);
 /* The job with this number, as a remote names it; false: none of these is out. */
 bool hostq_job_of(const struct hostq *q, uint32_t slot, uint32_t turn, struct hostq_job *ret);
 

@@ -146,6 +146,7 @@ struct queue {
 	bool in_ready : 1;
 	bool in_turns : 1;
 	bool in_rest : 1;
+	bool held : 1; /* nothing goes out */
 };
 _Static_assert(sizeof(struct queue) <= 64, "a line of the cache");
 

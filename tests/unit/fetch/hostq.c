@@ -402,9 +402,57 @@ static void a_queue_that_cannot_go_lets_less_urgent_ones_go(void **state)
 	hostq_free(&q);
 }
 
+static void what_is_lost_goes_first_again_and_the_delay_holds(void **state)
+{
+	struct hostq_options o = plain;
+	(void)state;
+	o.turn = 41;
+	struct hostq *q = make(&o);
+	push_text(q, 1, 0, "a", 0);
+	push_text(q, 1, 0, "b", 0);
+	struct hostq_job a = takes(q, START, "a"), again;
+	assert_int_equal(a.turn, 42);
+	assert_true(hostq_lost(q, &a));
+	assert_false(hostq_lost(q, &a));
+	assert_int_equal(waits(q, START + S), 9 * S); /* its server may have been asked */
+	again = takes(q, START + 10 * S, "a");
+	assert_int_equal(again.slot, a.slot);
+	assert_int_equal(again.turn, 43);
+	assert_false(hostq_done(q, &a, OUTCOME_OK, START + 11 * S)); /* that was the other one */
+	assert_true(hostq_done(q, &again, OUTCOME_OK, START + 11 * S));
+	takes(q, START + 20 * S, "b");
+	hostq_free(&q);
+}
+
+static void of_a_queue_that_is_held_nothing_goes_out(void **state)
+{
+	(void)state;
+	struct hostq *q = make(&plain);
+	hostq_hold(q, server(1), true); /* there is no such queue */
+	push_text(q, 1, 0, "a", 0);
+	push_text(q, 1, 0, "b", 0);
+	push_text(q, 2, 0, "c", 0);
+	hostq_hold(q, server(1), true);
+	struct hostq_job c = takes(q, START, "c");
+	assert_int_equal(waits(q, START + 60 * S), INT64_MAX);
+	push_text(q, 1, 0, "d", 0);
+	assert_int_equal(waits(q, START + 60 * S), INT64_MAX);
+	assert_true(hostq_done(q, &c, OUTCOME_OK, START + 60 * S));
+	hostq_hold(q, server(1), false);
+	c = takes(q, START + 61 * S, "a");
+	hostq_hold(q, server(1), true); /* what is out is out */
+	assert_true(hostq_done(q, &c, OUTCOME_OK, START + 62 * S));
+	assert_int_equal(waits(q, START + 90 * S), INT64_MAX);
+	hostq_hold(q, server(1), false);
+	takes(q, START + 90 * S, "b");
+	hostq_free(&q);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_lost_goes_first_again_and_the_delay_holds),
+		cmocka_unit_test(of_a_queue_that_is_held_nothing_goes_out),
 		cmocka_unit_test(one_server_two_urls_the_second_waits_its_delay),
 		cmocka_unit_test(the_delay_counts_from_when_the_request_went_out),
 		cmocka_unit_test(an_empty_queue_still_keeps_its_delay),

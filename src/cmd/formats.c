@@ -7,6 +7,7 @@
 #include "bucket/bucket_shake.h"
 #include "cmd/command.h"
 #include "disk/record.h"
+#include "fetch/docindex.h"
 #include "fetch/hostq.h"
 #include "fetch/polite.h"
 #include "fetch/robots_cache.h"
@@ -49,6 +50,7 @@ const struct format *const formats[] = {
 	&names_pages_format,
 	&names_part_format,
 	&names_segment_format,
+	&outcomes_format,
 	&params_format,
 	&places_format,
 	&plan_format,

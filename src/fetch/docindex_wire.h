@@ -18,7 +18,7 @@ enum {
 	DOCINDEX_SECONDS_MAX = 86400,               /* of HAVE 0 */
 	DOCINDEX_HEAD_MAX = 256 << 10,              /* bytes of a RESULT */
 	DOCINDEX_BODY_MAX = 1 << 30,
-	/* An outcome besides those of outcome.h: a spider is done, and did not say how it went. */
+	/* One more than outcome.h has: a spider is done, and did not say how it went. */
 	DOCINDEX_DONE = OUTCOME_COUNT,
 };
 

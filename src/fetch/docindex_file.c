@@ -1,0 +1,520 @@
+/* The smallest doc index: a file with a URL in each line, and PATH.done next to it with what became
+ * of them. The DOC_ID is the number of the line. The file is read forward, once; a URL whose host
+ * is rejected is passed over: its place is remembered with its host, so that a later question looks
+ * at one entry for each such host, and not at the lines again.
+ *
+ * Reports are appended to PATH.done as they come and made durable in a thread, many in one sync.
+ * When that fails, all that is not durable is appended again after a while, and no URL is handed
+ * out until it is. A report belongs to a line as it was: one that was changed since is another URL.
+ */
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/pool.h"
+#include "base/table.h"
+#include "base/vec.h"
+#include "disk/fields.h"
+#include "disk/record.h"
+#include "fetch/docindex.h"
+#include "url/url.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+
+enum {
+	PIECE = 64 << 10,   /* bytes read at a time; a longer line is not a URL */
+	ROUND_LINES = 1000, /* looked at before others of the loop have their turn */
+	UNSYNCED_MAX = 256 << 20,
+};
+#define SYNC_AFTER_US (US_PER_S / 20) /* so long reports are gathered */
+#define AGAIN_US US_PER_S             /* after a failure, and while only rejected hosts are left */
+#define NOTHING_US (5 * US_PER_S)     /* until the file is looked at again for new lines */
+
+/* PATH.done. */
+
+struct outcome_record {
+	uint64_t line;
+	char outcome[16];
+	int64_t time_us;
+	struct str url;
+};
+
+static const struct field outcome_field[] = {
+	{"line", FIELD(FIELD_UINT, struct outcome_record, line)},
+	{"", FIELD(FIELD_NAME, struct outcome_record, outcome)},
+	{"time", FIELD(FIELD_TIME, struct outcome_record, time_us)},
+	{"", FIELD(FIELD_REST, struct outcome_record, url)},
+};
+static const struct field_table outcome_fields = {FIELDS("an outcome", outcome_field)};
+
+static const struct record_kind outcome_kind = {"GARNEROC", 1, PIECE + 64};
+
+const struct format outcomes_format = {
+	.name = "outcomes",
+	.magic = "GARNEROC",
+	.version = 1,
+	.help = "what became of the URLs of a list",
+	.remedy = "remove it, and all URLs of the list are fetched again",
+	.records = &outcome_kind,
+	.fields = &outcome_fields,
+};
+
+/* A line whose turn has not come. */
+struct passed_line {
+	uint64_t at, number;
+	size_t n;
+};
+struct passed_host {
+	struct passed_line *line;
+	size_t first, n, room;
+};
+TABLE(passed_hosts, struct str, struct passed_host, hash64, str_eq)
+TABLE(rejected_hosts, struct str, bool, hash64, str_eq)
+
+/* Reports that are not durable: in the record file, and here to append them again. */
+struct unsynced {
+	struct record_group group;
+	struct buf payloads; /* a u32 length before each */
+	uint64_t n;
+};
+
+struct file_index {
+	struct docindex base;
+	struct loop *loop;
+	struct docindex_host host;
+	struct file file;
+	/* Where it is read. */
+	char *piece, *again; /* the second for lines that were passed over */
+	size_t at, end;      /* of what is left in the piece */
+	uint64_t offset;     /* in the file, of the piece's end */
+	uint64_t number;     /* of the last line */
+	bool skipping;       /* a line that is too long */
+	uint64_t *done;      /* by line: the hash of the URL that has an outcome; 0: none */
+	size_t ndone, done_room;
+	struct passed_hosts passed;
+	/* What is asked for. */
+	bool asked;
+	uint64_t count, came;
+	struct rejected_hosts rejected;
+	struct arena texts; /* of the rejected hosts */
+	struct loop_later step;
+	/* What is reported. */
+	struct record_writer *writer;
+	struct unsynced filling, syncing;
+	struct pool *pool;
+	struct pool_job job;
+	struct err job_err;
+	int job_rc;
+	bool is_syncing, failed, ending;
+	struct loop_timer sync;
+};
+
+static struct file_index *index_of(const struct docindex *d)
+{
+	return LIST_OF(struct file_index, d, base);
+}
+
+/* Reports. */
+
+static bool line_is_done(const struct file_index *x, uint64_t number, struct str url)
+{
+	return number < x->ndone && x->done[number] == (xxh64(url) | 1);
+}
+
+static void line_set_done(struct file_index *x, uint64_t number, struct str url)
+{
+	if (number >= x->ndone) {
+		VEC_ROOM(x->done, x->done_room, number + 1);
+		memset(x->done + x->ndone, 0, (number + 1 - x->ndone) * sizeof *x->done);
+		x->ndone = number + 1;
+	}
+	x->done[number] = xxh64(url) | 1;
+}
+
+static void unsynced_add(struct unsynced *u, struct str payload)
+{
+	uint32_t n = (uint32_t)payload.n;
+	buf_add(&u->payloads, &n, sizeof n);
+	buf_add_str(&u->payloads, payload);
+	u->n++;
+}
+
+static void unsynced_clear(struct unsynced *u)
+{
+	buf_clear(&u->payloads);
+	u->group = (struct record_group){0};
+	u->n = 0;
+}
+
+static void unsynced_swap(struct file_index *x)
+{
+	struct unsynced was = x->filling;
+	x->filling = x->syncing;
+	x->syncing = was;
+}
+
+/* All that is not durable is one group again. */
+static int append_again(struct file_index *x, struct err *err)
+{
+	struct str rest = buf_str(&x->filling.payloads);
+	x->filling.group = (struct record_group){0};
+	while (rest.n) {
+		uint32_t n;
+		memcpy(&n, rest.p, sizeof n);
+		struct str payload = str_head(str_from(rest, sizeof n), n);
+		if (record_append(x->writer, payload, &x->filling.group, NULL, err) < 0)
+			return -1;
+		rest = str_from(rest, sizeof n + n);
+	}
+	return 0;
+}
+
+static void sync_failed(struct file_index *x, const struct err *err)
+{
+	if (!x->failed && !x->ending)
+		x->host.said(x->host.ctx, true, err->msg);
+	x->failed = true;
+	buf_add_str(&x->syncing.payloads, buf_str(&x->filling.payloads));
+	x->syncing.n += x->filling.n;
+	unsynced_swap(x);
+	unsynced_clear(&x->syncing);
+	if (!x->ending)
+		loop_timer_in(x->loop, &x->sync, AGAIN_US);
+}
+
+static void sync_done(void *ctx)
+{
+	struct file_index *x = ctx;
+	x->is_syncing = false;
+	if (x->job_rc < 0) {
+		sync_failed(x, &x->job_err);
+		return;
+	}
+	FAULT("outcomes.synced");
+	x->failed = false;
+	unsynced_clear(&x->syncing);
+	if (x->filling.n && !x->ending)
+		loop_timer_in(x->loop, &x->sync, SYNC_AFTER_US);
+}
+
+static void sync_run(struct pool_job *job)
+{
+	struct file_index *x = LIST_OF(struct file_index, job, job);
+	x->job_rc = record_sync(x->writer, &x->syncing.group, &x->job_err);
+	loop_post(x->loop, sync_done, x);
+}
+
+static void sync_begin(void *ctx)
+{
+	struct file_index *x = ctx;
+	struct err err;
+	if (x->is_syncing)
+		return;
+	if (x->failed && append_again(x, &err) < 0) {
+		sync_failed(x, &err);
+		return;
+	}
+	FAULT("outcomes.append");
+	unsynced_swap(x);
+	x->is_syncing = true;
+	x->job = (struct pool_job){.run = sync_run};
+	pool_post(x->pool, &x->job);
+}
+
+static void report_add(struct file_index *x, uint64_t number, struct str url, unsigned outcome)
+{
+	CLEANUP(buf_free) struct buf payload = BUF_INIT(outcome_kind.most);
+	struct outcome_record r = {.line = number, .time_us = clock_wall_us(), .url = url};
+	struct err err;
+	if (line_is_done(x, number, url))
+		return;
+	line_set_done(x, number, url);
+	snprintf(r.outcome, sizeof r.outcome, "%s", docindex_outcome_name(outcome));
+	fields_write(&outcome_fields, &r, &payload);
+	unsynced_add(&x->filling, buf_str(&payload));
+	if (x->failed)
+		return;
+	if (record_append(x->writer, buf_str(&payload), &x->filling.group, NULL, &err) < 0)
+		sync_failed(x, &err);
+	else if (!x->is_syncing && x->filling.n == 1)
+		loop_timer_in(x->loop, &x->sync, SYNC_AFTER_US);
+}
+
+static void index_done(struct docindex *d, struct str doc_id, struct str url, unsigned outcome)
+{
+	uint64_t number;
+	ENSURE(str_u64(doc_id, &number));
+	report_add(index_of(d), number, url, outcome);
+}
+
+static uint64_t index_waiting(const struct docindex *d)
+{
+	const struct file_index *x = index_of(d);
+	return x->filling.n + x->syncing.n;
+}
+
+/* Lines. */
+
+/* More of the file after what is left of the piece. 1: there is no more. */
+static int piece_fill(struct file_index *x, struct err *err)
+{
+	size_t n;
+	memmove(x->piece, x->piece + x->at, x->end - x->at);
+	x->end -= x->at;
+	x->at = 0;
+	if (file_read(&x->file, x->piece + x->end, PIECE - x->end, x->offset, &n, err) < 0)
+		return -1;
+	x->end += n;
+	x->offset += n;
+	return n == 0;
+}
+
+/* The next line, and where it is. 1: none now. Of a line that is too long the first bytes. */
+static int line_next(struct file_index *x, struct str *ret, struct passed_line *ret_place,
+		     bool *ret_long, struct err *err)
+{
+	bool skipped;
+	do {
+		struct str rest = {x->piece + x->at, x->end - x->at};
+		size_t n = str_find_byte(rest, '\n');
+		while (n == rest.n && rest.n < PIECE) {
+			int rc = piece_fill(x, err);
+			if (rc < 0 || (rc == 1 && x->end == 0))
+				return rc;
+			rest = (struct str){x->piece, x->end};
+			n = str_find_byte(rest, '\n');
+			if (rc == 1)
+				break; /* the last line has no end */
+		}
+		bool is_long = n == PIECE;
+		*ret = str_head(rest, n);
+		*ret_place = (struct passed_line){x->offset - rest.n, x->number + 1, n};
+		*ret_long = is_long;
+		skipped = x->skipping;
+		x->skipping = is_long;
+		x->at += MIN(n + 1, rest.n);
+		x->number += !is_long;
+	} while (skipped);
+	return 0;
+}
+
+static struct str url_host(struct str text, char room[URL_MAX])
+{
+	struct url url;
+	return url_parse(text, NULL, room, URL_MAX, &url) == 0 ? url.host : STR("");
+}
+
+static void host_pass(struct file_index *x, struct str host, const struct passed_line *place)
+{
+	struct passed_host *h = passed_hosts_get(&x->passed, host);
+	if (!h) {
+		char *own = mem_resize(NULL, host.n);
+		memcpy(own, host.p, host.n);
+		h = passed_hosts_put(&x->passed, (struct str){own, host.n});
+	}
+	*VEC_PUSH(h->line, h->n, h->room) = *place;
+}
+
+static void line_give(struct file_index *x, uint64_t number, struct str url)
+{
+	char digits[STR_DECIMAL_MAX];
+	x->came++;
+	x->host.url(x->host.ctx, (struct str){digits, str_decimal(digits, number)}, url);
+}
+
+static void line_look(struct file_index *x, struct str line, const struct passed_line *place,
+		      bool is_long)
+{
+	char room[URL_MAX];
+	struct str url = str_trim(line), host;
+	if (url.n == 0 || url.p[0] == '#' || line_is_done(x, place->number, url))
+		return;
+	if (is_long || url.n > DOCINDEX_URL_MAX) {
+		report_add(x, place->number, str_head(url, DOCINDEX_URL_MAX), OUTCOME_LIMIT);
+	} else if (!docindex_is_url(url)) {
+		report_add(x, place->number, url, OUTCOME_PERMANENT);
+	} else if (rejected_hosts_count(&x->rejected) && (host = url_host(url, room)).n &&
+		   rejected_hosts_get(&x->rejected, host)) {
+		host_pass(x, host, place);
+	} else {
+		line_give(x, place->number, url);
+	}
+}
+
+/* What was passed over of hosts that are not rejected now. */
+static int passed_give(struct file_index *x, struct err *err)
+{
+	TABLE_EACH (passed_hosts, slot, &x->passed) {
+		struct passed_host *h = &slot->value;
+		if (rejected_hosts_get(&x->rejected, slot->key))
+			continue;
+		for (; h->first < h->n && x->came < x->count; h->first++) {
+			const struct passed_line *l = &h->line[h->first];
+			size_t n;
+			if (file_read(&x->file, x->again, l->n, l->at, &n, err) < 0)
+				return -1;
+			struct str url = str_trim((struct str){x->again, n});
+			if (docindex_is_url(url)) /* else somebody has changed the file */
+				line_give(x, l->number, url);
+		}
+		if (h->first < h->n)
+			return 0;
+		char *host = (char *)(uintptr_t)slot->key.p;
+		mem_free(&h->line);
+		passed_hosts_remove(&x->passed, slot->key);
+		mem_free(&host);
+	}
+	return 0;
+}
+
+static void index_answer(struct file_index *x, int64_t wait_us)
+{
+	uint64_t came = x->came;
+	x->asked = false;
+	rejected_hosts_clear(&x->rejected);
+	arena_clear(&x->texts);
+	x->host.have(x->host.ctx, came, came ? 0 : wait_us);
+}
+
+static int lines_give(struct file_index *x, struct err *err)
+{
+	struct passed_line place;
+	struct str line;
+	bool is_long;
+	int rc = passed_give(x, err);
+	for (int i = 0; rc == 0 && i < ROUND_LINES && x->came < x->count; i++) {
+		rc = line_next(x, &line, &place, &is_long, err);
+		if (rc == 0)
+			line_look(x, line, &place, is_long);
+	}
+	return rc;
+}
+
+static void index_step(void *ctx)
+{
+	struct file_index *x = ctx;
+	struct err err;
+	int rc = x->failed ? 1 : lines_give(x, &err);
+	if (rc < 0)
+		x->host.said(x->host.ctx, true, err.msg);
+	if (rc == 0 && x->came < x->count)
+		loop_later(x->loop, &x->step);
+	else
+		index_answer(x, rc < 0 || x->failed || passed_hosts_count(&x->passed) ? AGAIN_US
+										      : NOTHING_US);
+}
+
+static void index_want(struct docindex *d, uint64_t count, const struct str *rejects, size_t n)
+{
+	struct file_index *x = index_of(d);
+	ENSURE(!x->asked);
+	x->asked = true;
+	x->count = count;
+	x->came = 0;
+	for (size_t i = 0; i < n; i++)
+		if (!rejected_hosts_get(&x->rejected, rejects[i]))
+			*rejected_hosts_put(&x->rejected, arena_str(&x->texts, rejects[i])) = true;
+	loop_later(x->loop, &x->step);
+}
+
+/* Beginning and end. */
+
+static int done_load(struct file_index *x, const char *path, struct err *err)
+{
+	struct record_reader *reader = NULL;
+	struct outcome_record r;
+	struct record record;
+	int rc = record_reader_open(&reader, path, &outcome_kind, err);
+	if (rc != 0)
+		return MIN(rc, 0);
+	while ((rc = record_next(reader, &record, err)) == 0) {
+		rc = fields_read(&outcome_fields, record.payload, &r, err);
+		if (rc == 0 && (r.line == 0 || r.line > UINT32_MAX))
+			rc = err_set(err, ERR_DAMAGED, "line %llu cannot be",
+				     (unsigned long long)r.line);
+		if (rc < 0)
+			break;
+		line_set_done(x, r.line, r.url);
+	}
+	record_reader_free(&reader);
+	return rc < 0 ? err_in(err, "%s", path) : 0;
+}
+
+static void index_drop(struct file_index *x)
+{
+	loop_later_cancel(&x->step);
+	loop_timer_stop(&x->sync);
+	pool_free(&x->pool);
+	if (x->writer)
+		record_drop(&x->writer);
+	TABLE_EACH (passed_hosts, slot, &x->passed) {
+		char *host = (char *)(uintptr_t)slot->key.p;
+		mem_free(&slot->value.line);
+		mem_free(&host);
+	}
+	passed_hosts_free(&x->passed);
+	rejected_hosts_free(&x->rejected);
+	arena_free(&x->texts);
+	buf_free(&x->filling.payloads);
+	buf_free(&x->syncing.payloads);
+	mem_free(&x->done);
+	mem_free(&x->piece);
+	mem_free(&x->again);
+	file_drop(&x->file);
+	mem_free(&x);
+}
+
+static int index_free(struct docindex **dp, struct err *err)
+{
+	struct file_index *x = index_of(*dp);
+	*dp = NULL;
+	x->ending = true;
+	loop_later_cancel(&x->step);
+	loop_timer_stop(&x->sync);
+	pool_drain(x->pool);
+	while (x->is_syncing)
+		loop_poll(x->loop); /* for what the pool has posted */
+	int rc = x->failed ? append_again(x, err) : 0;
+	if (rc == 0)
+		rc = record_close(&x->writer, err);
+	index_drop(x);
+	return rc;
+}
+
+static const struct docindex_ops file_ops = {index_want, index_done, index_waiting, index_free};
+
+int docindex_file_open(struct docindex **ret, const char *path, const struct docindex_options *o,
+		       struct err *err)
+{
+	struct file_index *x = mem_alloc(sizeof *x);
+	char done[PATH_MAX + 8];
+	*x = (struct file_index){.base.ops = &file_ops,
+				 .loop = o->loop,
+				 .host = *o->host,
+				 .file = FILE_INIT,
+				 .piece = mem_alloc(PIECE),
+				 .again = mem_alloc(PIECE),
+				 .texts = ARENA_INIT(1 << 30),
+				 .step = {.fn = index_step, .ctx = x},
+				 .sync = {.fn = sync_begin, .ctx = x}};
+	x->filling.payloads = x->syncing.payloads = BUF_INIT(UNSYNCED_MAX);
+	snprintf(done, sizeof done, "%s.done", path);
+	int rc = file_open(&x->file, path, O_RDONLY, 0, err);
+	if (rc == 1)
+		rc = err_set(err, ERR_USAGE, "doc_index: there is no file %s", path);
+	if (rc == 0)
+		rc = record_open(&x->writer, done, &outcome_kind, 0644, NULL, err);
+	if (rc == 0)
+		rc = done_load(x, done, err);
+	if (rc == 0)
+		rc = pool_new(&x->pool, &(struct pool_options){.threads = 1}, err);
+	if (rc < 0) {
+		index_drop(x);
+		return -1;
+	}
+	*ret = &x->base;
+	return 0;
+}

@@ -1,0 +1,250 @@
+/* A doc index over a connection. Reports that have no OK yet are kept in order and, after a
+ * connection was lost, said again before anything else: a doc index that has them lends none of
+ * these URLs anew. So is a WANT that has no answer, after them. What callbacks report in one round
+ * of the loop goes out in one piece. */
+#include "base/clock.h"
+#include "fetch/docindex.h"
+#include "net/outgoing.h"
+
+#include <stdio.h>
+
+enum {
+	REQUESTS_MAX = 64 << 20, /* bytes of reports, or of a reject list */
+	PIECE = 256 << 10,
+};
+#define RETRY_MIN_US (US_PER_S / 4)
+#define RETRY_MAX_US (10 * US_PER_S)
+#define CONNECT_US (10 * US_PER_S)
+
+struct remote_index {
+	struct docindex base;
+	struct loop *loop;
+	struct docindex_host host;
+	struct conn_pool *pool;
+	struct outgoing *out;
+	struct loop_later send;
+	char hello[DOCINDEX_WORD_MAX + 8];
+	/* Reports, a line each, from the first that has no OK on. */
+	struct buf reports;
+	size_t first, unsent; /* bytes: answered before here, sent before here */
+	uint64_t waiting;     /* lines from `first` on */
+	struct buf want;      /* the WANT with its hosts; empty: none is asked */
+	bool want_sent, met;  /* the HELLO has its OK */
+	uint64_t came;        /* URLs of the HAVE that is coming in */
+	struct docindex_answers in;
+	bool told_away;
+};
+
+static const struct conn_limits remote_limits = {
+	.line_max = DOCINDEX_LINE_MAX,
+	.high_mark = 1 << 20,
+	.queue_max = REQUESTS_MAX + (1 << 20),
+	.frame_us = US_PER_MIN,
+};
+
+static struct remote_index *remote_of(const struct docindex *d)
+{
+	return LIST_OF(struct remote_index, d, base);
+}
+
+/* As much as the connection takes; the rest when it has drained. */
+static void remote_send(void *ctx)
+{
+	struct remote_index *r = ctx;
+	struct conn *c = outgoing_conn(r->out);
+	bool room = c != NULL;
+	while (room && r->unsent < r->reports.n) {
+		struct str piece = str_from(buf_str(&r->reports), r->unsent);
+		piece = str_head(piece, PIECE);
+		r->unsent += piece.n;
+		room = conn_send(c, piece);
+	}
+	if (room && r->want.n && !r->want_sent) {
+		r->want_sent = true;
+		(void)conn_send(c, buf_str(&r->want));
+	}
+}
+
+static void remote_up(void *ctx, struct conn *c)
+{
+	struct remote_index *r = ctx;
+	r->in = (struct docindex_answers){0};
+	r->met = r->want_sent = false;
+	r->came = 0;
+	r->unsent = r->first;
+	(void)conn_send(c, str_of(r->hello));
+	loop_later(r->loop, &r->send);
+}
+
+static void remote_down(void *ctx, const char *why, int64_t retry_us)
+{
+	struct remote_index *r = ctx;
+	char text[256];
+	(void)retry_us;
+	r->met = false;
+	if (r->told_away)
+		return;
+	r->told_away = true;
+	snprintf(text, sizeof text, "the doc index is away: %s", why);
+	r->host.said(r->host.ctx, true, text);
+}
+
+static void remote_drop(struct remote_index *r, const char *why)
+{
+	struct conn *c = outgoing_conn(r->out);
+	char text[600];
+	snprintf(text, sizeof text, "the doc index was hung up on: %s", why);
+	r->host.said(r->host.ctx, true, text);
+	r->told_away = true;
+	if (c)
+		conn_close(c);
+}
+
+/* The first report has its OK. */
+static void report_kept(struct remote_index *r)
+{
+	struct str rest = str_from(buf_str(&r->reports), r->first);
+	r->first += str_find_byte(rest, '\n') + 1;
+	r->waiting--;
+	if (r->first < r->reports.n && r->first < PIECE)
+		return;
+	size_t left = r->reports.n - r->first;
+	memmove(r->reports.p, r->reports.p + r->first, left);
+	r->unsent -= r->first;
+	r->first = 0;
+	r->reports.n = left;
+	r->reports.p[left] = 0;
+}
+
+static void remote_ok(struct remote_index *r)
+{
+	if (!r->met) {
+		r->met = true;
+		if (r->told_away)
+			r->host.said(r->host.ctx, false, "the doc index is there");
+		r->told_away = false;
+	} else if (r->first < r->unsent) {
+		report_kept(r);
+	} else {
+		remote_drop(r, "it answers what was not asked");
+	}
+}
+
+static void remote_have(struct remote_index *r, const struct docindex_answer *a)
+{
+	uint64_t came = r->came;
+	if (a->count)
+		return; /* its URLs come next */
+	r->came = 0;
+	buf_clear(&r->want);
+	r->want_sent = false;
+	r->host.have(r->host.ctx, came, came ? 0 : (int64_t)a->seconds * US_PER_S);
+}
+
+static void remote_line(void *ctx, struct str line)
+{
+	struct remote_index *r = ctx;
+	struct docindex_answer a;
+	struct err err;
+	if (docindex_answer_read(&r->in, line, &a, &err) < 0) {
+		remote_drop(r, err.msg);
+	} else if (a.kind == DOCINDEX_OK) {
+		remote_ok(r);
+	} else if (a.kind == DOCINDEX_ERROR) {
+		snprintf(err.msg, sizeof err.msg, "it says " STR_FMT,
+			 STR_ARG(str_head(a.text, 200)));
+		remote_drop(r, err.msg);
+	} else if (!r->met || !r->want_sent) {
+		remote_drop(r, "URLs that nobody asked for");
+	} else {
+		if (a.kind == DOCINDEX_URL) {
+			r->came++;
+			r->host.url(r->host.ctx, a.doc_id, a.url);
+		}
+		remote_have(r, &a);
+	}
+}
+
+static void index_want(struct docindex *d, uint64_t count, const struct str *rejects, size_t n)
+{
+	struct remote_index *r = remote_of(d);
+	n = MIN(n, (size_t)DOCINDEX_COUNT_MAX);
+	buf_clear(&r->want);
+	docindex_request_write(
+		&(struct docindex_request){.verb = DOCINDEX_WANT, .count = count, .rejects = n},
+		&r->want);
+	for (size_t i = 0; i < n; i++)
+		docindex_request_write(
+			&(struct docindex_request){.verb = DOCINDEX_REJECT, .name = rejects[i]},
+			&r->want);
+	loop_later(r->loop, &r->send);
+}
+
+static void index_done(struct docindex *d, struct str doc_id, struct str url, unsigned outcome)
+{
+	struct remote_index *r = remote_of(d);
+	(void)url;
+	docindex_request_write(&(struct docindex_request){.verb = DOCINDEX_REPORT,
+							  .name = doc_id,
+							  .outcome = outcome},
+			       &r->reports);
+	ENSURE(!r->reports.over); /* of all that can be lent */
+	r->waiting++;
+	loop_later(r->loop, &r->send);
+}
+
+static uint64_t index_waiting(const struct docindex *d)
+{
+	return remote_of(d)->waiting;
+}
+
+static int index_free(struct docindex **dp, struct err *err)
+{
+	struct remote_index *r = remote_of(*dp);
+	(void)err;
+	*dp = NULL;
+	loop_later_cancel(&r->send);
+	outgoing_free(&r->out);
+	conn_pool_free(&r->pool);
+	buf_free(&r->reports);
+	buf_free(&r->want);
+	mem_free(&r);
+	return 0;
+}
+
+static const struct docindex_ops remote_ops = {index_want, index_done, index_waiting, index_free};
+
+static const struct conn_ops lines = {.line = remote_line, .drained = remote_send};
+
+int docindex_remote_open(struct docindex **ret, const struct docindex_options *o, struct err *err)
+{
+	struct remote_index *r = mem_alloc(sizeof *r);
+	ENSURE(docindex_is_word(str_of(o->name)));
+	*r = (struct remote_index){.base.ops = &remote_ops,
+				   .loop = o->loop,
+				   .host = *o->host,
+				   .pool = conn_pool_new(o->loop, REQUESTS_MAX),
+				   .send = {.fn = remote_send, .ctx = r},
+				   .reports = BUF_INIT(REQUESTS_MAX),
+				   .want = BUF_INIT(REQUESTS_MAX)};
+	snprintf(r->hello, sizeof r->hello, "HELLO %s\n", o->name);
+	const struct outgoing_options options = {.address = o->where,
+						 .dns = o->dns,
+						 .trusted = true,
+						 .connect_us = CONNECT_US,
+						 .retry_min_us = RETRY_MIN_US,
+						 .retry_max_us = RETRY_MAX_US,
+						 .limits = &remote_limits,
+						 .tls = o->tls,
+						 .ops = &lines,
+						 .up = remote_up,
+						 .down = remote_down,
+						 .ctx = r};
+	if (outgoing_new(&r->out, r->pool, &options, err) < 0) {
+		conn_pool_free(&r->pool);
+		mem_free(&r);
+		return -1;
+	}
+	*ret = &r->base;
+	return 0;
+}

@@ -5,6 +5,7 @@
 #include "cmd/role_broker.h"
 #include "cmd/text.h"
 #include "fetch/bot.h"
+#include "fetch/urlserver.h"
 #include "role/ini.h"
 #include "shepherd/master.h"
 #include "shepherd/reapd.h"
@@ -117,7 +118,32 @@ static int check_links(const struct cmd_call *call, const struct config *config,
 	tls_free(&tls);
 	if (cmd_has_role(call->program, &bot_role) && bot_conf_check(config, err) < 0)
 		return -1;
+	if (cmd_has_role(call->program, &urlserver_role) && urlserver_conf_check(config, err) < 0)
+		return -1;
 	return cmd_has_role(call->program, &reapd_role) ? reapd_conf_check(config, err) : 0;
+}
+
+/* 0: there is no such setting. */
+static int64_t time_setting(const struct sections *s, const struct config *config,
+			    const char *section, const char *key)
+{
+	for (struct setting it = {s}; next_setting(&it);)
+		if (strcmp(it.section->name, section) == 0 && strcmp(it.spec->name, key) == 0)
+			return *(const int64_t *)((const char *)config_get(config, it.section) +
+						  it.spec->offset);
+	return 0;
+}
+
+/* What is allowed and hardly meant. Both roles need not run on this machine; where only one does,
+ * the other's default is compared. */
+static void warn_of_settings(const struct sections *s, const struct config *config)
+{
+	int64_t timeout_us = time_setting(s, config, "urlserver", "timeout_spider_status");
+	int64_t every_us = time_setting(s, config, "spider", "status_interval");
+	if (timeout_us && timeout_us < 2 * every_us)
+		fprintf(stderr,
+			"warning: urlserver.timeout_spider_status is below twice "
+			"spider.status_interval: URLs that are being fetched will be sent again\n");
 }
 
 /* What the role broker reads when it starts: sources and Collection.conf. The exit code. */
@@ -173,6 +199,8 @@ static int run_check(const struct cmd_call *call)
 			n, n == 1 ? "" : "s");
 	else
 		fprintf(stderr, "%s\n", err.msg);
+	if (code == 0)
+		warn_of_settings(&s, config);
 	if (code == 0 && crawl)
 		code = check_crawl(call, config);
 	if (code == 0 && !call->argc && cmd_has_role(call->program, &broker_role))

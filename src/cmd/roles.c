@@ -3,6 +3,7 @@
 #include "cmd/role_archie.h"
 #include "cmd/role_broker.h"
 #include "fetch/bot.h"
+#include "fetch/urlserver.h"
 #include "shepherd/master.h"
 #include "shepherd/reapd.h"
 #include "web/docs.h"
@@ -14,6 +15,7 @@ const struct role *const roles[] = {
 	&shepherd_role,
 	&reapd_role,
 	&bot_role,
+	&urlserver_role,
 	&archie_getter_role,
 	&broker_role,
 	&web_role,

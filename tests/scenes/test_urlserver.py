@@ -1,0 +1,254 @@
+"""The URL server against a spider that knows document 003 alone."""
+import collections
+import random
+import re
+import threading
+
+import pytest
+
+from docindex import DocIndex
+from garner import wait_for
+from spider003 import Spider
+
+
+def serve(garner, spiders, urls, **more):
+    settings = {"doc_index": "file:urls.txt", "req_host_per_sec": "1000",
+                "spider_host": " ".join(f"127.0.0.1:{s.port}" for s in spiders), **more}
+    config = "[robot]\nnetworks = 127.0.0.0/8\n[urlserver]\n"
+    config += "".join(f"{k} = {v}\n" for k, v in settings.items())
+    g = garner(config=config)
+    (g.dir / "urls.txt").write_text("".join(u + "\n" for u in urls))
+    return g, g.start("urlserver").wait_ready()
+
+
+def outcomes(g):
+    """Of PATH.done, by line: lists, so that one that is there twice is seen."""
+    found = collections.defaultdict(list)
+    dump = g.run("dump", "urls.txt.done")
+    assert dump.code == 0, dump
+    for number, outcome in re.findall(r"line (\d+)\s+(\S+)", dump.out):
+        found[int(number)].append(outcome)
+    return found
+
+
+def each_has_one(g, urls, want="done"):
+    wait_for("all outcomes", lambda: len(outcomes(g)) == len(urls), every=0.2)
+    assert outcomes(g) == {i + 1: [want] for i in range(len(urls))}
+
+
+def test_a_spider_of_document_003_gets_every_url_and_says_done(garner):
+    urls = [f"http://127.0.0.{i % 5 + 1}:81/{i}" for i in range(50)]
+    with Spider() as s:
+        g, us = serve(garner, [s], urls)
+        each_has_one(g, urls)
+        assert not s.bad
+        assert sorted(j.url for j in s.jobs) == sorted(urls)
+        assert all(j.ip == j.url.split("/")[2].split(":")[0] for j in s.jobs)
+        assert {j.doc for j in s.jobs} == {str(i + 1) for i in range(50)}
+        assert len({j.trans for j in s.jobs}) == 50
+        assert us.stop() == 0
+        assert g.run("check", "urls.txt.done").code == 0
+
+
+def test_comments_are_skipped_and_what_has_no_address_is_never_sent(garner):
+    urls = ["# a list", "", "http://127.0.0.1/a", "http://no.such.invalid/", "http://10.1.2.3/",
+            "gopher://x/", "http://127.0.0.1/b c", "x" * 9000]
+    with Spider() as s:
+        g, _ = serve(garner, [s], urls)
+        wait_for("outcomes", lambda: len(outcomes(g)) == 6, every=0.2)
+        assert outcomes(g) == {3: ["done"], 4: ["site-permanent"], 5: ["address"],
+                               6: ["permanent"], 7: ["permanent"], 8: ["limit"]}
+        assert [j.url for j in s.jobs] == ["http://127.0.0.1/a"]
+
+
+def test_names_on_one_address_share_its_queue(garner):
+    """The next URL goes out after DONE, whatever its name."""
+    out, most = set(), []
+
+    def work(s, job):
+        out.add(job.trans)
+        most.append(len(out))
+        threading.Timer(0.02, finish, (s, job)).start()
+
+    def finish(s, job):
+        out.discard(job.trans)
+        s.done(job)
+
+    urls = [f"http://{'localhost' if i % 2 else '127.0.0.1'}/{i}" for i in range(10)]
+    with Spider(work) as s:
+        g, _ = serve(garner, [s], urls)
+        each_has_one(g, urls)
+        assert {j.ip for j in s.jobs} == {"127.0.0.1"}
+        assert max(most) == 1
+
+
+def test_status_words_bring_the_outcome(garner):
+    urls = [f"http://127.0.0.1/{i}" for i in range(3)]
+    with Spider(lambda s, job: s.done(job, "permanent")) as s:
+        g, _ = serve(garner, [s], urls, status_words="yes")
+        each_has_one(g, urls, "permanent")
+
+
+def test_a_url_without_a_word_is_sent_again_and_working_is_a_word(garner):
+    """The first says WORKING for longer than the timeout and is not sent again; the second does not."""
+    ended = threading.Event()
+
+    def work(s, job):
+        if job.doc == "1" and not ended.wait(0.3):
+            for _ in range(10):
+                s.working(job)
+                ended.wait(0.3)
+            s.done(job)
+        elif job.doc == "2" and sum(j.doc == "2" for j in s.jobs) > 1:
+            s.done(job)
+
+    def in_thread(s, job):
+        threading.Thread(target=work, args=(s, job), daemon=True).start()
+
+    urls = ["http://127.0.0.1/working", "http://127.0.0.2/silent"]
+    with Spider(in_thread) as s:
+        g, us = serve(garner, [s], urls, timeout_spider_status="2s")
+        each_has_one(g, urls)
+        ended.set()
+        assert sum(j.doc == "1" for j in s.jobs) == 1
+        second = [j.trans for j in s.jobs if j.doc == "2"]
+        assert len(second) == 2 and second[0] != second[1]
+
+
+def test_a_lost_connection_is_made_again_and_what_was_pending_is_sent_again(garner):
+    held = []
+
+    def work(s, job):
+        if s.connections == 1:
+            held.append(job)
+        else:
+            s.done(job)
+
+    urls = [f"http://127.0.0.{i + 1}/" for i in range(10)]
+    with Spider(work) as s:
+        g, _ = serve(garner, [s], urls)
+        wait_for("all are pending", lambda: len(held) == 10)
+        s.cut()
+        each_has_one(g, urls)
+        assert len(s.jobs) == 20
+        assert not {j.trans for j in held} & {j.trans for j in s.jobs[10:]}
+
+
+def test_lines_that_mean_nothing_are_counted_and_a_hundred_end_the_connection(garner):
+    def work(s, job):
+        if s.connections == 1:
+            for line in ("0.0 DONE", "hello", f"{job.trans} SLEEPING", f"{job.trans} DONE ok",
+                         f"{job.trans}  DONE", "", "99999999.1 DONE"):
+                s.say(line, job.conn)
+            s.done(job)
+            s.done(job)  # late
+            for _ in range(100):
+                s.say("what?", job.conn)
+        elif s.connections == 2:
+            s.say("x" * 9000, job.conn)
+        else:
+            s.done(job)
+
+    urls = ["http://127.0.0.1/a", "http://127.0.0.1/b"]
+    with Spider(work) as s:
+        g, us = serve(garner, [s], urls)
+        each_has_one(g, urls)
+        assert s.connections == 3
+        us.stop()
+        counted = {k: v for k, v in counters(g).items() if "wrong_lines" in k}
+        assert counted['wrong_lines{kind="late"}'] == 1
+        assert counted['wrong_lines{kind="unknown"}'] == 2
+        assert counted['wrong_lines{kind="garbage"}'] >= 100
+
+
+def counters(g):
+    said = g.run("dump", g.data / "run/counters/urlserver").out
+    return {m[1]: int(m[2]) for m in re.finditer(r"^  (\S+)\s+(\d+)  ", said, re.M)}
+
+
+def test_a_host_stays_with_its_spider_and_goes_to_another_when_that_is_gone(garner):
+    urls = [f"http://127.0.0.{i % 8 + 1}/{i}" for i in range(160)]
+    with Spider() as a, Spider() as b:
+        def by_host(s):
+            return {j.ip for j in s.jobs}
+        g, _ = serve(garner, [a, b], urls, timeout_spider_status="1s", req_host_per_sec="5")
+        wait_for("both have some", lambda: len(by_host(a)) == 4 and len(by_host(b)) == 4)
+        assert not by_host(a) & by_host(b)
+        theirs = by_host(b)
+        b.close()
+        each_has_one(g, urls)
+        assert by_host(a) >= theirs
+
+
+@pytest.mark.limit(60)
+def test_a_killed_url_server_goes_on_where_it_was(garner):
+    urls = [f"http://127.0.0.{i % 10 + 1}/{i}" for i in range(300)]
+    with Spider() as s:
+        g, us = serve(garner, [s], urls, req_host_per_sec="10")
+        wait_for("some are done", lambda: len(s.jobs) > 60)
+        us.kill()
+        us = g.start("urlserver").wait_ready()
+        each_has_one(g, urls)
+        assert len(s.jobs) < 360, "what was done is not sent again"
+
+
+@pytest.mark.limit(100)
+def test_random_losses_leave_each_url_one_outcome(garner, seed):
+    """Connections end, DONEs are lost, come late or twice, garbage flies: each URL has one outcome.
+    (What is out at one time, and how fast, is looked at by a unit, which has a clock of its own.)"""
+    dice = random.Random(seed)
+    urls = [f"http://127.0.0.{i % 12 + 1}/{i}" for i in range(240)]
+    late = []
+
+    def work(s, job):
+        threading.Thread(target=lot, args=(s, job), daemon=True).start()
+
+    def lot(s, job):
+        with lock:
+            fate, wait = dice.random(), dice.random() * 0.05
+        threading.Event().wait(wait)
+        if fate < 0.05:
+            pass  # nobody ever hears of it
+        elif fate < 0.10:
+            late.append(job)
+        elif fate < 0.13:
+            s.cut()
+        elif fate < 0.20:
+            s.say("garbage", job.conn)
+            s.done(job)
+            s.done(job)
+        else:
+            s.done(job)
+        with lock:
+            if late and dice.random() < 0.1:
+                s.done(late.pop())
+
+    lock = threading.Lock()
+    with Spider(work) as a, Spider(work) as b:
+        g, us = serve(garner, [a, b], urls, req_host_per_sec="20",
+                      req_host_concurrent="2", timeout_spider_status="1s")
+        each_has_one(g, urls)
+        us.stop()
+        assert not a.bad and not b.bad
+
+
+def test_a_remote_doc_index_hears_every_outcome_whatever_is_cut(garner):
+    urls = [f"http://127.0.0.{i % 10 + 1}/{i}" for i in range(200)]
+    with Spider() as s, DocIndex(urls) as index:
+        g, us = serve(garner, [s], [], doc_index=index.address, name="us1", req_host_per_sec="20")
+        for part in (1, 2):
+            wait_for("some outcomes", lambda: len(index.outcomes) >= 50 * part)
+            index.cut()
+        us.kill()
+        g.start("urlserver").wait_ready()
+        wait_for("all outcomes", lambda: len(index.outcomes) == len(urls))
+        assert {o for of in index.outcomes.values() for o in of} == {"done"}
+        assert set(index.names) == {"us1"} and len(index.names) >= 3
+
+
+def test_names_of_full_queues_are_rejected(garner):
+    urls = [f"http://127.0.0.1/{i}" for i in range(30)] + ["http://127.0.0.2/"]
+    with Spider(lambda s, job: None) as s, DocIndex(urls) as index:
+        serve(garner, [s], [], doc_index=index.address, queue_len="5")
+        wait_for("the other host", lambda: any(j.ip == "127.0.0.2" for j in s.jobs))
+        assert index.rejects[0] == set() and {"127.0.0.1"} in index.rejects

@@ -50,6 +50,8 @@ SAYS = {
     "sites list": "LAST ERROR",
     "conf check": "0 damaged",
     "states": "closed",
+    "dump list.done": "2 records",
+    "results.jsonl": "pears.html",
 }
 ENDS = {"private/diary": 1}
 
@@ -58,12 +60,13 @@ ENDS = {"private/diary": 1}
 def test_the_tutorial(garner):
     g = garner()
     text = text_of("doc/tutorial.md")
-    for port in ("8081", "8080", "8501"):
+    for port in ("8081", "8080", "8501", "8190"):
         text = text.replace(port, free_port())
     (g.dir / "garner.conf").write_text(re.search(r"```ini\n(.*?)```", text, re.S)[1])
     env = {**g.env, "PATH": f"{real.BUILD}:{os.environ['PATH']}"}
     env.pop("GARNER_DATA", None)
     up = None
+    others = []
     said = set()
 
     def run(line):
@@ -81,6 +84,10 @@ def test_the_tutorial(garner):
                 for out in up.stdout:
                     if "garner is up" in out:
                         break
+                continue
+            if line.endswith("&"):
+                others.append(subprocess.Popen(shlex.split(line[:-1]), cwd=g.dir, env=env,
+                                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
                 continue
             if line.startswith("kill"):
                 up.send_signal(signal.SIGTERM)
@@ -102,9 +109,10 @@ def test_the_tutorial(garner):
             except AssertionError as e:
                 raise AssertionError(f"{line}: {last}") from e
     finally:
-        if up and up.poll() is None:
-            up.kill()
-            up.wait()
+        for child in [*others, *[up] * bool(up)]:
+            if child.poll() is None:
+                child.kill()
+            child.wait()
     assert said == set(SAYS), "each was looked at"
 
 

@@ -1,14 +1,12 @@
-/* What master and reapd say to each other. Jobs and the control part of an answer are lines, a
- * letter and a value each, which people can read in a trace; links are binary, since a page may
- * have thousands and the master looks at each of them. A reader takes a letter once, knows all
- * letters of its version, and refuses every other: two programs of one version have nothing to
- * guess. What a writer may not send (a control character in words that came from a server) it
- * leaves out or blanks; so an honest peer is never taken for a liar. */
+/* What master and reapd say to each other. Jobs and the control part of an answer are attributes
+ * (base/letters.h); links are binary, since a page may have thousands and the master looks at each
+ * of them. */
 #include "shepherd/reap_wire.h"
 
 #include "base/clock.h"
 #include "base/cursor.h"
 #include "base/hash.h"
+#include "base/letters.h"
 #include "bucket/bucket_attrs.h"
 #include "fetch/kit.h"
 
@@ -19,126 +17,13 @@ enum {
 	LINK_HEAD = 22,  /* bytes before the URL of a link */
 	LINK_SITEMAP = 1 << 15,
 };
-/* No time that is sent is longer. */
-#define TIME_MOST_US (400 * US_PER_DAY)
 
-/* Lines of a letter and a value. */
-
-static void line_add(struct buf *out, char letter, struct str value)
-{
-	buf_add_byte(out, letter);
-	buf_add_str(out, value);
-	buf_add_byte(out, '\n');
-}
-
-static void line_add_number(struct buf *out, char letter, uint64_t v)
-{
-	char digits[STR_DECIMAL_MAX];
-	line_add(out, letter, (struct str){digits, str_decimal(digits, v)});
-}
-
-/* Left out where it is not known. */
-static void line_add_seconds(struct buf *out, char letter, int64_t s)
-{
-	if (s > 0)
-		line_add_number(out, letter, (uint64_t)MIN(s, (int64_t)UINT32_MAX));
-}
-
-/* Left out where it is empty or cannot be sent. */
-static void line_add_text(struct buf *out, char letter, struct str value, size_t most)
-{
-	if (value.n && value.n <= most && !str_has_control(value))
-		line_add(out, letter, value);
-}
-
-struct line_reader {
-	struct str rest;
-	const char *what; /* for messages */
-	uint32_t seen[4]; /* a bit for each letter */
-	char letter;
-	struct str value;
-};
-
-static int line_wrong(const struct line_reader *r, struct err *err)
-{
-	return err_set(err, ERR_DAMAGED, "%s: attribute %c cannot be '" STR_FMT "'", r->what,
-		       r->letter, STR_ARG(str_head(r->value, 80)));
-}
-
-static bool line_seen(const struct line_reader *r, char letter)
-{
-	return r->seen[letter / 32] >> letter % 32 & 1;
-}
-
-/* 1: the end. */
-static int line_next(struct line_reader *r, struct err *err)
-{
-	if (r->rest.n == 0)
-		return 1;
-	size_t n = str_find_byte(r->rest, '\n');
-	char letter = r->rest.p[0];
-	if (n == r->rest.n || n == 0 || letter < '!' || letter > '~')
-		return err_set(err, ERR_DAMAGED, "%s: not lines of a letter and a value", r->what);
-	r->letter = letter;
-	r->value = (struct str){r->rest.p + 1, n - 1};
-	r->rest = str_from(r->rest, n + 1);
-	if (line_seen(r, letter))
-		return err_set(err, ERR_DAMAGED, "%s: attribute %c twice", r->what, letter);
-	r->seen[letter / 32] |= UINT32_C(1) << letter % 32;
-	return str_has_control(r->value) ? line_wrong(r, err) : 0;
-}
-
-static int line_number(const struct line_reader *r, uint64_t most, uint64_t *ret, struct err *err)
-{
-	uint64_t v;
-	if (!str_u64(r->value, &v) || v > most)
-		return line_wrong(r, err);
-	*ret = v;
-	return 0;
-}
-
-static int line_time(const struct line_reader *r, int64_t *ret, struct err *err)
-{
-	uint64_t v = 0;
-	if (line_number(r, TIME_MOST_US, &v, err) < 0)
-		return -1;
-	*ret = (int64_t)v;
-	return 0;
-}
-
-static int line_seconds(const struct line_reader *r, int64_t *ret, struct err *err)
-{
-	uint64_t v = 0;
-	if (line_number(r, UINT32_MAX, &v, err) < 0)
-		return -1;
-	*ret = (int64_t)v;
-	return 0;
-}
-
-static int line_text(const struct line_reader *r, size_t most, struct str *ret, struct err *err)
-{
-	if (r->value.n == 0 || r->value.n > most)
-		return line_wrong(r, err);
-	*ret = r->value;
-	return 0;
-}
-
-static int line_addr(const struct line_reader *r, struct addr *ret, struct err *err)
+static int line_addr(const struct letters *r, struct addr *ret, struct err *err)
 {
 	struct addr a;
 	if (r->value.n >= ADDR_SHOWN || !addr_parse_port(r->value, 0, &a))
-		return line_wrong(r, err);
+		return letters_wrong(r, err);
 	*ret = a;
-	return 0;
-}
-
-/* All of these letters have to be there. */
-static int lines_whole(const struct line_reader *r, const char *letters, struct err *err)
-{
-	for (; *letters; letters++)
-		if (!line_seen(r, *letters))
-			return err_set(err, ERR_DAMAGED, "%s: attribute %c is missing", r->what,
-				       *letters);
 	return 0;
 }
 
@@ -147,70 +32,70 @@ static int lines_whole(const struct line_reader *r, const char *letters, struct 
 void reap_job_write(const struct reaper_job *job, struct buf *out)
 {
 	char addr[ADDR_SHOWN];
-	line_add(out, 'U', job->url);
-	line_add(out, 'a', str_of(addr_print_port(&job->addr, addr)));
-	line_add(out, 'w', str_of(reaper_what_names[job->what]));
-	line_add_number(out, 't', (uint64_t)MAX(job->now_s, 0));
-	line_add_text(out, 'e', job->etag, ROBOT_ETAG_MAX);
-	line_add_text(out, 'l', job->last_modified, ROBOT_DATE_MAX);
-	line_add_text(out, 'C', job->md5, 32);
+	letters_add(out, 'U', job->url);
+	letters_add(out, 'a', str_of(addr_print_port(&job->addr, addr)));
+	letters_add(out, 'w', str_of(reaper_what_names[job->what]));
+	letters_add_number(out, 't', (uint64_t)MAX(job->now_s, 0));
+	letters_add_text(out, 'e', job->etag, ROBOT_ETAG_MAX);
+	letters_add_text(out, 'l', job->last_modified, ROBOT_DATE_MAX);
+	letters_add_text(out, 'C', job->md5, 32);
 	buf_printf(out, "r%" PRId64 " %u\n", MIN(job->rule.delay_us, POLITE_RETRY_MAX_US),
 		   MIN(MAX(job->rule.concurrent, 1), POLITE_CONCURRENT_MAX));
 	if (job->rule.exempt)
-		line_add(out, 'x', STR("1"));
-	line_add_number(out, 'b', MIN(job->limits.body, BUCKET_DATA_MOST));
-	line_add_number(out, 'i', (uint64_t)job->limits.idle_us);
-	line_add_number(out, 'z', (uint64_t)job->limits.total_us);
+		letters_add(out, 'x', STR("1"));
+	letters_add_number(out, 'b', MIN(job->limits.body, BUCKET_DATA_MOST));
+	letters_add_number(out, 'i', (uint64_t)job->limits.idle_us);
+	letters_add_number(out, 'z', (uint64_t)job->limits.total_us);
 	if (job->patience_us)
-		line_add_number(out, 'p', (uint64_t)job->patience_us);
+		letters_add_number(out, 'p', (uint64_t)job->patience_us);
 	if (job->keep)
-		line_add(out, 'K', STR("1"));
+		letters_add(out, 'K', STR("1"));
 }
 
 /* Canonical, http or https: what it was made of does not matter, it is asked for as it is. */
-static int job_read_url(const struct line_reader *r, struct reaper_job *job, struct err *err)
+static int job_read_url(const struct letters *r, struct reaper_job *job, struct err *err)
 {
 	char room[URL_MAX], strict[URL_STRICT_MAX + 1];
 	struct url url, canon;
 	if (url_parse(r->value, NULL, room, sizeof room, &url) != 0 || url.protocol == URL_FTP ||
 	    url_canon(&url, true, strict, sizeof strict, &canon) != 0 ||
 	    !str_eq(canon.href, r->value))
-		return line_wrong(r, err);
+		return letters_wrong(r, err);
 	job->url = r->value;
 	job->fp = footprint_of(&canon);
 	return 0;
 }
 
-static int job_read_rule(const struct line_reader *r, struct reaper_job *job, struct err *err)
+static int job_read_rule(const struct letters *r, struct reaper_job *job, struct err *err)
 {
 	struct str rest = r->value, delay, concurrent;
 	uint64_t us, n;
 	if (str_cut(&rest, ' ', &delay) != 0 || str_cut(&rest, ' ', &concurrent) != 0 || rest.p ||
 	    !str_u64(delay, &us) || us > POLITE_RETRY_MAX_US || !str_u64(concurrent, &n) || n < 1 ||
 	    n > POLITE_CONCURRENT_MAX)
-		return line_wrong(r, err);
+		return letters_wrong(r, err);
 	job->rule.delay_us = (int64_t)us;
 	job->rule.concurrent = (unsigned)n;
 	return 0;
 }
 
-static int job_read_what(const struct line_reader *r, struct reaper_job *job, struct err *err)
+static int job_read_what(const struct letters *r, struct reaper_job *job, struct err *err)
 {
 	for (size_t i = 0; i < REAPER_WHATS; i++)
 		if (str_is(r->value, reaper_what_names[i])) {
 			job->what = (enum reaper_what)i;
 			return 0;
 		}
-	return line_wrong(r, err);
+	return letters_wrong(r, err);
 }
 
-static int job_read_flag(const struct line_reader *r, bool *ret, struct err *err)
+static int job_read_flag(const struct letters *r, bool *ret, struct err *err)
 {
 	*ret = true;
-	return str_is(r->value, "1") ? 0 : line_wrong(r, err);
+	return str_is(r->value, "1") ? 0 : letters_wrong(r, err);
 }
 
-static int job_read_line(const struct line_reader *r, struct reaper_job *job, struct err *err)
+static int job_read_line(const struct letters *r, struct reaper_job *job, struct err *err)
 {
 	unsigned char md5[16];
 	switch (r->letter) {
@@ -218,28 +103,28 @@ static int job_read_line(const struct line_reader *r, struct reaper_job *job, st
 		return job_read_url(r, job, err);
 	case 'a':
 		return line_addr(r, &job->addr, err) == 0 && job->addr.port ? 0
-									    : line_wrong(r, err);
+									    : letters_wrong(r, err);
 	case 'w':
 		return job_read_what(r, job, err);
 	case 't':
-		return line_seconds(r, &job->now_s, err);
+		return letters_seconds(r, &job->now_s, err);
 	case 'e':
-		return line_text(r, ROBOT_ETAG_MAX, &job->etag, err);
+		return letters_text(r, ROBOT_ETAG_MAX, &job->etag, err);
 	case 'l':
-		return line_text(r, ROBOT_DATE_MAX, &job->last_modified, err);
+		return letters_text(r, ROBOT_DATE_MAX, &job->last_modified, err);
 	case 'C':
 		job->md5 = r->value;
-		return hex_parse(r->value, md5, sizeof md5) ? 0 : line_wrong(r, err);
+		return hex_parse(r->value, md5, sizeof md5) ? 0 : letters_wrong(r, err);
 	case 'r':
 		return job_read_rule(r, job, err);
 	case 'b':
-		return line_number(r, BUCKET_DATA_MOST, &job->limits.body, err);
+		return letters_number(r, BUCKET_DATA_MOST, &job->limits.body, err);
 	case 'i':
-		return line_time(r, &job->limits.idle_us, err);
+		return letters_time(r, &job->limits.idle_us, err);
 	case 'z':
-		return line_time(r, &job->limits.total_us, err);
+		return letters_time(r, &job->limits.total_us, err);
 	case 'p':
-		return line_time(r, &job->patience_us, err);
+		return letters_time(r, &job->patience_us, err);
 	case 'K':
 		return job_read_flag(r, &job->keep, err);
 	case 'x':
@@ -251,15 +136,15 @@ static int job_read_line(const struct line_reader *r, struct reaper_job *job, st
 
 int reap_job_read(struct str bytes, struct reaper_job *ret, struct err *err)
 {
-	struct line_reader r = {.rest = bytes, .what = "a job"};
+	struct letters r = {.rest = bytes, .what = "a job"};
 	struct reaper_job job = {0};
 	int rc;
 	if (bytes.n > REAP_JOB_MAX)
 		return err_set(err, ERR_DAMAGED, "a job of %zu bytes", bytes.n);
-	while ((rc = line_next(&r, err)) == 0)
+	while ((rc = letters_next(&r, err)) == 0)
 		if (job_read_line(&r, &job, err) < 0)
 			return -1;
-	if (rc < 0 || lines_whole(&r, "Uawtrbiz", err) < 0)
+	if (rc < 0 || letters_whole(&r, "Uawtrbiz", err) < 0)
 		return -1;
 	*ret = job;
 	return 0;
@@ -309,39 +194,31 @@ static bool *answer_flag(struct reaper_answer *a, size_t i)
 	return (bool *)((char *)a + answer_flags[i].offset);
 }
 
-static void control_add_words(const struct reaper_answer *a, struct buf *out)
-{
-	struct str text = str_utf8_head(a->text, TEXT_MOST);
-	buf_printf(out, "!%u ", a->code);
-	for (size_t i = 0; i < text.n; i++) /* by the rule of the reader */
-		buf_add_byte(out, str_has_control((struct str){text.p + i, 1}) ? ' ' : text.p[i]);
-	buf_add_byte(out, '\n');
-}
-
 static void control_write(const struct reaper_answer *a, struct buf *out)
 {
 	struct reaper_answer copy = *a;
 	char key[QKEY_TEXT], sum[33];
-	control_add_words(a, out);
-	line_add(out, 'U', a->url);
+	buf_printf(out, "!%u ", a->code);
+	letters_add_words(out, a->text, TEXT_MOST);
+	buf_add_byte(out, '\n');
+	letters_add(out, 'U', a->url);
 	if (a->key)
-		line_add(out, 'k', str_of(qkey_print(a->key, key)));
-	line_add_number(out, 'h', a->download_ms);
-	line_add_seconds(out, 'd', a->ended_s);
-	line_add_seconds(out, 'D', a->downloaded_s);
-	line_add_seconds(out, 'J', a->changed_s);
-	if (a->ago_us >= 0)
-		line_add_number(out, 'g', (uint64_t)MIN(a->ago_us, TIME_MOST_US));
+		letters_add(out, 'k', str_of(qkey_print(a->key, key)));
+	letters_add_number(out, 'h', a->download_ms);
+	letters_add_seconds(out, 'd', a->ended_s);
+	letters_add_seconds(out, 'D', a->downloaded_s);
+	letters_add_seconds(out, 'J', a->changed_s);
+	letters_add_time(out, 'g', a->ago_us);
 	if (a->retry_after_us > 0)
-		line_add_number(out, 'W', (uint64_t)MIN(a->retry_after_us, TIME_MOST_US));
+		letters_add_time(out, 'W', a->retry_after_us);
 	if (a->not_now_us > 0)
-		line_add_number(out, 'N', (uint64_t)MIN(a->not_now_us, TIME_MOST_US));
-	line_add_number(out, 's', a->status);
-	line_add_text(out, 'T', a->type, ROBOT_MIME_MAX);
+		letters_add_time(out, 'N', a->not_now_us);
+	letters_add_number(out, 's', a->status);
+	letters_add_text(out, 'T', a->type, ROBOT_MIME_MAX);
 	hex_print(a->md5, sizeof a->md5, sum);
-	line_add(out, 'C', str_of(sum));
-	line_add_number(out, 'n', a->bytes);
-	line_add_text(out, 'L', a->location, URL_MAX);
+	letters_add(out, 'C', str_of(sum));
+	letters_add_number(out, 'n', a->bytes);
+	letters_add_text(out, 'L', a->location, URL_MAX);
 	buf_add_byte(out, 'f');
 	for (size_t i = 0; i < ARRAY_LEN(answer_flags); i++)
 		if (*answer_flag(&copy, i))
@@ -410,35 +287,35 @@ int reap_parts_read(const struct str *arg, size_t n, struct reap_parts *ret, str
 	return 0;
 }
 
-static int answer_read_code(const struct line_reader *r, struct reaper_answer *a, struct err *err)
+static int answer_read_code(const struct letters *r, struct reaper_answer *a, struct err *err)
 {
 	struct str text = r->value, digits;
 	uint64_t code;
 	if (str_cut(&text, ' ', &digits) != 0 || !str_u64(digits, &code) || code >= CODE_END ||
 	    text.n > TEXT_MOST)
-		return line_wrong(r, err);
+		return letters_wrong(r, err);
 	a->code = (uint16_t)code;
 	a->text = text.p ? text : STR("");
 	return 0;
 }
 
-static int answer_read_flags(const struct line_reader *r, struct reaper_answer *a, struct err *err)
+static int answer_read_flags(const struct letters *r, struct reaper_answer *a, struct err *err)
 {
 	for (size_t at = 0; at < r->value.n; at++) {
 		size_t i = 0;
 		while (i < ARRAY_LEN(answer_flags) && answer_flags[i].letter != r->value.p[at])
 			i++;
 		if (i == ARRAY_LEN(answer_flags) || *answer_flag(a, i))
-			return line_wrong(r, err);
+			return letters_wrong(r, err);
 		*answer_flag(a, i) = true;
 	}
 	return 0;
 }
 
-static int answer_read_small(const struct line_reader *r, struct reaper_answer *a, struct err *err)
+static int answer_read_small(const struct letters *r, struct reaper_answer *a, struct err *err)
 {
 	uint64_t v = 0;
-	if (line_number(r, r->letter == 's' ? 999 : UINT32_MAX, &v, err) < 0)
+	if (letters_number(r, r->letter == 's' ? 999 : UINT32_MAX, &v, err) < 0)
 		return -1;
 	if (r->letter == 's')
 		a->status = (uint16_t)v;
@@ -447,38 +324,38 @@ static int answer_read_small(const struct line_reader *r, struct reaper_answer *
 	return 0;
 }
 
-static int answer_read_line(const struct line_reader *r, struct reaper_answer *a, struct err *err)
+static int answer_read_line(const struct letters *r, struct reaper_answer *a, struct err *err)
 {
 	switch (r->letter) {
 	case '!':
 		return answer_read_code(r, a, err);
 	case 'U':
-		return line_text(r, URL_STRICT_MAX, &a->url, err);
+		return letters_text(r, URL_STRICT_MAX, &a->url, err);
 	case 'k':
-		return qkey_parse(r->value, &a->key) ? 0 : line_wrong(r, err);
+		return qkey_parse(r->value, &a->key) ? 0 : letters_wrong(r, err);
 	case 'd':
-		return line_seconds(r, &a->ended_s, err);
+		return letters_seconds(r, &a->ended_s, err);
 	case 'D':
-		return line_seconds(r, &a->downloaded_s, err);
+		return letters_seconds(r, &a->downloaded_s, err);
 	case 'J':
-		return line_seconds(r, &a->changed_s, err);
+		return letters_seconds(r, &a->changed_s, err);
 	case 'h':
 	case 's':
 		return answer_read_small(r, a, err);
 	case 'g':
-		return line_time(r, &a->ago_us, err);
+		return letters_time(r, &a->ago_us, err);
 	case 'W':
-		return line_time(r, &a->retry_after_us, err);
+		return letters_time(r, &a->retry_after_us, err);
 	case 'N':
-		return line_time(r, &a->not_now_us, err);
+		return letters_time(r, &a->not_now_us, err);
 	case 'T':
-		return line_text(r, ROBOT_MIME_MAX, &a->type, err);
+		return letters_text(r, ROBOT_MIME_MAX, &a->type, err);
 	case 'C':
-		return hex_parse(r->value, a->md5, sizeof a->md5) ? 0 : line_wrong(r, err);
+		return hex_parse(r->value, a->md5, sizeof a->md5) ? 0 : letters_wrong(r, err);
 	case 'n':
-		return line_number(r, UINT32_MAX, &a->bytes, err);
+		return letters_number(r, UINT32_MAX, &a->bytes, err);
 	case 'L':
-		return line_text(r, URL_MAX, &a->location, err);
+		return letters_text(r, URL_MAX, &a->location, err);
 	case 'f':
 		return answer_read_flags(r, a, err);
 	default:
@@ -488,13 +365,13 @@ static int answer_read_line(const struct line_reader *r, struct reaper_answer *a
 
 static int control_read(struct str bytes, struct reaper_answer *a, struct err *err)
 {
-	struct line_reader r = {.rest = bytes, .what = "an answer"};
+	struct letters r = {.rest = bytes, .what = "an answer"};
 	int rc;
 	a->ago_us = -1;
-	while ((rc = line_next(&r, err)) == 0)
+	while ((rc = letters_next(&r, err)) == 0)
 		if (answer_read_line(&r, a, err) < 0)
 			return -1;
-	return rc < 0 ? -1 : lines_whole(&r, "!UhsCnf", err);
+	return rc < 0 ? -1 : letters_whole(&r, "!UhsCnf", err);
 }
 
 static bool link_next(struct reader *r, struct reaper_link *ret)

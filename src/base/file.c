@@ -213,6 +213,13 @@ int file_sync(const struct file *f, struct err *err)
 	return 0;
 }
 
+int file_sync_all(const struct file *f, struct err *err)
+{
+	if (FAULT_REFUSES("file.sync", f->path) || UNINTERRUPTED(syncfs(f->fd)) != 0)
+		return err_sys(err, "%s: sync of its file system", f->path);
+	return 0;
+}
+
 int file_truncate(const struct file *f, uint64_t size, struct err *err)
 {
 	if (FAULT_REFUSES("file.truncate", f->path) ||

@@ -36,6 +36,8 @@ int file_read_next(const struct file *f, void *p, size_t n, size_t *ret_n, struc
 /* Writes all n bytes or fails; after a failure what is there past `offset` is unknown. */
 int file_write(const struct file *f, const void *p, size_t n, uint64_t offset, struct err *err);
 int file_sync(const struct file *f, struct err *err); /* data and size are on disk */
+/* All that was written to the file system of f is on disk, names too: one call for many files. */
+int file_sync_all(const struct file *f, struct err *err);
 int file_truncate(const struct file *f, uint64_t size, struct err *err);
 int file_allocate(const struct file *f, uint64_t size, struct err *err); /* blocks, not holes */
 /* The same from a place on: holes before it stay. */

@@ -48,8 +48,9 @@ struct job {
 	struct robot_sink sink; /* first */
 	struct bot *bot;
 	struct bot_peer *peer; /* NULL: it is gone */
-	struct link link;      /* of the peer's jobs */
-	struct link batch;     /* waits for a sync, or is in one */
+	struct robot_handle handle;
+	struct link link;  /* of the peer's jobs */
+	struct link batch; /* waits for a sync, or is in one */
 	struct beneath_file file;
 	uint64_t at;
 	struct bot_message answer;
@@ -352,6 +353,7 @@ static void job_start(struct job *job, const struct bot_message *m)
 				      .mime = m->mime,
 				      .within = m->within,
 				      .patience_us = PATIENCE_US,
+				      .handle = &job->handle,
 				      .flags = ROBOT_WAIT | ROBOT_NO_SHA256 |
 					       (exempt ? (unsigned)ROBOT_NO_ROBOTS : 0)};
 	if (robot_fetch(b->o.kit->robot, &ask, job_fetched, job, &err) < 0)
@@ -414,11 +416,6 @@ static void peer_begin(struct bot_peer *p, struct bot *b, struct conn *c, struct
 	peer_announce(p);
 }
 
-static bool is_peers_job(const void *ctx, void *of)
-{
-	return ((const struct job *)ctx)->peer == of;
-}
-
 /* Nobody hears the answers any more. What is in a sync already ends with that. */
 static void peer_end(struct bot_peer *p)
 {
@@ -426,8 +423,8 @@ static void peer_end(struct bot_peer *p)
 	if (!p->reader)
 		return;
 	p->conn = NULL;
-	robot_cancel(b->o.kit->robot, job_fetched, is_peers_job, p);
 	LIST_EACH (struct job, job, &p->jobs, link) {
+		robot_cancel(&job->handle);
 		b->counts.cancelled++;
 		job->peer = NULL;
 		list_remove(&job->link);

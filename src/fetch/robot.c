@@ -231,6 +231,7 @@ static void free_job(struct job *job)
 	mem_free(&job->last_modified);
 	mem_free(&job->mime);
 	mem_free(&job->within);
+	mem_free(&job->own_host);
 	mem_free(&job);
 }
 
@@ -280,6 +281,18 @@ static void put_answer(struct job *job, struct robot_result *ret)
 	job->robot->stats.bytes += q->size;
 }
 
+/* Nothing will be called any more. */
+static void detach_job(struct job *job)
+{
+	if (job->handle)
+		job->handle->job = NULL;
+	loop_timer_stop(&job->timer);
+	dns_cancel(&job->dns);
+	robots_cache_cancel(&job->robots);
+	list_remove(&job->link);
+	list_remove(&job->queued);
+}
+
 static void end_job(struct job *job, struct robot_class class, struct robot_result *result)
 {
 	struct robot *r = job->robot;
@@ -300,11 +313,7 @@ static void end_job(struct job *job, struct robot_class class, struct robot_resu
 	result->times.total_us = loop_now_us(r->parts.loop) - job->begun_us;
 	if (class.cause != ROBOT_CAUSE_NOT_NOW)
 		r->stats.outcome[class.outcome]++;
-	loop_timer_stop(&job->timer);
-	dns_cancel(&job->dns);
-	robots_cache_cancel(&job->robots);
-	list_remove(&job->link);
-	list_remove(&job->queued);
+	detach_job(job);
 	job->done(job->ctx, result);
 	free_job(job);
 }
@@ -407,7 +416,7 @@ static void job_resolve(struct job *job)
 	struct dns_result result;
 	if (job->robot->has_proxy)
 		resolve_for_proxy(job);
-	else if (job->address.family)
+	else if (job->own_host && str_is(job->target.host, job->own_host))
 		use_own_address(job);
 	else if (dns_lookup(job->robot->parts.dns, job->target.host, DNS_ANY, &job->dns, &result) ==
 		 0)
@@ -520,7 +529,6 @@ static int parse_location(struct job *job, struct url *ret)
 static void leave_site(struct job *job)
 {
 	job->has_rule = false;
-	job->address = (struct addr){0};
 	if (!(job->flags & ROBOT_CUT))
 		job->flags &= ~(unsigned)ROBOT_NO_ROBOTS;
 }
@@ -585,6 +593,7 @@ void request_ended(struct request *q, struct robot_class class)
 
 /* The door. */
 
+/* Those that are new, and those for which a cancelled one has made room. */
 static void begin_fresh(void *ctx)
 {
 	struct robot *r = ctx;
@@ -594,23 +603,21 @@ static void begin_fresh(void *ctx)
 	next_ready(r); /* in place of those that were cancelled */
 }
 
-/* A validator is sent as it came, or not at all: without it the whole document comes. NULL: not at
- * all. */
-static char *copy_validator(struct str text, size_t most)
-{
-	if (!robot_can_send(text, most))
-		return NULL;
-	char *copy = mem_alloc(text.n + 1);
-	memcpy(copy, text.p, text.n);
-	return copy;
-}
-
 static char *copy_text(struct str text)
 {
 	char *copy = text.n ? mem_alloc(text.n + 1) : NULL;
 	if (copy)
 		memcpy(copy, text.p, text.n);
 	return copy;
+}
+
+/* A validator is sent as it came, or not at all: without it the whole document comes. NULL: not at
+ * all. */
+static char *copy_validator(struct str text, size_t most)
+{
+	if (!robot_can_send(text, most))
+		return NULL;
+	return copy_text(text);
 }
 
 /* As URLs are compared: http://A.example becomes http://a.example/, and no other host begins so. */
@@ -652,13 +659,18 @@ int robot_fetch(struct robot *r, const struct robot_job *in, robot_done_fn *done
 			    .sink = in->sink,
 			    .flags = in->flags,
 			    .patience_us = in->patience_us,
+			    .handle = in->handle,
 			    .dns = {.done = job_resolved, .ctx = job},
 			    .robots = {.done = robots_known, .ctx = job},
 			    .timer = {.fn = job_waited, .ctx = job},
 			    .begun_us = loop_now_us(r->parts.loop)};
-	if (in->address)
-		job->address = *in->address;
 	target_set(&job->target, &url);
+	if (in->address) {
+		job->address = *in->address;
+		job->own_host = copy_text(job->target.host);
+	}
+	if (in->handle)
+		in->handle->job = job;
 	list_append(&r->jobs, &job->link);
 	r->stats.jobs++;
 	list_append(&r->fresh, &job->queued);
@@ -746,23 +758,17 @@ void robot_free(struct robot **rp)
 	mem_free(rp);
 }
 
-static void done_nothing(void *ctx, const struct robot_result *result)
+void robot_cancel(struct robot_handle *handle)
 {
-	(void)ctx, (void)result;
-}
-
-void robot_cancel(struct robot *r, robot_done_fn *done, bool (*is)(const void *ctx, void *of),
-		  void *of)
-{
-	LIST_EACH (struct job, job, &r->jobs, link) {
-		if (job->done != done || !is(job->ctx, of))
-			continue;
-		if (job->request)
-			request_drop(job->request);
-		end_lease(job, OUTCOME_CANCELLED, 0);
-		job->done = done_nothing;
-		end_plainly(job, OUTCOME_CANCELLED, ROBOT_CAUSE_STOPPED, "");
-	}
+	struct job *job = handle->job;
+	if (!job)
+		return;
+	struct robot *r = job->robot;
+	if (job->request)
+		request_drop(job->request);
+	end_lease(job, OUTCOME_CANCELLED, 0);
+	detach_job(job);
+	free_job(job);
 	loop_later(r->parts.loop, &r->later);
 }
 
@@ -810,6 +816,12 @@ static void rules_fetched(void *ctx, const struct robot_result *result)
 	mem_free(&f);
 }
 
+/* The job's own, as long as the site is on the host that it is of. */
+static const struct addr *rules_address(const struct job *job)
+{
+	return job->own_host && str_is(job->target.host, job->own_host) ? &job->address : NULL;
+}
+
 /* Fetches the robots.txt of a site and tells the cache. */
 static void rules_fetch(const struct job *for_job, struct str site)
 {
@@ -828,7 +840,7 @@ static void rules_fetch(const struct job *for_job, struct str site)
 				.limits = &limits,
 				.sink = &f->sink.sink,
 				.rule = for_job->has_rule ? &for_job->rule : NULL,
-				.address = for_job->address.family ? &for_job->address : NULL,
+				.address = rules_address(for_job),
 				.patience_us = for_job->patience_us,
 				.flags = ROBOT_NO_ROBOTS | ROBOT_CUT |
 					 (for_job->flags & ROBOT_KEEP) |

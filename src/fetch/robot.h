@@ -191,8 +191,9 @@ struct robot_job {
 	/* For this site alone; NULL: the settings'. A longer delay of robots.txt holds too, unless
 	 * the rule is exempt from it. */
 	const struct polite_rule *rule;
-	/* For this site alone: no other one is connected to, at the port of the URL, and DNS is not
-	 * asked. NULL: as DNS says. Not used with a proxy. */
+	/* For this host alone, at the port of the URL: no other one is connected to, for robots.txt
+	 * neither, and DNS is not asked for its name, also where a redirect leads back to it. NULL:
+	 * as DNS says. Not used with a proxy. */
 	const struct addr *address;
 	struct robot_sink *sink; /* NULL: the body is only counted and hashed */
 	/* A document of another type is not taken (OUTCOME_LIMIT, ROBOT_CAUSE_MIME); empty: any. */
@@ -204,6 +205,12 @@ struct robot_job {
 	/* A longer wait for politeness is answered "not now", unless it is the plain delay; 0: it
 	 * waits for as long as it takes. */
 	int64_t patience_us;
+	struct robot_handle *handle; /* for robot_cancel(); NULL: nobody will want that */
+};
+
+/* A job that is under way, inside its owner, who keeps it until the job is done. */
+struct robot_handle {
+	struct job *job; /* the robot's; NULL: it is done, or never began */
 };
 
 struct robot_times {
@@ -257,10 +264,10 @@ void robot_free(struct robot **r);
  * URL (or `within`) is none that could be fetched. */
 int robot_fetch(struct robot *r, const struct robot_job *job, robot_done_fn *done, void *ctx,
 		struct err *err);
-/* Ends those jobs with this done function whose ctx is one of these; their sinks are told, done is
- * not called. Neither from inside a done function nor from inside a sink's. */
-void robot_cancel(struct robot *r, robot_done_fn *done, bool (*is)(const void *ctx, void *of),
-		  void *of);
+
+/* Ends a job at once, its connection too; its sink is told, its done function is not called. Also
+ * of one that is done. From anywhere but a sink. */
+void robot_cancel(struct robot_handle *handle);
 
 /* After this time (clock_mono_us()) no connection is made and no request is sent: who would do so
  * ends cancelled, ROBOT_CAUSE_LEASE. The clock is read at the last moment, so it also holds for a

@@ -52,8 +52,10 @@ struct job {
 	char *mime, *within;        /* the same */
 	struct robot_limits limits;
 	struct polite_rule rule;
-	bool has_rule;       /* of its own */
-	struct addr address; /* the only one; family 0: as DNS says */
+	bool has_rule;               /* of its own */
+	struct addr address;         /* the only one of own_host; family 0: as DNS says */
+	char *own_host;              /* with an address: the host of the first hop; else NULL */
+	struct robot_handle *handle; /* its owner's; NULL: none */
 	struct robot_sink *sink;
 	unsigned flags, redirects;
 	struct addr addr[ROBOT_ADDRESSES];

@@ -264,6 +264,77 @@ static void a_job_with_an_address_goes_there_and_nowhere_else(void **state)
 	assert_string_equal(b.asked, "/robots.txt /x ");
 }
 
+/* From http to https, say: the name is the same, and so is the address. */
+static void an_address_holds_for_its_host_at_any_port(void **state)
+{
+	static const struct page there[] = {{"/x", OK}, {0}};
+	static const struct page here[] = {{"/hop", NULL}, {0}};
+	struct server a, b;
+	struct addr address;
+	char url[96], other[96];
+	(void)state;
+	server_start(&b, "127.0.0.5", there, "");
+	snprintf(other, sizeof other, "http://a.example%s", strrchr(b.url, ':'));
+	server_start(&a, "127.0.0.5", here, other);
+	assert_true(addr_parse(STR("127.0.0.5"), &address));
+	snprintf(url, sizeof url, "http://a.example%s/hop", strrchr(a.url, ':'));
+	struct robot_job job = {.url = str_of(url), .address = &address, .flags = ROBOT_WAIT};
+	assert_int_equal(fetch(scratch("ports"), &job, 1000).outcome, OUTCOME_OK);
+	server_stop(&a);
+	server_stop(&b);
+	assert_string_equal(a.asked, "/robots.txt /hop ");
+	assert_string_equal(b.asked, "/robots.txt /x ");
+}
+
+static void never_called(void *ctx, const struct robot_result *r)
+{
+	(void)ctx, (void)r;
+	fail_msg("a cancelled job was answered");
+}
+
+/* One that was sent, one that waits for politeness, one that has not begun. */
+static void a_cancelled_job_is_never_heard_of_again(void **state)
+{
+	static const struct page pages[] = {{"/x", OK}, {"/hang", ""}, {0}};
+	struct robot_lab lab;
+	struct server a, b;
+	struct robot_handle handle[3] = {0};
+	struct err err = {0};
+	char url[96], hang[96];
+	(void)state;
+	server_start(&a, "127.0.0.7", pages, "");
+	server_start(&b, "127.0.0.8", pages, "");
+	snprintf(hang, sizeof hang, "%s/hang", a.url);
+	snprintf(url, sizeof url, "%s/x", b.url);
+	struct robot_job job = {.url = str_of(hang), .flags = ROBOT_WAIT | ROBOT_NO_ROBOTS};
+	lab_open(&lab, scratch("cancel"), 1000);
+	for (int i = 0; i < 3; i++) {
+		if (i == 2) /* the other two have begun by now */
+			while (!strstr(a.asked, "hang"))
+				loop_poll(lab.parts.loop);
+		job.handle = &handle[i];
+		assert_int_equal(robot_fetch(lab.robot, &job, never_called, NULL, &err), 0);
+	}
+	assert_int_equal(robot_stats(lab.robot)->under_way, 1);
+	for (int i = 0; i < 3; i++) {
+		assert_non_null(handle[i].job);
+		robot_cancel(&handle[i]);
+		assert_null(handle[i].job);
+		robot_cancel(&handle[i]);
+	}
+	assert_int_equal(robot_stats(lab.robot)->under_way, 0);
+	job.url = str_of(url);
+	assert_int_equal(lab_fetch(&lab, &job).outcome, OUTCOME_OK);
+	assert_null(handle[2].job);
+	/* its lease was given back */
+	snprintf(url, sizeof url, "%s/x", a.url);
+	assert_int_equal(lab_fetch(&lab, &job).outcome, OUTCOME_OK);
+	lab_close(&lab);
+	server_stop(&a);
+	server_stop(&b);
+	assert_string_equal(a.asked, "/hang /x ");
+}
+
 /* Over a connection that is there already, and over a new one. */
 static void nothing_is_sent_when_the_time_is_over(void **state)
 {
@@ -479,11 +550,6 @@ static void a_redirect_stays_within(void **state)
 	lab_close(&lab);
 }
 
-static bool is_marked(const void *ctx, void *of)
-{
-	return ctx == of;
-}
-
 static void stop_soon(void *ctx)
 {
 	loop_stop(ctx);
@@ -510,26 +576,32 @@ static void who_is_cancelled_hears_nothing(void **state)
 	lab.robot->conf.at_once = 1;
 	struct buf body = BUF_INIT(100);
 	struct robot_memory_sink sink = robot_memory_sink(&body, false);
-	int mark;
+	struct robot_handle handle[3] = {0};
+	struct seen never = {.loop = lab.parts.loop, .outcome = OUTCOME_COUNT};
 	snprintf(url, sizeof url, "http://127.0.0.3:%u/", ntohs(in.sin_port));
 	struct robot_job job = {
 		.url = str_of(url), .sink = &sink.sink, .flags = ROBOT_WAIT | ROBOT_NO_ROBOTS};
-	assert_int_equal(robot_fetch(lab.robot, &job, seen, &mark, &err), 0);
-	assert_int_equal(robot_fetch(lab.robot, &job, seen, &mark, &err), 0);
+	job.handle = &handle[0];
+	assert_int_equal(robot_fetch(lab.robot, &job, seen, &never, &err), 0);
+	job.handle = &handle[1];
+	assert_int_equal(robot_fetch(lab.robot, &job, seen, &never, &err), 0);
 	struct loop_timer timer = {.fn = stop_soon, .ctx = lab.parts.loop};
 	loop_timer_in(lab.parts.loop, &timer, 50 * US_PER_MS);
 	assert_int_equal(loop_run(lab.parts.loop, &err), 0);
-	assert_int_equal(robot_fetch(lab.robot, &job, seen, &mark, &err), 0);
+	job.handle = &handle[2];
+	assert_int_equal(robot_fetch(lab.robot, &job, seen, &never, &err), 0);
 	assert_int_equal(robot_stats(lab.robot)->under_way, 1);
 	char good[96];
 	snprintf(good, sizeof good, "%s/x", s.url);
 	struct seen fourth = {.loop = lab.parts.loop, .outcome = OUTCOME_COUNT};
 	job = (struct robot_job){.url = str_of(good), .flags = ROBOT_WAIT | ROBOT_NO_ROBOTS};
 	assert_int_equal(robot_fetch(lab.robot, &job, seen, &fourth, &err), 0);
-	robot_cancel(lab.robot, seen, is_marked, &mark);
+	for (size_t i = 0; i < ARRAY_LEN(handle); i++)
+		robot_cancel(&handle[i]);
 	assert_int_equal(robot_stats(lab.robot)->under_way, 0);
 	assert_int_equal(loop_run(lab.parts.loop, &err), 0);
 	assert_int_equal(fourth.outcome, OUTCOME_OK);
+	assert_int_equal(never.outcome, OUTCOME_COUNT);
 	lab_close(&lab);
 	server_stop(&s);
 	buf_free(&body);
@@ -542,6 +614,8 @@ int main(void)
 		cmocka_unit_test(a_contract_with_one_site_does_not_hold_for_another),
 		cmocka_unit_test(nobody_waits_longer_than_his_patience),
 		cmocka_unit_test(a_job_with_an_address_goes_there_and_nowhere_else),
+		cmocka_unit_test(an_address_holds_for_its_host_at_any_port),
+		cmocka_unit_test(a_cancelled_job_is_never_heard_of_again),
 		cmocka_unit_test(nothing_is_sent_when_the_time_is_over),
 		cmocka_unit_test(tls_does_not_go_on_when_the_time_is_over),
 		cmocka_unit_test(a_longer_crawl_delay_holds_unless_the_rule_is_exempt),

@@ -13,6 +13,7 @@
 #include "cmd/text.h"
 #include "fetch/hostq.h"
 #include "fetch/kit.h"
+#include "fetch/result_print.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -117,8 +118,9 @@ static void fetch_report(struct fetch *f, struct str url, const struct robot_res
 	f->done++;
 	f->bytes += r->size;
 	f->count[r->outcome]++;
+	const struct result_field more = {"file", str_of(kept ? file : "")};
 	if (f->options->json)
-		fetch_print_json(url, r, kept ? file : NULL, &f->out);
+		result_print_json(url, r, &more, 1, &f->out);
 	else
 		fetch_print_text(url, r, &f->out);
 	flush_soon(f);
@@ -312,7 +314,7 @@ static int make_path(struct item *item, const struct url *url, struct err *err)
 {
 	struct fetch *f = item->fetch;
 	item->path = BUF_INIT(PATH_MAX);
-	fetch_file_name(f->options->output, url, &item->path);
+	result_file_name(f->options->output, url, &item->path);
 	if (item->path.over)
 		return err_set(err, ERR_USAGE, "%s: the path is too long", f->options->output);
 	char *slash = strrchr(item->path.p, '/');

@@ -116,6 +116,10 @@ static void on_line(void *ctx, struct str line)
 	struct session *s = ctx;
 	const struct server_protocol *p = s->server->protocol;
 	struct str rest = skip_blanks(line), name = cut_word(&rest);
+	if (p->line) {
+		p->line(s, line);
+		return;
+	}
 	for (size_t i = 0; i < p->nverbs; i++)
 		if (is_verb(p, &p->verbs[i], name)) {
 			s->line = line;

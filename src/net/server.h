@@ -47,6 +47,8 @@ struct server_protocol {
 	/* These may be NULL. opened: after the handshake, where there is TLS; drained: below the
 	 * low mark again, see conn_send(); closed: the last moment of a session that was opened. */
 	void (*opened)(struct session *s);
+	/* In place of verbs: each line as it came, without its end. */
+	void (*line)(struct session *s, struct str line);
 	/* In place of verbs: whatever arrives, in pieces of at most CONN_READ bytes. */
 	void (*bytes)(struct session *s, struct str piece);
 	void (*drained)(struct session *s);

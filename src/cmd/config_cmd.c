@@ -5,6 +5,7 @@
 #include "cmd/role_broker.h"
 #include "cmd/text.h"
 #include "fetch/bot.h"
+#include "fetch/spider.h"
 #include "fetch/urlserver.h"
 #include "role/ini.h"
 #include "shepherd/master.h"
@@ -111,16 +112,24 @@ static int check_crawl(const struct cmd_call *call, const struct config *config)
 /* Keys and certificates of connections between machines, and who could connect. */
 static int check_links(const struct cmd_call *call, const struct config *config, struct err *err)
 {
+	static const struct {
+		const struct role *role;
+		int (*check)(const struct config *config, struct err *err);
+	} links[] = {
+		{&reapd_role, reapd_conf_check},
+		{&bot_role, bot_conf_check},
+		{&urlserver_role, urlserver_conf_check},
+		{&spider_role, spider_conf_check},
+	};
 	struct tls *tls = NULL;
 	if (cmd_has_role(call->program, &shepherd_role) &&
 	    tls_new(&tls, &crawl_conf_of(config)->tls, false, err) < 0)
 		return err_in(err, "shepherd");
 	tls_free(&tls);
-	if (cmd_has_role(call->program, &bot_role) && bot_conf_check(config, err) < 0)
-		return -1;
-	if (cmd_has_role(call->program, &urlserver_role) && urlserver_conf_check(config, err) < 0)
-		return -1;
-	return cmd_has_role(call->program, &reapd_role) ? reapd_conf_check(config, err) : 0;
+	for (size_t i = 0; i < ARRAY_LEN(links); i++)
+		if (cmd_has_role(call->program, links[i].role) && links[i].check(config, err) < 0)
+			return -1;
+	return 0;
 }
 
 /* 0: there is no such setting. */

@@ -4,6 +4,7 @@
 #include "cmd/role_broker.h"
 #include "fetch/bot.h"
 #include "fetch/urlserver.h"
+#include "fetch/spider.h"
 #include "shepherd/master.h"
 #include "shepherd/reapd.h"
 #include "web/docs.h"
@@ -16,6 +17,7 @@ const struct role *const roles[] = {
 	&reapd_role,
 	&bot_role,
 	&urlserver_role,
+	&spider_role,
 	&archie_getter_role,
 	&broker_role,
 	&web_role,

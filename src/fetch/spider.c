@@ -1,0 +1,351 @@
+/* The role `spider`: robot, store of results and the server of URL servers, put together. It keeps
+ * no list of its own: stopped or killed, it has only to stop asking servers, and its URL servers
+ * send again what was not done. So it ends at once on a signal. */
+#include "fetch/spider.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "fetch/docindex_wire.h"
+#include "fetch/kit.h"
+#include "fetch/spider_server.h"
+#include "net/outgoing.h"
+#include "role/notify.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+struct spider_conf {
+	const char *listen, *results, *name;
+	int64_t status_us, urls_max;
+	bool status_words;
+	struct server_limits limits;
+	struct tls_conf tls;
+};
+
+static const struct value_spec specs[] = {
+	{"listen", VALUE_LISTEN_AT(struct spider_conf, listen), .fallback = "127.0.0.1:8190",
+	 .help = "where it waits for URL servers: an address with a port, or unix:PATH"},
+	{"results", VALUE_TEXT_AT(struct spider_conf, results), .fallback = "",
+	 .help = "where results go: dir:PATH, files and results.jsonl there; or the address of a "
+		 "doc index, such as 127.0.0.1:8189; empty: dir:spider below the data directory"},
+	{"name", VALUE_TEXT_AT(struct spider_conf, name), .fallback = "",
+	 .help = "how it calls itself at the doc index, a word that no other client uses; empty: "
+		 "spider and the name of this machine"},
+	{"status_interval", VALUE_TIME_AT(struct spider_conf, status_us), "30s", 1e3, 86400e6,
+	 .help = "how often a URL server is told WORKING for a URL that is not done; its "
+		 "timeout_spider_status should be at least twice as long"},
+	{"status_words", VALUE_BOOL_AT(struct spider_conf, status_words), "no",
+	 .help = "whether DONE is followed by the outcome; the URL server has the same setting"},
+	{"urls_max", VALUE_INT_AT(struct spider_conf, urls_max), "100000", 1, 10000000,
+	 .help = "URLs that it takes at a time; with more, nothing is read from URL servers"},
+	SERVER_LIMITS_AT(struct spider_conf, limits),
+	TLS_SPECS(struct spider_conf, tls),
+};
+
+static const struct config_section section = {
+	.name = "spider",
+	.help = "Fetches what URL servers name.",
+	.size = sizeof(struct spider_conf),
+	.specs = specs,
+	.nspecs = ARRAY_LEN(specs),
+};
+
+enum {
+	COUNT_URLS,
+	COUNT_DONE,
+	COUNT_WORKING,
+	COUNT_UNFETCHABLE,
+	COUNT_GARBAGE,
+	COUNT_CANCELLED,
+	COUNT_DOCUMENTS,
+	COUNT_BYTES,
+	COUNT_OUTCOMES,
+	COUNT_TOTALS = COUNT_OUTCOMES + OUTCOME_COUNT,
+	COUNT_OUT = COUNT_TOTALS,
+	COUNT_CONNECTIONS,
+};
+
+#define OUTCOME_DEF(symbol, word)                                                                \
+	[COUNT_OUTCOMES + OUTCOME_##symbol] = {"fetches", "outcome=\"" word "\"", COUNTER_TOTAL, \
+					       "Fetches by how they ended."}
+
+static const struct counter_def counters[] = {
+	[COUNT_URLS] = {"urls", NULL, COUNTER_TOTAL, "URLs that URL servers sent."},
+	[COUNT_DONE] = {"done_lines", NULL, COUNTER_TOTAL, "DONE, said to URL servers."},
+	[COUNT_WORKING] = {"working_lines", NULL, COUNTER_TOTAL, "WORKING, said to URL servers."},
+	[COUNT_UNFETCHABLE] = {"unfetchable_lines", NULL, COUNTER_TOTAL,
+			       "Lines with a TRANS_ID that name nothing to fetch."},
+	[COUNT_GARBAGE] = {"garbage_lines", NULL, COUNTER_TOTAL, "Lines without a TRANS_ID."},
+	[COUNT_CANCELLED] = {"cancelled_urls", NULL, COUNTER_TOTAL,
+			     "URLs whose connection ended before they were done."},
+	[COUNT_DOCUMENTS] = {"documents", NULL, COUNTER_TOTAL, "Documents that were fetched."},
+	[COUNT_BYTES] = {"gathered_bytes", NULL, COUNTER_TOTAL, "Bytes of documents, unpacked."},
+	OUTCOME_DEF(OK, "ok"),
+	OUTCOME_DEF(UNCHANGED, "unchanged"),
+	OUTCOME_DEF(REDIRECT, "redirect"),
+	OUTCOME_DEF(TEMPORARY, "temporary"),
+	OUTCOME_DEF(PERMANENT, "permanent"),
+	OUTCOME_DEF(SITE_TEMPORARY, "site-temporary"),
+	OUTCOME_DEF(SITE_PERMANENT, "site-permanent"),
+	OUTCOME_DEF(LIMIT, "limit"),
+	OUTCOME_DEF(ROBOTS, "robots"),
+	OUTCOME_DEF(ADDRESS, "address"),
+	OUTCOME_DEF(CANCELLED, "cancelled"),
+	[COUNT_OUT] = {"urls_under_way", NULL, COUNTER_GAUGE, "URLs that are not done."},
+	[COUNT_CONNECTIONS] = {"connections", NULL, COUNTER_GAUGE, "URL servers now."},
+};
+
+struct spider {
+	struct role_env *env;
+	const struct spider_conf *conf;
+	const struct robot_section_conf *robot;
+	struct loop *loop;
+	struct kit kit;
+	struct tls *tls, *tls_out; /* of the server, of the doc index; NULL: none */
+	struct spider_store_host host;
+	struct spider_store *store;
+	struct spider_server *server;
+	struct loop_timer tell;
+	uint64_t told[COUNT_TOTALS];
+	struct err err; /* what ended it; code ERR_NONE: a signal did */
+};
+
+static void spider_failed(void *ctx, const struct err *err)
+{
+	struct spider *sp = ctx;
+	if (sp->err.code == ERR_NONE)
+		sp->err = *err;
+	loop_stop(sp->loop);
+}
+
+static void on_kept(void *ctx, struct spider_item *item)
+{
+	struct spider *sp = ctx;
+	spider_server_kept(sp->server, item);
+}
+
+static void on_room(void *ctx)
+{
+	struct spider *sp = ctx;
+	spider_server_room(sp->server);
+}
+
+static void log_store(void *ctx, bool is_trouble, const char *what)
+{
+	(void)ctx;
+	if (is_trouble)
+		log_warn(ROLE, "results", KV_TEXT("what", what));
+	else
+		log_info(ROLE, "results", KV_TEXT("what", what));
+}
+
+static void tell_counters(void *ctx)
+{
+	struct spider *sp = ctx;
+	const struct spider_counts *c = spider_server_counts(sp->server);
+	uint64_t now[COUNT_TOTALS] = {
+		[COUNT_URLS] = c->urls,           [COUNT_DONE] = c->done,
+		[COUNT_WORKING] = c->working,     [COUNT_UNFETCHABLE] = c->unfetchable,
+		[COUNT_GARBAGE] = c->garbage,     [COUNT_CANCELLED] = c->cancelled,
+		[COUNT_DOCUMENTS] = c->documents, [COUNT_BYTES] = c->bytes,
+	};
+	char text[96];
+	for (size_t i = 0; i < OUTCOME_COUNT; i++)
+		now[COUNT_OUTCOMES + i] = c->outcome[i];
+	for (size_t i = 0; i < COUNT_TOTALS; i++) {
+		counters_add(sp->env->counters, i, now[i] - sp->told[i]);
+		sp->told[i] = now[i];
+	}
+	counters_set(sp->env->counters, COUNT_OUT, (int64_t)c->out);
+	counters_set(sp->env->counters, COUNT_CONNECTIONS, (int64_t)c->connections);
+	snprintf(text, sizeof text, "STATUS=%" PRIu64 " URLs under way, %" PRIu64 " done", c->out,
+		 c->done);
+	notify_send(text);
+}
+
+static void on_signal(void *ctx, int number)
+{
+	struct spider *sp = ctx;
+	if (number != SIGHUP)
+		loop_stop(sp->loop);
+}
+
+/* Settings. */
+
+/* NULL: it is the address of a doc index. */
+static const char *results_folder(const struct spider_conf *conf)
+{
+	struct str results = str_of(conf->results);
+	if (results.n == 0)
+		return "spider";
+	return str_starts(results, STR("dir:")) ? conf->results + 4 : NULL;
+}
+
+/* A word, whatever this machine is called. */
+static int client_name(const struct spider_conf *conf, char ret[DOCINDEX_WORD_MAX + 1],
+		       struct err *err)
+{
+	char host[256] = "";
+	struct str name = str_of(conf->name);
+	if (name.n && !docindex_is_word(name))
+		return err_set(err, ERR_USAGE,
+			       "name: expected a word of at most %d characters, got '%s'",
+			       DOCINDEX_WORD_MAX, conf->name);
+	(void)gethostname(host, sizeof host - 1);
+	if (name.n)
+		snprintf(ret, DOCINDEX_WORD_MAX + 1, "%s", conf->name);
+	else
+		snprintf(ret, DOCINDEX_WORD_MAX + 1, "spider.%.50s", host);
+	return 0;
+}
+
+static int results_check(const struct spider_conf *conf, const struct tls *tls_out, struct err *err)
+{
+	const char *folder = results_folder(conf);
+	char name[DOCINDEX_WORD_MAX + 1];
+	if (folder && !folder[0])
+		return err_set(err, ERR_USAGE, "results: dir: without a path");
+	if (folder)
+		return 0;
+	if (client_name(conf, name, err) < 0)
+		return -1;
+	return outgoing_may_connect(conf->results, tls_out, err) < 0 ? err_in(err, "results") : 0;
+}
+
+int spider_conf_check(const struct config *config, struct err *err)
+{
+	const struct spider_conf *conf = config_get(config, &section);
+	struct tls *tls = NULL, *tls_out = NULL;
+	int rc = MIN(tls_new(&tls, &conf->tls, true, err), 0);
+	if (rc == 0 && conf->listen && conf->listen[0])
+		rc = server_may_listen_at(conf->listen, tls, err);
+	if (rc == 0 && !results_folder(conf))
+		rc = MIN(tls_new(&tls_out, &conf->tls, false, err), 0);
+	if (rc == 0)
+		rc = results_check(conf, tls_out, err);
+	tls_free(&tls);
+	tls_free(&tls_out);
+	return rc < 0 ? err_in(err, "spider") : 0;
+}
+
+/* Beginning and end. */
+
+static int open_store(struct spider *sp, struct err *err)
+{
+	const char *folder = results_folder(sp->conf);
+	char name[DOCINDEX_WORD_MAX + 1];
+	if (results_check(sp->conf, sp->tls_out, err) < 0)
+		return -1;
+	if (folder) {
+		CLEANUP(buf_free) struct buf path = BUF_INIT(1 << 16);
+		if (folder[0] != '/')
+			buf_printf(&path, "%s/", sp->env->data);
+		buf_add_text(&path, folder);
+		return spider_dir_open(&sp->store, buf_text(&path), sp->env->disk_free, sp->loop,
+				       &sp->host, err);
+	}
+	if (client_name(sp->conf, name, err) < 0)
+		return -1;
+	const struct spider_docindex_options options = {.address = sp->conf->results,
+							.dns = &sp->robot->dns,
+							.name = name,
+							.body_max = sp->robot->robot.limits.body,
+							.tls = sp->tls_out,
+							.loop = sp->loop,
+							.host = &sp->host};
+	return spider_docindex_open(&sp->store, &options, err);
+}
+
+static int spider_make(struct spider *sp, struct err *err)
+{
+	if (loop_new(&sp->loop, NULL, err) < 0 ||
+	    kit_open(&sp->kit, sp->loop, sp->env->data, sp->robot, err) < 0)
+		return -1;
+	const struct spider_server_options options = {
+		.loop = sp->loop,
+		.limits = &sp->conf->limits,
+		.tls = sp->tls,
+		.robot = sp->kit.robot,
+		.status_us = sp->conf->status_us,
+		.urls_max = (uint64_t)sp->conf->urls_max,
+		.status_words = sp->conf->status_words,
+		.failed = spider_failed,
+		.ctx = sp,
+	};
+	sp->server = spider_server_new(&options);
+	if (open_store(sp, err) < 0)
+		return -1;
+	spider_server_store(sp->server, sp->store);
+	return 0;
+}
+
+static int spider_serve(struct spider *sp, struct err *err)
+{
+	static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
+	int fd = role_fd(sp->env, "listen");
+	if (fd < 0)
+		return err_set(err, ERR_USAGE, "spider.listen is empty: there is nothing to do");
+	/* anyone who can connect can have pages fetched */
+	if (tls_new(&sp->tls, &sp->conf->tls, true, err) < 0 ||
+	    server_may_listen(fd, sp->tls, err) < 0 ||
+	    (!results_folder(sp->conf) && tls_new(&sp->tls_out, &sp->conf->tls, false, err) < 0) ||
+	    spider_make(sp, err) < 0 || spider_server_listen(sp->server, fd, err) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+		if (loop_signal(sp->loop, signals[i], on_signal, sp, err) < 0)
+			return -1;
+	sp->tell = (struct loop_timer){.fn = tell_counters, .ctx = sp};
+	loop_timer_every(sp->loop, &sp->tell, US_PER_S);
+	notify_send("READY=1");
+	int rc = loop_run(sp->loop, err);
+	notify_send("STOPPING=1");
+	tell_counters(sp);
+	loop_timer_stop(&sp->tell);
+	if (rc == 0 && sp->err.code != ERR_NONE) {
+		*err = sp->err;
+		rc = -1;
+	}
+	return rc;
+}
+
+static int spider_run(struct role_env *env, struct err *err)
+{
+	struct spider sp = {
+		.env = env,
+		.conf = config_get(env->config, &section),
+		.robot = config_get(env->config, &robot_section),
+		.host = {.kept = on_kept,
+			 .room = on_room,
+			 .said = log_store,
+			 .failed = spider_failed,
+			 .ctx = &sp},
+	};
+	struct err ignored;
+	int rc = spider_serve(&sp, err);
+	if (sp.store)
+		sp.store->ops->free(&sp.store);
+	spider_server_free(&sp.server);
+	(void)kit_close(&sp.kit, &ignored);
+	if (sp.loop)
+		loop_free(&sp.loop);
+	tls_free(&sp.tls);
+	tls_free(&sp.tls_out);
+	return rc;
+}
+
+const struct role spider_role = {
+	.name = "spider",
+	.only_named = true,
+	.summary = "fetch what URL servers name",
+	.description =
+		"Waits for URL servers, each of which sends lines of TRANS_ID, DOC_ID, HOST_IP and "
+		"URL, fetches each URL from that address, politely, and answers TRANS_ID DONE when "
+		"the result is kept: in files, or at a doc index. It keeps no list: what was not "
+		"done when it ended is sent again by the URL server.",
+	.section = &section,
+	.counters = counters,
+	.ncounters = ARRAY_LEN(counters),
+	.run = spider_run,
+};

@@ -1,0 +1,295 @@
+/* Results in a directory. A file gets its name when it is complete, a line goes into results.jsonl;
+ * both are durable by one sync of the file system, which serves all results that came while the one
+ * before it ran. It runs in a thread of its own: the loop never waits for the disk.
+ *
+ * A kill may leave a line that is cut: its URL was not acknowledged, and the line goes at the next
+ * start. It may also leave files and lines that nobody heard of: the URL is sent again then, and
+ * the later line holds. */
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/pool.h"
+#include "disk/lock.h"
+#include "fetch/result_print.h"
+#include "fetch/spider_store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/statvfs.h>
+
+/* Results that come so soon after another share its sync. Where syncs take long, they are also so
+ * long apart: half of the time there is none, whatever else the disk has to do. */
+#define GROUP_US (20 * US_PER_MS)
+#define GROUP_MOST_US US_PER_S
+#define SPACE_LOOK_US (US_PER_S / 2) /* between two looks at how much room there is */
+#define REFUSED_US (2 * US_PER_S)    /* after a write that was refused for want of room */
+
+enum { LINES_MAX = 1 << 30, TAIL = 64 << 10 };
+
+/* Results that share a sync. */
+struct group {
+	struct buf lines;
+	struct link items;
+};
+
+struct dir_store {
+	struct spider_store store;
+	struct loop *loop;
+	char *path;
+	uint64_t disk_free;
+	struct file lines; /* results.jsonl */
+	uint64_t length;   /* of it, as far as it is synced */
+	struct pool *pool;
+	struct pool_job job;
+	struct group group[2]; /* one is filled, the other the thread has while it is busy */
+	unsigned filled;
+	bool busy, refused, full;
+	int64_t took_us; /* the last sync */
+	struct err err;  /* of the thread */
+	bool failed;
+	struct loop_timer soon, space;
+};
+
+static struct dir_store *dir_of(struct spider_store *s)
+{
+	return LIST_OF(struct dir_store, s, store);
+}
+
+/* The thread. */
+
+static void group_write(struct pool_job *job);
+
+static bool is_want_of_room(const struct err *err)
+{
+	return err->sys_errno == ENOSPC || err->sys_errno == EDQUOT;
+}
+
+static struct group *group_next(struct dir_store *d)
+{
+	return &d->group[d->filled];
+}
+
+static struct group *group_now(struct dir_store *d)
+{
+	return &d->group[!d->filled];
+}
+
+static void group_post(struct dir_store *d)
+{
+	d->job = (struct pool_job){.run = group_write, .beyond = true};
+	pool_post(d->pool, &d->job);
+}
+
+static void group_begin(struct dir_store *d)
+{
+	d->filled = !d->filled;
+	d->busy = true;
+	group_post(d);
+}
+
+static void group_due(void *ctx)
+{
+	group_begin(ctx);
+}
+
+static void group_soon(struct dir_store *d)
+{
+	if (!d->busy && !d->soon.set && !list_is_empty(&group_next(d)->items))
+		loop_timer_in(d->loop, &d->soon, MIN(MAX(d->took_us, GROUP_US), GROUP_MOST_US));
+}
+
+/* Once more, from where the file was whole. */
+static void group_again(struct dir_store *d)
+{
+	d->refused = true;
+	d->store.host->said(d->store.host->ctx, true, d->err.msg);
+	loop_timer_in(d->loop, &d->space, REFUSED_US);
+}
+
+static void group_done(void *ctx)
+{
+	struct dir_store *d = ctx;
+	const struct spider_store_host *host = d->store.host;
+	struct spider_item *item;
+	if (d->failed && is_want_of_room(&d->err)) {
+		group_again(d);
+		return;
+	}
+	if (d->failed) {
+		host->failed(host->ctx, &d->err);
+		return;
+	}
+	if (d->refused)
+		loop_timer_in(d->loop, &d->space, 0);
+	d->busy = d->refused = false;
+	struct group *g = group_now(d);
+	d->length += g->lines.n;
+	buf_clear(&g->lines);
+	while ((item = LIST_FIRST(struct spider_item, &g->items, link))) {
+		list_remove(&item->link);
+		host->kept(host->ctx, item);
+	}
+	group_soon(d);
+}
+
+static void group_write(struct pool_job *job)
+{
+	struct dir_store *d = LIST_OF(struct dir_store, job, job);
+	const struct group *g = group_now(d);
+	int64_t from_us = clock_mono_us();
+	int rc = d->refused ? file_truncate(&d->lines, d->length, &d->err) : 0;
+	if (rc == 0)
+		rc = file_write(&d->lines, g->lines.p, g->lines.n, d->length, &d->err);
+	FAULT("spider.written");
+	if (rc == 0)
+		rc = file_sync_all(&d->lines, &d->err);
+	FAULT("spider.synced");
+	d->failed = rc < 0;
+	d->took_us = clock_mono_us() - from_us;
+	loop_post(d->loop, group_done, d);
+}
+
+/* Room on the disk. */
+
+static void space_look(void *ctx)
+{
+	struct dir_store *d = ctx;
+	const struct spider_store_host *host = d->store.host;
+	struct statvfs v;
+	bool full = statvfs(d->path, &v) == 0 && (uint64_t)v.f_bavail * v.f_frsize < d->disk_free;
+	if (full != d->full)
+		host->said(host->ctx, full,
+			   full ? "less is free on the disk than disk_free: nothing is fetched"
+				: "there is room on the disk again");
+	d->full = full;
+	if (d->refused) { /* group_done() comes back here */
+		group_post(d);
+		return;
+	}
+	loop_timer_in(d->loop, &d->space, SPACE_LOOK_US);
+	if (!full)
+		host->room(host->ctx);
+}
+
+/* The door. */
+
+static int dir_begin(struct spider_store *s, struct spider_item *item, const struct url *url,
+		     struct err *err)
+{
+	CLEANUP(buf_free) struct buf path = BUF_INIT(PATH_MAX);
+	result_file_name(dir_of(s)->path, url, &path);
+	if (path.over)
+		return err_set(err, ERR_USAGE, "the path of its file would be too long");
+	char *slash = strrchr(path.p, '/');
+	*slash = 0;
+	int rc = dir_make(path.p, 0777, err);
+	*slash = '/';
+	if (rc < 0)
+		return -1;
+	mem_free(&item->path);
+	item->path = mem_text(path.p);
+	item->file = robot_file_sink(item->path);
+	item->sink = &item->file.sink;
+	return 0;
+}
+
+static void dir_put(struct spider_store *s, struct spider_item *item,
+		    const struct robot_result *result)
+{
+	struct dir_store *d = dir_of(s);
+	bool kept = item->path && result->outcome == OUTCOME_OK;
+	const struct result_field more[] = {{"doc_id", item->doc_id},
+					    {"file", str_of(kept ? item->path : "")}};
+	result_print_json(item->url, result, more, ARRAY_LEN(more), &group_next(d)->lines);
+	list_append(&group_next(d)->items, &item->link);
+	group_soon(d);
+}
+
+static bool dir_room(struct spider_store *s)
+{
+	const struct dir_store *d = dir_of(s);
+	return !d->full && !d->refused;
+}
+
+static void dir_free(struct spider_store **s)
+{
+	struct dir_store *d = dir_of(*s);
+	pool_free(&d->pool); /* what it has posted is dropped with the loop */
+	loop_timer_stop(&d->soon);
+	loop_timer_stop(&d->space);
+	file_drop(&d->lines);
+	buf_free(&d->group[0].lines);
+	buf_free(&d->group[1].lines);
+	mem_free(&d->path);
+	mem_free(&d);
+	*s = NULL;
+}
+
+/* Where the last whole line ends. */
+static int whole_lines(const struct file *f, uint64_t *ret, struct err *err)
+{
+	char *room = mem_alloc(TAIL);
+	uint64_t size = 0;
+	int rc = file_size(f, &size, err);
+	while (rc == 0 && size) {
+		uint64_t from = size - MIN(size, (uint64_t)TAIL);
+		size_t n = 0;
+		rc = file_read(f, room, (size_t)(size - from), from, &n, err);
+		if (rc < 0)
+			break;
+		while (n && room[n - 1] != '\n')
+			n--;
+		size = from + n;
+		if (n)
+			break;
+	}
+	mem_free(&room);
+	*ret = size;
+	return MIN(rc, 0);
+}
+
+static int lines_open(struct dir_store *d, struct err *err)
+{
+	char path[PATH_MAX];
+	uint64_t size;
+	int n = snprintf(path, sizeof path, "%s/results.jsonl", d->path);
+	if (n < 0 || (size_t)n >= sizeof path)
+		return err_set(err, ERR_USAGE, "%s: the path is too long", d->path);
+	if (dir_make(d->path, 0777, err) < 0 ||
+	    file_open(&d->lines, path, O_RDWR | O_CREAT, 0666, err) < 0 ||
+	    lock_file(&d->lines, err) < 0 || whole_lines(&d->lines, &d->length, err) < 0 ||
+	    file_size(&d->lines, &size, err) < 0)
+		return -1;
+	return size == d->length ? 0 : file_truncate(&d->lines, d->length, err);
+}
+
+int spider_dir_open(struct spider_store **ret, const char *path, uint64_t disk_free,
+		    struct loop *loop, const struct spider_store_host *host, struct err *err)
+{
+	static const struct spider_store_ops ops = {
+		.begin = dir_begin, .put = dir_put, .room = dir_room, .free = dir_free};
+	struct dir_store *d = mem_alloc(sizeof *d);
+	struct spider_store *s = &d->store;
+	*d = (struct dir_store){
+		.store = {&ops, host},
+		.loop = loop,
+		.path = mem_text(path),
+		.disk_free = disk_free,
+		.lines = FILE_INIT,
+		.group = {{.lines = BUF_INIT(LINES_MAX)}, {.lines = BUF_INIT(LINES_MAX)}},
+		.soon = {.fn = group_due, .ctx = d},
+		.space = {.fn = space_look, .ctx = d},
+	};
+	list_init(&d->group[0].items);
+	list_init(&d->group[1].items);
+	if (lines_open(d, err) < 0 ||
+	    pool_new(&d->pool, &(struct pool_options){.threads = 1}, err) < 0) {
+		dir_free(&s);
+		return -1;
+	}
+	space_look(d);
+	*ret = s;
+	return 0;
+}

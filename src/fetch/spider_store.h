@@ -1,0 +1,75 @@
+/* Where the results of a spider go: files in a directory, or a doc index. A URL server hears DONE
+ * when its result is kept there, not before.
+ *
+ * One loop and its thread. */
+#pragma once
+#include "base/list.h"
+#include "fetch/robot.h"
+#include "net/loop.h"
+#include "net/tls.h"
+
+struct spider_store;
+
+/* A URL on its way there, inside its owner. */
+struct spider_item {
+	struct str doc_id, url; /* the owner's; doc_id may be empty: nobody asked by one */
+	/* From here on the store's. */
+	struct robot_sink *sink; /* after begin(): where the body is to go */
+	struct link link;        /* after put() */
+	char *path;
+	struct buf head, body;
+	union {
+		struct robot_file_sink file;
+		struct robot_memory_sink memory;
+	};
+};
+/* Also of one that was never begun; not of one that is put and not kept. */
+void spider_item_free(struct spider_item *item);
+
+struct spider_store_host {
+	/* It is kept; its owner frees it. */
+	void (*kept)(void *ctx, struct spider_item *item);
+	void (*room)(void *ctx); /* there may be room again */
+	/* For the log. */
+	void (*said)(void *ctx, bool is_trouble, const char *what);
+	/* The process cannot go on: what is kept is not known any more. */
+	void (*failed)(void *ctx, const struct err *err);
+	void *ctx;
+};
+
+struct spider_store_ops {
+	/* Before it is fetched. Negative: it cannot be kept. */
+	int (*begin)(struct spider_store *s, struct spider_item *item, const struct url *url,
+		     struct err *err);
+	/* Takes its result, whether or not it was begun; kept() comes later, from the loop, but not
+	 * after free(). */
+	void (*put)(struct spider_store *s, struct spider_item *item,
+		    const struct robot_result *result);
+	/* Whether more may be fetched. */
+	bool (*room)(struct spider_store *s);
+	void (*free)(struct spider_store **s);
+};
+
+struct spider_store {
+	const struct spider_store_ops *ops;
+	const struct spider_store_host *host;
+};
+
+/* Files, named as garner fetch -o names them, and results.jsonl: a line for each result, the last
+ * of a DOC_ID holds. Nothing is fetched while less than disk_free bytes are free. ERR_BUSY: another
+ * process writes there. */
+int spider_dir_open(struct spider_store **ret, const char *path, uint64_t disk_free,
+		    struct loop *loop, const struct spider_store_host *host, struct err *err);
+
+/* A doc index (doc/protocols/docindex.md): each result is a RESULT there, sent again after the
+ * connection was lost, and kept when it is answered. body_max: of a document. */
+struct spider_docindex_options {
+	const char *address, *name; /* of a name that is no number: dns says whom to ask */
+	const struct dns_conf *dns;
+	uint64_t body_max;
+	const struct tls *tls; /* NULL: none */
+	struct loop *loop;
+	const struct spider_store_host *host;
+};
+int spider_docindex_open(struct spider_store **ret, const struct spider_docindex_options *options,
+			 struct err *err);

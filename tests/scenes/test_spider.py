@@ -1,0 +1,209 @@
+"""The spider as a URL server sees it, one that was written from document 003 alone."""
+import json
+from pathlib import Path
+
+import pytest
+
+import simnet
+from garner import wait_for
+from urlserver import DocIndex, Urlserver
+
+PLAIN = dict(odd_pages=0, appear=0, vanish=0, profiles="plain", robots="open", crawl_delay=0)
+
+
+def spider(make, net, more="", env=None, **settings):
+    """One that could not resolve a name if it wanted to."""
+    g = make()
+    settings.setdefault("results", f"dir:{g.dir}/results")
+    said = "\n".join(f"{k} = {v}" for k, v in settings.items())
+    g.configure(f"[robot]\nnetworks = {net.network}\ndns_servers = 127.0.0.1:1\ndelay = 80ms\n{more}\n"
+                f"[spider]\nlisten = unix:{g.dir}/spider\n{said}\n")
+    g.process = g.start("spider", env=env).wait_ready(30)
+    g.where = f"{g.dir}/spider"
+    return g
+
+
+def results(g):
+    lines = (Path(g.dir) / "results" / "results.jsonl").read_text().splitlines()
+    return {r.get("doc_id"): r for r in map(json.loads, lines)}
+
+
+def counter(g, name):
+    done = g.run("status", "--json")
+    assert done.code == 0, done.err
+    for role in done.json()["roles"]:
+        if role["name"] == "spider":
+            return sum(c["value"] for c in role["counters"] if c["name"] == name)
+    raise AssertionError("no spider")
+
+
+def ask_all(us, net, pages, turn=0):
+    """Sends all pages; the DOC_ID of a page is its place in the list."""
+    for i, p in enumerate(pages):
+        host = int(p["url"].split("//h")[1].split(".")[0])
+        us.send(f"{i}.{turn}", f"d{i}", net.address(host), p["url"])
+    us.wait_done(*(f"{i}.{turn}" for i in range(len(pages))))
+
+
+def test_what_a_url_server_names_is_fetched_from_where_it_says(garner):
+    net = simnet.start(garner(), hosts=5, pages=6, delay="60ms", odd_pages=30, appear=0, vanish=0,
+                       profiles="plain", robots="some,moved")
+    g = spider(garner, net, status_words="yes")
+    pages = net.truth()
+    with Urlserver(g.where) as us:
+        ask_all(us, net, pages)
+        assert not us.strange
+        got = results(g)
+        assert len(got) == len(pages)
+        for i, p in enumerate(pages):
+            r = got[f"d{i}"]
+            assert us.done[f"{i}.0"] == r["outcome"]
+            assert r["url"] == p["url"]
+            if not p["allowed"]:
+                assert r["outcome"] == "robots" and r["why"], (p, r)
+            else:
+                assert r["status"] == p["status"], (p, r)
+                assert r.get("redirects", 0) == 0
+            if r["outcome"] == "ok":
+                assert len(Path(r["file"]).read_bytes()) == r["size"]
+        assert {r["outcome"] for r in got.values()} >= {"ok", "robots", "redirect"}
+    net.check_polite()
+
+
+def test_a_redirect_of_robots_txt_to_the_same_host_asks_no_name_server(garner):
+    """`moved` sends http://h0/robots.txt to another path of the host; the address is the one of the line."""
+    net = simnet.start(garner(), hosts=1, pages=3, delay="60ms", odd_pages=0, appear=0, vanish=0,
+                       profiles="plain", robots="moved")
+    g = spider(garner, net, status_words="yes")
+    with Urlserver(g.where) as us:
+        us.send("a", "d", net.address(0), net.url(0))
+        us.wait_done("a")
+        assert us.done["a"] == "ok", results(g)
+
+
+def test_status_is_told_until_a_url_is_done_and_what_is_lost_is_cancelled(garner):
+    net = simnet.start(garner(), hosts=2, pages=2, delay="60ms", **PLAIN)
+    g = spider(garner, net, "time_max = 1500ms\nidle_max = 1500ms", status_interval="100ms")
+    with Urlserver(g.where) as us, Urlserver(g.where) as other:
+        us.send("well", "d", net.address(0), net.url(0))
+        us.wait_done("well")
+        net.set(0, "profile", "hang")
+        us.send("slow", "d0", net.address(0), net.url(0))
+        other.send("fast", "d1", net.address(1), net.url(1))
+        other.wait_done("fast")
+        wait_for("WORKING", lambda: us.working["slow"] >= 3)
+        us.wait_done("slow")
+        assert results(g)["d0"]["outcome"] == "temporary", results(g)["d0"]
+        us.send("slow2", "d2", net.address(0), net.url(0))
+        wait_for("WORKING", lambda: us.working["slow2"] >= 1)
+    wait_for("cancelled", lambda: counter(g, "cancelled_urls") == 1)
+    net.set(0, "profile", "plain")
+    with Urlserver(g.where) as us:
+        us.send("again", "d2", net.address(0), net.url(0))
+        us.wait_done("again")
+        assert not us.strange and results(g)["d2"]["outcome"] == "ok"
+    wait_for("nothing left", lambda: counter(g, "urls_under_way") == 0)
+
+
+def test_odd_lines_get_done_where_somebody_can_be_told(garner):
+    net = simnet.start(garner(), hosts=1, pages=2, delay="60ms", **PLAIN)
+    g = spider(garner, net, status_words="yes")
+    odd = {"no-url": ("no-url d1 127.10.0.1", "permanent"),
+           "no-ip": ("no-ip d2 h0.sim.test http://h0.sim.test/", "permanent"),
+           "blank": (f"blank d3 {net.address(0)} {net.url(0)} x", "permanent"),
+           "scheme": (f"scheme d4 {net.address(0)} gopher://h0.sim.test/", "permanent"),
+           "alone": ("alone", "permanent"),
+           "inside": ("inside d5 10.0.0.1 http://h0.sim.test/", "address"),
+           "six": ("six d6 ::1 http://h0.sim.test/", "address"),
+           "file": (f"file d7 {net.address(0)} https://results.jsonl:443/", "limit")}
+    with Urlserver(g.where) as us:
+        us.raw(b"\n \n\xff\xfe\x00 x y z\n" + b"t" * 65 + b" d 127.10.0.1 http://x/\n")
+        for line, _ in odd.values():
+            us.raw(line.encode() + b"\r\n")
+        us.send("good", "d9", net.address(0), net.url(0))
+        us.wait_done("good", *odd)
+        assert {t: us.done[t] for t in odd} == {t: o for t, (_, o) in odd.items()}
+        got = results(g)
+        assert got["d9"]["outcome"] == "ok" and all(got[f"d{i}"]["why"] for i in range(1, 8))
+        wait_for("counters", lambda: counter(g, "garbage_lines") == 4)
+        us.raw(b"x" * 9000)
+        wait_for("hung up", lambda: us.closed)
+        assert not us.strange
+
+
+def test_one_who_never_reads_and_one_who_floods_hold_up_nobody(garner):
+    net = simnet.start(garner(), hosts=2, pages=4, delay="60ms", **PLAIN)
+    g = spider(garner, net, urls_max=50, queue_max="64K", status_interval="50ms")
+    deaf = Urlserver(g.where, reads=False)
+    deaf.socket.settimeout(2)
+    try:
+        for i in range(200000):
+            deaf.raw(b"t%d d 127.10.0.1\n" % i)
+    except OSError:
+        pass
+    with Urlserver(g.where) as us:
+        us.send("1.1", "d1", net.address(1), net.url(1))
+        us.wait_done("1.1", seconds=60)
+    deaf.close()
+    wait_for("nothing left", lambda: counter(g, "urls_under_way") == 0)
+
+
+def test_a_spider_that_is_stopped_and_started_goes_on_in_the_same_files(garner):
+    net = simnet.start(garner(), hosts=2, pages=2, delay="60ms", **PLAIN)
+    g = spider(garner, net)
+    with Urlserver(g.where) as us:
+        us.send("1.1", "d1", net.address(0), net.url(0))
+        us.wait_done("1.1")
+        second = g.run("spider", "-s", f"spider.listen=unix:{g.dir}/other", timeout=20)
+        assert second.code == 5, second.err
+        g.process.stop()
+        wait_for("hung up", lambda: us.closed)
+    path = Path(g.dir) / "results" / "results.jsonl"
+    path.write_bytes(path.read_bytes() + b'{"url":"half a li')
+    g.start("spider").wait_ready(30)
+    with Urlserver(g.where) as us:
+        us.send("1.2", "d2", net.address(1), net.url(1))
+        us.wait_done("1.2")
+    assert set(results(g)) == {"d1", "d2"}
+
+
+def test_results_go_to_a_doc_index_and_done_follows_its_ok(garner):
+    net = simnet.start(first := garner(), hosts=2, pages=4, delay="60ms", odd_pages=0, appear=0, vanish=0,
+                       profiles="plain", robots="some")
+    index = DocIndex(f"{first.dir}/index")
+    try:
+        g = spider(garner, net, results=f"unix:{first.dir}/index", name="scene", status_words="yes")
+        pages = net.truth()
+        with Urlserver(g.where) as us:
+            ask_all(us, net, pages)
+            assert index.names == ["scene"] and len(index.results) == len(pages)
+            for doc, head, body in index.results:
+                i = int(doc[1:])
+                assert us.done[f"{i}.0"] == head["o"]
+                assert len(body) == (int(head["b"]) if head["o"] == "ok" else 0)
+                assert (head["o"] == "robots") == (not pages[i]["allowed"])
+            index.answers = False
+            us.send("late", "late", net.address(0), net.url(0))
+            us.send("nobody", "", "", "")
+            us.wait_done("nobody")
+            wait_for("a result", lambda: index.results[-1][0] == "late")
+            assert "late" not in us.done
+            index.answers = True
+            index.hang_up()
+            us.wait_done("late")
+            assert index.names == ["scene", "scene"]
+            assert [doc for doc, _, _ in index.results].count("late") == 2
+    finally:
+        index.close()
+
+
+@pytest.mark.parametrize("settings, words", [
+    ("listen = 0.0.0.0:0", "tls_shared_key"), ("results = 192.0.2.1:8189", "another machine"),
+    ("results = nowhere", "results"), ("results = dir:", "without a path")])
+def test_what_cannot_work_is_said_before_anything_runs(garner, settings, words):
+    g = garner()
+    g.configure(f"[spider]\n{settings}\n")
+    done = g.run("config", "check")
+    assert done.code == 2 and words in done.err, done.err
+    done = g.run("spider", timeout=20)
+    assert done.code == 2 and words in done.err, done.err

@@ -8,6 +8,7 @@
 #include "cmd/command.h"
 #include "disk/record.h"
 #include "fetch/docindex.h"
+#include "fetch/botm_names.h"
 #include "fetch/hostq.h"
 #include "fetch/polite.h"
 #include "fetch/robots_cache.h"
@@ -27,6 +28,8 @@
 const struct format *const formats[] = {
 	&archie_listing_format,
 	&archie_sites_format,
+	&botm_file_format,
+	&botm_names_format,
 	&brake_format,
 	&bucket_dict_format,
 	&bucket_format,

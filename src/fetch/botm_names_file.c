@@ -1,0 +1,412 @@
+/* The file of names: its records, what they come to, and whether the folder is as they say. A file
+ * is read the same way by the botm that owns it and by `garner check`, so what the one trusts the
+ * other has proved. */
+#include "base/cursor.h"
+#include "base/fault.h"
+#include "base/vec.h"
+#include "fetch/botm_names_inner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+enum { STEP_FOLDER = 'F' };
+
+const struct record_kind botm_names_kind = {
+	.magic = "GARNERBN", .version = 1, .most = BOTM_ANSWER_MAX + PATH_MAX};
+
+static const struct {
+	const char *name;
+	char letter; /* what it is in the file */
+} places[BOTM_PLACES] = {
+	[BOTM_FREE] = {"free", 'f'},
+	[BOTM_GIVEN] = {"given", 'g'},
+	[BOTM_STORED] = {"stored", 's'},
+	[BOTM_KEPT] = {"kept", 'k'},
+};
+
+const char *botm_place_name(enum botm_place place)
+{
+	return places[place].name;
+}
+
+/* Records. */
+
+void botm_step_write(const struct botm_step *step, struct buf *out)
+{
+	put_u8(out, step->is_folder ? STEP_FOLDER : (uint8_t)places[step->place].letter);
+	if (!step->is_folder) {
+		put_varint(out, step->name.number);
+		put_varint(out, step->name.generation);
+	}
+	buf_add_str(out, step->text);
+}
+
+static bool place_parse(uint8_t letter, enum botm_place *ret)
+{
+	for (unsigned i = 0; i < BOTM_PLACES; i++)
+		if (places[i].letter == (char)letter) {
+			*ret = (enum botm_place)i;
+			return true;
+		}
+	return false;
+}
+
+int botm_step_read(struct str payload, struct botm_step *ret, struct err *err)
+{
+	struct reader r = reader_of(payload);
+	struct botm_step step = {0};
+	uint8_t letter = reader_u8(&r);
+	step.is_folder = letter == STEP_FOLDER;
+	if (!step.is_folder) {
+		uint64_t number = reader_varint(&r), generation = reader_varint(&r);
+		if (r.bad || !place_parse(letter, &step.place) || number >= BOTM_NAMES_MOST ||
+		    generation < 1 || generation > BOTM_GENERATION_MOST)
+			return err_set(err, ERR_DAMAGED, "a step that there is none of");
+		step.name = (struct botm_name){(uint32_t)number, (uint32_t)generation};
+	}
+	step.text = reader_bytes(&r, reader_left(&r));
+	if (step.is_folder ? step.text.n == 0 || memchr(step.text.p, 0, step.text.n) != NULL
+			   : step.text.n > (step.place == BOTM_STORED ? BOTM_ANSWER_MAX : 0))
+		return err_set(err, ERR_DAMAGED, "a step with a text of %zu bytes", step.text.n);
+	*ret = step;
+	return 0;
+}
+
+static int step_show(struct str payload, struct buf *out, struct err *err)
+{
+	char name[BOTM_NAME_ROOM];
+	struct botm_step step;
+	if (botm_step_read(payload, &step, err) < 0)
+		return -1;
+	if (step.is_folder) {
+		buf_printf(out, "folder " STR_FMT, STR_ARG(step.text));
+		return 0;
+	}
+	botm_name_print(step.name, name);
+	buf_printf(out, "%-6s %s", places[step.place].name, name);
+	if (step.text.n)
+		buf_printf(out, " " STR_FMT, STR_ARG(str_trim(step.text)));
+	return 0;
+}
+
+/* What they come to. */
+
+struct botm_name botm_map_name(const struct botm_map *m, uint32_t number)
+{
+	return (struct botm_name){number, m->name[number] >> 2};
+}
+
+enum botm_place botm_map_place(const struct botm_map *m, uint32_t number)
+{
+	return (enum botm_place)(m->name[number] & 3);
+}
+
+/* A number that was not there before may come in any place: the file begins so after it was
+ * written anew. Else it goes round: free, given, stored, kept; and free from anywhere. */
+static bool may_follow(const struct botm_map *m, const struct botm_step *step)
+{
+	uint32_t number = step->name.number;
+	if (number >= m->n)
+		return number == m->n;
+	enum botm_place old = botm_map_place(m, number);
+	uint32_t generation = botm_map_name(m, number).generation;
+	switch (step->place) {
+	case BOTM_GIVEN:
+		return old == BOTM_FREE && step->name.generation == generation + 1;
+	case BOTM_STORED:
+		return old == BOTM_GIVEN && step->name.generation == generation;
+	case BOTM_KEPT:
+		return old == BOTM_STORED && step->name.generation == generation;
+	case BOTM_FREE:
+		return old != BOTM_FREE && step->name.generation == generation;
+	case BOTM_PLACES:
+		break;
+	}
+	return false;
+}
+
+static void answer_forget(struct botm_map *m, uint32_t number)
+{
+	struct str *answer = botm_answers_get(&m->answers, number);
+	if (!answer)
+		return;
+	m->answer_bytes -= answer->n;
+	mem_free(&answer->p);
+	botm_answers_remove(&m->answers, number);
+}
+
+static void folder_set(struct botm_map *m, struct str folder)
+{
+	mem_free(&m->folder);
+	m->folder = mem_alloc(folder.n + 1);
+	memcpy(m->folder, folder.p, folder.n);
+}
+
+int botm_map_apply(struct botm_map *m, const struct botm_step *step, struct err *err)
+{
+	char name[BOTM_NAME_ROOM];
+	uint32_t number = step->name.number;
+	if (step->is_folder) {
+		folder_set(m, step->text);
+		return 0;
+	}
+	if (!may_follow(m, step)) {
+		botm_name_print(step->name, name);
+		return err_set(err, ERR_DAMAGED, "%s cannot become %s: %s", name,
+			       places[step->place].name,
+			       number > m->n    ? "there are names before it that were never given"
+			       : number == m->n ? "it was never given"
+						: places[botm_map_place(m, number)].name);
+	}
+	if (number == m->n)
+		*VEC_PUSH(m->name, m->n, m->room) = 0;
+	else
+		m->count[botm_map_place(m, number)]--;
+	m->name[number] = step->name.generation << 2 | (uint32_t)step->place;
+	m->count[step->place]++;
+	answer_forget(m, number);
+	if (step->place == BOTM_STORED) {
+		m->answer_bytes += step->text.n;
+		*botm_answers_put(&m->answers, number) =
+			(struct str){mem_copy(step->text.p, step->text.n), step->text.n};
+	}
+	return 0;
+}
+
+void botm_map_free(struct botm_map *m)
+{
+	TABLE_EACH (botm_answers, slot, &m->answers)
+		mem_free(&slot->value.p);
+	botm_answers_free(&m->answers);
+	mem_free(&m->name);
+	mem_free(&m->folder);
+	*m = (struct botm_map){0};
+}
+
+int botm_map_load(struct botm_map *m, const char *path, struct err *err)
+{
+	struct record_reader *r = NULL;
+	struct record record;
+	int rc = record_reader_open(&r, path, &botm_names_kind, err);
+	if (rc != 0)
+		return rc;
+	while ((rc = record_next(r, &record, err)) == 0) {
+		struct botm_step step;
+		if (botm_step_read(record.payload, &step, err) < 0 ||
+		    botm_map_apply(m, &step, err) < 0) {
+			rc = err_in(err, "%s: byte %" PRIu64, path, record.place.at);
+			break;
+		}
+	}
+	record_reader_free(&r);
+	return MIN(rc, 0);
+}
+
+/* The folder. */
+
+int botm_names_folder(const char *path, const char *said, struct buf *ret)
+{
+	const char *slash = strrchr(path, '/');
+	if (said[0] != '/' && slash)
+		buf_add(ret, path, (size_t)(slash + 1 - path));
+	buf_add_text(ret, said);
+	return ret->over ? -1 : 0;
+}
+
+static bool is_part(struct str name)
+{
+	return str_ends(name, STR(".part"));
+}
+
+static int subfolder_walk(const char *folder, const char *sub, botm_seen_fn *seen, void *ctx,
+			  struct err *err)
+{
+	char path[PATH_MAX];
+	const char *entry;
+	struct dir_walk *walk = NULL;
+	struct botm_name name;
+	int length = snprintf(path, sizeof path, "%s/%s", folder, sub);
+	if (length + NAME_MAX + 2 > (int)sizeof path)
+		return err_set(err, ERR_USAGE, "%.200s...: the path is too long", folder);
+	int rc = dir_walk_open(&walk, path, err);
+	if (rc != 0)
+		return MIN(rc, 0);
+	path[length] = '/';
+	while ((rc = dir_walk_next(walk, &entry, err)) == 0) {
+		snprintf(path + length + 1, sizeof path - (size_t)length - 1, "%s", entry);
+		struct str text = str_of(path + strlen(folder) + 1);
+		bool is_name = botm_name_parse(text, &name);
+		if ((is_name || is_part(text)) && (rc = seen(ctx, path, is_name, name, err)) < 0)
+			break;
+	}
+	dir_walk_close(&walk);
+	return MIN(rc, 0);
+}
+
+/* A subfolder has six digits; nothing else in the folder is ours. */
+static bool is_subfolder(const char *name)
+{
+	uint64_t number;
+	return strlen(name) == 6 && str_u64(str_of(name), &number);
+}
+
+int botm_folder_walk(const char *folder, botm_seen_fn *seen, void *ctx, struct err *err)
+{
+	struct dir_walk *walk = NULL;
+	const char *entry;
+	int rc = dir_walk_open(&walk, folder, err);
+	if (rc != 0)
+		return MIN(rc, 0);
+	while ((rc = dir_walk_next(walk, &entry, err)) == 0) {
+		char path[PATH_MAX];
+		struct stat st;
+		snprintf(path, sizeof path, "%s/%s", folder, entry);
+		if (is_subfolder(entry) && lstat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
+		    (rc = subfolder_walk(folder, entry, seen, ctx, err)) < 0)
+			break;
+	}
+	dir_walk_close(&walk);
+	return MIN(rc, 0);
+}
+
+/* For `garner check`. */
+
+struct proof {
+	const char *path, *folder;
+	const struct botm_map *map;
+	uint64_t left; /* files that the next start removes */
+};
+
+static int proof_seen(void *ctx, const char *path, bool is_name, struct botm_name name,
+		      struct err *err)
+{
+	struct proof *p = ctx;
+	(void)path, (void)err;
+	if (!is_name || name.number >= p->map->n ||
+	    botm_map_name(p->map, name.number).generation != name.generation ||
+	    botm_map_place(p->map, name.number) < BOTM_STORED)
+		p->left++;
+	return 0;
+}
+
+static int proof_files(struct proof *p, struct err *err)
+{
+	for (uint32_t i = 0; i < p->map->n; i++) {
+		char name[BOTM_NAME_ROOM], path[PATH_MAX];
+		struct stat st;
+		if (botm_map_place(p->map, i) < BOTM_STORED)
+			continue;
+		botm_name_print(botm_map_name(p->map, i), name);
+		snprintf(path, sizeof path, "%s/%s", p->folder, name);
+		if (lstat(path, &st) < 0 || !S_ISREG(st.st_mode))
+			return err_set(err, ERR_DAMAGED, "%s: %s is %s, but the file is not there",
+				       p->path, path, places[botm_map_place(p->map, i)].name);
+	}
+	return 0;
+}
+
+/* A botm that runs holds the folder, and changes it while we look. */
+static bool folder_is_held(const char *folder)
+{
+	struct file f = FILE_INIT;
+	struct err err;
+	if (file_open(&f, folder, O_RDONLY | O_DIRECTORY, 0, &err) != 0)
+		return false;
+	bool is_held = flock(f.fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+	file_drop(&f);
+	return is_held;
+}
+
+static int folder_verify(const char *path, const struct botm_map *map, struct err *err)
+{
+	CLEANUP(buf_free) struct buf folder = BUF_INIT(PATH_MAX);
+	struct proof p = {.path = path, .map = map};
+	if (!map->folder)
+		return 0;
+	if (botm_names_folder(path, map->folder, &folder) < 0)
+		return err_set(err, ERR_DAMAGED, "%s: the path of its folder is too long", path);
+	p.folder = buf_text(&folder);
+	if (folder_is_held(p.folder))
+		return 0;
+	if (proof_files(&p, err) < 0 || botm_folder_walk(p.folder, proof_seen, &p, err) < 0)
+		return -1;
+	if (p.left == 0)
+		return 0;
+	err_set(err, ERR_NONE,
+		"%s: %" PRIu64 " files in %s belong to no name; the next start removes them", path,
+		p.left, p.folder);
+	return FORMAT_NOTED;
+}
+
+static int names_verify(const char *path, struct err *err)
+{
+	struct botm_map map = {0};
+	int rc = records_verify(&botm_names_format, path, &(struct records_known){0}, err);
+	struct err noted = *err;
+	if (rc < 0 || rc == 1)
+		return rc;
+	int also = botm_map_load(&map, path, err);
+	if (also == 0 && rc != RECORDS_WRITTEN)
+		also = folder_verify(path, &map, err);
+	botm_map_free(&map);
+	if (also == 0 && rc == FORMAT_NOTED)
+		*err = noted;
+	return also ? also : rc;
+}
+
+const struct format botm_names_format = {
+	.name = "botm-names",
+	.file = "cache/names*",
+	.magic = "GARNERBN",
+	.version = 1,
+	.help = "which file names of a botm are free, given, stored and kept",
+	.remedy =
+		"stop the botm and restore the file and its folder from a backup, or remove both: "
+		"the botm then begins anew, and its source has to have everything fetched again",
+	.records = &botm_names_kind,
+	.show = step_show,
+	.verify = names_verify,
+};
+
+/* What was fetched. */
+
+static bool is_fetched_file(const char *path)
+{
+	return strstr(path, "/cache/files/") || strstr(path, "/cache/files@");
+}
+
+static int fetched_print(const char *path, struct printer *p, struct err *err)
+{
+	char bytes[16 << 10];
+	struct file f = FILE_INIT;
+	size_t n = 0;
+	int rc = file_open(&f, path, O_RDONLY | O_NONBLOCK, 0, err);
+	for (uint64_t at = 0; rc == 0; at += n) {
+		rc = file_read(&f, bytes, sizeof bytes, at, &n, err);
+		if (rc < 0 || n == 0)
+			break;
+		buf_add(&p->out, bytes, n);
+		printer_step(p);
+	}
+	file_drop(&f);
+	return rc;
+}
+
+static int fetched_verify(const char *path, struct err *err)
+{
+	(void)path, (void)err;
+	return 0;
+}
+
+const struct format botm_file_format = {
+	.name = "botm-file",
+	.placed = is_fetched_file,
+	.help = "what a robot fetched, as it came",
+	.print = fetched_print,
+	.verify = fetched_verify,
+};

@@ -5,6 +5,7 @@
 #include "cmd/role_broker.h"
 #include "cmd/text.h"
 #include "fetch/bot.h"
+#include "fetch/botm.h"
 #include "fetch/spider.h"
 #include "fetch/urlserver.h"
 #include "role/ini.h"
@@ -118,6 +119,7 @@ static int check_links(const struct cmd_call *call, const struct config *config,
 	} links[] = {
 		{&reapd_role, reapd_conf_check},
 		{&bot_role, bot_conf_check},
+		{&botm_role, botm_conf_check},
 		{&urlserver_role, urlserver_conf_check},
 		{&spider_role, spider_conf_check},
 	};

@@ -5,6 +5,7 @@
 #include "fetch/bot.h"
 #include "fetch/urlserver.h"
 #include "fetch/spider.h"
+#include "fetch/botm.h"
 #include "shepherd/master.h"
 #include "shepherd/reapd.h"
 #include "web/docs.h"
@@ -18,6 +19,7 @@ const struct role *const roles[] = {
 	&bot_role,
 	&urlserver_role,
 	&spider_role,
+	&botm_role,
 	&archie_getter_role,
 	&broker_role,
 	&web_role,

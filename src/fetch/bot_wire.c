@@ -377,9 +377,17 @@ void bot_reader_free(struct bot_reader **r)
 	mem_free(r);
 }
 
-int bot_reader_put(struct bot_reader *r, struct str bytes)
+void bot_reader_put(struct bot_reader *r, struct str bytes)
 {
-	return xml_stream_put(r->xml, bytes);
+	if (xml_stream_put(r->xml, bytes) < 0)
+		return; /* said once */
+}
+
+void bot_error_print(const struct err *err, uint64_t line, uint64_t column,
+		     char ret[BOT_REASON_MAX + 1])
+{
+	snprintf(ret, BOT_REASON_MAX + 1, "line %" PRIu64 ", column %" PRIu64 ": %.180s", line,
+		 column, err->msg);
 }
 
 void bot_error_print(const struct err *err, uint64_t line, uint64_t column,

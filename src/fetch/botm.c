@@ -1,0 +1,315 @@
+/* The role `botm`: settings, counters, signals around botm_core.h. It keeps the names of files and
+ * nothing else: it ends at once on a signal, and after a kill its source asks again for what it had
+ * no answer to. */
+#include "fetch/botm.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "fetch/bot_wire.h"
+#include "fetch/botm_core.h"
+#include "net/outgoing.h"
+#include "role/notify.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+struct botm_conf {
+	const char *listen, *source, *machine, *folder;
+	int64_t overload;
+	struct server_limits limits;
+	struct tls_conf tls;
+};
+
+static const struct value_spec specs[] = {
+	{"listen", VALUE_LISTEN_AT(struct botm_conf, listen), .fallback = "127.0.0.1:8191",
+	 .help = "where robots connect to it, or botms where it has no folder: an address with a "
+		 "port, or unix:PATH"},
+	{"source", VALUE_TEXT_AT(struct botm_conf, source), .fallback = "127.0.0.1:8193",
+	 .help = "where its URLs come from: the address of the queue manager, of another botm, or "
+		 "of garner fetch --through"},
+	{"machine", VALUE_TEXT_AT(struct botm_conf, machine),
+	 .help = "what its machine is called in answers, at most 64 letters, digits, dots, dashes "
+		 "and underscores, unlike all others of the same source; empty: the host's name"},
+	{"folder", VALUE_PATH_AT(struct botm_conf, folder), .fallback = "cache/files",
+	 .help = "where robots store what they fetch, below the data directory or absolute; the "
+		 "robots' setting is the same; empty: botms connect to it in place of robots"},
+	{"overload", VALUE_INT_AT(struct botm_conf, overload), .fallback = "10", .min = 0,
+	 .max = 1000,
+	 .help = "percent that a botm below this one is filled beyond its capacity, so that its "
+		 "robots need not wait for URLs"},
+	SERVER_LIMITS_AT(struct botm_conf, limits),
+	TLS_SPECS(struct botm_conf, tls),
+};
+
+static const struct config_section section = {
+	.name = "botm",
+	.help = "The robot multiplexer: between a source of URLs and many robots.",
+	.size = sizeof(struct botm_conf),
+	.specs = specs,
+	.nspecs = ARRAY_LEN(specs),
+};
+
+enum {
+	COUNT_FETCHES,
+	COUNT_STORED,
+	COUNT_FAILED,
+	COUNT_AGAIN,
+	COUNT_NO_FILE,
+	COUNT_KEPT,
+	COUNT_DROPPED,
+	COUNT_DELETED,
+	COUNT_REFUSED,
+	COUNT_COMMITS,
+	COUNT_TOTALS,
+	COUNT_CHILDREN = COUNT_TOTALS,
+	COUNT_MACHINES,
+	COUNT_CAPACITY,
+	COUNT_QUEUED,
+	COUNT_OUT,
+	COUNT_UNANSWERED,
+	COUNT_NAMES_FREE,
+	COUNT_NAMES_STORED,
+	COUNT_NAMES_KEPT,
+};
+
+static const struct counter_def counters[] = {
+	[COUNT_FETCHES] = {"fetches", NULL, COUNTER_TOTAL, "URLs that the source has submitted."},
+	[COUNT_STORED] = {"stored", NULL, COUNTER_TOTAL, "Answers with a file."},
+	[COUNT_FAILED] = {"without_file", NULL, COUNTER_TOTAL,
+			  "Answers without one: failures, and what is unchanged."},
+	[COUNT_AGAIN] = {"given_again", NULL, COUNTER_TOTAL,
+			 "URLs that went to another fetcher, for theirs was gone."},
+	[COUNT_NO_FILE] = {"untrue_answers", NULL, COUNTER_TOTAL,
+			   "Answers of robots whose file was not there."},
+	[COUNT_KEPT] = {"kept", NULL, COUNTER_TOTAL, "Answers that the source has taken."},
+	[COUNT_DROPPED] = {"dropped", NULL, COUNTER_TOTAL, "Answers that it had no use for."},
+	[COUNT_DELETED] = {"removed_files", NULL, COUNTER_TOTAL, "Files that were removed."},
+	[COUNT_REFUSED] = {"refused", NULL, COUNTER_TOTAL,
+			   "Robots and botms that were hung up on, with a reason."},
+	[COUNT_COMMITS] = {"commits", NULL, COUNTER_TOTAL, "Syncs of the file of names."},
+	[COUNT_CHILDREN] = {"fetchers", NULL, COUNTER_GAUGE, "Robots, or botms, now."},
+	[COUNT_MACHINES] = {"machines", NULL, COUNTER_GAUGE, "Machines below it."},
+	[COUNT_CAPACITY] = {"capacity", NULL, COUNTER_GAUGE,
+			    "Fetches that these can do at a time."},
+	[COUNT_QUEUED] = {"queued", NULL, COUNTER_GAUGE, "URLs that wait for a fetcher."},
+	[COUNT_OUT] = {"under_way", NULL, COUNTER_GAUGE, "URLs that a fetcher has."},
+	[COUNT_UNANSWERED] = {"unacknowledged", NULL, COUNTER_GAUGE,
+			      "Answers that the source has not spoken about."},
+	[COUNT_NAMES_FREE] = {"names_free", NULL, COUNTER_GAUGE, "File names to be used again."},
+	[COUNT_NAMES_STORED] = {"names_stored", NULL, COUNTER_GAUGE,
+				"File names of answers that are not acknowledged."},
+	[COUNT_NAMES_KEPT] = {"names_kept", NULL, COUNTER_GAUGE, "File names that are kept."},
+};
+
+struct role_botm {
+	struct role_env *env;
+	const struct botm_conf *conf;
+	struct loop *loop;
+	struct tls *tls, *tls_source; /* NULL: none */
+	struct botm *botm;
+	char machine[BOT_ID_MAX + 1], folder[PATH_MAX], names[PATH_MAX];
+	struct loop_timer tell;
+	uint64_t told[COUNT_TOTALS];
+	struct err err; /* what ended it; code ERR_NONE: a signal did */
+};
+
+static void on_said(void *ctx, bool is_trouble, const char *what, const char *who)
+{
+	(void)ctx;
+	if (is_trouble)
+		log_warn(ROLE, "botm", KV_TEXT("what", what), KV_TEXT("who", who));
+	else
+		log_info(ROLE, "botm", KV_TEXT("what", what), KV_TEXT("who", who));
+}
+
+static void on_failure(void *ctx, const struct err *err)
+{
+	struct role_botm *r = ctx;
+	if (r->err.code == ERR_NONE)
+		r->err = *err;
+	loop_stop(r->loop);
+}
+
+static void on_signal(void *ctx, int number)
+{
+	struct role_botm *r = ctx;
+	if (number != SIGHUP)
+		loop_stop(r->loop);
+}
+
+static void tell_counters(void *ctx)
+{
+	struct role_botm *r = ctx;
+	struct botm_counts c;
+	char text[96];
+	botm_counts(r->botm, &c);
+	const uint64_t totals[COUNT_TOTALS] = {
+		[COUNT_FETCHES] = c.fetches, [COUNT_STORED] = c.answers,
+		[COUNT_FAILED] = c.failures, [COUNT_AGAIN] = c.again,
+		[COUNT_NO_FILE] = c.no_file, [COUNT_KEPT] = c.kept,
+		[COUNT_DROPPED] = c.dropped, [COUNT_DELETED] = c.deleted,
+		[COUNT_REFUSED] = c.refused, [COUNT_COMMITS] = c.commits,
+	};
+	const uint64_t now[] = {c.children,   c.machines,   c.capacity,     c.queued,    c.out,
+				c.unanswered, c.names_free, c.names_stored, c.names_kept};
+	for (size_t i = 0; i < COUNT_TOTALS; i++) {
+		counters_add(r->env->counters, i, totals[i] - r->told[i]);
+		r->told[i] = totals[i];
+	}
+	for (size_t i = 0; i < ARRAY_LEN(now); i++)
+		counters_set(r->env->counters, COUNT_TOTALS + i, (int64_t)now[i]);
+	snprintf(text, sizeof text, "STATUS=%" PRIu64 " fetchers, %" PRIu64 " URLs under way%s",
+		 c.children, c.out, c.has_source ? "" : ", no source");
+	notify_send(text);
+}
+
+/* Settings. */
+
+/* The host's name, without what a machine may not be called. */
+static void host_name(char ret[BOT_ID_MAX + 1])
+{
+	char host[BOT_ID_MAX + 1] = "";
+	(void)gethostname(host, sizeof host - 1);
+	for (char *p = host; *p; p++)
+		if (!bot_is_machine((struct str){p, 1}))
+			*p = '-';
+	snprintf(ret, BOT_ID_MAX + 1, "%s", host[0] ? host : "localhost");
+}
+
+static int machine_of(const struct botm_conf *conf, char ret[BOT_ID_MAX + 1], struct err *err)
+{
+	if (!conf->machine || !conf->machine[0]) {
+		host_name(ret);
+		return 0;
+	}
+	if (!bot_is_machine(str_of(conf->machine)))
+		return err_set(err, ERR_USAGE,
+			       "botm.machine: expected at most %d letters, digits, dots, dashes "
+			       "and underscores, got '%s'",
+			       BOT_ID_MAX, conf->machine);
+	snprintf(ret, BOT_ID_MAX + 1, "%s", conf->machine);
+	return 0;
+}
+
+int botm_conf_check(const struct config *config, struct err *err)
+{
+	const struct botm_conf *conf = config_get(config, &section);
+	char machine[BOT_ID_MAX + 1];
+	struct tls *tls = NULL, *tls_source = NULL;
+	int rc = MIN(tls_new(&tls, &conf->tls, true, err), 0);
+	if (rc == 0)
+		rc = MIN(tls_new(&tls_source, &conf->tls, false, err), 0);
+	if (rc == 0 && conf->listen && conf->listen[0])
+		rc = server_may_listen_at(conf->listen, tls, err);
+	if (rc == 0)
+		rc = outgoing_may_connect(conf->source, tls_source, err);
+	if (rc == 0)
+		rc = machine_of(conf, machine, err);
+	tls_free(&tls);
+	tls_free(&tls_source);
+	return rc < 0 ? err_in(err, "botm") : 0;
+}
+
+/* A botm that runs several times has its own names and files each: cache/names@1. */
+static int place_files(struct role_botm *r, struct err *err)
+{
+	const char *at = strchr(r->env->role->name, '@'), *folder = r->conf->folder;
+	bool is_plain = folder && strcmp(folder, "cache/files") == 0;
+	at = at ? at : "";
+	if (!folder || !folder[0])
+		return 0;
+	if (snprintf(r->names, sizeof r->names, "%s/cache/names%s", r->env->data, at) >=
+		    (int)sizeof r->names ||
+	    snprintf(r->folder, sizeof r->folder, "%s%s%s%s", folder[0] == '/' ? "" : r->env->data,
+		     folder[0] == '/' ? "" : "/", folder,
+		     is_plain ? at : "") >= (int)sizeof r->folder)
+		return err_set(err, ERR_USAGE, "%s: the path is too long", folder);
+	char cache[PATH_MAX];
+	snprintf(cache, sizeof cache, "%s/cache", r->env->data);
+	return dir_make(cache, DIR_MODE, err);
+}
+
+/* Running. */
+
+static int botm_make(struct role_botm *r, int fd, struct err *err)
+{
+	if (machine_of(r->conf, r->machine, err) < 0 || place_files(r, err) < 0 ||
+	    loop_new(&r->loop, NULL, err) < 0)
+		return -1;
+	const struct botm_options options = {
+		.loop = r->loop,
+		.folder = r->folder,
+		.names = r->names,
+		.machine = r->machine,
+		.source = r->conf->source,
+		.limits = &r->conf->limits,
+		.tls = r->tls,
+		.tls_source = r->tls_source,
+		.overload = (unsigned)r->conf->overload,
+		.said = on_said,
+		.failed = on_failure,
+		.ctx = r,
+	};
+	return botm_new(&r->botm, &options, err) < 0 ? -1 : botm_listen(r->botm, fd, err);
+}
+
+static int botm_serve(struct role_botm *r, struct err *err)
+{
+	static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
+	int fd = role_fd(r->env, "listen");
+	if (fd < 0)
+		return err_set(err, ERR_USAGE, "botm.listen is empty: there is nothing to do");
+	/* anyone who can connect gets URLs, and says what they hold */
+	if (tls_new(&r->tls, &r->conf->tls, true, err) < 0 ||
+	    tls_new(&r->tls_source, &r->conf->tls, false, err) < 0 ||
+	    server_may_listen(fd, r->tls, err) < 0 || botm_make(r, fd, err) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+		if (loop_signal(r->loop, signals[i], on_signal, r, err) < 0)
+			return -1;
+	r->tell = (struct loop_timer){.fn = tell_counters, .ctx = r};
+	loop_timer_every(r->loop, &r->tell, US_PER_S);
+	notify_send("READY=1");
+	int rc = loop_run(r->loop, err);
+	notify_send("STOPPING=1");
+	tell_counters(r);
+	loop_timer_stop(&r->tell);
+	if (rc == 0 && r->err.code != ERR_NONE) {
+		*err = r->err;
+		rc = -1;
+	}
+	return rc;
+}
+
+static int botm_run(struct role_env *env, struct err *err)
+{
+	struct role_botm r = {.env = env, .conf = config_get(env->config, &section)};
+	int rc = botm_serve(&r, err);
+	botm_free(&r.botm);
+	if (r.loop)
+		loop_free(&r.loop);
+	tls_free(&r.tls);
+	tls_free(&r.tls_source);
+	return rc;
+}
+
+const struct role botm_role = {
+	.name = "botm",
+	.only_named = true,
+	.summary = "hand out URLs to robots, and keep the names of what they store",
+	.description =
+		"Stands between a source of URLs, which it connects to, and robots (the role bot), "
+		"which connect to it. It gives each URL to a robot that has room, with the name "
+		"of a file to store it in, and tells the source how that went. The names of files "
+		"survive every crash; a URL whose robot dies goes to another one. Without a "
+		"folder it stands between a source and other botms, so that trees of them feed "
+		"robots on many machines.",
+	.section = &section,
+	.counters = counters,
+	.ncounters = ARRAY_LEN(counters),
+	.run = botm_run,
+};

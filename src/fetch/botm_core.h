@@ -1,0 +1,52 @@
+/* The botm without its settings: between one source of URLs and many fetchers (document 004,
+ * section 7). Robots or other botms connect to it, it connects to its source.
+ *
+ * With a folder it has robots, and owns the names of the files that they write (botm_names.h).
+ * Without one it has botms, each with the machines below it, and passes on what they say.
+ *
+ * What it remembers of a URL: while it waits or a fetcher has it, the request; from the answer on,
+ * that, until the source has said what is to become of it. A source that is lost takes along what
+ * waits; what is being fetched goes on, and its answers are there when the source is back. One that
+ * does not know them any more says so.
+ *
+ * One loop and its thread; a thread of its own waits for the disk. */
+#pragma once
+#include "net/loop.h"
+#include "net/server.h"
+
+struct botm;
+
+struct botm_options {
+	struct loop *loop;
+	const char *folder;  /* "": a botm of botms, and machine and names mean nothing */
+	const char *names;   /* the file of names */
+	const char *machine; /* bot_is_machine() */
+	const char *source;  /* where it connects to */
+	const struct server_limits *limits;
+	const struct tls *tls, *tls_source; /* NULL: none */
+	unsigned overload;                  /* percent that a botm is filled beyond its capacity */
+	/* For the log. is_trouble: of ours; else of the outside world, or no trouble at all. */
+	void (*said)(void *ctx, bool is_trouble, const char *what, const char *who);
+	/* A file could not be written: the process had better end. */
+	void (*failed)(void *ctx, const struct err *err);
+	void *ctx;
+};
+
+/* Texts and limits must outlive it. Fails where files do, or the source has no form. */
+int botm_new(struct botm **ret, const struct botm_options *options, struct err *err);
+int botm_listen(struct botm *b, int fd, struct err *err);
+/* Waits for the disk. Not from inside a callback. */
+void botm_free(struct botm **b);
+
+struct botm_counts {
+	/* Ever. */
+	uint64_t fetches, answers, failures; /* that were taken; of those, stored; and not */
+	uint64_t again;                      /* given to another fetcher, for theirs was gone */
+	uint64_t no_file; /* answers of robots that were not true: the file is not there */
+	uint64_t kept, dropped, deleted, refused, commits;
+	/* Now. */
+	uint64_t children, machines, capacity, queued, out, unanswered;
+	uint64_t names_free, names_stored, names_kept;
+	bool has_source;
+};
+void botm_counts(const struct botm *b, struct botm_counts *ret);

@@ -3,6 +3,7 @@
  * Hosts whose address is not known are in queues for that alone, which several may share; when the
  * address of one is found the queue becomes that of the address, and URLs of others that were in it
  * go on to theirs when their turn comes. */
+#include "cmd/fetch.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -18,12 +19,6 @@
 #include <limits.h>
 #include <signal.h>
 #include <unistd.h>
-
-struct fetch_options {
-	const char *from, *output, *delay, *agent, *etag, *last_modified;
-	int64_t wait_us;
-	bool json, no_follow, list_all;
-};
 
 /* A URL that is out. */
 struct item {
@@ -501,20 +496,29 @@ static int check_validator(const char *option, const char *value, size_t most, s
 		       option, most);
 }
 
+int fetch_check_options(const struct fetch_options *o, struct err *err)
+{
+	int64_t delay_us;
+	if (check_validator("etag", o->etag, ROBOT_ETAG_MAX, err) < 0 ||
+	    check_validator("last-modified", o->last_modified, ROBOT_DATE_MAX, err) < 0)
+		return -1;
+	if (o->delay[0] && (!duration_parse(str_of(o->delay), &delay_us) || delay_us > US_PER_DAY))
+		return err_set(err, ERR_USAGE,
+			       "--delay: expected a time such as 10s, at most a day, got '%s'",
+			       o->delay);
+	return 0;
+}
+
 static int load_settings(struct fetch *f, struct err *err)
 {
 	const struct fetch_options *o = f->options;
-	if (check_validator("etag", o->etag, ROBOT_ETAG_MAX, err) < 0 ||
-	    check_validator("last-modified", o->last_modified, ROBOT_DATE_MAX, err) < 0)
+	if (fetch_check_options(o, err) < 0)
 		return -1;
 	f->conf = *(const struct robot_section_conf *)config_get(f->config, &robot_section);
 	if (o->agent[0])
 		f->conf.robot.agent = o->agent;
-	if (o->delay[0] && (!duration_parse(str_of(o->delay), &f->conf.robot.delay_us) ||
-			    f->conf.robot.delay_us > US_PER_DAY))
-		return err_set(err, ERR_USAGE,
-			       "--delay: expected a time such as 10s, at most a day, got '%s'",
-			       o->delay);
+	if (o->delay[0])
+		ENSURE(duration_parse(str_of(o->delay), &f->conf.robot.delay_us));
 	return 0;
 }
 
@@ -586,14 +590,14 @@ static int run_all(struct fetch *f, struct err *err)
 	return 0;
 }
 
-static int exit_code(const struct fetch *f)
+int fetch_exit_code(const uint64_t count[OUTCOME_COUNT], uint64_t urls, bool stopped)
 {
 	uint64_t good = 0;
 	for (int i = 0; i < OUTCOME_COUNT; i++)
-		good += outcome_is_ok((enum outcome)i) ? f->count[i] : 0;
-	if (good == f->urls)
+		good += outcome_is_ok((enum outcome)i) ? count[i] : 0;
+	if (good == urls)
 		return 0;
-	return good || f->stopped ? ERR_PARTLY : ERR_REMOTE;
+	return good || stopped ? ERR_PARTLY : ERR_REMOTE;
 }
 
 static int run(const struct cmd_call *call)
@@ -609,7 +613,13 @@ static int run(const struct cmd_call *call)
 		err_set(&err, ERR_USAGE, "no URL; see 'garner fetch --help'");
 		return cmd_fail(call, &err);
 	}
-	code = run_all(&f, &err) < 0 ? cmd_fail(call, &err) : exit_code(&f);
+	if (f.options->through[0]) {
+		code = fetch_through(call, f.options, f.config);
+		config_free(&f.config);
+		return code;
+	}
+	code = run_all(&f, &err) < 0 ? cmd_fail(call, &err)
+				     : fetch_exit_code(f.count, f.urls, f.stopped);
 	close_all(&f);
 	return code;
 }
@@ -620,6 +630,9 @@ static const struct cmd_option options[] = {
 	CMD_OPTION('o', "DIR", "output", VALUE_PATH_AT(struct fetch_options, output),
 		   .help = "keep the documents below this directory, as HOST/NAME, or "
 			   "HOST,PORT/NAME where the port is not that of https"),
+	CMD_OPTION(0, "ADDRESS", "through", VALUE_TEXT_AT(struct fetch_options, through),
+		   .help = "listen there for a botm, and have its robots fetch the URLs; files are "
+			   "stored on the machines of the robots"),
 	CMD_OPTION(0, "TIME", "delay", VALUE_TEXT_AT(struct fetch_options, delay),
 		   .help = "time between the starts of two requests to one server, in place of the "
 			   "setting robot.delay"),
@@ -656,6 +669,8 @@ const struct command fetch_command = {
 	.args_help = "what to fetch, in addition to what --from names",
 	.max_args = -1,
 	CMD_EXAMPLES({"garner fetch https://example.org/", "what comes back, and how"},
+		     {"garner fetch --through 127.0.0.1:8193 --from list --json",
+		      "let the robots of a botm fetch a list"},
 		     {"garner fetch -o pages --from list --json", "keep the documents of a list"},
 		     {"garner fetch --delay 1s -s robot.networks=10.1.0.0/16 http://intranet/",
 		      "inside one's own network"}),

@@ -1,7 +1,10 @@
 /* What `garner fetch` prints of a result for people. Scripts see it too: the form stays. */
 #include "cmd/fetch_print.h"
 
+#include "base/hash.h"
+#include "base/jsonw.h"
 #include "base/value.h"
+#include "fetch/bot_wire.h"
 
 /* The URL comes last: it is what may be long. Visible ASCII is all that one can consist of. */
 void fetch_print_text(struct str url, const struct robot_result *r, struct buf *out)
@@ -21,4 +24,50 @@ void fetch_print_text(struct str url, const struct robot_result *r, struct buf *
 			   value_show(str_of(r->why), why),
 			   r->outcome == OUTCOME_ADDRESS ? "; robot.networks can allow it" : "");
 	buf_add_byte(out, '\n');
+}
+
+static void put_some(struct jsonw *j, const char *key, struct str text)
+{
+	if (text.n)
+		jsonw_put_str(j, key, text);
+}
+
+void fetch_print_answer_json(struct str url, const struct bot_message *m, struct buf *out)
+{
+	CLEANUP(buf_free) struct buf shown = BUF_INIT(url.n + 1);
+	struct jsonw j = JSONW_INIT(out);
+	char md5[2 * sizeof m->md5 + 1];
+	url_show(url, &shown);
+	jsonw_object(&j);
+	put_some(&j, "url", buf_str(&shown));
+	jsonw_put_text(&j, "outcome", outcome_name(m->outcome));
+	put_some(&j, "cause", m->cause);
+	if (m->status)
+		jsonw_put_uint(&j, "status", m->status);
+	put_some(&j, "type", m->mime);
+	put_some(&j, "etag", m->etag);
+	if (m->has & BOT_HAS_MTIME)
+		jsonw_put_uint(&j, "last_modified_s", m->mtime);
+	if (m->has & BOT_HAS_SIZE)
+		jsonw_put_uint(&j, "size", m->size);
+	if (m->has & BOT_HAS_MD5) {
+		hex_print(m->md5, sizeof m->md5, md5);
+		jsonw_put_text(&j, "md5", md5);
+	}
+	put_some(&j, "machine", m->machine);
+	put_some(&j, "file", m->file);
+	jsonw_object_end(&j);
+	buf_add_byte(out, '
+');
+}
+
+void fetch_print_answer_text(struct str url, const struct bot_message *m, struct buf *out)
+{
+	buf_printf(out, "%-14s %3d %10llu  ", outcome_name(m->outcome), (int)m->status,
+		   (unsigned long long)m->size);
+	url_show(url, out);
+	if (!outcome_is_ok(m->outcome) && m->cause.n)
+		buf_printf(out, "  (" STR_FMT ")", STR_ARG(m->cause));
+	buf_add_byte(out, '
+');
 }

@@ -377,17 +377,9 @@ void bot_reader_free(struct bot_reader **r)
 	mem_free(r);
 }
 
-void bot_reader_put(struct bot_reader *r, struct str bytes)
+int bot_reader_put(struct bot_reader *r, struct str bytes)
 {
-	if (xml_stream_put(r->xml, bytes) < 0)
-		return; /* said once */
-}
-
-void bot_error_print(const struct err *err, uint64_t line, uint64_t column,
-		     char ret[BOT_REASON_MAX + 1])
-{
-	snprintf(ret, BOT_REASON_MAX + 1, "line %" PRIu64 ", column %" PRIu64 ": %.180s", line,
-		 column, err->msg);
+	return xml_stream_put(r->xml, bytes);
 }
 
 void bot_error_print(const struct err *err, uint64_t line, uint64_t column,

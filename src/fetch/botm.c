@@ -17,13 +17,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-struct botm_conf {
-	const char *listen, *source, *machine, *folder;
-	int64_t overload;
-	struct server_limits limits;
-	struct tls_conf tls;
-};
-
 static const struct value_spec specs[] = {
 	{"listen", VALUE_LISTEN_AT(struct botm_conf, listen), .fallback = "127.0.0.1:8191",
 	 .help = "where robots connect to it, or botms where it has no folder: an address with a "
@@ -45,7 +38,7 @@ static const struct value_spec specs[] = {
 	TLS_SPECS(struct botm_conf, tls),
 };
 
-static const struct config_section section = {
+const struct config_section botm_section = {
 	.name = "botm",
 	.help = "The robot multiplexer: between a source of URLs and many robots.",
 	.size = sizeof(struct botm_conf),
@@ -197,7 +190,7 @@ static int machine_of(const struct botm_conf *conf, char ret[BOT_ID_MAX + 1], st
 
 int botm_conf_check(const struct config *config, struct err *err)
 {
-	const struct botm_conf *conf = config_get(config, &section);
+	const struct botm_conf *conf = config_get(config, &botm_section);
 	char machine[BOT_ID_MAX + 1];
 	struct tls *tls = NULL, *tls_source = NULL;
 	int rc = MIN(tls_new(&tls, &conf->tls, true, err), 0);
@@ -205,8 +198,8 @@ int botm_conf_check(const struct config *config, struct err *err)
 		rc = MIN(tls_new(&tls_source, &conf->tls, false, err), 0);
 	if (rc == 0 && conf->listen && conf->listen[0])
 		rc = server_may_listen_at(conf->listen, tls, err);
-	if (rc == 0)
-		rc = outgoing_may_connect(conf->source, tls_source, err);
+	if (rc == 0 && outgoing_may_connect(conf->source, tls_source, err) < 0)
+		rc = err_in(err, "source");
 	if (rc == 0)
 		rc = machine_of(conf, machine, err);
 	tls_free(&tls);
@@ -287,7 +280,7 @@ static int botm_serve(struct role_botm *r, struct err *err)
 
 static int botm_run(struct role_env *env, struct err *err)
 {
-	struct role_botm r = {.env = env, .conf = config_get(env->config, &section)};
+	struct role_botm r = {.env = env, .conf = config_get(env->config, &botm_section)};
 	int rc = botm_serve(&r, err);
 	botm_free(&r.botm);
 	if (r.loop)
@@ -308,7 +301,7 @@ const struct role botm_role = {
 		"survive every crash; a URL whose robot dies goes to another one. Without a "
 		"folder it stands between a source and other botms, so that trees of them feed "
 		"robots on many machines.",
-	.section = &section,
+	.section = &botm_section,
 	.counters = counters,
 	.ncounters = ARRAY_LEN(counters),
 	.run = botm_run,

@@ -1,6 +1,17 @@
 /* The role `botm`: the robot multiplexer (document 004, section 7; doc/protocols/bot.md). */
 #pragma once
+#include "net/server.h"
 #include "role/role.h"
+
+/* The section [botm]; a source of URLs on the same machine uses its limits, its overload and its
+ * keys. */
+struct botm_conf {
+	const char *listen, *source, *machine, *folder;
+	int64_t overload; /* percent */
+	struct server_limits limits;
+	struct tls_conf tls;
+};
+extern const struct config_section botm_section;
 
 extern const struct role botm_role;
 /* Whether a start would get by its settings, as far as they and the files that they name tell.

@@ -1,0 +1,418 @@
+"""A botm between a source and robots: what a user of the fabric sees, and what robots with bad manners do to it."""
+import json
+import threading
+from pathlib import Path
+
+from bots import Bot, Link, Source, connect, content
+from garner import wait_for
+
+
+def botm(make, source, machine="m1", folder=None, **settings):
+    """A Garner with a botm that listens at unix:DIR/botm."""
+    g = make()
+    more = "".join(f"{k} = {v}\n" for k, v in settings.items())
+    folder = "" if folder is None else f"folder = {folder}\n"
+    g.configure(f"[botm]\nlisten = unix:{g.dir}/botm\nsource = unix:{source}\nmachine = {machine}\n{folder}{more}")
+    g.door = f"unix:{g.dir}/botm"
+    g.files = Path(g.data) / "cache" / "files"
+    g.botm = g.start("botm").wait_ready()
+    return g
+
+
+def urls(n, site="http://h.example"):
+    return [f"{site}/{i}" for i in range(n)]
+
+
+def through(g, path, *args):
+    return g.start("fetch", "--through", f"unix:{path}", "--json", *args)
+
+
+def lines_of(process):
+    return [json.loads(line) for line in process.text.split("\n") if line.startswith("{")]
+
+
+def names(g):
+    """place -> file names, by the file of names."""
+    places = {}
+    for line in g.run("dump", str(Path(g.data) / "cache" / "names")).out.split("\n"):
+        words = line.split()
+        for i, word in enumerate(words):
+            if word in ("free", "given", "stored", "kept") and i + 1 < len(words):
+                places[words[i + 1].split(".")[0]] = (word, words[i + 1])
+                break
+    found = {"free": [], "given": [], "stored": [], "kept": []}
+    for place, name in places.values():
+        found[place].append(name)
+    return found
+
+
+def stored_files(g):
+    return sorted(str(p.relative_to(g.files)) for p in g.files.glob("*/*"))
+
+
+def must_be_sound(g):
+    done = g.run("check", str(Path(g.data) / "cache"))
+    assert done.code == 0, done
+    return done
+
+
+def test_each_url_has_a_line_and_a_file(garner, tmp_path):
+    g = botm(garner, tmp_path / "s")
+    bots = [Bot(g.door, g.files, 7) for _ in range(2)]
+    want = urls(300)
+    list_file = tmp_path / "list"
+    list_file.write_text("# a comment\n\n" + "\n".join(want[1:]) + "\nnot a url\n")
+    source = through(g, tmp_path / "s", "--from", str(list_file), want[0])
+    assert source.wait(30) == 3
+    lines = lines_of(source)
+    assert sorted(l["url"] for l in lines) == sorted([*want, "not a url"])
+    good = [l for l in lines if l["outcome"] == "ok"]
+    assert len(good) == 300 and len({l["file"] for l in good}) == 300
+    for l in good:
+        assert l["machine"] == "m1"
+        assert (g.files / l["file"]).read_bytes() == content(l["url"])
+    assert all(b.fetches for b in bots)
+    wait_for("everything kept", lambda: len(names(g)["kept"]) == 300)
+    assert g.botm.stop() == 0
+    assert stored_files(g) == sorted(l["file"] for l in good)
+    must_be_sound(g)
+
+
+def test_text_lines_look_as_those_of_fetch(garner, tmp_path):
+    g = botm(garner, tmp_path / "s")
+    Bot(g.door, g.files, 1)
+    source = g.start("fetch", "--through", f"unix:{tmp_path}/s", "http://h.example/a")
+    assert source.wait() == 0
+    assert "ok             200 " in source.text and "1 of 1 URLs, 1 ok" in source.text
+    done = g.run("fetch", "--through", f"unix:{tmp_path}/s", "-o", "x", "http://h/")
+    assert done.code == 2 and "--through" in done.err
+    done = g.run("fetch", "--through", "0.0.0.0:0", "http://h/")
+    assert done.code == 2 and "tls" in done.err
+
+
+def test_capacity_is_told_at_once_and_at_every_change(garner, tmp_path):
+    s = Source(tmp_path / "s")
+    g = botm(garner, tmp_path / "s")
+    wait_for("the botm", lambda: s.capacity() == 0)
+    a = Bot(g.door, g.files, 5)
+    wait_for("a robot", lambda: s.capacity() == 5)
+    Bot(g.door, g.files, 100)
+    wait_for("two robots", lambda: s.capacity() == 105)
+    a.close()
+    wait_for("one robot", lambda: s.capacity() == 100)
+    a = Bot(g.door, g.files, 5)
+    a.link.send("robot", parallel=9)
+    wait_for("a robot that can do more", lambda: s.capacity() == 109)
+    assert s.all("botm")[0]["machine"] == "m1"
+    s.close()
+
+
+def test_the_url_of_a_dead_robot_goes_to_another_under_the_same_name(garner, tmp_path):
+    s = Source(tmp_path / "s")
+    g = botm(garner, tmp_path / "s")
+    wait_for("the botm", lambda: s.link)
+    first = Bot(g.door, g.files, 10, act=lambda bot, fetch: False)
+    wait_for("a robot", lambda: s.capacity() == 10)
+    for i in range(5):
+        s.send("fetch", id=f"f{i}", url=f"http://h/{i}")
+    wait_for("it has all", lambda: len(first.fetches) == 5)
+    second = Bot(g.door, g.files, 10)
+    first.close()
+    wait_for("all answers", lambda: len(s.answers()) == 5)
+    assert {f["id"]: f["file"] for f in first.fetches} == {f["id"]: f["file"] for f in second.fetches}
+    assert {a["id"]: a["file"] for a in s.answers()} == {f["id"]: f["file"] for f in first.fetches}
+    s.close()
+
+
+def test_a_failure_and_a_delete_free_the_name(garner, tmp_path):
+    s = Source(tmp_path / "s")
+    g = botm(garner, tmp_path / "s")
+    outcome = {"http://h/gone": "permanent", "http://h/same": "unchanged"}
+
+    def act(bot, fetch):
+        if fetch["url"] in outcome:
+            bot.say(fetch, outcome[fetch["url"]], status=404)
+            return False
+        return True
+
+    Bot(g.door, g.files, 1, act)
+    wait_for("a robot", lambda: s.capacity() == 1)
+
+    def ask(id, url):
+        s.send("fetch", id=id, url=url)
+        return wait_for(id, lambda: [a for a in s.answers() if a["id"] == id])[0]
+
+    gone = ask("1", "http://h/gone")
+    assert gone["outcome"] == "permanent" and "file" not in gone and gone["machine"] == "m1"
+    assert ask("2", "http://h/same")["outcome"] == "unchanged"
+    a = ask("3", "http://h/a")
+    assert a["file"] == "000000/000.3"  # the first two have given it back
+    s.send("kept", id="3", machine="m1", file=a["file"])
+    b = ask("4", "http://h/b")
+    assert b["file"] == "000000/001"
+    s.send("dropped", id="4")
+    s.send("delete", id="d1", machine="m1", file=a["file"])
+    s.send("delete", id="d2", machine="m1", file="000000/777")
+    s.send("delete", id="d3", machine="m2", file=a["file"])
+    wait_for("three deletes", lambda: len(s.all("deleted")) >= 3)
+    assert {d["id"]: d["outcome"] for d in s.all("deleted")} == {"d1": "ok", "d2": "none", "d3": "absent"}
+    wait_for("no files", lambda: stored_files(g) == [])
+    found = names(g)
+    assert not found["kept"] and not found["stored"] and len(found["free"]) == 2
+    s.close()
+
+
+def test_a_source_that_says_nonsense_is_left_and_tried_again(garner, tmp_path):
+    s = Source(tmp_path / "s")
+    g = botm(garner, tmp_path / "s")
+    wait_for("the botm", lambda: s.capacity() == 0)
+    for nonsense in (b"<fly/>", b"<robot parallel='1'/>", b"<!DOCTYPE a><fetch id='1' url='u'/>", b"\0\0",
+                     b"<delete id='1' machine='m1' file='../../x/y'/>"):
+        before = len(s.all("botm"))
+        s.link.send_bytes(nonsense)
+        wait_for("it is back", lambda: len(s.all("botm")) > before)
+    assert g.botm.alive
+    s.close()
+
+
+def test_answers_are_repeated_until_the_source_has_spoken(garner, tmp_path):
+    s = Source(tmp_path / "s")
+    g = botm(garner, tmp_path / "s")
+    Bot(g.door, g.files, 10)
+    wait_for("a robot", lambda: s.capacity() == 10)
+    for i in range(4):
+        s.send("fetch", id=f"f{i}", url=f"http://h/{i}")
+    wait_for("all answers", lambda: len(s.answers()) == 4)
+    first = {a["id"]: a for a in s.answers()}
+    s.send("kept", id="f0")
+    s.send("dropped", id="f1", machine="m1", file=first["f1"]["file"])
+    wait_for("heard", lambda: len(names(g)["kept"]) == 1 and len(names(g)["free"]) == 1)
+    s.close()
+    s = Source(tmp_path / "s")
+    wait_for("the rest again", lambda: len(s.answers()) == 2)
+    assert {a["id"]: a for a in s.answers()} == {i: first[i] for i in ("f2", "f3")}
+    # killed, it still knows them; and one that is asked for once more is not fetched once more
+    g.botm.kill()
+    s.heard.clear()
+    g.botm = g.start("botm").wait_ready()
+    wait_for("the rest again", lambda: len(s.answers()) == 2)
+    assert {a["id"]: a for a in s.answers()} == {i: first[i] for i in ("f2", "f3")}
+    s.send("fetch", id="f2", url="http://h/2")
+    wait_for("f2 once more", lambda: len(s.answers()) == 3)
+    assert s.answers()[2] == first["f2"]
+    s.send("kept", id="f2", machine="m1", file="000000/999")  # not that one
+    s.send("dropped", id="f2")
+    s.send("kept", id="f3")
+    wait_for("all settled", lambda: len(names(g)["kept"]) == 2 and len(names(g)["free"]) == 2)
+    s.close()
+    assert g.botm.stop() == 0
+    must_be_sound(g)
+
+
+def test_answers_to_a_source_that_was_killed_are_dropped(garner, tmp_path):
+    g = botm(garner, tmp_path / "s")
+    held = threading.Event()
+
+    def act(bot, fetch):
+        held.wait(30)
+        return True
+
+    bot = Bot(g.door, g.files, 10, act)
+    source = through(g, tmp_path / "s", *urls(20))
+    wait_for("some are out", lambda: bot.fetches)
+    source.kill()
+    held.set()
+    source = through(g, tmp_path / "s", *urls(5, "http://other.example"))
+    assert source.wait() == 0
+    lines = lines_of(source)
+    assert sorted(l["url"] for l in lines) == sorted(urls(5, "http://other.example"))
+    wait_for("nothing else", lambda: stored_files(g) == sorted(l["file"] for l in lines))
+    assert g.botm.stop() == 0
+    must_be_sound(g)
+
+
+# Robots with bad manners.
+
+
+def fabric(make, tmp_path, **settings):
+    s = Source(tmp_path / "s")
+    g = botm(make, tmp_path / "s", **settings)
+    wait_for("the botm", lambda: s.link)
+    return s, g
+
+
+def test_a_file_that_is_not_there_is_not_believed(garner, tmp_path):
+    s, g = fabric(garner, tmp_path)
+
+    def lie(bot, fetch):
+        if fetch["id"] == "short":
+            (g.files / fetch["file"]).write_bytes(b"x")
+        bot.say(fetch, "ok", status=200, size=1000, md5="0" * 32, file="000000/555", machine="other")
+        return False
+
+    Bot(g.door, g.files, 10, lie)
+    wait_for("a robot", lambda: s.capacity() == 10)
+    s.send("fetch", id="none", url="http://h/1")
+    s.send("fetch", id="short", url="http://h/2")
+    wait_for("answers", lambda: len(s.answers()) == 2)
+    for a in s.answers():
+        assert a["outcome"] == "temporary" and a["cause"] == "no-file"
+        assert a["machine"] == "m1" and "file" not in a
+    wait_for("free", lambda: len(names(g)["free"]) == 2)
+    assert stored_files(g) == []
+    s.close()
+
+
+HOSTILE = [
+    b"<robot parallel='1'/><fetched id='x' outcome='ok'/>",
+    b"<robot parallel='1'/><delete id='1' machine='m1' file='a'/>",
+    b"<robot parallel='1'/><machine machine='m9' node='9' state='up'/>",
+    b"<fetched id='1' outcome='ok'/>",
+    b"<botm machine='m2' node='1' capacity='1'/>",
+    b"<robot parallel='-5'/>",
+    b"<robot parallel='99999999999999999999'/>",
+    b"<robot parallel='1' parallel='2'/>",
+    b"<robot/>",
+    b"<robot parallel='1'><robot parallel='1'/></robot>",
+    b"<robot parallel='1'>words</robot>",
+    b"<!DOCTYPE a [<!ENTITY b 'c'>]><robot parallel='1'/>",
+    b"<" + b"a" * 300_000,
+    b"<a>" * 50_000,
+    b"<robot " + b" ".join(b"a%d='1'" % i for i in range(1000)) + b"/>",
+    b"\xff\xfe\0<\0r",
+    b"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+    b"</robot>",
+]
+
+
+def test_hostile_words_end_a_connection_and_nothing_else(garner, tmp_path):
+    s, g = fabric(garner, tmp_path)
+    for words in HOSTILE:
+        link = Link(connect(g.door), lambda *_: None)
+        link.send_bytes(words)
+        assert link.is_over.wait(20), words[:60]
+        assert link.refused, words[:60]
+        link.close()
+    Bot(g.door, g.files, 3)
+    wait_for("a good robot alone", lambda: s.capacity() == 3)
+    s.send("fetch", id="1", url="http://h/")
+    wait_for("its answer", lambda: s.answers())
+    s.close()
+
+
+def test_a_silent_robot_is_given_up(garner, tmp_path):
+    s, g = fabric(garner, tmp_path, idle="2s")
+    silent = Bot(g.door, g.files, 5, act=lambda bot, fetch: False)
+    wait_for("a robot", lambda: s.capacity() == 5)
+    for i in range(3):
+        s.send("fetch", id=str(i), url=f"http://h/{i}")
+    wait_for("it has them", lambda: len(silent.fetches) == 3)
+    assert silent.link.is_over.wait(20)
+    wait_for("gone", lambda: s.capacity() == 0)
+    good = Bot(g.door, g.files, 5)
+    wait_for("answers", lambda: len(s.answers()) == 3)
+    assert len(good.fetches) == 3
+    s.close()
+
+
+def test_a_flood_does_not_stop_the_others(garner, tmp_path):
+    s, g = fabric(garner, tmp_path)
+    flood = Bot(g.door, g.files, 1, act=lambda bot, fetch: False)
+    stop = threading.Event()
+
+    def pour():
+        words = b"<robot parallel='1'/>" * 1000
+        while not stop.is_set() and not flood.link.is_over.is_set():
+            flood.link.send_bytes(words)
+
+    t = threading.Thread(target=pour)
+    t.start()
+    Bot(g.door, g.files, 10)
+    wait_for("both", lambda: s.capacity() == 11)
+    for i in range(200):
+        s.send("fetch", id=str(i), url=f"http://h/{i}")
+    wait_for("all but one", lambda: len(s.answers()) >= 199)
+    stop.set()
+    t.join()
+    flood.close()
+    wait_for("and that", lambda: len(s.answers()) == 200)
+    assert len({a["file"] for a in s.answers()}) == 200
+    s.close()
+
+
+# Trees.
+
+
+def tree(make, source, machines=("m1", "m2")):
+    top = make()
+    top.configure(f"[botm]\nlisten = unix:{top.dir}/botm\nsource = unix:{source}\nfolder =\n")
+    top.door = f"unix:{top.dir}/botm"
+    top.botm = top.start("botm").wait_ready()
+    leaves = {m: botm(make, f"{top.dir}/botm", m) for m in machines}
+    return top, leaves
+
+
+def test_a_tree_feeds_all_machines_and_routes_deletes(garner, tmp_path):
+    s = Source(tmp_path / "s")
+    top, leaves = tree(garner, tmp_path / "s")
+    for g in leaves.values():
+        g.bot = Bot(g.door, g.files, 10)
+    wait_for("both machines", lambda: s.machines() == ["m1", "m2"] and s.capacity() == 20)
+    for i in range(40):
+        s.send("fetch", id=str(i), url=f"http://h/{i}")
+    wait_for("all answers", lambda: len(s.answers()) == 40)
+    by_machine = {m: [a for a in s.answers() if a["machine"] == m] for m in leaves}
+    assert all(by_machine.values())
+    for m, g in leaves.items():
+        assert stored_files(g) == sorted(a["file"] for a in by_machine[m])
+    for a in s.answers():
+        s.send("kept", id=a["id"], machine=a["machine"], file=a["file"])
+    wait_for("all kept", lambda: all(not names(g)["stored"] for g in leaves.values()))
+    one = by_machine["m2"][0]
+    s.send("delete", id="d1", machine="m2", file=one["file"])
+    s.send("delete", id="d2", machine="m3", file=one["file"])
+    wait_for("deleted", lambda: len(s.all("deleted")) == 2)
+    assert {d["id"]: d["outcome"] for d in s.all("deleted")} == {"d1": "ok", "d2": "absent"}
+    assert not (leaves["m2"].files / one["file"]).exists()
+    # a machine goes, and fails at once; it comes back, and the source hears of both
+    leaves["m2"].botm.kill()
+    wait_for("m2 is gone", lambda: s.machines() == ["m1"] and s.capacity() == 10)
+    s.send("delete", id="d3", machine="m2", file=by_machine["m2"][1]["file"])
+    wait_for("absent", lambda: len(s.all("deleted")) == 3)
+    assert s.all("deleted")[2]["outcome"] == "absent"
+    leaves["m2"].botm = leaves["m2"].start("botm").wait_ready()
+    wait_for("m2 is back", lambda: s.machines() == ["m1", "m2"])
+    # a source that comes back hears of all
+    s.close()
+    s = Source(tmp_path / "s")
+    wait_for("both again", lambda: s.machines() == ["m1", "m2"])
+    s.close()
+
+
+def test_a_second_botm_of_one_machine_and_a_ring_are_refused(garner, tmp_path):
+    s = Source(tmp_path / "s")
+    top, leaves = tree(garner, tmp_path / "s", ("m1",))
+    wait_for("m1", lambda: s.machines() == ["m1"])
+    second = botm(garner, f"{top.dir}/botm", "m1")
+    second.botm.wait_line("machine 'm1' is connected here already")
+    assert s.machines() == ["m1"]
+    robot = Link(connect(top.door), lambda *_: None)
+    robot.send("robot", parallel=1)
+    assert robot.is_over.wait(20) and "no folder" in robot.refused
+    # a ring of two, and of one
+    a, b = garner(), garner()
+    for g, other in ((a, b), (b, a)):
+        g.configure(f"[botm]\nlisten = unix:{g.dir}/botm\nsource = unix:{other.dir}/botm\nfolder =\n")
+    a.botm, b.botm = a.start("botm").wait_ready(), b.start("botm").wait_ready()
+    wait_for("a ring", lambda: "a ring: this botm is below itself" in a.botm.text + b.botm.text)
+    one = garner()
+    one.configure(f"[botm]\nlisten = unix:{one.dir}/botm\nsource = unix:{one.dir}/botm\nfolder =\n")
+    one.start("botm").wait_line("a ring: this botm is below itself")
+    s.close()
+
+
+def test_settings_are_checked(garner):
+    for settings, words in (("listen = 0.0.0.0:8191", "tls"), ("source = 192.0.2.1:1", "tls"),
+                            ("machine = a/b", "botm.machine"), ("source =", "source")):
+        done = garner(config=f"[botm]\n{settings}\n").run("config", "check")
+        assert done.code == 2 and words in done.err, (settings, done)

@@ -4,6 +4,7 @@ import hashlib
 import os
 import socket
 import threading
+import time
 import xml.etree.ElementTree as ET
 from xml.sax.saxutils import quoteattr
 
@@ -159,3 +160,37 @@ class Source:
         if os.path.exists(self.path):
             os.unlink(self.path)
 
+
+
+class Herd:
+    """Robots that come back whenever they are hung up on, until closed."""
+
+    def __init__(self, address, folder, n=2, parallel=10, act=None):
+        self.args = (address, folder, parallel, act)
+        self.is_closed = False
+        self.bots = [None] * n
+        self.threads = [threading.Thread(target=self.keep, args=(i,), daemon=True) for i in range(n)]
+        for t in self.threads:
+            t.start()
+
+    def keep(self, i):
+        while not self.is_closed:
+            try:
+                self.bots[i] = Bot(*self.args)
+            except OSError:
+                time.sleep(0.02)
+                continue
+            self.bots[i].link.is_over.wait()
+
+    def kill_one(self, i):
+        bot = self.bots[i % len(self.bots)]
+        if bot:
+            bot.close()
+
+    def close(self):
+        self.is_closed = True
+        for bot in self.bots:
+            if bot:
+                bot.close()
+        for t in self.threads:
+            t.join(5)

@@ -3,7 +3,9 @@
  * from those to this one, and dropped.
  *
  * A file is said to be kept only after its line was printed: who is killed in between has said
- * nothing, and no file stays that nobody has heard of. */
+ * nothing, and no file stays that nobody has heard of. And it ends only when every machine has
+ * noted what it is to keep: they are asked to delete a file that there is none of, and answer that
+ * in its turn. One that was killed meanwhile repeats its answers first, and is told once more. */
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -25,6 +27,8 @@
 
 #define FLUSH_US (20 * US_PER_MS)
 #define GOODBYE_US (5 * US_PER_S)
+#define ASK_AGAIN_US (200 * US_PER_MS)
+#define SETTLE_US US_PER_MIN /* how long a machine may be away at the end */
 
 enum { FLUSH_BYTES = 64 << 10 };
 
@@ -32,6 +36,12 @@ struct item {
 	struct str url;
 	struct str machine, file; /* of its answer */
 	bool is_answered, is_printed;
+};
+
+/* A machine that has answered. */
+struct machine {
+	struct str name;
+	uint64_t told, asked, settled; /* verdicts; of those when it was asked, and that it noted */
 };
 
 struct through {
@@ -45,11 +55,13 @@ struct through {
 	size_t n, room, next; /* next: the first that was never submitted */
 	size_t *to_keep;      /* items whose line is in `out` */
 	size_t keeps, keep_room;
+	struct machine *machine;
+	size_t machines, machine_room;
 	uint64_t urls, done, bytes, count[OUTCOME_COUNT];
-	int64_t begun_us;
+	int64_t begun_us, settle_us; /* since when all is done; 0: it is not */
 	char prefix[17];
 	struct bot_message ask; /* what all requests have in common */
-	struct loop_timer flush;
+	struct loop_timer flush, settle;
 	struct buf out;
 	bool stopped;
 	struct err err;
@@ -84,6 +96,68 @@ static struct bot_message item_answer(const struct through *t, size_t i, char id
 				    .file = item->file};
 }
 
+static struct machine *machine_of(struct through *t, struct str name)
+{
+	for (size_t i = 0; i < t->machines; i++)
+		if (str_eq(t->machine[i].name, name))
+			return &t->machine[i];
+	struct machine *m = VEC_PUSH(t->machine, t->machines, t->machine_room);
+	*m = (struct machine){.name = arena_str(&t->arena, name)};
+	return m;
+}
+
+static void verdict_say(struct through *t, const struct bot_message *m, bool is_kept)
+{
+	if (m->machine.n)
+		machine_of(t, m->machine)->told++;
+	botsource_verdict(t->source, m, is_kept);
+}
+
+/* Whether all machines have noted what they were told; those that have not are asked. */
+static void settle_run(void *ctx)
+{
+	struct through *t = ctx;
+	bool is_settled = true;
+	for (size_t i = 0; i < t->machines; i++) {
+		struct machine *m = &t->machine[i];
+		char id[BOT_ID_MAX + 1];
+		if (m->settled == m->told)
+			continue;
+		is_settled = false;
+		m->asked = m->told;
+		snprintf(id, sizeof id, "%s-m-%zu", t->prefix, i);
+		botsource_delete(t->source, str_of(id), m->name, STR("-"));
+	}
+	if (!is_settled && loop_now_us(t->loop) - t->settle_us < SETTLE_US) {
+		loop_timer_in(t->loop, &t->settle, ASK_AGAIN_US);
+		return;
+	}
+	if (!is_settled)
+		log_warn(MAIN, "a machine is away that has not heard what it is to keep");
+	botsource_drain(t->source, GOODBYE_US, through_ended, t);
+}
+
+static void on_deleted(void *ctx, struct str id, enum bot_deletion how)
+{
+	struct through *t = ctx;
+	struct str prefix, mark;
+	uint64_t i;
+	if (str_cut(&id, '-', &prefix) != 0 || str_cut(&id, '-', &mark) != 0 || !id.p ||
+	    !str_u64(id, &i) || i >= t->machines || how == BOT_DELETED_ABSENT)
+		return; /* it is asked again */
+	t->machine[i].settled = t->machine[i].asked;
+	loop_timer_in(t->loop, &t->settle, 0);
+}
+
+static void settle_begin(struct through *t)
+{
+	if (t->settle_us)
+		return;
+	t->settle_us = loop_now_us(t->loop);
+	t->settle = (struct loop_timer){.fn = settle_run, .ctx = t};
+	settle_run(t);
+}
+
 static void lines_flush(void *ctx)
 {
 	struct through *t = ctx;
@@ -100,11 +174,11 @@ static void lines_flush(void *ctx)
 	for (size_t i = 0; i < t->keeps; i++) {
 		struct bot_message m = item_answer(t, t->to_keep[i], id);
 		t->item[t->to_keep[i]].is_printed = true;
-		botsource_verdict(t->source, &m, true);
+		verdict_say(t, &m, true);
 	}
 	t->keeps = 0;
-	if (t->done == t->urls && t->source)
-		botsource_drain(t->source, GOODBYE_US, through_ended, t);
+	if (t->done == t->urls && !t->stopped)
+		settle_begin(t);
 }
 
 static void lines_flush_soon(struct through *t)
@@ -181,12 +255,7 @@ static void on_repeated(void *ctx, const struct bot_message *m)
 	bool is_ours = item_of(t, m->id, &i) && t->item[i].is_answered &&
 		       str_eq(t->item[i].machine, m->machine) && str_eq(t->item[i].file, m->file);
 	if (!is_ours || t->item[i].is_printed) /* else its line comes first */
-		botsource_verdict(t->source, m, is_ours);
-}
-
-static void on_deleted(void *ctx, struct str id, enum bot_deletion how)
-{
-	(void)ctx, (void)id, (void)how;
+		verdict_say(t, m, is_ours);
 }
 
 static void on_said(void *ctx, bool is_trouble, const char *what, const char *who)
@@ -360,6 +429,7 @@ int fetch_through(const struct cmd_call *call, const struct fetch_options *o,
 	botsource_free(&t.source);
 	if (t.loop) {
 		loop_timer_stop(&t.flush);
+		loop_timer_stop(&t.settle);
 		loop_free(&t.loop);
 	}
 	if (fd >= 0)
@@ -368,6 +438,7 @@ int fetch_through(const struct cmd_call *call, const struct fetch_options *o,
 	arena_free(&t.arena);
 	mem_free(&t.item);
 	mem_free(&t.to_keep);
+	mem_free(&t.machine);
 	buf_free(&t.out);
 	return code;
 }

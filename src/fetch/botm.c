@@ -42,6 +42,7 @@ const struct config_section botm_section = {
 	.name = "botm",
 	.help = "The robot multiplexer: between a source of URLs and many robots.",
 	.size = sizeof(struct botm_conf),
+	.several = true,
 	.specs = specs,
 	.nspecs = ARRAY_LEN(specs),
 };
@@ -210,7 +211,7 @@ int botm_conf_check(const struct config *config, struct err *err)
 /* A botm that runs several times has its own names and files each: cache/names@1. */
 static int place_files(struct role_botm *r, struct err *err)
 {
-	const char *at = strchr(r->env->role->name, '@'), *folder = r->conf->folder;
+	const char *at = strchr(r->env->name, '@'), *folder = r->conf->folder;
 	bool is_plain = folder && strcmp(folder, "cache/files") == 0;
 	at = at ? at : "";
 	if (!folder || !folder[0])

@@ -294,6 +294,17 @@ static struct botm_answer *answer_of_name(const struct botm *b, struct botm_name
 	return NULL;
 }
 
+/* What the source said before is in the file when it hears that there is no such file, so that it
+ * may ask for one to know that. */
+static void delete_nothing(struct botm *b, const struct bot_message *m)
+{
+	struct err err;
+	if (botm_names_flush(b->keep.names, &err) < 0)
+		botm_fail(b, &err);
+	else
+		botm_tell_deleted(b, m->id, BOT_DELETED_NONE);
+}
+
 static void delete_here(struct botm *b, const struct bot_message *m)
 {
 	struct botm_name name;
@@ -301,14 +312,10 @@ static void delete_here(struct botm *b, const struct bot_message *m)
 	enum botm_place place = BOTM_FREE;
 	if (botm_name_parse(m->file, &name))
 		place = botm_names_place(b->keep.names, name);
-	if (place != BOTM_STORED && place != BOTM_KEPT) {
-		botm_tell_deleted(b, m->id, BOT_DELETED_NONE);
-		return;
-	}
 	a = place == BOTM_STORED ? answer_of_name(b, name) : NULL;
-	if (place == BOTM_STORED && !a) {
-		/* not durable yet: the source cannot know of it */
-		botm_tell_deleted(b, m->id, BOT_DELETED_NONE);
+	/* of one that is stored but not durable the source cannot know */
+	if (place != BOTM_KEPT && !a) {
+		delete_nothing(b, m);
 		return;
 	}
 	if (a)

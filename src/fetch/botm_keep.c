@@ -39,14 +39,19 @@ static void removal_do(struct botm *b, struct botm_removal *r)
 
 static void commit_done(void *ctx);
 
-static void commit_run(struct pool_job *job)
+static void commit_do(struct botm *b)
 {
-	struct botm *b = LIST_OF(struct botm, job, keep.job);
 	struct botm_keep *k = &b->keep;
 	k->rc = botm_names_commit(&k->commit, &k->err);
 	LIST_EACH (struct botm_removal, r, &k->busy_removals, link)
 		if (k->rc == 0)
 			removal_do(b, r);
+}
+
+static void commit_run(struct pool_job *job)
+{
+	struct botm *b = LIST_OF(struct botm, job, keep.job);
+	commit_do(b);
 	loop_post(b->o.loop, commit_done, b);
 }
 
@@ -227,15 +232,29 @@ static void removals_drop(struct link *list)
 	}
 }
 
-/* What waits is in the file, and the next start goes on with it. */
+/* Files whose names are free go; nobody hears of what else waits, and the next start goes on with
+ * it. */
+static void keep_finish(struct botm *b)
+{
+	struct botm_keep *k = &b->keep;
+	removals_drop(&k->busy_removals); /* done by now */
+	list_move(&k->busy_removals, &k->removals);
+	k->commit = botm_names_commit_begin(k->names);
+	commit_do(b);
+	if (k->rc < 0)
+		botm_say(b, true, k->err.msg, "");
+}
+
 void botm_keep_close(struct botm *b)
 {
 	struct botm_keep *k = &b->keep;
 	struct err err;
 	if (!b->o.folder[0])
 		return;
-	if (k->pool)
+	if (k->pool) {
 		pool_free(&k->pool);
+		keep_finish(b);
+	}
 	loop_later_cancel(&k->later);
 	answers_drop(b, &k->answers);
 	answers_drop(b, &k->busy_answers);

@@ -1,0 +1,227 @@
+"""Whatever of a fabric is killed, each URL has one line at its source, and no file name is lost or given twice."""
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from bots import Herd, content
+from garner import wait_for
+
+POINTS = ["botm.flush", "botm.commit", "botm.committed", "botm.remove"]  # botm_names.c has the others in its unit
+
+
+class Fabric:
+    """A source, botms and robots: one botm with a folder, or two below one without."""
+
+    def __init__(self, make, folder, seed, machines=1):
+        self.make, self.folder, self.machines = make, Path(folder), machines
+        self.dice = random.Random(seed)
+        self.botms, self.herds, self.doors = [], [], []
+        self.top = None
+        source = self.folder / "source"
+        if machines > 1:
+            self.top = self.configure(source, "folder =")
+            source = Path(self.top.dir) / "botm"
+        for i in range(machines):
+            g = self.configure(source, f"machine = m{i}")
+            g.machine, g.files = f"m{i}", Path(g.data) / "cache" / "files"
+            self.botms.append(g)
+        self.given = {}          # (machine, file) -> url: whom a name was given to
+
+    def configure(self, source, more):
+        g = self.make()
+        g.configure(f"[botm]\nlisten = unix:{g.dir}/botm\nsource = unix:{source}\n{more}\n")
+        g.running = None
+        return g
+
+    def start(self, g, faults=""):
+        env = {"GARNER_FAULTS": faults} if faults else None
+        g.running = g.start("botm", env=env)
+        if not faults:  # else it may be dead before it is ready
+            g.running.wait_ready()
+
+    def start_all(self, faults=""):
+        if self.top:
+            self.start(self.top)
+        for g in self.botms:
+            self.start(g, faults)
+            self.herds.append(Herd(f"unix:{g.dir}/botm", g.files, 2, 8, lambda bot, f, g=g: self.act(g, bot, f)))
+
+    def act(self, g, bot, fetch):
+        """Robots see every name that is given: never the same one to another URL. Some fetches fail."""
+        first = self.given.setdefault((g.machine, fetch["file"]), fetch["url"])
+        if first != fetch["url"]:
+            self.given[g.machine, fetch["file"]] = f"TWICE: {first} and {fetch['url']}"
+        if int(fetch["url"].rpartition("/")[2]) % 5 == 0:
+            bot.say(fetch, "permanent", status=404)
+            return False
+        return True
+
+    def source(self, urls):
+        path = self.folder / "list"
+        path.write_text("\n".join(urls) + "\n")
+        return self.botms[0].start("fetch", "--through", f"unix:{self.folder}/source", "--json", "--from", str(path))
+
+    @staticmethod
+    def lines(process):
+        return [json.loads(line) for line in process.text.split("\n") if line.startswith('{"url"') and line.endswith("}")]
+
+    def settle(self):
+        """The lines of sources that come after all: what went to two machines may be answered after its own source
+        has ended, and they drop it. Then everything is stopped."""
+        lines = []
+
+        def is_quiet():
+            if any(names["stored"] or names["given"] for names in map(self.names, self.botms)):
+                source = self.source([f"http://bye{len(lines)}.example/1"])
+                source.wait(60)
+                lines.extend(self.lines(source))
+                return False
+            return True
+
+        wait_for("all answers spoken about", is_quiet)
+        self.stop()
+        for g in self.botms:  # a robot that was cut off may have written into a name that was free by then
+            self.start(g)
+            g.running.stop()
+        return lines
+
+    def stop(self):
+        for herd in self.herds:
+            herd.close()
+        for g in [*self.botms, *([self.top] if self.top else [])]:
+            if g.running:
+                g.running.stop()
+
+    def names(self, g):
+        found = {"free": [], "given": [], "stored": [], "kept": []}
+        last = {}
+        for line in g.run("dump", str(Path(g.data) / "cache" / "names")).out.split("\n"):
+            for place in found:
+                before, word, name = line.partition(f" {place} ")
+                if word:
+                    name = name.split()[0]
+                    last[name.partition(".")[0]] = (place, name)
+                    break
+        for place, name in last.values():
+            found[place].append(name)
+        return found
+
+    def check(self, urls, lines, bye, also=()):
+        """bye: of settle(). also: lines of a source that was killed, whose files may have been kept or not."""
+        assert sorted(l["url"] for l in lines) == sorted(urls)
+        lines = lines + bye
+        twice = [v for v in self.given.values() if v.startswith("TWICE")]
+        assert not twice, twice
+        for g in self.botms:
+            mine = {l["file"]: l["url"] for l in lines if l["outcome"] == "ok" and l["machine"] == g.machine}
+            perhaps = {l["file"]: l["url"] for l in also if l["outcome"] == "ok" and l["machine"] == g.machine}
+            there = {str(p.relative_to(g.files)) for p in g.files.glob("*/*")}
+            assert not set(mine) - there
+            assert not there - set(mine) - set(perhaps)
+            for name in there:
+                assert (g.files / name).read_bytes() == content({**perhaps, **mine}[name])
+            assert sorted(self.names(g)["kept"]) == sorted(there)
+            done = g.run("check", str(Path(g.data) / "cache"))
+            assert done.code == 0 and " 0 noted" in done.out, done
+
+
+@pytest.fixture
+def fabric(garner, tmp_path, seed):
+    made = []
+
+    def make(machines=1):
+        made.append(Fabric(garner, tmp_path, seed, machines))
+        return made[-1]
+
+    yield make
+    for f in made:
+        f.stop()
+
+
+def urls(n, site="a"):
+    return [f"http://{site}.example/{i}" for i in range(n)]
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_botm_killed_at_a_point_loses_no_name(fabric, point, long_run):
+    f = fabric()
+    f.start_all()
+    # something to drop, so that files are removed: a source that is gone before it has spoken
+    first = f.source(urls(40, "dropped"))
+    wait_for("some lines", lambda: f.lines(first) or not first.alive)
+    first.kill()
+    dropped = f.lines(first)
+    g = f.botms[0]
+    g.running.stop()
+    for n in (1, 3, 9, 20) if long_run else (1, 4):
+        f.start(g, f"{point}=kill@{n}")
+        source = f.source(urls(60, f"n{n}"))
+        wait_for("its death", lambda: not g.running.alive or not source.alive)
+        died = not g.running.alive
+        if died:
+            g.running.kill()
+            f.start(g)
+        assert source.wait(60) in (0, 3)
+        dropped += f.lines(source)
+        assert len(f.lines(source)) == 60
+        g.running.stop()
+        if n == 1 and point != "botm.remove":
+            assert died
+    f.start(g)
+    last = urls(30, "last")
+    source = f.source(last)
+    source.wait(60)
+    bye = f.settle()
+    f.check(last, f.lines(source), bye, dropped)
+
+
+def play(f, rounds, n):
+    """A list is fetched while botms and robots die."""
+    f.start_all()
+    want = urls(n)
+    source = f.source(want)
+    for _ in range(rounds):
+        if not source.alive:
+            break
+        kind = f.dice.choice(["leaf", "bot", "top"] if f.top else ["leaf", "bot"])
+        g = f.top if kind == "top" else f.dice.choice(f.botms)
+        before = len(f.lines(source))
+        wait_for("some lines", lambda: len(f.lines(source)) > before + f.dice.randrange(20) or not source.alive)
+        if kind == "bot":
+            f.dice.choice(f.herds).kill_one(f.dice.randrange(2))
+        else:
+            g.running.kill()
+            f.start(g)
+    assert source.wait(100) in (0, 3)
+    bye = f.settle()
+    f.check(want, f.lines(source), bye)
+
+
+@pytest.mark.limit(600)
+def test_botm_and_robots_may_die_at_any_time(fabric, long_run):
+    play(fabric(), 60 if long_run else 6, 3000 if long_run else 400)
+
+
+@pytest.mark.limit(600)
+def test_every_level_of_a_tree_may_die_at_any_time(fabric, long_run):
+    play(fabric(2), 60 if long_run else 6, 3000 if long_run else 400)
+
+
+@pytest.mark.limit(600)
+def test_a_source_may_die_at_any_time(fabric, long_run):
+    f = fabric(2)
+    f.start_all()
+    dropped = []
+    for i in range(20 if long_run else 3):
+        source = f.source(urls(300, f"s{i}"))
+        least = f.dice.randrange(1, 150)
+        wait_for("some lines", lambda: len(f.lines(source)) > least or not source.alive)
+        source.kill()
+        dropped += f.lines(source)
+    want = urls(100, "last")
+    source = f.source(want)
+    assert source.wait(60) in (0, 3)
+    bye = f.settle()
+    f.check(want, f.lines(source), bye, dropped)

@@ -90,21 +90,11 @@ static const struct kind_def kinds[BOT_NKINDS] = {
 	[BOT_ERROR] = {"error", BOT_HAS_LINE | BOT_HAS_COLUMN, BOT_HAS_REASON},
 };
 
-const char *bot_kind_name(enum bot_kind kind)
-{
-	return kinds[kind].name;
-}
-
 static const char *const deletions[BOT_NDELETIONS] = {
 #define X(symbol, name) [BOT_DELETED_##symbol] = name,
 	BOT_DELETIONS(X)
 #undef X
 };
-
-const char *bot_deletion_name(enum bot_deletion d)
-{
-	return deletions[d];
-}
 
 static bool is_visible(struct str s)
 {
@@ -112,11 +102,6 @@ static bool is_visible(struct str s)
 		if (s.p[i] <= ' ' || s.p[i] > '~')
 			return false;
 	return s.n > 0;
-}
-
-bool bot_is_word(struct str s)
-{
-	return s.n <= BOT_ID_MAX && is_visible(s);
 }
 
 bool bot_is_machine(struct str s)

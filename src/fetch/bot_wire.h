@@ -45,7 +45,6 @@ enum bot_kind {
 #undef X
 		BOT_NKINDS
 };
-const char *bot_kind_name(enum bot_kind kind);
 
 /* How a delete ended. */
 #define BOT_DELETIONS(X)                                       \
@@ -60,7 +59,6 @@ enum bot_deletion {
 #undef X
 		BOT_NDELETIONS
 };
-const char *bot_deletion_name(enum bot_deletion d);
 
 /* Attributes: a name, how it is written (its values' C types are those of the struct below). */
 enum bot_attr {
@@ -123,8 +121,7 @@ int bot_message_read(const struct xml_tag *tag, struct bot_message *ret, struct 
  * etag or MIME type that XML cannot carry is left out. */
 void bot_message_print(const struct bot_message *m, struct buf *out);
 
-/* Whether it can be an id, cause or such; a machine or node. */
-bool bot_is_word(struct str s) MUST_USE;
+/* Whether a machine or node can be called so. */
 bool bot_is_machine(struct str s) MUST_USE;
 
 /* Messages out of a stream. */

@@ -360,8 +360,3 @@ uint64_t botm_names_count(const struct botm_names *n, enum botm_place place)
 {
 	return n->map.count[place];
 }
-
-uint64_t botm_names_next(const struct botm_names *n)
-{
-	return n->map.n;
-}

@@ -70,13 +70,11 @@ int botm_names_tidy(struct botm_names *n, struct err *err);
 
 /* FREE for a generation that is not the number's present one. */
 enum botm_place botm_names_place(const struct botm_names *n, struct botm_name name);
-const char *botm_place_name(enum botm_place place);
 /* The stored ones, in no order: what was told to botm_names_store(). `at` is 0 at first. 1: no
  * more. Nothing may be changed meanwhile. */
 int botm_names_next_stored(const struct botm_names *n, size_t *at, struct botm_name *ret,
 			   struct str *ret_answer);
 uint64_t botm_names_count(const struct botm_names *n, enum botm_place place);
-uint64_t botm_names_next(const struct botm_names *n); /* the number that was never given */
 
 void botm_name_print(struct botm_name name, char ret[BOTM_NAME_ROOM]);
 /* false: not the form of a name. */

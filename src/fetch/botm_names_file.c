@@ -29,11 +29,6 @@ static const struct {
 	[BOTM_KEPT] = {"kept", 'k'},
 };
 
-const char *botm_place_name(enum botm_place place)
-{
-	return places[place].name;
-}
-
 /* Records. */
 
 void botm_step_write(const struct botm_step *step, struct buf *out)
@@ -380,6 +375,12 @@ static bool is_fetched_file(const char *path)
 	return strstr(path, "/cache/files/") || strstr(path, "/cache/files@");
 }
 
+static bool fetched_claims(struct str head)
+{
+	(void)head;
+	return false;
+}
+
 static int fetched_print(const char *path, struct printer *p, struct err *err)
 {
 	char bytes[16 << 10];
@@ -405,6 +406,7 @@ static int fetched_verify(const char *path, struct err *err)
 
 const struct format botm_file_format = {
 	.name = "botm-file",
+	.claims = fetched_claims,
 	.placed = is_fetched_file,
 	.help = "what a robot fetched, as it came",
 	.print = fetched_print,

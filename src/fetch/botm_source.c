@@ -101,7 +101,7 @@ static void source_is_gone(struct botm *b)
 	botm_deletion_ids_clear(&b->deletions);
 }
 
-/* Whoever refused us will do so again, until somebody has changed something. */
+/* The one that refused us will do so again, until somebody has changed something. */
 static void refused_run(void *ctx)
 {
 	struct botm *b = ctx;

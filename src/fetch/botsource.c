@@ -425,13 +425,3 @@ void botsource_free(struct botsource **sp)
 	buf_free(&s->out);
 	mem_free(sp);
 }
-
-uint64_t botsource_out(const struct botsource *s)
-{
-	return asked_ids_count(&s->asked);
-}
-
-uint64_t botsource_capacity(const struct botsource *s)
-{
-	return s->capacity;
-}

@@ -58,6 +58,3 @@ void botsource_verdict(struct botsource *s, const struct bot_message *answer, bo
 /* Deletes a file that was kept; deleted() follows. At once and with ABSENT where no botm is there,
  * and when it goes before it has answered: a delete may be said twice. */
 void botsource_delete(struct botsource *s, struct str id, struct str machine, struct str file);
-
-uint64_t botsource_out(const struct botsource *s);      /* fetches that are not answered */
-uint64_t botsource_capacity(const struct botsource *s); /* of the botm; 0: none is there */

@@ -38,6 +38,15 @@ static void names_commit(struct botm_names *n)
 		fail_msg("%s", err.msg);
 }
 
+/* Numbers so far. */
+static uint64_t names_next(const struct botm_names *n)
+{
+	uint64_t all = 0;
+	for (unsigned p = 0; p < BOTM_PLACES; p++)
+		all += botm_names_count(n, (enum botm_place)p);
+	return all;
+}
+
 static const char *file_of(const char *folder, struct botm_name name)
 {
 	static char path[512];
@@ -211,7 +220,7 @@ struct model {
 static void model_must_hold(const struct model *m, struct botm_names *n)
 {
 	uint64_t count[BOTM_PLACES] = {0};
-	assert_int_equal(botm_names_next(n), m->next);
+	assert_int_equal(names_next(n), m->next);
 	for (uint32_t i = 0; i < m->next; i++) {
 		const struct botm_name name = {i, m->name[i].generation};
 		assert_int_equal(botm_names_place(n, name), m->name[i].place);
@@ -321,7 +330,7 @@ static void cut_must_hold(const struct history *h, uint64_t length, struct botm_
 	while (before + 1 < h->n && h->length[before + 1] <= length)
 		before++;
 	const struct model *m = &h->at[before];
-	uint64_t next = botm_names_next(n);
+	uint64_t next = names_next(n);
 	assert_true(next >= (h->length[before] <= length ? m->next : 0));
 	for (uint32_t i = 0; i < next; i++) {
 		unsigned places = 0;
@@ -409,7 +418,7 @@ static void child_step(struct botm_names *n, struct promise *p, uint64_t *seed, 
 	struct botm_name name;
 	struct err err;
 	uint32_t i = (uint32_t)(dice(seed) % NAMES);
-	if (i >= botm_names_next(n) || p->name[i].place == BOTM_FREE) {
+	if (i >= names_next(n) || p->name[i].place == BOTM_FREE) {
 		if (botm_names_give(n, &name, &err) < 0 || botm_names_flush(n, &err) < 0)
 			abort();
 		/* the promise that counts most: never the same name twice */

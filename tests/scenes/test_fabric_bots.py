@@ -1,0 +1,110 @@
+"""The botm with garner's own robots, on a site of pages: one machine under garner up, and a tree of two machines."""
+import json
+
+from garner import wait_for
+from pages import Web
+
+ROBOT = "[robot]\nnetworks = 127.0.0.0/8\ndelay = 0\nconcurrent = 8\n"
+
+
+def site(n):
+    web = Web()
+    web.pages.update({f"/{i}": f"<p>page {i}" * 30 for i in range(n)})
+    web.pages["/old"] = (304, {}, "")
+    return web
+
+
+def lines_of(text):
+    return {l["url"]: l for l in map(json.loads, filter(lambda t: t.startswith("{"), text.split("\n")))}
+
+
+def settled(g):
+    """Names in garner status: none stored without an answer."""
+    check = g.run("check", str(g.data / "cache"))
+    assert check.code == 0, check
+    return check
+
+
+def files_hold(g, lines, web):
+    for url, line in lines.items():
+        if line["outcome"] == "ok":
+            text = (g.data / "cache" / "files" / line["file"]).read_text()
+            assert text == web.pages[url.removeprefix(web.url)]
+            assert line["size"] == len(text) and line["type"] == "text/html"
+
+
+def test_up_runs_a_botm_with_two_bots(garner, tmp_path):
+    web = site(60)
+    g = garner(config=f"""up.roles = botm bot@1 bot@2
+{ROBOT}
+[botm]
+listen = unix:{tmp_path}/botm
+source = unix:{tmp_path}/source
+machine = m1
+[bot]
+botm = unix:{tmp_path}/botm
+parallel = 5
+[bot@2]
+parallel = 3
+""".replace("up.roles", "[up]\nroles"))
+    up = g.start("up").wait_ready()
+    urls = [f"{web.url}/{i}" for i in range(60)] + [f"{web.url}/none"]
+    done = g.run("fetch", "--through", f"unix:{tmp_path}/source", "--json", *urls, timeout=60)
+    assert done.code == 3, done
+    lines = lines_of(done.out)
+    assert sorted(lines) == sorted(urls) and len(done.out.splitlines()) == 61
+    assert lines[f"{web.url}/none"]["outcome"] == "permanent" and lines[f"{web.url}/none"]["status"] == 404
+    assert all(l["machine"] == "m1" for l in lines.values())
+    files_hold(g, lines, web)
+    assert len({l["file"] for l in lines.values() if "file" in l}) == 60
+    status = g.run("status").out
+    assert "bot@1" in status and "bot@2" in status
+    # what has not changed is not stored once more
+    web.pages["/1"] = (304, {}, "")
+    done = g.run("fetch", "--through", f"unix:{tmp_path}/source", "--json", "--last-modified",
+                 "Sun, 06 Nov 1994 08:49:37 GMT", f"{web.url}/1", timeout=60)
+    assert done.code == 0 and lines_of(done.out)[f"{web.url}/1"]["outcome"] == "unchanged"
+    assert up.stop() == 0
+    assert " 0 noted" in settled(g).out
+    web.stop()
+
+
+def test_a_tree_of_two_machines_with_bots_that_are_killed(garner, tmp_path):
+    web = site(200)
+    top = garner(config=f"[botm]\nlisten = unix:{tmp_path}/top\nsource = unix:{tmp_path}/source\nfolder =\n")
+    top.start("botm").wait_ready()
+    leaves = []
+    for m in ("m1", "m2"):
+        g = garner(config=f"""{ROBOT}
+[botm]
+listen = unix:{tmp_path}/{m}
+source = unix:{tmp_path}/top
+machine = {m}
+[bot]
+botm = unix:{tmp_path}/{m}
+parallel = 6
+""")
+        g.botm = g.start("botm").wait_ready()
+        g.bots = [g.start("bot@1").wait_ready(), g.start("bot@2").wait_ready()]
+        leaves.append(g)
+    urls = [f"{web.url}/{i}" for i in range(200)]
+    (tmp_path / "list").write_text("\n".join(urls))
+    source = top.start("fetch", "--through", f"unix:{tmp_path}/source", "--json", "--from", str(tmp_path / "list"))
+    for i in range(4):
+        wait_for("some lines", lambda: len(lines_of(source.text)) > 20 * (i + 1) or not source.alive)
+        g = leaves[i % 2]
+        g.bots[0].kill()
+        g.bots[0] = g.start("bot@1").wait_ready()
+    assert source.wait(60) == 0
+    lines = lines_of(source.text)
+    assert sorted(lines) == sorted(urls)
+    assert source.text.count('{"url"') == 200
+    for g, m in zip(leaves, ("m1", "m2")):
+        mine = {u: l for u, l in lines.items() if l["machine"] == m}
+        assert mine
+        files_hold(g, mine, web)
+        for bot in g.bots:
+            bot.stop()
+        g.botm.stop()
+        assert " 0 damaged" in settled(g).out
+    web.stop()

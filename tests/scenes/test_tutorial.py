@@ -52,6 +52,8 @@ SAYS = {
     "states": "closed",
     "dump list.done": "2 records",
     "results.jsonl": "pears.html",
+    "fetch --through": "2 of 2 URLs, 2 ok",
+    "dump fabric": "kept   000000/001",
 }
 ENDS = {"private/diary": 1}
 
@@ -60,13 +62,14 @@ ENDS = {"private/diary": 1}
 def test_the_tutorial(garner):
     g = garner()
     text = text_of("doc/tutorial.md")
-    for port in ("8081", "8080", "8501", "8190"):
+    for port in ("8081", "8080", "8501", "8190", "8191", "8193"):
         text = text.replace(port, free_port())
-    (g.dir / "garner.conf").write_text(re.search(r"```ini\n(.*?)```", text, re.S)[1])
+    names = ("garner.conf", "another.conf", "fabric.conf")
+    for name, block in zip(names, re.findall(r"```ini\n(.*?)```", text, re.S), strict=True):
+        (g.dir / name).write_text(block)
     env = {**g.env, "PATH": f"{real.BUILD}:{os.environ['PATH']}"}
     env.pop("GARNER_DATA", None)
-    up = None
-    others = []
+    jobs = []  # as a shell numbers them
     said = set()
 
     def run(line):
@@ -78,21 +81,19 @@ def test_the_tutorial(garner):
         for line in commands(text):
             if line.startswith("alias"):
                 continue
-            if line.endswith("up &"):
-                up = subprocess.Popen(shlex.split(line[:-1]), cwd=g.dir, env=env,
-                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-                for out in up.stdout:
+            if line.endswith("&"):
+                job = subprocess.Popen(shlex.split(line[:-1]), cwd=g.dir, env=env,
+                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                jobs.append(job)
+                for out in job.stdout if line.endswith("up &") else ():
                     if "garner is up" in out:
                         break
                 continue
-            if line.endswith("&"):
-                others.append(subprocess.Popen(shlex.split(line[:-1]), cwd=g.dir, env=env,
-                                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
-                continue
             if line.startswith("kill"):
-                up.send_signal(signal.SIGTERM)
-                up.stdout.read()
-                assert up.wait(30) == 0
+                for number in re.findall(r"%(\d+)", line):
+                    jobs[int(number) - 1].send_signal(signal.SIGTERM)
+                    jobs[int(number) - 1].stdout.read()
+                    assert jobs[int(number) - 1].wait(30) == 0
                 continue
             key = max((k for k in SAYS if k in line), key=len, default=None)
             if not key:
@@ -109,10 +110,10 @@ def test_the_tutorial(garner):
             except AssertionError as e:
                 raise AssertionError(f"{line}: {last}") from e
     finally:
-        for child in [*others, *[up] * bool(up)]:
-            if child.poll() is None:
-                child.kill()
-            child.wait()
+        for job in jobs:
+            if job.poll() is None:
+                job.kill()
+                job.wait()
     assert said == set(SAYS), "each was looked at"
 
 

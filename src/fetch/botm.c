@@ -294,8 +294,10 @@ static int botm_run(struct role_env *env, struct err *err)
 	struct role_botm r = {.env = env, .conf = config_get(env->config, &botm_section)};
 	int rc = botm_serve(&r, err);
 	botm_free(&r.botm);
-	if (r.loop)
+	if (r.loop) {
+		loop_poll(r.loop);
 		loop_free(&r.loop);
+	}
 	tls_free(&r.tls);
 	tls_free(&r.tls_source);
 	return rc;

@@ -77,8 +77,14 @@ struct botm_removal {
 	bool has_failed;
 };
 
+/* What the thread posts to the loop; outlives a botm that is freed meanwhile. */
+struct botm_note {
+	struct botm *b; /* NULL: it is gone */
+};
+
 /* Names, and the thread that waits for the disk. */
 struct botm_keep {
+	struct botm_note *note;   /* of the commit that is under way */
 	struct botm_names *names; /* NULL: no folder */
 	struct pool *pool;
 	struct pool_job job;

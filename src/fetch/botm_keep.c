@@ -52,7 +52,7 @@ static void commit_run(struct pool_job *job)
 {
 	struct botm *b = LIST_OF(struct botm, job, keep.job);
 	commit_do(b);
-	loop_post(b->o.loop, commit_done, b);
+	loop_post(b->o.loop, commit_done, b->keep.note);
 }
 
 /* In the loop. */
@@ -73,6 +73,8 @@ static void commit_begin(void *ctx)
 	if (k->is_busy || (list_is_empty(&k->answers) && list_is_empty(&k->removals)))
 		return;
 	k->is_busy = true;
+	k->note = mem_alloc(sizeof *k->note);
+	k->note->b = b;
 	b->counts.commits++;
 	list_move(&k->busy_answers, &k->answers);
 	list_move(&k->busy_removals, &k->removals);
@@ -100,7 +102,11 @@ static void removals_answer(struct botm *b)
 
 static void commit_done(void *ctx)
 {
-	struct botm *b = ctx;
+	struct botm_note *note = ctx;
+	struct botm *b = note->b;
+	mem_free(&note);
+	if (!b)
+		return;
 	struct botm_keep *k = &b->keep;
 	k->is_busy = false;
 	if (k->rc < 0 || botm_names_tidy(k->names, &k->err) < 0) {
@@ -253,6 +259,8 @@ void botm_keep_close(struct botm *b)
 		return;
 	if (k->pool) {
 		pool_free(&k->pool);
+		if (k->is_busy)
+			k->note->b = NULL;
 		keep_finish(b);
 	}
 	loop_later_cancel(&k->later);

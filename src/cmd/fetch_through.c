@@ -163,7 +163,7 @@ static void lines_flush(void *ctx)
 	struct through *t = ctx;
 	struct err err;
 	char id[BOT_ID_MAX + 1];
-	bool wrote = fwrite(t->out.p, 1, t->out.n, t->call->out) == t->out.n &&
+	bool wrote = fwrite(buf_text(&t->out), 1, t->out.n, t->call->out) == t->out.n &&
 		     fflush(t->call->out) == 0;
 	buf_clear(&t->out);
 	if (!wrote) {

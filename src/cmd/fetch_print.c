@@ -57,8 +57,7 @@ void fetch_print_answer_json(struct str url, const struct bot_message *m, struct
 	put_some(&j, "machine", m->machine);
 	put_some(&j, "file", m->file);
 	jsonw_object_end(&j);
-	buf_add_byte(out, '
-');
+	buf_add_byte(out, '\n');
 }
 
 void fetch_print_answer_text(struct str url, const struct bot_message *m, struct buf *out)
@@ -68,6 +67,5 @@ void fetch_print_answer_text(struct str url, const struct bot_message *m, struct
 	url_show(url, out);
 	if (!outcome_is_ok(m->outcome) && m->cause.n)
 		buf_printf(out, "  (" STR_FMT ")", STR_ARG(m->cause));
-	buf_add_byte(out, '
-');
+	buf_add_byte(out, '\n');
 }

@@ -24,7 +24,8 @@ MONTH = 30 * 86400
 class Crawl:
     """garner up on simnet, with everything hurried: a page is looked at again after seconds."""
 
-    def __init__(self, garner, hosts, pages, seed, refresh="15s"):
+    def __init__(self, garner, hosts, pages, seed, refresh="15s", shepherd=""):
+        """shepherd: more lines of its section, in which DIR is the directory of the test."""
         self.g = garner()
         self.net = simnet.start(self.g, hosts=hosts, pages=pages, seed=seed, delay=OWED,
                                 profiles=PROFILES, robots=ROBOTS, crawl_delay=0,
@@ -49,6 +50,7 @@ refresh = {refresh}
 retry = 1s
 retries = 3
 site_max = 400
+{shepherd.replace("DIR", str(self.g.dir))}
 [web]
 listen = 127.0.0.1:0
 """)
@@ -133,3 +135,32 @@ listen = 127.0.0.1:0
         except ProcessLookupError:
             pass
         return role["name"]
+
+
+class Fabric:
+    """A URL server and spiders that fetch for the crawl of `c`, which lends by a Unix socket."""
+
+    LENDS = "local = never\ndoc_index = unix:DIR/doc_index\nlend = 20s\n"
+
+    def __init__(self, garner, c, spiders):
+        robot = (f"[robot]\nnetworks = {c.net.network}\ndns_servers = {c.net.dns}\ndns_order = ipv4\n"
+                 f"delay = {DELAY}\nidle_max = 2s\ntime_max = 10s\n")
+        index = f"unix:{c.g.dir}/doc_index"
+        self.members = []
+        for i in range(spiders):
+            g = garner()
+            g.configure(f"{robot}[spider]\nlisten = unix:{g.dir}/spider\nname = spider{i}\nresults = {index}\n"
+                        "status_interval = 1s\nstatus_words = yes\n")
+            self.members.append([g, "spider", g.start("spider").wait_ready(30)])
+        g = garner()
+        g.configure(f"{robot}[urlserver]\ndoc_index = {index}\nname = feeder\nreq_host_per_sec = 16\n"
+                    f"timeout_spider_status = 5s\nstatus_words = yes\nspider_host = "
+                    + " ".join(f"unix:{m[0].dir}/spider" for m in self.members) + "\n")
+        self.members.append([g, "urlserver", g.start("urlserver").wait_ready(30)])
+
+    def kill(self, pick):
+        """SIGKILL to one of them, which is started anew."""
+        member = pick.choice(self.members)
+        member[2].kill()
+        member[2] = member[0].start(member[1]).wait_ready(30)
+        return member[1]

@@ -8,6 +8,7 @@
 #include "fetch/botm.h"
 #include "fetch/spider.h"
 #include "fetch/urlserver.h"
+#include "net/server.h"
 #include "role/ini.h"
 #include "shepherd/master.h"
 #include "shepherd/reapd.h"
@@ -110,6 +111,19 @@ static int check_crawl(const struct cmd_call *call, const struct config *config)
 	return 0;
 }
 
+/* Whether the crawl may lend where it is to. */
+static int check_doc_index(const struct crawl_conf *conf, struct err *err)
+{
+	struct tls *tls = NULL;
+	if (!conf->doc_index || !conf->doc_index[0])
+		return 0;
+	int rc = MIN(tls_new(&tls, &conf->tls, true, err), 0);
+	if (rc == 0)
+		rc = server_may_listen_at(conf->doc_index, tls, err);
+	tls_free(&tls);
+	return rc;
+}
+
 /* Keys and certificates of connections between machines, and who could connect. */
 static int check_links(const struct cmd_call *call, const struct config *config, struct err *err)
 {
@@ -128,21 +142,42 @@ static int check_links(const struct cmd_call *call, const struct config *config,
 	    tls_new(&tls, &crawl_conf_of(config)->tls, false, err) < 0)
 		return err_in(err, "shepherd");
 	tls_free(&tls);
+	if (cmd_has_role(call->program, &shepherd_role) &&
+	    check_doc_index(crawl_conf_of(config), err) < 0)
+		return err_in(err, "shepherd.doc_index");
 	for (size_t i = 0; i < ARRAY_LEN(links); i++)
 		if (cmd_has_role(call->program, links[i].role) && links[i].check(config, err) < 0)
 			return -1;
 	return 0;
 }
 
+/* NULL: there is no such setting. */
+static const void *setting_of(const struct sections *s, const struct config *config,
+			      const char *section, const char *key)
+{
+	for (struct setting it = {s}; next_setting(&it);)
+		if (strcmp(it.section->name, section) == 0 && strcmp(it.spec->name, key) == 0)
+			return (const char *)config_get(config, it.section) + it.spec->offset;
+	return NULL;
+}
+
 /* 0: there is no such setting. */
 static int64_t time_setting(const struct sections *s, const struct config *config,
 			    const char *section, const char *key)
 {
-	for (struct setting it = {s}; next_setting(&it);)
-		if (strcmp(it.section->name, section) == 0 && strcmp(it.spec->name, key) == 0)
-			return *(const int64_t *)((const char *)config_get(config, it.section) +
-						  it.spec->offset);
-	return 0;
+	const int64_t *us = setting_of(s, config, section, key);
+	return us ? *us : 0;
+}
+
+/* A spider of this configuration that brings its results to this crawl uses its table of
+ * politeness.
+ */
+static bool lends_to_itself(const struct sections *s, const struct config *config)
+{
+	const char *const *results = setting_of(s, config, "spider", "results");
+	const char *const *index = setting_of(s, config, "shepherd", "doc_index");
+	const bool *lease = setting_of(s, config, "shepherd", "lend_lease");
+	return results && index && *lease && (*index)[0] && strcmp(*results, *index) == 0;
 }
 
 /* What is allowed and hardly meant. Both roles need not run on this machine; where only one does,
@@ -155,6 +190,10 @@ static void warn_of_settings(const struct sections *s, const struct config *conf
 		fprintf(stderr,
 			"warning: urlserver.timeout_spider_status is below twice "
 			"spider.status_interval: URLs that are being fetched will be sent again\n");
+	if (lends_to_itself(s, config))
+		fprintf(stderr, "warning: spider.results is shepherd.doc_index, and "
+				"shepherd.lend_lease = yes: a spider in the data directory of the "
+				"crawl would wait for the crawl's lease for ever\n");
 }
 
 /* What the role broker reads when it starts: sources and Collection.conf. The exit code. */

@@ -56,6 +56,7 @@ struct reap_options {
 	const struct cage_options *parse; /* workers and body_max come from conf and robot */
 	const struct robot_section_conf *robot;
 	const struct crawl_conf *conf;
+	int doc_index;             /* the socket of shepherd.doc_index; 0: none */
 	struct counters *counters; /* NULL: nobody counts */
 	size_t counters_at;
 	/* Called with every checkpoint, before it: hands over URLs that were asked for by hand,

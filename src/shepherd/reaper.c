@@ -4,6 +4,8 @@
 
 enum { ROUND_OVER = 256 }; /* jobs that the mean time of one is taken over */
 
+const char *const reaper_state_names[REAPER_STATES] = {"away", "up", "refused", "punished"};
+
 const char *const reaper_what_names[REAPER_WHATS] = {"page", "robots", "sitemap"};
 
 void reaper_count(struct reaper *r, const struct reaper_answer *a, int64_t took_us)

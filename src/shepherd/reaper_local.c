@@ -1,5 +1,6 @@
 /* The local reaper. A job goes to the robot, what it brings to the parsers, what they make of it to
- * the packer; the answer is given when the last of them is done. The bytes of a document lie in
+ * the packer; the answer is given when the last of them is done. A job that others have fetched
+ * begins at the parsers. The bytes of a document lie in
  * memory until a parser has them: so the parsers' lag decides how many jobs there is room for. */
 #include "shepherd/reaper_local.h"
 
@@ -50,7 +51,9 @@ struct local_job {
 	struct attrs header;
 	struct str content_type, robots;
 	struct reaper_answer answer;
-	int64_t sent_us; /* when its server was asked; 0: it was not */
+	int64_t sent_us;      /* when its server was asked; 0: it was not */
+	reaper_read_fn *read; /* who gets the answer of what others have fetched; NULL: the host */
+	void *read_ctx;
 };
 
 static struct local *local_of(struct reaper *r)
@@ -79,10 +82,12 @@ static void job_answer(struct local_job *job)
 {
 	struct local *l = job->local;
 	const struct reaper_host *host = l->reaper.host;
-	if (!job->cancelled) {
+	if (job->sent_us)
+		job->answer.ago_us = MAX(clock_mono_us() - job->sent_us, 0);
+	if (job->read && !job->cancelled) {
+		job->read(job->read_ctx, &job->answer);
+	} else if (!job->cancelled) {
 		reaper_count(&l->reaper, &job->answer, job_took_us(job));
-		if (job->sent_us)
-			job->answer.ago_us = MAX(clock_mono_us() - job->sent_us, 0);
 		host->done(host->ctx, &l->reaper, &job->answer);
 	}
 	job_free(job);
@@ -420,10 +425,29 @@ static int local_submit(struct reaper *r, const struct reaper_job *in,
 	return 0;
 }
 
+void reaper_local_read(struct reaper *r, const struct reaper_job *in,
+		       const struct robot_result *result, struct buf *body, reaper_read_fn *done,
+		       void *ctx)
+{
+	struct local *l = local_of(r);
+	struct local_job *job = job_copy(l, in);
+	job->body = *body;
+	*body = (struct buf){0};
+	job->read = done;
+	job->read_ctx = ctx;
+	list_append(&l->jobs, &job->link);
+	r->counts.out++;
+	answer_fill(job, result);
+	if (!job->answer.not_now_us && job->answer.code == CODE_OK)
+		local_document(job, result);
+	else
+		job_answer(job);
+}
+
 static void local_cancel(struct reaper *r, uint64_t id)
 {
 	LIST_EACH (struct local_job, job, &local_of(r)->jobs, link)
-		if (job->job.id == id)
+		if (job->job.id == id && !job->read)
 			job->cancelled = true;
 }
 

@@ -42,8 +42,6 @@ enum {
 /* What a job may take at a reapd beyond its own limits: it waits for parsers, and for the line. */
 #define OVERDUE_US (10 * US_PER_MIN)
 
-const char *const reaper_state_names[REAPER_STATES] = {"away", "up", "refused", "punished"};
-
 struct remote_job {
 	struct link link;      /* in remote.jobs, or in remote.unsent */
 	struct reaper_job job; /* what an answer is held against */
@@ -712,8 +710,14 @@ static void remote_free(struct reaper **r)
 	*r = NULL;
 }
 
+static enum reaper_state remote_state(const struct reaper *r)
+{
+	return remote_of(r)->state;
+}
+
 static const struct reaper_ops remote_ops = {
 	.kind = "reapd",
+	.state = remote_state,
 	.begin = remote_begin,
 	.room = remote_room,
 	.submit = remote_submit,
@@ -744,9 +748,4 @@ int reaper_remote_new(struct reaper **ret, const struct reaper_remote_options *o
 	loop_timer_every(m->loop, &m->renew, POLITE_LEASE_US / 4);
 	*ret = r;
 	return 0;
-}
-
-enum reaper_state reaper_remote_state(const struct reaper *r)
-{
-	return remote_of(r)->state;
 }

@@ -21,14 +21,5 @@ struct reaper_remote_options {
 int reaper_remote_new(struct reaper **ret, const struct reaper_remote_options *options,
 		      struct err *err);
 
-enum reaper_state {
-	REAPER_AWAY,     /* not connected */
-	REAPER_UP,       /* takes jobs */
-	REAPER_REFUSED,  /* speaks another version, or serves another master */
-	REAPER_PUNISHED, /* lied; left alone for penalty_us */
-	REAPER_STATES,
-};
-extern const char *const reaper_state_names[REAPER_STATES]; /* "away", "up" ... */
-enum reaper_state reaper_remote_state(const struct reaper *r);
 /* Bytes that the connections of all remote reapers may hold: for conn_pool_new(). */
 enum { REAPER_REMOTE_MEMORY = 1 << 30 };

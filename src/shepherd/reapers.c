@@ -13,6 +13,8 @@
 #include "disk/fields.h"
 #include "disk/lock.h"
 #include "disk/small_file.h"
+#include "net/server.h"
+#include "shepherd/reaper_lent.h"
 #include "shepherd/reaper_remote.h"
 
 #include <fcntl.h>
@@ -33,6 +35,7 @@ struct reapers {
 	struct reapers_options o;
 	struct conn_pool *pool;
 	struct tls *tls;       /* NULL: none */
+	struct tls *tls_in;    /* of the doc index */
 	struct member *member; /* the local one first */
 	size_t n;
 	double clock;                   /* of the one that was chosen last */
@@ -114,7 +117,8 @@ int reapers_load(const char *data, struct arena *arena, struct reaper_status **r
 
 static bool member_is_up(const struct member *m)
 {
-	return !m->is_remote || reaper_remote_state(m->reaper) == REAPER_UP;
+	const struct reaper *r = m->reaper;
+	return !r->ops->state || r->ops->state(r) == REAPER_UP;
 }
 
 static bool local_takes_part(const struct reapers *rs)
@@ -178,10 +182,44 @@ static double member_weight(const struct reapers *rs, const struct member *m, ui
 	return (double)MAX(room + c->out, 1) * MIN(MAX(speed, 0.05), 20);
 }
 
-int reapers_choose(struct reapers *rs, struct reaper **ret)
+static struct reaper *holder_of(const struct reapers *rs, qkey key)
+{
+	for (size_t i = 1; i < rs->n; i++) {
+		struct reaper *r = rs->member[i].reaper;
+		if (r->ops->holds && r->ops->holds(r, key))
+			return r;
+	}
+	return NULL;
+}
+
+bool reapers_hold(const struct reapers *rs, qkey key)
+{
+	return holder_of(rs, key) != NULL;
+}
+
+void reapers_kept(struct reapers *rs)
+{
+	for (size_t i = 1; i < rs->n; i++)
+		if (rs->member[i].reaper->ops->kept)
+			rs->member[i].reaper->ops->kept(rs->member[i].reaper);
+}
+
+void reapers_dropped(struct reapers *rs)
+{
+	for (size_t i = 1; i < rs->n; i++)
+		if (rs->member[i].reaper->ops->dropped)
+			rs->member[i].reaper->ops->dropped(rs->member[i].reaper);
+}
+
+int reapers_choose(struct reapers *rs, qkey key, struct reaper **ret)
 {
 	struct member *best = NULL;
 	uint64_t best_room = 0;
+	struct reaper *holder = holder_of(rs, key);
+	if (holder) {
+		*ret = holder;
+		return 0;
+	}
 	reapers_look(rs);
 	for (size_t i = 0; i < rs->n; i++) {
 		struct member *m = &rs->member[i];
@@ -235,7 +273,8 @@ static void status_of(const struct reapers *rs, const struct member *m, int64_t 
 		      struct reaper_status *ret)
 {
 	const struct reaper_counts *c = &m->reaper->counts;
-	const char *state = m->is_remote ? reaper_state_names[reaper_remote_state(m->reaper)]
+	const struct reaper *r = m->reaper;
+	const char *state = m->is_remote           ? reaper_state_names[r->ops->state(r)]
 			    : local_takes_part(rs) ? "up"
 						   : "waits";
 	*ret = (struct reaper_status){
@@ -345,6 +384,38 @@ static int reapers_connect(struct reapers *rs, struct err *err)
 	return 0;
 }
 
+/* Lends to URL servers. */
+static int reapers_lend(struct reapers *rs, struct err *err)
+{
+	const struct crawl_conf *conf = rs->o.conf;
+	struct reaper *r;
+	if (!rs->o.doc_index)
+		return 0;
+	/* anyone who can connect gets the crawl's URLs, and tells it what they say */
+	if (tls_new(&rs->tls_in, &conf->tls, true, err) < 0 ||
+	    server_may_listen(rs->o.doc_index, rs->tls_in, err) < 0)
+		return err_in(err, "shepherd.doc_index");
+	const struct reaper_lent_options options = {
+		.loop = rs->o.loop,
+		.fd = rs->o.doc_index,
+		.address = conf->doc_index,
+		.tls = rs->tls_in,
+		.polite = rs->o.polite,
+		.holds_lease = conf->lend_lease,
+		.lend_us = conf->lend_us,
+		.penalty_us = conf->reaper_penalty_us,
+		.body_max = rs->o.body_max,
+		.local = rs->o.local,
+		.host = rs->o.host,
+		.said = rs->o.said,
+		.ctx = rs->o.ctx,
+	};
+	if (reaper_lent_new(&r, &options, err) < 0)
+		return err_in(err, "shepherd.doc_index");
+	rs->member[rs->n++] = (struct member){.reaper = r, .is_remote = true};
+	return 0;
+}
+
 /* Durable before the first job goes out. */
 static int reapers_mark(struct reapers *rs, struct err *err)
 {
@@ -359,7 +430,7 @@ int reapers_new(struct reapers **ret, const struct reapers_options *options, str
 	rs->o = *options;
 	rs->written = BUF_INIT(STATUS_MAX);
 	rs->pool = conn_pool_new(options->loop, REAPER_REMOTE_MEMORY);
-	rs->member = mem_array(options->conf->reapers.n + 1, sizeof *rs->member);
+	rs->member = mem_array(options->conf->reapers.n + 2, sizeof *rs->member);
 	rs->member[rs->n++] = (struct member){.reaper = options->local};
 	rs->rest = rs->wait = (struct loop_timer){.fn = wait_is_over, .ctx = rs};
 	rs->status = (struct loop_timer){.fn = status_tick, .ctx = rs};
@@ -368,7 +439,8 @@ int reapers_new(struct reapers **ret, const struct reapers_options *options, str
 	rs->rest_us = killed_rest_us(rs);
 	rs->rest_until_us = rs->rest_us ? loop_now_us(options->loop) + rs->rest_us : 0;
 	if (tls_new(&rs->tls, &options->conf->tls, false, err) < 0 ||
-	    reapers_connect(rs, err) < 0 || reapers_mark(rs, err) < 0) {
+	    reapers_connect(rs, err) < 0 || reapers_lend(rs, err) < 0 ||
+	    reapers_mark(rs, err) < 0) {
 		reapers_free(&rs);
 		return -1;
 	}
@@ -395,6 +467,7 @@ void reapers_free(struct reapers **rsp)
 	loop_timer_stop(&rs->status);
 	conn_pool_free(&rs->pool);
 	tls_free(&rs->tls);
+	tls_free(&rs->tls_in);
 	/* the rest after a kill holds for the next start, where it is not over */
 	if (rs->marked && loop_now_us(rs->o.loop) >= rs->rest_until_us)
 		(void)file_remove(rs->path, &err);

@@ -10,7 +10,7 @@ from pathlib import Path
 import simnet
 from garner import wait_for
 from kill.rounds import Broken
-from urlserver import Urlserver
+from urlserver003 import Urlserver
 
 POINTS = ("spider.written", "spider.synced", "spider.kept")
 DELAY_MS, OWED_MS = 50, 35  # see fetch_rounds.py

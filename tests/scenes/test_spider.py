@@ -6,7 +6,7 @@ import pytest
 
 import simnet
 from garner import wait_for
-from urlserver import DocIndex, Urlserver
+from urlserver003 import DocIndex, Urlserver
 
 PLAIN = dict(odd_pages=0, appear=0, vanish=0, profiles="plain", robots="open", crawl_delay=0)
 

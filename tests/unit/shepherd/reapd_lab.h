@@ -231,7 +231,11 @@ static inline void world_make(struct world *w, bool manual, struct loop *loop)
 	snprintf(path, sizeof path, "%s.polite", scratch(name));
 	MUST(polite_open(&w->polite, path, &table, &err));
 	w->pool = conn_pool_new(w->loop, REAPER_REMOTE_MEMORY);
-	w->host = (struct reaper_host){story_done, story_lost, story_room, story_failed, w};
+	w->host = (struct reaper_host){.done = story_done,
+				       .lost = story_lost,
+				       .room = story_room,
+				       .failed = story_failed,
+				       .ctx = w};
 }
 
 static inline void world_reapd(struct world *w)
@@ -281,7 +285,7 @@ static inline void world_both(struct world *w)
 	world_make(w, true, NULL);
 	world_reapd(w);
 	world_master(w);
-	assert_int_equal(reaper_remote_state(w->remote), REAPER_UP);
+	assert_int_equal(w->remote->ops->state(w->remote), REAPER_UP);
 	expect(w, "");
 }
 

@@ -129,14 +129,14 @@ static void liars_are_dropped_and_named(void **state)
 		assert_null(strstr(buf_text(&w.story), "done:"));
 		assert_non_null(strstr(buf_text(&w.story), "lost:1@8 lost:2@8 "));
 		expect_part(&w, lies[i].named);
-		assert_int_equal(reaper_remote_state(w.remote), REAPER_PUNISHED);
+		assert_int_equal(w.remote->ops->state(w.remote), REAPER_PUNISHED);
 		assert_int_equal(w.remote->ops->room(w.remote), 0);
 		assert_true(server_rests_us(&w, 2) > 8 * US_PER_S);
 		assert_int_equal(w.field.drops, 1); /* the other side has stopped too */
 		wait_us(&w, PENALTY_US - US_PER_S);
-		assert_int_equal(reaper_remote_state(w.remote), REAPER_PUNISHED);
+		assert_int_equal(w.remote->ops->state(w.remote), REAPER_PUNISHED);
 		wait_us(&w, US_PER_S);
-		assert_int_equal(reaper_remote_state(w.remote), REAPER_UP);
+		assert_int_equal(w.remote->ops->state(w.remote), REAPER_UP);
 		give_job(&w, 1);
 		fetched(&w, 0, 0);
 		expect(&w, "done:1=0+1 ");
@@ -164,7 +164,7 @@ static void a_lost_connection_loses_its_jobs_on_both_sides(void **state)
 	w.listen_fd = 0;
 	settle(&w);
 	expect_part(&w, "lost:2@10 ");
-	assert_int_equal(reaper_remote_state(w.remote), REAPER_AWAY);
+	assert_int_equal(w.remote->ops->state(w.remote), REAPER_AWAY);
 	assert_int_equal(w.remote->counts.lost, 1);
 	world_free(&w);
 }
@@ -228,13 +228,13 @@ static void tls_lets_only_those_with_the_key_in(void **state)
 	tls_free(&w.tls_master);
 	w.tls_master = tls_of("other", '8', false);
 	world_master(&w);
-	assert_int_equal(reaper_remote_state(w.remote), REAPER_AWAY);
+	assert_int_equal(w.remote->ops->state(w.remote), REAPER_AWAY);
 	expect_part(&w, "is away: ");
 	w.remote->ops->free(&w.remote);
 	settle(&w);
 	tls_free(&w.tls_master); /* and who speaks plainly is not even heard */
 	world_master(&w);
-	assert_int_equal(reaper_remote_state(w.remote), REAPER_AWAY);
+	assert_int_equal(w.remote->ops->state(w.remote), REAPER_AWAY);
 	assert_int_equal(reapd_server_counts(w.server)->masters, 1);
 	world_free(&w);
 }
@@ -350,10 +350,10 @@ static void a_second_master_is_told_to_go(void **state)
 	assert_string_equal(heard(fd), "hello 1 8\ntick 1\n");
 	world_master(&w);
 	expect_part(&w, "has another master");
-	assert_int_equal(reaper_remote_state(w.remote), REAPER_REFUSED);
+	assert_int_equal(w.remote->ops->state(w.remote), REAPER_REFUSED);
 	close(fd);
 	wait_us(&w, 30 * US_PER_S);
-	assert_int_equal(reaper_remote_state(w.remote), REAPER_UP);
+	assert_int_equal(w.remote->ops->state(w.remote), REAPER_UP);
 	world_free(&w);
 }
 
@@ -400,7 +400,7 @@ static void who_ticks_and_never_answers_loses_its_jobs(void **state)
 	expect(&w, "");
 	wait_us(&w, LEASE_US);
 	expect_part(&w, "lost:1@");
-	assert_int_equal(reaper_remote_state(w.remote), REAPER_PUNISHED);
+	assert_int_equal(w.remote->ops->state(w.remote), REAPER_PUNISHED);
 	world_free(&w);
 }
 
@@ -460,11 +460,11 @@ static void one_that_had_another_master_and_died_is_away(void **state)
 	int fd = play_reapd(&w, &listening);
 	say(&w, fd, "busy 0\n");
 	expect_part(&w, "has another master");
-	assert_int_equal(reaper_remote_state(w.remote), REAPER_REFUSED);
+	assert_int_equal(w.remote->ops->state(w.remote), REAPER_REFUSED);
 	close(fd);
 	close(listening);
 	wait_us(&w, 30 * US_PER_S);
-	assert_int_equal(reaper_remote_state(w.remote), REAPER_AWAY);
+	assert_int_equal(w.remote->ops->state(w.remote), REAPER_AWAY);
 	expect_part(&w, "is away");
 	wait_us(&w, 30 * US_PER_S);
 	expect(&w, ""); /* it was said */
@@ -481,7 +481,7 @@ static void another_version_is_refused_by_name(void **state)
 	say(&w, fd, "hello 2 10\n");
 	expect_part(&w, "refused: it speaks version 2, not 1");
 	assert_string_equal(heard(fd), "!");
-	assert_int_equal(reaper_remote_state(w.remote), REAPER_REFUSED);
+	assert_int_equal(w.remote->ops->state(w.remote), REAPER_REFUSED);
 	close(fd);
 	close(listening);
 	world_free(&w);
@@ -513,7 +513,7 @@ static void hostile_reapds_are_dropped(void **state)
 		assert_string_equal(heard(fd), "tock 0 10000000\n");
 		give_job(&w, 1);
 		say(&w, fd, words[i]);
-		if (reaper_remote_state(w.remote) != REAPER_PUNISHED)
+		if (w.remote->ops->state(w.remote) != REAPER_PUNISHED)
 			fail_msg("'%s' was taken", words[i]);
 		expect_part(&w, "lost:1@10 ");
 		close(fd);
@@ -593,11 +593,11 @@ static void a_late_answer_is_refused_and_the_session_goes_on(void **state)
 	expect(&w, "");
 	assert_int_equal(w.remote->counts.late, 5);
 	assert_int_equal(w.remote->counts.errors, 1); /* the one that was answered */
-	assert_int_equal(reaper_remote_state(w.remote), REAPER_UP);
+	assert_int_equal(w.remote->ops->state(w.remote), REAPER_UP);
 	say_gone(&w, fd, 4, 9); /* its jobs are 1 to 3 */
 	assert_non_null(strstr(buf_text(&w.story), "lost:9@"));
 	expect_part(&w, "job 4, which it was never given");
-	assert_int_equal(reaper_remote_state(w.remote), REAPER_PUNISHED);
+	assert_int_equal(w.remote->ops->state(w.remote), REAPER_PUNISHED);
 	close(fd);
 	close(listening);
 	world_free(&w);

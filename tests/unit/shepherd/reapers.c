@@ -93,7 +93,7 @@ static void crew_free(struct crew *c)
 static int chosen(struct crew *c)
 {
 	struct reaper *r;
-	if (reapers_choose(c->reapers, &r) != 0)
+	if (reapers_choose(c->reapers, 0, &r) != 0)
 		return -1;
 	for (size_t i = 0; i < REAPDS; i++)
 		if (strcmp(r->name, c->address[i]) == 0)
@@ -122,7 +122,8 @@ static struct reaper *remote_of_crew(struct crew *c, int which)
 {
 	struct reaper *r;
 	for (int i = 0; i < 1000; i++)
-		if (reapers_choose(c->reapers, &r) == 0 && strcmp(r->name, c->address[which]) == 0)
+		if (reapers_choose(c->reapers, 0, &r) == 0 &&
+		    strcmp(r->name, c->address[which]) == 0)
 			return r;
 	fail_msg("reapd %d never comes", which);
 	return NULL;

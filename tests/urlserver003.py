@@ -1,11 +1,12 @@
-"""A URL server written from document 003 alone, to try a spider with, and the part of a doc index that
-takes results (doc/protocols/docindex.md).
+"""A URL server written from document 003 alone, to try a spider with; and both sides of a doc index, from
+doc/protocols/docindex.md alone: the part that takes results, and one who borrows URLs and brings results.
 
     with Urlserver(path) as us:                 # a Unix socket, or (host, port)
         us.send("1.1", "doc-1", "127.10.0.1", "http://h0.sim.test:8000/")
         us.wait_done("1.1")                     # us.done: TRANS_ID to what follows DONE
 """
 import collections
+import hashlib
 import socket
 import threading
 
@@ -114,3 +115,46 @@ class DocIndex:
     def close(self):
         self.socket.close()
         self.hang_up()
+
+
+class Borrower:
+    """Borrows from a doc index, and fetches itself: b.want(10) -> {doc_id: url}; b.result(doc, url)."""
+
+    def __init__(self, where, name=None):
+        self.socket = connect(where)
+        self.stream = self.socket.makefile("rb")
+        if name:
+            assert self.ask(f"HELLO {name}") == "OK"
+
+    def say(self, text, more=b""):
+        self.socket.sendall(text.encode() + b"\n" + more)
+
+    def hear(self):
+        return self.stream.readline().decode().rstrip("\n")
+
+    def ask(self, text, more=b""):
+        self.say(text, more)
+        return self.hear()
+
+    def want(self, count, rejects=()):
+        words = self.ask("\n".join([f"WANT {count} {len(rejects)}", *rejects])).split()
+        assert words[0] == "HAVE", words
+        return dict(self.hear().split(" ") for _ in range(int(words[1])))
+
+    def result(self, doc, body, outcome="ok", status=200, more=()):
+        """What is said of a page of HTML; not yet heard."""
+        body = body if outcome == "ok" else b""
+        head = "".join(line + "\n" for line in (
+            f"o{outcome}", "canswer", f"s{status}", f"b{len(body)}", "C" + hashlib.md5(body).hexdigest(),
+            "Ttext/html", "Eutf-8", "g1000", "t1000", *more)).encode()
+        self.say(f"RESULT {doc} {len(head)} {len(body)}", head + body)
+
+    def close(self):
+        self.stream.close()
+        self.socket.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

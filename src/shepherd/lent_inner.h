@@ -1,0 +1,133 @@
+/* What the files of the lending reaper share: reaper_lent.c (jobs, loans, the door) and
+ * lent_sessions.c (what URL servers and spiders say). */
+#pragma once
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/list.h"
+#include "base/table.h"
+#include "fetch/docindex_wire.h"
+#include "shepherd/reaper_lent.h"
+
+static inline uint64_t hash_of_fp(struct footprint fp)
+{
+	return hash_u64(fp.site ^ fp.path);
+}
+
+static inline bool is_same_fp(struct footprint a, struct footprint b)
+{
+	return footprint_cmp(a, b) == 0;
+}
+
+TABLE(lent_docs, struct footprint, struct lent_job *, hash_of_fp, is_same_fp)
+TABLE(lent_ids, uint64_t, struct lent_job *, hash_u64, table_same_u64)
+TABLE(loans, qkey, struct loan *, hash_u64, table_same_u64)
+TABLE(rejected, uint64_t, bool, hash_u64, table_same_u64) /* hosts, by their hash */
+
+/* Who borrows: a NAME, whether or not it is connected. */
+struct borrower {
+	struct link link;    /* in lent.borrowers */
+	struct link waiting; /* jobs to be handed out */
+	struct link lent;    /* jobs that were, the oldest first */
+	uint64_t nwaiting;
+	unsigned sessions;
+	int64_t gone_us; /* since when it has none */
+	char name[DOCINDEX_WORD_MAX + 1];
+};
+
+/* A server whose URLs are lent. */
+struct loan {
+	qkey key;
+	struct borrower *borrower;
+	uint64_t jobs; /* that wait or are lent */
+	struct lease lease;
+	enum outcome outcome;   /* of the last of them */
+	int64_t retry_until_us; /* it wants to be left alone until then; 0: it does not */
+};
+
+enum lent_where { LENT_WAITS, LENT_OUT, LENT_READ, LENT_PUT_OFF };
+
+struct lent_job {
+	struct link link; /* in a list of its borrower, or in lent.put_off */
+	struct lent *lent;
+	struct loan *loan; /* NULL: it is being read, or put off */
+	enum lent_where where;
+	struct arena arena;
+	struct reaper_job job;
+	uint64_t host; /* of its URL, as a hash */
+	int64_t from_us, not_now_us;
+	struct answer_due *due; /* whose OK it is; NULL: nobody waits */
+	bool was_lent;          /* its borrower may still have it */
+	bool cancelled;
+};
+
+/* An OK that is to be said. */
+struct answer_due {
+	struct link link; /* in lender.dues */
+	bool answered, kept;
+	struct lent_job *job; /* NULL: answered */
+};
+
+/* A session: of a URL server, or of a spider. */
+struct lender {
+	struct link link; /* in lent.lenders */
+	struct session *session;
+	struct borrower *borrower; /* NULL: it has not said HELLO */
+	struct docindex_requests in;
+	struct link dues;
+	uint64_t want;                   /* of the WANT that waits; 0: none does */
+	uint64_t head;                   /* bytes of the RESULT that is coming in */
+	char doc[DOCINDEX_WORD_MAX + 1]; /* and whose it is */
+	struct rejected rejects;
+	int64_t want_until_us;
+	bool wants; /* it has asked for URLs: a URL server */
+	bool paused;
+};
+
+struct lent {
+	struct reaper reaper;
+	struct reaper_lent_options o;
+	struct server_limits limits;
+	struct server *server;
+	struct link borrowers, lenders, put_off;
+	struct lent_docs docs;
+	struct lent_ids ids;
+	struct loans loans;
+	struct arena_pool arenas;
+	struct loop_later give, answer_put_off;
+	struct loop_timer look, renew;
+	uint64_t reading;
+	struct buf text;
+};
+
+/* reaper_lent.c */
+
+/* For the log: who says or does what. */
+void lent_say(struct lent *l, bool is_trouble, const char *who, const char *what);
+/* A job that waits or is lent; NULL: there is none with this DOC_ID. */
+struct lent_job *lent_job_of_doc(struct lent *l, struct str doc);
+/* It is handed out. */
+void lent_job_goes_out(struct lent_job *job);
+/* It is with the parsers: its server is not asked for it any more. */
+void lent_job_is_read(struct lent_job *job);
+/* It is answered, and gone. */
+void lent_answer(struct lent_job *job, const struct reaper_answer *a);
+/* It was not asked for, and is worth another try after this time. */
+void lent_give_back(struct lent_job *job, int64_t not_now_us);
+struct borrower *lent_borrower(struct lent *l, struct str name);
+/* It is connected, and its loans begin anew; it has no connection any more. */
+void lent_borrower_came(struct borrower *b);
+void lent_borrower_left(struct lent *l, struct borrower *b);
+
+/* lent_sessions.c */
+
+extern const struct server_protocol lent_protocol;
+/* Whether its WANT takes URLs of this host. */
+bool lender_takes(const struct lender *d, uint64_t host);
+/* The OK of a request is not waited for by a job any more: it is due with the next checkpoint. */
+void lender_due_answered(struct answer_due *due);
+/* What was answered is durable. */
+void lender_kept(struct lender *d);
+/* Hands out what waits. For the loop. */
+void lent_give(void *lent);
+/* A while has passed. */
+void lender_look(struct lent *l, struct lender *d, int64_t now_us);

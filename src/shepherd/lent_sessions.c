@@ -1,0 +1,402 @@
+/* What URL servers and spiders say to the lending reaper, by doc/protocols/docindex.md. A WANT
+ * waits for URLs for a while. The OK of a RESULT, or of a DONE that decides something, goes out
+ * after the checkpoint that keeps what followed from it; OKs of a session stand in a queue, since
+ * they have to come in the order of what they answer. */
+#include "base/clock.h"
+#include "base/fault.h"
+#include "fetch/result_wire.h"
+#include "shepherd/lent_inner.h"
+#include "shepherd/reaper_local.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define WANT_US (2 * US_PER_S) /* how long a WANT may wait for URLs */
+enum {
+	HAVE_SECONDS = 1,   /* after which a URL server asks again */
+	READING_MOST = 256, /* documents with the parsers; with more nothing is read */
+};
+
+static struct lent *lent_of_session(struct session *s)
+{
+	return server_ctx(session_server(s));
+}
+
+bool lender_takes(const struct lender *d, uint64_t host)
+{
+	return d->want && !rejected_get((struct rejected *)&d->rejects, host);
+}
+
+/* Handing out. */
+
+static void have_nothing(struct lender *d)
+{
+	conn_printf(session_conn(d->session), "HAVE 0 %d\n", HAVE_SECONDS);
+	d->want = 0;
+}
+
+/* Answers the WANT of a session with what waits for its borrower. */
+static void lender_give(struct lent *l, struct lender *d)
+{
+	struct borrower *b = d->borrower;
+	char digits[FOOTPRINT_TEXT];
+	uint64_t n = 0;
+	if (!d->want || !b->nwaiting)
+		return;
+	buf_clear(&l->text);
+	LIST_EACH (struct lent_job, job, &b->waiting, link) {
+		if (n == d->want)
+			break;
+		if (!lender_takes(d, job->host))
+			continue;
+		lent_job_goes_out(job);
+		buf_printf(&l->text, "%s " STR_FMT "\n", footprint_print(job->job.fp, digits),
+			   STR_ARG(job->job.url));
+		n++;
+	}
+	if (!n)
+		return;
+	conn_printf(session_conn(d->session), "HAVE %" PRIu64 "\n", n);
+	conn_send(session_conn(d->session), buf_str(&l->text));
+	d->want = 0;
+	FAULT("lent.handed");
+}
+
+void lent_give(void *lent)
+{
+	struct lent *l = lent;
+	LIST_EACH (struct lender, d, &l->lenders, link)
+		lender_give(l, d);
+}
+
+/* Sessions. */
+
+static struct answer_due *due_add(struct lender *d)
+{
+	struct answer_due *due = mem_alloc(sizeof *due);
+	list_append(&d->dues, &due->link);
+	return due;
+}
+
+static void due_free(struct answer_due *due)
+{
+	if (due->job)
+		due->job->due = NULL;
+	list_remove(&due->link);
+	mem_free(&due);
+}
+
+/* What is kept is said, up to the first that is not. */
+static void lender_say(struct lender *d)
+{
+	struct answer_due *due;
+	while ((due = LIST_FIRST(struct answer_due, &d->dues, link)) && due->kept) {
+		conn_send(session_conn(d->session), STR("OK\n"));
+		due_free(due);
+	}
+}
+
+void lender_due_answered(struct answer_due *due)
+{
+	if (!due)
+		return;
+	due->answered = true;
+	due->job = NULL;
+}
+
+void lender_kept(struct lender *d)
+{
+	LIST_EACH (struct answer_due, due, &d->dues, link)
+		due->kept |= due->answered;
+	if (!list_is_empty(&d->dues))
+		FAULT("lent.kept");
+	lender_say(d);
+}
+
+/* Nothing has to be kept for it. */
+static void due_at_once(struct lender *d)
+{
+	struct answer_due *due = due_add(d);
+	due->answered = due->kept = true;
+	lender_say(d);
+}
+
+static void lender_error(struct lender *d, const char *what)
+{
+	CLEANUP(buf_free) struct buf line = BUF_INIT(DOCINDEX_LINE_MAX + 2);
+	const struct docindex_answer a = {.kind = DOCINDEX_ERROR, .text = str_of(what)};
+	lent_say(lent_of_session(d->session), true,
+		 d->borrower ? d->borrower->name : session_peer(d->session), what);
+	docindex_answer_write(&a, &line);
+	conn_send(session_conn(d->session), buf_str(&line));
+	conn_finish(session_conn(d->session));
+}
+
+static void want_is_complete(struct lender *d)
+{
+	struct lent *l = lent_of_session(d->session);
+	if (!d->want) {
+		have_nothing(d);
+		return;
+	}
+	d->wants = true;
+	d->want_until_us = loop_now_us(l->o.loop) + WANT_US;
+	loop_later(l->o.loop, &l->give);
+	l->reaper.host->room(l->reaper.host->ctx, &l->reaper);
+}
+
+static void run_want(struct lender *d, const struct docindex_request *r)
+{
+	if (d->want) /* one at a time waits */
+		have_nothing(d);
+	d->want = r->count;
+	rejected_clear(&d->rejects);
+	if (!r->rejects)
+		want_is_complete(d);
+}
+
+/* What a DONE means whose RESULT has not come: what the URL server itself found out, or a result
+ * that went elsewhere, which counts as one that could not be kept. */
+static uint16_t code_of_report(unsigned outcome)
+{
+	static const enum robot_cause causes[OUTCOME_COUNT] = {
+		[OUTCOME_TEMPORARY] = ROBOT_CAUSE_CUT,
+		[OUTCOME_PERMANENT] = ROBOT_CAUSE_URL,
+		[OUTCOME_SITE_TEMPORARY] = ROBOT_CAUSE_DNS,
+		[OUTCOME_SITE_PERMANENT] = ROBOT_CAUSE_NO_NAME,
+		[OUTCOME_LIMIT] = ROBOT_CAUSE_BODY,
+		[OUTCOME_ROBOTS] = ROBOT_CAUSE_ROBOTS,
+	};
+	if (outcome >= OUTCOME_COUNT || outcome_is_ok((enum outcome)outcome))
+		return code_of(OUTCOME_TEMPORARY, ROBOT_CAUSE_SINK, 0);
+	return code_of((enum outcome)outcome, causes[outcome], 0);
+}
+
+static void run_report(struct lender *d, const struct docindex_request *r)
+{
+	struct lent *l = lent_of_session(d->session);
+	struct lent_job *job = lent_job_of_doc(l, r->name);
+	if (!job) { /* as a rule: its RESULT was here before */
+		due_at_once(d);
+		return;
+	}
+	job->due = due_add(d);
+	job->due->job = job;
+	if (r->outcome == OUTCOME_CANCELLED || r->outcome == OUTCOME_ADDRESS) {
+		lent_give_back(job, r->outcome == OUTCOME_ADDRESS ? l->o.penalty_us : 0);
+		return;
+	}
+	const struct reaper_answer a = {
+		.url = job->job.url,
+		.code = code_of_report(r->outcome),
+		.text = STR("the URL server says so"),
+		.ago_us = -1,
+		.ended_s = clock_wall_us() / US_PER_S,
+	};
+	lent_answer(job, &a);
+}
+
+/* Results. */
+
+static void lent_read(void *ctx, const struct reaper_answer *a)
+{
+	lent_answer(ctx, a);
+}
+
+/* The server was asked for this job: its delay counts from there. */
+static void loan_note(struct lent *l, struct loan *loan, const struct robot_result *r)
+{
+	int64_t now_us = loop_now_us(l->o.loop);
+	if (r->sent_us || r->times.start_us)
+		loan->outcome = r->outcome;
+	if (r->sent_us)
+		(void)polite_sent(l->o.polite, &loan->lease, r->sent_us);
+	if (robot_obeys_retry(r->head->status) && r->head->retry_after_us > 0)
+		loan->retry_until_us = MAX(loan->retry_until_us, now_us + r->head->retry_after_us);
+}
+
+/* What came is what it says it is. */
+static int result_check(const struct robot_result *r, struct str body, struct err *err)
+{
+	unsigned char sum[16];
+	md5(body, sum);
+	if (r->outcome != OUTCOME_OK && body.n == 0)
+		return 0;
+	if (r->outcome != OUTCOME_OK || r->size != body.n || memcmp(sum, r->md5, sizeof sum) != 0)
+		return err_set(err, ERR_DAMAGED, "a result with another body than it says");
+	return 0;
+}
+
+static void result_take(struct lent_job *job, struct robot_result *r, struct str bytes)
+{
+	struct lent *l = job->lent;
+	struct buf body = BUF_INIT(job->job.limits.body);
+	loan_note(l, job->loan, r);
+	job->job.now_s = clock_wall_us() / US_PER_S;
+	if (bytes.n > job->job.limits.body && job->job.what != REAPER_ROBOTS) {
+		r->outcome = OUTCOME_LIMIT;
+		r->cause = ROBOT_CAUSE_BODY;
+		r->why = "larger than robot.body_max here";
+	} else {
+		buf_add_str(&body, str_head(bytes, job->job.limits.body));
+	}
+	lent_job_is_read(job);
+	reaper_local_read(l->o.local, &job->job, r, &body, lent_read, job);
+	buf_free(&body);
+}
+
+static void lender_pace(struct lent *l, struct lender *d)
+{
+	bool full = l->reading >= READING_MOST;
+	if (full == d->paused || (!full && l->reading > READING_MOST / 2))
+		return;
+	d->paused = full;
+	if (full)
+		conn_pause(session_conn(d->session));
+	else
+		conn_resume(session_conn(d->session));
+}
+
+void lender_look(struct lent *l, struct lender *d, int64_t now_us)
+{
+	lender_pace(l, d);
+	if (d->want && !d->in.rejects && d->want_until_us <= now_us)
+		have_nothing(d);
+}
+
+static void got_result(struct session *s, struct str block)
+{
+	struct lent *l = lent_of_session(s);
+	struct lender *d = session_state(s);
+	struct str head = str_head(block, d->head), body = str_from(block, d->head);
+	const struct result_now now = {clock_mono_us(), clock_wall_us()};
+	struct result_room room;
+	struct robot_result r;
+	struct err err;
+	FAULT("lent.result");
+	struct lent_job *job = lent_job_of_doc(l, str_of(d->doc));
+	if (result_read(head, now, &room, &r, &err) < 0 || result_check(&r, body, &err) < 0) {
+		lender_error(d, err.msg);
+		return;
+	}
+	if (!job) { /* the second time, or it is not lent any more */
+		l->reaper.counts.late++;
+		due_at_once(d);
+		return;
+	}
+	job->due = due_add(d);
+	job->due->job = job;
+	if (r.outcome == OUTCOME_ADDRESS) { /* the policy of this machine has taken it */
+		lent_say(l, true, d->borrower->name,
+			 "its robot.networks forbid what those of this crawl allow");
+		lent_give_back(job, l->o.penalty_us);
+	} else {
+		result_take(job, &r, body);
+	}
+	lender_pace(l, d);
+}
+
+/* One that is too large to be taken: so is the document. */
+static void skipped_result(struct session *s, struct str none)
+{
+	struct lent *l = lent_of_session(s);
+	struct lender *d = session_state(s);
+	struct lent_job *job = lent_job_of_doc(l, str_of(d->doc));
+	(void)none;
+	if (!job) {
+		l->reaper.counts.late++;
+		due_at_once(d);
+		return;
+	}
+	const struct reaper_answer a = {
+		.url = job->job.url,
+		.code = CODE_TOO_LARGE,
+		.text = STR("larger than robot.body_max here"),
+		.ago_us = -1,
+		.ended_s = clock_wall_us() / US_PER_S,
+	};
+	job->due = due_add(d);
+	job->due->job = job;
+	lent_answer(job, &a);
+}
+
+static void run_result(struct lender *d, const struct docindex_request *r)
+{
+	struct session *s = d->session;
+	d->head = r->head;
+	snprintf(d->doc, sizeof d->doc, STR_FMT, STR_ARG(r->name));
+	if (!session_block(s, r->head + r->body, got_result))
+		session_skip(s, r->head + r->body, skipped_result);
+}
+
+static void session_got_line(struct session *s, struct str line)
+{
+	struct lender *d = session_state(s);
+	struct docindex_request r;
+	struct err err;
+	if (docindex_request_read(&d->in, line, &r, &err) < 0) {
+		lender_error(d, err.msg);
+		return;
+	}
+	switch (r.verb) {
+	case DOCINDEX_HELLO:
+		d->borrower = lent_borrower(lent_of_session(s), r.name);
+		lent_borrower_came(d->borrower);
+		due_at_once(d);
+		break;
+	case DOCINDEX_WANT:
+		run_want(d, &r);
+		break;
+	case DOCINDEX_REJECT:
+		*rejected_put(&d->rejects, hash64(r.name)) = true;
+		if (!r.rejects)
+			want_is_complete(d);
+		break;
+	case DOCINDEX_REPORT:
+		run_report(d, &r);
+		break;
+	case DOCINDEX_RESULT:
+		run_result(d, &r);
+		break;
+	}
+}
+
+static void session_opened(struct session *s)
+{
+	struct lender *d = session_state(s);
+	d->session = s;
+	list_init(&d->dues);
+	list_append(&lent_of_session(s)->lenders, &d->link);
+}
+
+static void session_closed(struct session *s, enum conn_end end)
+{
+	struct lent *l = lent_of_session(s);
+	struct lender *d = session_state(s);
+	struct borrower *b = d->borrower;
+	list_remove(&d->link);
+	rejected_free(&d->rejects);
+	LIST_EACH (struct answer_due, due, &d->dues, link)
+		due_free(due);
+	if (b && d->wants)
+		lent_say(l, false, b->name, conn_end_text(end));
+	if (b)
+		lent_borrower_left(l, b);
+}
+
+static void session_refused(struct session *s, const char *why)
+{
+	lent_say(lent_of_session(s), true, session_peer(s), why);
+}
+
+const struct server_protocol lent_protocol = {
+	.name = "doc index",
+	.line = session_got_line,
+	.words = {[SERVER_LONG_LINE] = "ERROR a line is too long\n",
+		  [SERVER_FULL] = "ERROR too many connections\n",
+		  [SERVER_STOPPING] = ""},
+	.state_size = sizeof(struct lender),
+	.opened = session_opened,
+	.closed = session_closed,
+	.refused = session_refused,
+};

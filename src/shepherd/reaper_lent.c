@@ -1,0 +1,490 @@
+/* Lending. A server is lent as a whole: with the first of its URLs it is bound to one URL server
+ * (a borrower), and every further URL of it goes there until all have come back. Meanwhile its
+ * lease in the table of politeness is held here.
+ *
+ * reap gives a job only while some WANT is waiting, so what waits here is what is about to go out.
+ * A job waits in its borrower's list, is lent, and is read when its RESULT came; then it is
+ * answered. */
+#include "shepherd/reaper_lent.h"
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "fetch/kit.h"
+#include "shepherd/lent_inner.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define PUT_OFF_US (US_PER_S / 4) /* a job that nobody wants now is tried again after this */
+#define LOOK_US (US_PER_S / 2)
+enum {
+	QUEUE_MAX = 64 << 20,  /* bytes of answers that may wait for one who does not read */
+	MEMORY_MOST = 1 << 30, /* of all connections */
+};
+
+static struct lent *lent_of(const struct reaper *r)
+{
+	return LIST_OF(struct lent, r, reaper);
+}
+
+void lent_say(struct lent *l, bool is_trouble, const char *who, const char *what)
+{
+	char text[400];
+	snprintf(text, sizeof text, "%s: %s", who, what);
+	if (l->o.said)
+		l->o.said(l->o.ctx, &l->reaper, is_trouble, text);
+}
+
+/* Loans. */
+
+/* A server is free again when none of its URLs is here. */
+static void loan_leave(struct lent *l, struct loan *loan)
+{
+	int64_t now_us = loop_now_us(l->o.loop);
+	qkey key = loan->key;
+	if (--loan->jobs > 0)
+		return;
+	polite_end(l->o.polite, &loan->lease, loan->outcome, MAX(loan->retry_until_us - now_us, 0),
+		   now_us);
+	loans_remove(&l->loans, key);
+	mem_free(&loan);
+	l->reaper.host->held(l->reaper.host->ctx, &l->reaper, key);
+}
+
+/* The one whose WANT has the most room for a URL of this host; NULL: there is none. */
+static struct borrower *choose_borrower(const struct lent *l, uint64_t host)
+{
+	struct borrower *best = NULL;
+	uint64_t most = 0;
+	LIST_EACH (struct lender, d, &l->lenders, link) {
+		struct borrower *b = d->borrower;
+		if (!b || !lender_takes(d, host) || d->want <= b->nwaiting ||
+		    d->want - b->nwaiting <= most)
+			continue;
+		best = b;
+		most = d->want - b->nwaiting;
+	}
+	return best;
+}
+
+/* Whether a WANT of the borrower has room. */
+static bool borrower_wants(const struct lent *l, const struct borrower *b)
+{
+	LIST_EACH (struct lender, d, &l->lenders, link)
+		if (d->borrower == b && d->want > b->nwaiting)
+			return true;
+	return false;
+}
+
+/* A new loan of the job's server. 1: not now; *ret_wait_us says when to try again. */
+static int loan_begin(struct lent *l, const struct reaper_job *job, uint64_t host, qkey key,
+		      struct loan **ret, int64_t *ret_wait_us)
+{
+	struct borrower *b = choose_borrower(l, host);
+	struct polite_rule rule = job->rule;
+	struct lease lease = {0};
+	*ret_wait_us = PUT_OFF_US;
+	if (!b)
+		return 1;
+	rule.concurrent = 1;
+	if (l->o.holds_lease && polite_take(l->o.polite, &job->addr, &rule, loop_now_us(l->o.loop),
+					    &lease, ret_wait_us) != 0)
+		return 1;
+	struct loan *loan = mem_alloc(sizeof *loan);
+	*loan = (struct loan){
+		.key = key, .borrower = b, .lease = lease, .outcome = OUTCOME_CANCELLED};
+	*loans_put(&l->loans, key) = loan;
+	*ret = loan;
+	return 0;
+}
+
+static void renew_leases(void *ctx)
+{
+	struct lent *l = ctx;
+	TABLE_EACH (loans, slot, &l->loans)
+		(void)polite_renew(l->o.polite, &slot->value->lease, loop_now_us(l->o.loop));
+}
+
+/* Jobs. */
+
+static void job_unlist(struct lent_job *job)
+{
+	if (job->where == LENT_WAITS && job->loan)
+		job->loan->borrower->nwaiting--;
+	list_remove(&job->link);
+}
+
+/* Its server is not asked for it any more. */
+static void job_leave_loan(struct lent_job *job)
+{
+	struct loan *loan = job->loan;
+	if (!loan)
+		return;
+	job_unlist(job);
+	job->loan = NULL;
+	loan_leave(job->lent, loan);
+}
+
+static void job_free(struct lent_job *job)
+{
+	struct lent *l = job->lent;
+	job_leave_loan(job);
+	list_remove(&job->link);
+	l->reading -= job->where == LENT_READ;
+	lent_ids_remove(&l->ids, job->job.id);
+	lent_docs_remove(&l->docs, job->job.fp);
+	lender_due_answered(job->due);
+	l->reaper.counts.out--;
+	arena_give(&job->arena, &l->arenas);
+	mem_free(&job);
+}
+
+void lent_answer(struct lent_job *job, const struct reaper_answer *a)
+{
+	struct lent *l = job->lent;
+	const struct reaper_host *host = l->reaper.host;
+	struct reaper_answer said = *a;
+	said.id = job->job.id;
+	reaper_count(&l->reaper, &said, loop_now_us(l->o.loop) - job->from_us);
+	if (!job->cancelled)
+		host->done(host->ctx, &l->reaper, &said);
+	FAULT("lent.answered");
+	job_free(job);
+}
+
+void lent_give_back(struct lent_job *job, int64_t not_now_us)
+{
+	const struct reaper_answer a = {
+		.url = job->job.url, .ago_us = -1, .not_now_us = MAX(not_now_us, 1)};
+	lent_answer(job, &a);
+}
+
+static void answer_put_off(void *ctx)
+{
+	struct lent *l = ctx;
+	struct lent_job *job;
+	while ((job = LIST_FIRST(struct lent_job, &l->put_off, link)))
+		lent_give_back(job, job->not_now_us);
+}
+
+/* The loans of a borrower are over: the first that was lent is the first in line again. */
+static void borrower_lose(struct lent *l, struct borrower *b)
+{
+	const struct reaper_host *host = l->reaper.host;
+	struct link *const lists[] = {&b->waiting, &b->lent};
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		struct lent_job *job;
+		while ((job = LIST_LAST(struct lent_job, lists[i], link))) {
+			uint64_t id = job->job.id;
+			bool cancelled = job->cancelled;
+			l->reaper.counts.lost++;
+			job_free(job);
+			if (!cancelled)
+				host->lost(host->ctx, &l->reaper, id, 0);
+		}
+	}
+}
+
+struct lent_job *lent_job_of_doc(struct lent *l, struct str doc)
+{
+	struct footprint fp;
+	struct lent_job **job = footprint_parse(doc, &fp) ? lent_docs_get(&l->docs, fp) : NULL;
+	return job && (*job)->loan ? *job : NULL;
+}
+
+void lent_job_goes_out(struct lent_job *job)
+{
+	job_unlist(job);
+	job->where = LENT_OUT;
+	job->was_lent = true;
+	list_append(&job->loan->borrower->lent, &job->link);
+}
+
+void lent_job_is_read(struct lent_job *job)
+{
+	job_leave_loan(job);
+	job->where = LENT_READ;
+	job->lent->reading++;
+}
+
+/* Borrowers. */
+
+struct borrower *lent_borrower(struct lent *l, struct str name)
+{
+	LIST_EACH (struct borrower, b, &l->borrowers, link)
+		if (str_is(name, b->name))
+			return b;
+	struct borrower *b = mem_alloc(sizeof *b);
+	snprintf(b->name, sizeof b->name, STR_FMT, STR_ARG(name));
+	list_init(&b->waiting);
+	list_init(&b->lent);
+	list_append(&l->borrowers, &b->link);
+	return b;
+}
+
+/* HELLO, said anew, ends the loans of a name: they are first in line again, and since their servers
+ * stay with that name, it gets them again. */
+void lent_borrower_came(struct borrower *b)
+{
+	struct lent_job *job;
+	while ((job = LIST_LAST(struct lent_job, &b->lent, link))) {
+		list_remove(&job->link);
+		job->where = LENT_WAITS;
+		list_prepend(&b->waiting, &job->link);
+		b->nwaiting++;
+	}
+	b->sessions++;
+}
+
+/* Nobody is there to take what waits. What the borrower may have already stays lent. */
+void lent_borrower_left(struct lent *l, struct borrower *b)
+{
+	struct lent_job *job;
+	if (--b->sessions)
+		return;
+	b->gone_us = loop_now_us(l->o.loop);
+	while ((job = LIST_LAST(struct lent_job, &b->waiting, link))) {
+		if (!job->was_lent) {
+			lent_give_back(job, PUT_OFF_US);
+			continue;
+		}
+		job_unlist(job);
+		job->where = LENT_OUT;
+		list_prepend(&b->lent, &job->link);
+	}
+}
+
+/* Time. */
+
+static void borrower_look(struct lent *l, struct borrower *b, int64_t now_us)
+{
+	if (b->sessions || now_us - b->gone_us < l->o.lend_us)
+		return;
+	if (!list_is_empty(&b->lent))
+		lent_say(l, true, b->name,
+			 "has been gone for `lend`: what it had is first in line again");
+	borrower_lose(l, b);
+	list_remove(&b->link);
+	mem_free(&b);
+}
+
+static void lent_look(void *ctx)
+{
+	struct lent *l = ctx;
+	int64_t now_us = loop_now_us(l->o.loop);
+	LIST_EACH (struct lender, d, &l->lenders, link)
+		lender_look(l, d, now_us);
+	LIST_EACH (struct borrower, b, &l->borrowers, link)
+		borrower_look(l, b, now_us);
+}
+
+/* The door. */
+
+static int lent_begin(struct reaper *r, const char *dict_path, struct err *err)
+{
+	(void)r, (void)dict_path, (void)err; /* the local reaper packs */
+	return 0;
+}
+
+static enum reaper_state lent_state(const struct reaper *r)
+{
+	LIST_EACH (struct lender, d, &lent_of(r)->lenders, link)
+		if (d->wants)
+			return REAPER_UP;
+	return REAPER_AWAY;
+}
+
+static uint64_t lent_room(const struct reaper *r)
+{
+	uint64_t room = 0;
+	LIST_EACH (struct lender, d, &lent_of(r)->lenders, link)
+		if (d->borrower && !d->in.rejects)
+			room += d->want - MIN(d->want, d->borrower->nwaiting);
+	return room;
+}
+
+static bool lent_holds(const struct reaper *r, qkey key)
+{
+	return loans_get(&lent_of(r)->loans, key);
+}
+
+static struct lent_job *job_copy(struct lent *l, const struct reaper_job *in, uint64_t host)
+{
+	struct lent_job *job = mem_alloc(sizeof *job);
+	*job = (struct lent_job){.lent = l,
+				 .from_us = loop_now_us(l->o.loop),
+				 .arena = arena_from(&l->arenas, 1 << 20),
+				 .host = host,
+				 .job = *in};
+	job->job.url = arena_str(&job->arena, in->url);
+	job->job.md5 = arena_str(&job->arena, in->md5);
+	job->job.etag = job->job.last_modified = (struct str){0}; /* a spider has no use for them */
+	*lent_ids_put(&l->ids, in->id) = job;
+	*lent_docs_put(&l->docs, in->fp) = job;
+	l->reaper.counts.out++;
+	return job;
+}
+
+/* To the borrower that has its server, or to one that wants some. NULL: nobody wants it now. */
+static struct loan *loan_of(struct lent *l, const struct reaper_job *in, uint64_t host,
+			    int64_t *ret_wait_us)
+{
+	qkey key = kit_qkey(&in->addr);
+	struct loan **found = loans_get(&l->loans, key), *loan = NULL;
+	*ret_wait_us = PUT_OFF_US;
+	if (found)
+		return borrower_wants(l, (*found)->borrower) ? *found : NULL;
+	return loan_begin(l, in, host, key, &loan, ret_wait_us) == 0 ? loan : NULL;
+}
+
+static int lent_submit(struct reaper *r, const struct reaper_job *in,
+		       const struct reaper_rules *rules, struct err *err)
+{
+	struct lent *l = lent_of(r);
+	int64_t wait_us;
+	(void)rules; /* the spider asks for them itself */
+	char room[URL_MAX];
+	struct url url;
+	int rc = url_parse(in->url, NULL, room, sizeof room, &url);
+	if (rc != 0)
+		return url_fail(rc, in->url, err);
+	if (in->url.n > DOCINDEX_URL_MAX)
+		return err_set(err, ERR_USAGE, "too long a URL to be lent");
+	if (lent_docs_get(&l->docs, in->fp)) /* the same file for two sites, say */
+		return 1;
+	uint64_t host = hash64(url.host);
+	struct loan *loan = loan_of(l, in, host, &wait_us);
+	struct lent_job *job = job_copy(l, in, host);
+	r->counts.jobs += loan != NULL;
+	if (!loan) {
+		job->where = LENT_PUT_OFF;
+		job->not_now_us = wait_us;
+		list_append(&l->put_off, &job->link);
+		loop_later(l->o.loop, &l->answer_put_off);
+		return 0;
+	}
+	job->loan = loan;
+	job->where = LENT_WAITS;
+	list_append(&loan->borrower->waiting, &job->link);
+	loan->borrower->nwaiting++;
+	loop_later(l->o.loop, &l->give);
+	if (loan->jobs++ == 0)
+		r->host->held(r->host->ctx, r, loan->key);
+	return 0;
+}
+
+/* One that is being read is not answered; any other is forgotten, and its RESULT will be late. */
+static void lent_cancel(struct reaper *r, uint64_t id)
+{
+	struct lent_job **job = lent_ids_get(&lent_of(r)->ids, id);
+	if (!job)
+		return;
+	(*job)->cancelled = true;
+	if ((*job)->where != LENT_READ)
+		job_free(*job);
+}
+
+static void lent_kept(struct reaper *r)
+{
+	LIST_EACH (struct lender, d, &lent_of(r)->lenders, link)
+		lender_kept(d);
+}
+
+static struct lent_job *first_reading(struct lent *l)
+{
+	TABLE_EACH (lent_ids, slot, &l->ids)
+		if (slot->value->where == LENT_READ)
+			return slot->value;
+	return NULL;
+}
+
+/* All are hung up on: they repeat what had no OK. */
+static void lent_dropped(struct reaper *r)
+{
+	struct lent *l = lent_of(r);
+	LIST_EACH (struct lender, d, &l->lenders, link)
+		conn_close(session_conn(d->session));
+	TABLE_EACH (lent_ids, slot, &l->ids)
+		slot->value->cancelled = true;
+	/* those that are being read: their readers end with the local reaper's jobs */
+	struct lent_job *reading;
+	while ((reading = first_reading(l)))
+		job_free(reading);
+}
+
+static void lent_free(struct reaper **r)
+{
+	struct lent *l = lent_of(*r);
+	server_free(&l->server);
+	loop_timer_stop(&l->look);
+	loop_timer_stop(&l->renew);
+	loop_later_cancel(&l->give);
+	loop_later_cancel(&l->answer_put_off);
+	TABLE_EACH (lent_ids, slot, &l->ids) {
+		arena_give(&slot->value->arena, &l->arenas);
+		mem_free(&slot->value);
+	}
+	TABLE_EACH (loans, slot, &l->loans) {
+		polite_end(l->o.polite, &slot->value->lease, OUTCOME_CANCELLED, 0,
+			   loop_now_us(l->o.loop));
+		mem_free(&slot->value);
+	}
+	LIST_EACH (struct borrower, b, &l->borrowers, link)
+		mem_free(&b);
+	lent_ids_free(&l->ids);
+	lent_docs_free(&l->docs);
+	loans_free(&l->loans);
+	arena_pool_free(&l->arenas);
+	buf_free(&l->text);
+	mem_free(&l);
+	*r = NULL;
+}
+
+static const struct reaper_ops lent_ops = {
+	.kind = "lent",
+	.state = lent_state,
+	.begin = lent_begin,
+	.room = lent_room,
+	.submit = lent_submit,
+	.cancel = lent_cancel,
+	.holds = lent_holds,
+	.kept = lent_kept,
+	.dropped = lent_dropped,
+	.free = lent_free,
+};
+
+int reaper_lent_new(struct reaper **ret, const struct reaper_lent_options *options, struct err *err)
+{
+	struct lent *l = mem_alloc(sizeof *l);
+	struct reaper *r = &l->reaper;
+	l->o = *options;
+	l->reaper =
+		(struct reaper){.ops = &lent_ops, .host = options->host, .name = options->address};
+	l->limits = (struct server_limits){
+		.max_connections = 1000,
+		.max_per_address = 1000,
+		.backlog = 128,
+		.line_max = DOCINDEX_LINE_MAX,
+		.block_max = DOCINDEX_HEAD_MAX + options->body_max,
+		.queue_max = QUEUE_MAX,
+		.memory = MEMORY_MOST,
+		.line_us = 10 * US_PER_MIN,
+	};
+	l->text = BUF_INIT((size_t)DOCINDEX_COUNT_MAX * DOCINDEX_LINE_MAX);
+	l->look = (struct loop_timer){.fn = lent_look, .ctx = l};
+	l->renew = (struct loop_timer){.fn = renew_leases, .ctx = l};
+	l->give = (struct loop_later){.fn = lent_give, .ctx = l};
+	l->answer_put_off = (struct loop_later){.fn = answer_put_off, .ctx = l};
+	list_init(&l->borrowers);
+	list_init(&l->lenders);
+	list_init(&l->put_off);
+	l->server = server_new(options->loop, &lent_protocol, &l->limits, options->tls, l);
+	if (server_listen(l->server, options->fd, err) < 0) {
+		lent_free(&r);
+		return -1;
+	}
+	loop_timer_every(options->loop, &l->look, LOOK_US);
+	loop_timer_every(options->loop, &l->renew, POLITE_LEASE_US / 4);
+	*ret = r;
+	return 0;
+}

@@ -1,0 +1,27 @@
+/* The reaper that lends: URL servers ask it for URLs, spiders bring it what they fetched
+ * (doc/protocols/docindex.md; doc/reap.md, "Lent to a URL server"). To its owner it is one reaper,
+ * however many are connected. */
+#pragma once
+#include "net/server.h"
+#include "shepherd/reaper.h"
+
+/* All in it must outlive the reaper; the struct itself need not. */
+struct reaper_lent_options {
+	struct loop *loop;
+	int fd;                /* where it listens; stays the caller's */
+	const char *address;   /* its name */
+	const struct tls *tls; /* NULL: none */
+	struct polite *polite;
+	bool holds_lease;     /* of servers whose URLs are lent, in that table */
+	int64_t lend_us;      /* after this time without the URL server its loans are over */
+	int64_t penalty_us;   /* a server that the spider's policy forbids is tried again after this
+			       */
+	uint64_t body_max;    /* of a document; a larger one is too large */
+	struct reaper *local; /* reads and packs */
+	const struct reaper_host *host;
+	/* For the log. */
+	void (*said)(void *ctx, struct reaper *r, bool is_trouble, const char *what);
+	void *ctx;
+};
+int reaper_lent_new(struct reaper **ret, const struct reaper_lent_options *options,
+		    struct err *err);

@@ -24,9 +24,6 @@ LATER = {
         "dns_cache_bytes dns_cache_count dns_stats",
     "gatherd: objects inside of objects, merged and sorted":
         "soif_embed soif_embed_count soif_embedded soif_merge soif_same soif_sort soif_unembed",
-    "the fetch fabric: messages in XML, connections to spiders and robots by name":
-        "outgoing_may_connect tls_knows_peer xml_add_attr xml_add_number xml_attr xml_escape "
-        "xml_stream_free xml_stream_new xml_stream_put xml_stream_resync xml_stream_stop",
     "no program: fault points that are counted, the loop with a clock turned by hand, cages as "
     "tests and benches want them, a compaction that is waited for, all names in one segment":
         "cage_defaults collector_compact fault_fired loop_step names_merge_all",

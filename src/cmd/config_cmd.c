@@ -131,10 +131,8 @@ static int check_links(const struct cmd_call *call, const struct config *config,
 		const struct role *role;
 		int (*check)(const struct config *config, struct err *err);
 	} links[] = {
-		{&reapd_role, reapd_conf_check},
-		{&bot_role, bot_conf_check},
-		{&botm_role, botm_conf_check},
-		{&urlserver_role, urlserver_conf_check},
+		{&reapd_role, reapd_conf_check},   {&bot_role, bot_conf_check},
+		{&botm_role, botm_conf_check},     {&urlserver_role, urlserver_conf_check},
 		{&spider_role, spider_conf_check},
 	};
 	struct tls *tls = NULL;

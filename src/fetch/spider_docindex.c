@@ -89,7 +89,7 @@ static void result_kept(struct docindex_store *d, struct spider_item *item)
 static void docindex_lied(struct docindex_store *d, const char *what)
 {
 	char text[512];
-	snprintf(text, sizeof text, "the doc index is hung up on, and tried again: %s", what);
+	snprintf(text, sizeof text, "the doc index is hung up on, and tried again: %.400s", what);
 	docindex_say(d, true, text);
 	conn_close(outgoing_conn(d->out));
 }

@@ -152,7 +152,7 @@ static void what_cannot_be_is_refused(void **state)
 		"ook\ncanswer\ns200\nb1\nC" ZEROES "\nx2048\n",           /* no such directive */
 		"ook\ncanswer\ns200\nb1\nC" ZEROES "\na1.2.3\n",          /* no address */
 		"ook\ncanswer\ns200\nb1\nC" ZEROES "\ng99999999999999\n", /* before anything */
-		"ook\ncanswer\ns200\nb1\nC" ZEROES,                       /* cut */
+		("ook\ncanswer\ns200\nb1\nC" ZEROES),                     /* cut */
 	};
 	struct robot_result got;
 	struct result_room room;

@@ -2,6 +2,9 @@
 
 #include "fetch/spider_line.h"
 
+/* One byte more than a TRANS_ID or a DOC_ID may have. */
+#define LONG_WORD "wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww"
+
 static void a_line_has_four_fields(void **state)
 {
 	struct spider_line l;
@@ -29,8 +32,7 @@ static void a_line_with_a_trans_id_is_answered_whatever_follows(void **state)
 		"1  d 127.0.0.1 http://a.example/",
 		"1 d\x01 127.0.0.1 http://a.example/",
 		"1 d 127.0.0.1 http://a.example/\x7f",
-		"1 ddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd 127.0.0.1 "
-		"http://a.example/",
+		"1 " LONG_WORD " 127.0.0.1 http://a.example/",
 	};
 	struct spider_line l;
 	(void)state;
@@ -49,8 +51,7 @@ static void a_line_without_one_is_garbage(void **state)
 		" 1 d 127.0.0.1 http://a.example/",
 		"\xff d 127.0.0.1 http://a.example/",
 		"1\t d 127.0.0.1 http://a.example/",
-		"11111111111111111111111111111111111111111111111111111111111111111 d 127.0.0.1 "
-		"http://a.example/",
+		LONG_WORD " d 127.0.0.1 http://a.example/",
 	};
 	struct spider_line l;
 	(void)state;

@@ -590,6 +590,20 @@ bool hostq_unasked(struct hostq *q, const struct hostq_job *job)
 	return true;
 }
 
+/* The take has put its entry off, and an entry that is too late is not mended when it comes up.
+ * Where in the heap it is nobody knows: a queue has no room for that. */
+static void ready_sooner(struct hostq *q, uint32_t queue)
+{
+	const struct queue *u = &q->queue[queue];
+	size_t i = 0;
+	if (!u->in_ready)
+		return;
+	while (q->ready.e[i].queue != queue)
+		i++;
+	q->ready.e[i].us = MIN(q->ready.e[i].us, u->due_us);
+	dues_fix(&q->ready, i);
+}
+
 bool hostq_lent(struct hostq *q, const struct hostq_job *job)
 {
 	struct hostq_job out;
@@ -598,6 +612,7 @@ bool hostq_lent(struct hostq *q, const struct hostq_job *job)
 	struct slot *s = &q->slot[job->slot];
 	take_back_delay(&q->queue[s->queue], s);
 	s->due_after_us = INT64_MIN; /* once */
+	ready_sooner(q, s->queue);
 	queue_settle(q, s->queue);
 	return true;
 }

@@ -304,7 +304,7 @@ struct bot_reader {
 
 static const struct xml_limits stream_limits = {
 	.depth = 1,
-	.attrs = 2 * BOT_NATTRS,
+	.attrs = (size_t)2 * BOT_NATTRS,
 	.token_max = BOT_MESSAGE_MAX,
 	.message_max = BOT_MESSAGE_MAX,
 	.bindings = 8,

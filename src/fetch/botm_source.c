@@ -220,7 +220,7 @@ int botm_source_open(struct botm *b, struct err *err)
 	};
 	b->tell = (struct loop_later){.fn = tell_run, .ctx = b};
 	if (!b->pool)
-		b->pool = conn_pool_new(b->o.loop, QUEUE_MAX * 2);
+		b->pool = conn_pool_new(b->o.loop, (uint64_t)2 * QUEUE_MAX);
 	return outgoing_new(&b->source, b->pool, &options, err);
 }
 

@@ -15,19 +15,22 @@
 #include <unistd.h>
 
 struct beneath {
-	int fd;
-	char *path;
+	struct file folder;
 };
 
 int beneath_open(struct beneath **ret, const char *folder, struct err *err)
 {
 	if (dir_make(folder, DIR_MODE, err) < 0)
 		return -1;
-	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return err_sys(err, "%s", folder);
 	struct beneath *b = mem_alloc(sizeof *b);
-	*b = (struct beneath){fd, mem_text(folder)};
+	b->folder = FILE_INIT;
+	int rc = file_open(&b->folder, folder, O_RDONLY | O_DIRECTORY, 0, err);
+	if (rc == 1)
+		rc = err_set(err, ERR_USAGE, "%s: there is no such folder", folder);
+	if (rc < 0) {
+		mem_free(&b);
+		return -1;
+	}
 	*ret = b;
 	return 0;
 }
@@ -36,23 +39,20 @@ void beneath_close(struct beneath **b)
 {
 	if (!*b)
 		return;
-	(void)close((*b)->fd);
-	mem_free(&(*b)->path);
+	file_drop(&(*b)->folder);
 	mem_free(b);
 }
 
 int beneath_sync(const struct beneath *b, struct err *err)
 {
-	if (FAULT_REFUSES("file.sync", b->path) || syncfs(b->fd) != 0)
-		return err_sys(err, "%s: sync", b->path);
-	return 0;
+	return file_sync_all(&b->folder, err);
 }
 
 static int name_wrong(const struct beneath *b, struct str name, struct err *err)
 {
 	char shown[VALUE_SHOWN];
 	return err_set(err, ERR_USAGE, "'%s' is not the name of a file below %s",
-		       value_show(name, shown), b->path);
+		       value_show(name, shown), b->folder.path);
 }
 
 /* Relative, without parts that are empty, . or ..; openat2 would refuse most of that, too. */
@@ -76,13 +76,14 @@ static int open_folder(const struct beneath *b, struct str name, int *ret, struc
 				     .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
 						RESOLVE_NO_MAGICLINKS};
 	snprintf(path, sizeof path, STR_FMT, STR_ARG(name));
-	long fd = FAULT_REFUSES("file.open", b->path)
-			  ? -1
-			  : syscall(SYS_openat2, b->fd, name.n ? path : ".", &how, sizeof how);
+	long fd =
+		FAULT_REFUSES("file.open", b->folder.path)
+			? -1
+			: syscall(SYS_openat2, b->folder.fd, name.n ? path : ".", &how, sizeof how);
 	if (fd < 0 && (errno == ELOOP || errno == EXDEV || errno == ENOTDIR))
 		return name_wrong(b, name, err);
 	if (fd < 0)
-		return err_sys(err, "%s/%s", b->path, path);
+		return err_sys(err, "%s/%s", b->folder.path, path);
 	*ret = (int)fd;
 	return 0;
 }
@@ -120,7 +121,7 @@ int beneath_create(const struct beneath *b, struct str name, struct beneath_file
 	if (f.file.fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR))
 		f.file.fd = open_part(&f);
 	if (f.file.fd < 0) {
-		(void)err_sys(err, "%s/" STR_FMT ": cannot be made", b->path, STR_ARG(name));
+		(void)err_sys(err, "%s/" STR_FMT ": cannot be made", b->folder.path, STR_ARG(name));
 		f.is_part = false;
 		beneath_drop(&f);
 		return -1;

@@ -130,25 +130,21 @@ static bool bot_listens(const struct bot_conf *conf)
 	return conf->listen && conf->listen[0];
 }
 
-static int check_one(const struct bot_conf *conf, const char *name, struct err *err)
+static int check_one(const void *of, struct err *err)
 {
+	const struct bot_conf *conf = of;
 	struct tls *tls = NULL;
 	int rc = MIN(tls_new(&tls, &conf->tls, bot_listens(conf), err), 0);
 	if (rc == 0)
 		rc = bot_listens(conf) ? server_may_listen_at(conf->listen, tls, err)
 				       : outgoing_may_connect(conf->botm, tls, err);
 	tls_free(&tls);
-	return rc < 0 ? err_in(err, "%s", name) : 0;
+	return rc;
 }
 
 int bot_conf_check(const struct config *config, struct err *err)
 {
-	const struct config_section *one;
-	int rc = 0;
-	for (size_t i = 0; rc == 0 && (one = config_section_at(config, i)); i++)
-		if (one->specs == specs)
-			rc = check_one(config_get(config, one), one->name, err);
-	return rc;
+	return config_check_each(config, &section, check_one, err);
 }
 
 /* Below the data directory, unless it is absolute. */

@@ -189,8 +189,9 @@ static int machine_of(const struct botm_conf *conf, char ret[BOT_ID_MAX + 1], st
 	return 0;
 }
 
-static int conf_check(const struct botm_conf *conf, const char *name, struct err *err)
+static int check_one(const void *of, struct err *err)
 {
+	const struct botm_conf *conf = of;
 	char machine[BOT_ID_MAX + 1];
 	struct tls *tls = NULL, *tls_source = NULL;
 	int rc = MIN(tls_new(&tls, &conf->tls, true, err), 0);
@@ -204,18 +205,12 @@ static int conf_check(const struct botm_conf *conf, const char *name, struct err
 		rc = machine_of(conf, machine, err);
 	tls_free(&tls);
 	tls_free(&tls_source);
-	return rc < 0 ? err_in(err, "%s", name) : 0;
+	return rc;
 }
 
-/* Of each instance, too. */
 int botm_conf_check(const struct config *config, struct err *err)
 {
-	const struct config_section *one;
-	int rc = 0;
-	for (size_t i = 0; rc == 0 && (one = config_section_at(config, i)); i++)
-		if (one->specs == specs)
-			rc = conf_check(config_get(config, one), one->name, err);
-	return rc;
+	return config_check_each(config, &botm_section, check_one, err);
 }
 
 /* A botm that runs several times has its own names and files each: cache/names@1. */

@@ -202,9 +202,9 @@ static int name_check(const struct urlserver_conf *conf, struct err *err)
 		       conf->name, DOCINDEX_WORD_MAX);
 }
 
-int urlserver_conf_check(const struct config *config, struct err *err)
+static int check_one(const void *of, struct err *err)
 {
-	const struct urlserver_conf *conf = config_get(config, &section);
+	const struct urlserver_conf *conf = of;
 	struct arena arena = ARENA_INIT(1 << 20);
 	struct tls *tls = NULL;
 	const char **list;
@@ -217,7 +217,12 @@ int urlserver_conf_check(const struct config *config, struct err *err)
 		rc = docindex_may_open(conf->doc_index, tls, err);
 	tls_free(&tls);
 	arena_free(&arena);
-	return rc < 0 ? err_in(err, ROLE) : 0;
+	return rc;
+}
+
+int urlserver_conf_check(const struct config *config, struct err *err)
+{
+	return config_check_each(config, &section, check_one, err);
 }
 
 /* The role. */

@@ -252,3 +252,9 @@ def test_names_of_full_queues_are_rejected(garner):
         serve(garner, [s], [], doc_index=index.address, queue_len="5")
         wait_for("the other host", lambda: any(j.ip == "127.0.0.2" for j in s.jobs))
         assert index.rejects[0] == set() and {"127.0.0.1"} in index.rejects
+
+
+def test_config_check_looks_at_each_instance(garner):
+    g = garner(config="[urlserver]\nname = good\n[urlserver@2]\nname = two words\n")
+    done = g.run("config", "check")
+    assert done.code == 2 and "urlserver@2: name: 'two words' is not a word" in done.err

@@ -1,6 +1,7 @@
 /* What comes to a spider, line by line, and the results that come from one: all of it is bounded,
  * and a result that was read, written again, is read as the same. */
 #include "base/clock.h"
+#include "fetch/docindex_wire.h"
 #include "fetch/result_wire.h"
 #include "fetch/spider_line.h"
 
@@ -13,7 +14,7 @@ static void check_line(struct str line)
 	struct spider_line l;
 	if (!spider_line_read(line, &l))
 		return;
-	ENSURE(l.trans.n >= 1 && l.trans.n <= SPIDER_WORD_MAX && l.doc.n <= SPIDER_WORD_MAX);
+	ENSURE(l.trans.n >= 1 && l.trans.n <= DOCINDEX_WORD_MAX && l.doc.n <= DOCINDEX_WORD_MAX);
 	ENSURE(!str_has_control(l.trans) && !str_has_control(l.doc));
 	if (l.wrong)
 		return;

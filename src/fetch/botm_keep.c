@@ -19,11 +19,10 @@ void botm_file_path(const struct botm *b, struct botm_name name, struct buf *ret
 
 bool botm_file_there(const struct botm *b, struct botm_name name, const struct bot_message *m)
 {
-	char path[PATH_MAX], text[BOTM_NAME_ROOM];
+	CLEANUP(buf_free) struct buf path = BUF_INIT(PATH_MAX);
 	struct stat st;
-	botm_name_print(name, text);
-	snprintf(path, sizeof path, "%s/%s", b->o.folder, text);
-	return lstat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+	botm_file_path(b, name, &path);
+	return lstat(buf_text(&path), &st) == 0 && S_ISREG(st.st_mode) &&
 	       (!(m->has & BOT_HAS_SIZE) || (uint64_t)st.st_size == m->size);
 }
 

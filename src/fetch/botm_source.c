@@ -187,11 +187,6 @@ static void on_bytes(void *ctx, struct str piece, uint64_t left)
 	bot_reader_put(b->reader, piece);
 }
 
-static void on_line(void *ctx, struct str line)
-{
-	(void)ctx, (void)line; /* there are only bytes */
-}
-
 static void on_drained(void *ctx)
 {
 	struct botm *b = ctx;
@@ -201,8 +196,7 @@ static void on_drained(void *ctx)
 
 int botm_source_open(struct botm *b, struct err *err)
 {
-	static const struct conn_ops ops = {
-		.line = on_line, .bytes = on_bytes, .drained = on_drained};
+	static const struct conn_ops ops = {.bytes = on_bytes, .drained = on_drained};
 	b->source_limits = (struct conn_limits){
 		.line_max = CONN_READ, .high_mark = HIGH_MARK, .queue_max = QUEUE_MAX};
 	const struct outgoing_options options = {

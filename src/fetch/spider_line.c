@@ -2,13 +2,7 @@
  * line: a URL that has a blank in it is one that cannot be fetched, not two fields. */
 #include "fetch/spider_line.h"
 
-static bool is_word(struct str s)
-{
-	for (size_t i = 0; i < s.n; i++)
-		if (s.p[i] <= ' ' || s.p[i] > '~')
-			return false;
-	return s.n > 0 && s.n <= SPIDER_WORD_MAX;
-}
+#include "fetch/docindex_wire.h"
 
 /* The next field; empty where there is none. */
 static struct str next_field(struct str *rest)
@@ -28,10 +22,10 @@ bool spider_line_read(struct str line, struct spider_line *ret)
 {
 	struct str rest = line, trans = next_field(&rest), doc = next_field(&rest);
 	struct str ip = next_field(&rest);
-	if (!is_word(trans))
+	if (!docindex_is_word(trans))
 		return false;
 	*ret = (struct spider_line){.trans = trans, .url = rest.p ? rest : STR("")};
-	if (is_word(doc))
+	if (docindex_is_word(doc))
 		ret->doc = doc;
 	bool has_addr = addr_parse(ip, &ret->addr);
 	if (!ret->doc.n)

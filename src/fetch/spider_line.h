@@ -5,11 +5,9 @@
 #include "base/str.h"
 #include "net/addr.h"
 
-enum { SPIDER_WORD_MAX = 64 }; /* bytes of TRANS_ID and DOC_ID */
-
 /* Slices of the line. */
 struct spider_line {
-	struct str trans;  /* printable ASCII without blanks */
+	struct str trans;  /* as docindex_is_word() has it */
 	struct str doc;    /* the same; empty where there is none that could be one */
 	struct str url;    /* what is left of the line; empty: there is none */
 	struct addr addr;  /* without a port; family 0: none */

@@ -10,6 +10,7 @@ class Web:
 
     def __init__(self, port=0):
         self.pages, self.asked, self.held, self.times = {}, [], {}, []
+        self.answered = []
         web = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -30,6 +31,7 @@ class Web:
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
+                web.answered.append(self.path)
 
             def log_message(self, *_):
                 pass

@@ -288,6 +288,13 @@ static void answer_keep(struct job *job)
 	m->etag.p = job->texts + m->mime.n;
 }
 
+/* We may have slept, and the connection that asked may have ended meanwhile: then another robot has
+ * the name by now. */
+static bool job_is_wanted(const struct job *job)
+{
+	return job->peer && job->peer->conn && !conn_is_cut(job->peer->conn);
+}
+
 static void job_fetched(void *ctx, const struct robot_result *result)
 {
 	struct job *job = ctx;
@@ -298,6 +305,8 @@ static void job_fetched(void *ctx, const struct robot_result *result)
 		counts->unchanged += result->outcome == OUTCOME_UNCHANGED;
 		counts->failed += !outcome_is_ok(result->outcome);
 		job_answer(job);
+	} else if (!job_is_wanted(job)) {
+		job_fail(job, OUTCOME_CANCELLED, ROBOT_CAUSE_SINK);
 	} else if (beneath_name(&job->file, &err) < 0) {
 		job->bot->o.said(job->bot->o.ctx, true, err.msg, job->name);
 		job_fail(job, OUTCOME_CANCELLED, ROBOT_CAUSE_SINK);

@@ -11,6 +11,7 @@
 #include "net/tls.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -655,6 +656,12 @@ void conn_close(struct conn *c)
 bool conn_busy(const struct conn *c)
 {
 	return !c->dead && c->ready && (c->paused || conn_queued(c) || !c->hungry);
+}
+
+bool conn_is_cut(const struct conn *c)
+{
+	struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
+	return c->dead || c->eof || (poll(&p, 1, 0) == 1 && p.revents != 0);
 }
 
 const char *conn_why(const struct conn *c)

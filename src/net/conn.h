@@ -111,3 +111,5 @@ void conn_close(struct conn *c);
 const char *conn_why(const struct conn *c);
 /* Whether the peer has something running here: frames, a pause, a queue. For drains. */
 bool conn_busy(const struct conn *c);
+/* Whether the peer has ended it, also where that was not read yet: asks the kernel. */
+bool conn_is_cut(const struct conn *c);

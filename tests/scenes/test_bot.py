@@ -212,6 +212,26 @@ def test_what_a_lost_connection_asked_for_is_cancelled(garner, site, botm):
     assert os.listdir(g.data / "cache/files") == ["q"]
 
 
+def test_one_that_slept_leaves_the_file_of_another_alone(garner, site, botm):
+    """Its botm has hung up meanwhile and given the name to another robot."""
+    site.pages["/page"] = "old"
+    held = site.hold("/page")
+    g, sleeper = start(garner, botm)
+    line = botm.accept()
+    line.hear()
+    line.fetch("1", site.url + "/page", file="f")
+    wait_for("the question", lambda: site.count("/page"))
+    sleeper.send(signal.SIGSTOP)
+    held.set()
+    wait_for("the answer", lambda: "/page" in site.answered)
+    line.close()
+    (g.data / "cache/files/f").write_text("new")
+    sleeper.send(signal.SIGCONT)
+    line = botm.accept()
+    assert line.hear()[0] == "robot"
+    assert (g.data / "cache/files/f").read_text() == "new"
+
+
 def test_killed_with_the_file_named_it_does_it_again_under_the_same_name(garner, site, botm):
     site.pages["/a"] = "aaa"
     g = garner(config=CONF + f"[bot]\nbotm = {botm.address}\n")

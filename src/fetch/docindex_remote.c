@@ -1,7 +1,7 @@
 /* A doc index over a connection. Reports that have no OK yet are kept in order and, after a
  * connection was lost, said again before anything else: a doc index that has them lends none of
  * these URLs anew. So is a WANT that has no answer, after them. What callbacks report in one round
- * of the loop goes out in one piece. */
+ * of the loop goes out in one piece. One that lends but keeps nothing is not asked for more. */
 #include "base/clock.h"
 #include "fetch/docindex.h"
 #include "net/outgoing.h"
@@ -9,7 +9,9 @@
 #include <stdio.h>
 
 enum {
-	REQUESTS_MAX = 64 << 20, /* bytes of reports, or of a reject list */
+	REPORTS_MAX = 1 << 30,   /* bytes; of all that queues may hold */
+	REPORTS_MOST = 100000,   /* with more that have no OK nothing is asked for */
+	REQUESTS_MAX = 64 << 20, /* bytes of a reject list, or in a connection's queue */
 	PIECE = 256 << 10,
 };
 #define RETRY_MIN_US (US_PER_S / 4)
@@ -29,6 +31,7 @@ struct remote_index {
 	size_t first, unsent; /* bytes: answered before here, sent before here */
 	uint64_t waiting;     /* lines from `first` on */
 	struct buf want;      /* the WANT with its hosts; empty: none is asked */
+	uint64_t count;       /* of the WANT */
 	bool want_sent, met;  /* the HELLO has its OK */
 	uint64_t came;        /* URLs of the HAVE that is coming in */
 	struct docindex_answers in;
@@ -59,7 +62,7 @@ static void remote_send(void *ctx)
 		r->unsent += piece.n;
 		room = conn_send(c, piece);
 	}
-	if (room && r->want.n && !r->want_sent) {
+	if (room && r->want.n && !r->want_sent && r->waiting <= REPORTS_MOST) {
 		r->want_sent = true;
 		(void)conn_send(c, buf_str(&r->want));
 	}
@@ -105,7 +108,8 @@ static void report_kept(struct remote_index *r)
 {
 	struct str rest = str_from(buf_str(&r->reports), r->first);
 	r->first += str_find_byte(rest, '\n') + 1;
-	r->waiting--;
+	if (--r->waiting == REPORTS_MOST)
+		loop_later(r->loop, &r->send);
 	if (r->first < r->reports.n && r->first < PIECE)
 		return;
 	size_t left = r->reports.n - r->first;
@@ -156,6 +160,8 @@ static void remote_line(void *ctx, struct str line)
 		remote_drop(r, err.msg);
 	} else if (!r->met || !r->want_sent) {
 		remote_drop(r, "URLs that nobody asked for");
+	} else if (a.kind == DOCINDEX_HAVE && a.count > r->count) {
+		remote_drop(r, "more URLs than were asked for");
 	} else {
 		if (a.kind == DOCINDEX_URL) {
 			r->came++;
@@ -169,6 +175,7 @@ static void index_want(struct docindex *d, uint64_t count, const struct str *rej
 {
 	struct remote_index *r = remote_of(d);
 	n = MIN(n, (size_t)DOCINDEX_COUNT_MAX);
+	r->count = count;
 	buf_clear(&r->want);
 	docindex_request_write(
 		&(struct docindex_request){.verb = DOCINDEX_WANT, .count = count, .rejects = n},
@@ -225,7 +232,7 @@ int docindex_remote_open(struct docindex **ret, const struct docindex_options *o
 				   .host = *o->host,
 				   .pool = conn_pool_new(o->loop, REQUESTS_MAX),
 				   .send = {.fn = remote_send, .ctx = r},
-				   .reports = BUF_INIT(REQUESTS_MAX),
+				   .reports = BUF_INIT(REPORTS_MAX),
 				   .want = BUF_INIT(REQUESTS_MAX)};
 	snprintf(r->hello, sizeof r->hello, "HELLO %s\n", o->name);
 	const struct outgoing_options options = {.address = o->where,

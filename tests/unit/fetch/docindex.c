@@ -229,7 +229,7 @@ struct played {
 static void played_open(struct played *p)
 {
 	struct err err;
-	*p = (struct played){.fd = -1, .in = BUF_INIT(1 << 20)};
+	*p = (struct played){.fd = -1, .in = BUF_INIT(8 << 20)};
 	snprintf(p->address, sizeof p->address, "unix:%s", scratch("index"));
 	assert_int_equal(listen_open(p->address, &p->listen_fd, &err), 0);
 	owner_open(&p->o, p->address);
@@ -340,6 +340,44 @@ static void a_liar_is_hung_up_on(void **state)
 	}
 }
 
+static void more_than_was_asked_for_is_a_lie(void **state)
+{
+	struct played p;
+	char byte;
+	(void)state;
+	played_open(&p);
+	p.o.index->ops->want(p.o.index, 2, NULL, 0);
+	played_hears(&p, "HELLO us1\nWANT 2 0\n");
+	played_says(&p, "OK\nHAVE 3\n7 http://c/\n");
+	assert_int_equal(recv(p.fd, &byte, 1, 0), 0);
+	assert_string_equal(buf_text(&p.o.story), "");
+	played_close(&p);
+}
+
+/* What has no OK has to be held in memory. */
+static void one_that_keeps_nothing_is_not_asked_for_more(void **state)
+{
+	enum { REPORTS = 150000, ROUND = 1000 };
+	CLEANUP(buf_free) struct buf want = BUF_INIT(8 << 20), oks = BUF_INIT(1 << 20);
+	struct played p;
+	(void)state;
+	played_open(&p);
+	played_hears(&p, "HELLO us1\n");
+	played_says(&p, "OK\n");
+	for (int i = 0; i < REPORTS; i++) {
+		owner_reports(&p.o, "1", "", OUTCOME_OK);
+		buf_add_text(&want, "DONE 1 ok\n");
+	}
+	for (int i = 0; i < ROUND; i++)
+		buf_add_text(&oks, "OK\n");
+	p.o.index->ops->want(p.o.index, 3, NULL, 0);
+	played_hears(&p, buf_text(&want));
+	for (int i = 0; i < REPORTS / ROUND / 2; i++)
+		played_says(&p, buf_text(&oks));
+	played_hears(&p, "WANT 3 0\n");
+	played_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -352,6 +390,8 @@ int main(void)
 		cmocka_unit_test(a_remote_index_is_asked_and_told),
 		cmocka_unit_test(what_has_no_answer_is_said_again_after_the_hello),
 		cmocka_unit_test(a_liar_is_hung_up_on),
+		cmocka_unit_test(more_than_was_asked_for_is_a_lie),
+		cmocka_unit_test(one_that_keeps_nothing_is_not_asked_for_more),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
 }

@@ -11,6 +11,8 @@
 #include "net/tls.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -602,6 +604,21 @@ struct conn *conn_new(struct conn_pool *pool, int fd, const struct tls *tls,
 	pool->stats.conns++;
 	loop_later(pool->loop, &c->work);
 	return c;
+}
+
+void conn_tune_tcp(int fd)
+{
+	static const struct {
+		int level, name, value;
+	} options[] = {
+		/* answers leave whole, so waiting to fill a packet would only delay the last */
+		{IPPROTO_TCP, TCP_NODELAY, 1},   {SOL_SOCKET, SO_KEEPALIVE, 1},
+		{IPPROTO_TCP, TCP_KEEPIDLE, 60}, {IPPROTO_TCP, TCP_KEEPINTVL, 20},
+		{IPPROTO_TCP, TCP_KEEPCNT, 3},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(options); i++)
+		(void)setsockopt(fd, options[i].level, options[i].name, &options[i].value,
+				 sizeof options[i].value);
 }
 
 static void want_bytes(struct conn *c, enum framing_mode mode, uint64_t n)

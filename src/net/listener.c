@@ -3,11 +3,11 @@
 #include "net/listener.h"
 
 #include "base/table.h"
+#include "net/conn.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -112,15 +112,13 @@ static void refuse_peer(struct listener *l, int fd)
 static void let_in(struct listener *l, int fd, const struct sockaddr *from, size_t len)
 {
 	struct peer peer;
-	int one = 1;
 	peer_of(from, len, &peer);
 	if (gate_enter(l->gate, &peer.server) != 0) {
 		refuse_peer(l, fd);
 		return;
 	}
-	/* answers leave whole, so waiting to fill a packet would only delay the last */
 	if (peer.server.family)
-		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+		conn_tune_tcp(fd);
 	l->stats.accepted++;
 	l->options.accepted(l->options.ctx, fd, &peer);
 }

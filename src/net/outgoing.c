@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -142,12 +141,12 @@ static void outgoing_connected(struct outgoing *o)
 {
 	static const struct conn_ops ops = {on_line,      on_bytes,  on_drained,
 					    on_long_line, on_closed, on_up};
-	int fd = o->fd, one = 1;
+	int fd = o->fd;
 	loop_timer_stop(&o->timer);
 	loop_io_end(&o->io);
 	o->fd = -1;
 	if (o->to.ss_family != AF_UNIX)
-		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+		conn_tune_tcp(fd);
 	o->conn = conn_new(o->pool, fd, o->options.tls, o->options.limits, &ops, o);
 }
 

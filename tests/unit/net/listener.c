@@ -172,6 +172,21 @@ static void who_is_one_too_many_gets_a_word_and_the_end(void **state)
 	door_close(&d);
 }
 
+/* One who waits for a machine that is gone would wait for ever. */
+static void a_machine_that_goes_without_a_word_is_noticed(void **state)
+{
+	(void)state;
+	struct door d;
+	int on = 0;
+	socklen_t n = sizeof on;
+	door_open(&d, 10, 2);
+	int a = knock(&d);
+	assert_int_equal(getsockopt(d.inside[0], SOL_SOCKET, SO_KEEPALIVE, &on, &n), 0);
+	assert_int_equal(on, 1);
+	close(a);
+	door_close(&d);
+}
+
 static void without_descriptors_it_waits_and_goes_on(void **state)
 {
 	(void)state;
@@ -221,6 +236,7 @@ int main(void)
 		cmocka_unit_test(ipv6_counts_by_network_and_mapped_ipv4_as_ipv4),
 		cmocka_unit_test(unix_peers_count_in_total_only),
 		cmocka_unit_test(who_is_one_too_many_gets_a_word_and_the_end),
+		cmocka_unit_test(a_machine_that_goes_without_a_word_is_noticed),
 		cmocka_unit_test(without_descriptors_it_waits_and_goes_on),
 		cmocka_unit_test(what_is_no_socket_cannot_be_listened_on),
 	};

@@ -78,6 +78,7 @@ struct lender {
 	uint64_t head;                   /* bytes of the RESULT that is coming in */
 	char doc[DOCINDEX_WORD_MAX + 1]; /* and whose it is */
 	struct rejected rejects;
+	uint64_t nrejects; /* that its WANT has said */
 	int64_t want_until_us;
 	bool wants; /* it has asked for URLs: a URL server */
 	bool paused;
@@ -89,6 +90,7 @@ struct lent {
 	struct server_limits limits;
 	struct server *server;
 	struct link borrowers, lenders, put_off;
+	uint64_t nrejects; /* of all lenders */
 	struct lent_docs docs;
 	struct lent_ids ids;
 	struct loans loans;

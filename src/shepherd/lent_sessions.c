@@ -13,8 +13,9 @@
 
 #define WANT_US (2 * US_PER_S) /* how long a WANT may wait for URLs */
 enum {
-	HAVE_SECONDS = 1,   /* after which a URL server asks again */
-	READING_MOST = 256, /* documents with the parsers; with more nothing is read */
+	HAVE_SECONDS = 1,       /* after which a URL server asks again */
+	READING_MOST = 256,     /* documents with the parsers; with more nothing is read */
+	REJECTS_MOST = 2000000, /* hosts in the reject lists of all sessions */
 };
 
 static struct lent *lent_of_session(struct session *s)
@@ -145,12 +146,25 @@ static void want_is_complete(struct lender *d)
 	l->reaper.host->room(l->reaper.host->ctx, &l->reaper);
 }
 
+static void rejects_forget(struct lent *l, struct lender *d)
+{
+	l->nrejects -= d->nrejects;
+	d->nrejects = 0;
+	rejected_free(&d->rejects);
+}
+
 static void run_want(struct lender *d, const struct docindex_request *r)
 {
+	struct lent *l = lent_of_session(d->session);
 	if (d->want) /* one at a time waits */
 		have_nothing(d);
+	rejects_forget(l, d);
+	if (l->nrejects + r->rejects > REJECTS_MOST) {
+		lender_error(d, "too many hosts in the reject lists of all clients");
+		return;
+	}
+	l->nrejects += d->nrejects = r->rejects;
 	d->want = r->count;
-	rejected_clear(&d->rejects);
 	if (!r->rejects)
 		want_is_complete(d);
 }
@@ -375,7 +389,7 @@ static void session_closed(struct session *s, enum conn_end end)
 	struct lender *d = session_state(s);
 	struct borrower *b = d->borrower;
 	list_remove(&d->link);
-	rejected_free(&d->rejects);
+	rejects_forget(l, d);
 	LIST_EACH (struct answer_due, due, &d->dues, link)
 		due_free(due);
 	if (b && d->wants)

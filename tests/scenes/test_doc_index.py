@@ -125,6 +125,23 @@ def test_hosts_of_the_reject_list_are_not_lent(garner):
         want(b, [url(0)])
 
 
+def test_reject_lists_are_bounded_over_all_clients(garner):
+    g = crawl(garner)
+    rejects = "WANT 0 100000\n" + "\n".join(f"h{i}" for i in range(100000))
+    clients = [Borrower(g.index, f"us{i}") for i in range(21)]
+    for b in clients[:20]:
+        assert b.ask(rejects).startswith("HAVE 0")
+    assert clients[20].ask("WANT 0 100000").startswith("ERROR too many hosts")
+    clients[0].close()
+
+    def is_answered():
+        with Borrower(g.index, "another") as b:
+            return b.ask(rejects).startswith("HAVE 0")
+    wait_for("room", is_answered)
+    for b in clients[1:]:
+        b.close()
+
+
 def test_what_is_not_the_protocol_ends_the_connection_with_a_reason(garner):
     g = crawl(garner)
     for lines in (b"WANT 1 0\n", b"HELLO a b\n", b"HELLO x\nHELLO x\n", b"HELLO x\nWANT -1 0\n",

@@ -236,7 +236,14 @@ void lent_borrower_came(struct borrower *b)
 	b->sessions++;
 }
 
-/* Nobody is there to take what waits. What the borrower may have already stays lent. */
+static void borrower_free(struct borrower *b)
+{
+	list_remove(&b->link);
+	mem_free(&b);
+}
+
+/* Nobody is there to take what waits. What the borrower may have already stays lent; a name that
+ * has nothing is forgotten, so that nobody can fill the list with names. */
 void lent_borrower_left(struct lent *l, struct borrower *b)
 {
 	struct lent_job *job;
@@ -252,6 +259,8 @@ void lent_borrower_left(struct lent *l, struct borrower *b)
 		job->where = LENT_OUT;
 		list_prepend(&b->lent, &job->link);
 	}
+	if (list_is_empty(&b->lent))
+		borrower_free(b);
 }
 
 /* Time. */
@@ -264,8 +273,7 @@ static void borrower_look(struct lent *l, struct borrower *b, int64_t now_us)
 		lent_say(l, true, b->name,
 			 "has been gone for `lend`: what it had is first in line again");
 	borrower_lose(l, b);
-	list_remove(&b->link);
-	mem_free(&b);
+	borrower_free(b);
 }
 
 static void lent_look(void *ctx)

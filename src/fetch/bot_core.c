@@ -470,8 +470,7 @@ static void person_closed(struct session *s, enum conn_end end)
 
 static const struct server_protocol protocol = {
 	.name = "bot",
-	.words = {[SERVER_FULL] = "<refused reason=\"too many connections\"/>\n",
-		  [SERVER_STOPPING] = ""},
+	.words = BOT_SERVER_WORDS,
 	.state_size = sizeof(struct bot_peer),
 	.opened = person_opened,
 	.bytes = person_bytes,

@@ -23,6 +23,12 @@ enum {
 };
 #define BOT_BEAT_US (30 * US_PER_S)
 #define BOT_DELAY_MAX_US US_PER_DAY
+/* Of a struct server_protocol: what is said where there is no reader yet, and no plain text. */
+#define BOT_SERVER_WORDS                                                        \
+	{                                                                       \
+		[SERVER_FULL] = "<refused reason=\"too many connections\"/>\n", \
+		[SERVER_STOPPING] = "",                                         \
+	}
 
 /* clang-format off */
 #define BOT_KINDS(X) \

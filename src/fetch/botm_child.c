@@ -378,6 +378,7 @@ void botm_children_check(struct botm *b)
 
 const struct server_protocol botm_protocol = {
 	.name = "botm",
+	.words = BOT_SERVER_WORDS,
 	.state_size = sizeof(struct botm_child),
 	.opened = on_opened,
 	.bytes = on_bytes,

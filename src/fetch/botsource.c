@@ -377,6 +377,7 @@ struct botsource *botsource_new(const struct botsource_options *options)
 {
 	static const struct server_protocol protocol = {
 		.name = "botm source",
+		.words = BOT_SERVER_WORDS,
 		.state_size = sizeof(struct botm_state),
 		.opened = on_opened,
 		.bytes = on_bytes,

@@ -300,6 +300,16 @@ def test_hostile_words_end_a_connection_and_nothing_else(garner, tmp_path):
     s.close()
 
 
+def test_one_connection_too_many_is_refused_with_a_reason(garner, tmp_path):
+    g = botm(garner, tmp_path / "s", max_connections=1)
+    first = Link(connect(g.door), lambda *_: None)
+    first.send("robot", parallel="1")
+    second = Link(connect(g.door), lambda *_: None)
+    assert second.is_over.wait(20) and second.refused == "too many connections"
+    first.close()
+    second.close()
+
+
 def test_a_silent_robot_is_given_up(garner, tmp_path):
     s, g = fabric(garner, tmp_path, idle="2s")
     silent = Bot(g.door, g.files, 5, act=lambda bot, fetch: False)

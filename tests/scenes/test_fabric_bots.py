@@ -65,6 +65,7 @@ parallel = 3
                  "Sun, 06 Nov 1994 08:49:37 GMT", f"{web.url}/1", timeout=60)
     assert done.code == 0 and lines_of(done.out)[f"{web.url}/1"]["outcome"] == "unchanged"
     assert up.stop() == 0
+    assert "syntax error" not in up.text  # the source said nothing but messages, to the end
     assert " 0 noted" in settled(g).out
     web.stop()
 

@@ -3,6 +3,9 @@
 
 #include "net/outgoing.h"
 
+#include <limits.h>
+#include <stdio.h>
+
 static const char *file_path(const char *where)
 {
 	return strncmp(where, "file:", 5) == 0 ? where + 5 : NULL;
@@ -25,5 +28,13 @@ int docindex_open(struct docindex **ret, const struct docindex_options *o, struc
 	const char *path = file_path(o->where);
 	if (docindex_may_open(o->where, o->tls, err) < 0)
 		return -1;
-	return path ? docindex_file_open(ret, path, o, err) : docindex_remote_open(ret, o, err);
+	if (!path)
+		return docindex_remote_open(ret, o, err);
+	char full[PATH_MAX];
+	bool is_near = path[0] != '/' && o->data;
+	int n = snprintf(full, sizeof full, "%s%s%s", is_near ? o->data : "", is_near ? "/" : "",
+			 path);
+	if (n < 0 || (size_t)n >= sizeof full)
+		return err_set(err, ERR_USAGE, "doc_index: the path is too long");
+	return docindex_file_open(ret, full, o, err);
 }

@@ -47,6 +47,7 @@ struct docindex {
 struct docindex_options {
 	struct loop *loop;
 	const char *where;          /* "file:PATH", or an address as outgoing.h takes it */
+	const char *data;           /* what a relative PATH is below; NULL: where we are */
 	const char *name;           /* of this client, a word; of a remote one */
 	const struct tls *tls;      /* of a remote one; NULL: none */
 	const struct dns_conf *dns; /* for the name of a remote one */

@@ -34,9 +34,9 @@ struct urlserver_conf {
 #define AT(type, member) VALUE_##type##_AT(struct urlserver_conf, member)
 static const struct value_spec specs[] = {
 	{"doc_index", AT(TEXT, doc_index),
-	 .help = "where URLs come from: file:PATH, a URL in each line, outcomes go to PATH.done; "
-		 "or "
-		 "the address of a doc index, such as 127.0.0.1:8189"},
+	 .help = "where URLs come from: file:PATH, below the data directory or absolute, a URL in "
+		 "each line, outcomes go to PATH.done; or the address of a doc index, such as "
+		 "127.0.0.1:8189"},
 	{"name", AT(TEXT, name),
 	 .help = "how it calls itself at the doc index, a word that no other client uses; empty: "
 		 "urlserver and the name of this machine"},
@@ -325,6 +325,7 @@ static int urlserver_make(struct urlserver *u, struct err *err)
 	const struct docindex_options options = {
 		.loop = u->loop,
 		.where = u->conf->doc_index,
+		.data = u->env->data,
 		.name = client_name(u->conf, u->env->name, &u->texts),
 		.tls = u->tls,
 		.dns = &u->robot->dns,

@@ -22,7 +22,8 @@ class World:
         self.g = garner(config=f"[robot]\nnetworks = 127.0.0.0/8\n[urlserver]\n"
                         f"doc_index = file:urls.txt\nspider_host = 127.0.0.1:{spider.port}\n"
                         "req_host_per_sec = 50\n")
-        (self.g.dir / "urls.txt").write_text(
+        self.g.data.mkdir(exist_ok=True)
+        (self.g.data / "urls.txt").write_text(
             "".join(f"http://127.0.0.{i % HOSTS + 1}/{i}\n" for i in range(urls)))
 
     def start(self, faults=""):
@@ -30,7 +31,7 @@ class World:
 
     def kept(self):
         """Lines that have an outcome; none has two."""
-        dump = self.g.run("dump", "urls.txt.done")
+        dump = self.g.run("dump", str(self.g.data / "urls.txt.done"))
         assert dump.code == 0, dump
         lines = re.findall(r"line (\d+) done", dump.out)
         assert len(lines) == len(set(lines)), "one has two outcomes"
@@ -50,7 +51,7 @@ class World:
         process = self.g.start("-s", "urlserver.req_host_per_sec=1000", "urlserver")
         wait_for("all outcomes", lambda: len(self.kept()) == self.urls, every=0.2)
         assert process.stop() == 0
-        assert self.g.run("check", "urls.txt.done").code == 0
+        assert self.g.run("check", str(self.g.data / "urls.txt.done")).code == 0
 
 
 def test_there_are_fault_points():

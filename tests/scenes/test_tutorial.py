@@ -50,7 +50,7 @@ SAYS = {
     "sites list": "LAST ERROR",
     "conf check": "0 damaged",
     "states": "closed",
-    "dump list.done": "2 records",
+    "dump garner-data/list.done": "2 records",
     "results.jsonl": "pears.html",
     "fetch --through": "2 of 2 URLs, 2 ok",
     "dump fabric": "kept   000000/001",

@@ -17,14 +17,15 @@ def serve(garner, spiders, urls, **more):
     config = "[robot]\nnetworks = 127.0.0.0/8\n[urlserver]\n"
     config += "".join(f"{k} = {v}\n" for k, v in settings.items())
     g = garner(config=config)
-    (g.dir / "urls.txt").write_text("".join(u + "\n" for u in urls))
+    g.data.mkdir(exist_ok=True)  # a relative path is one below it
+    (g.data / "urls.txt").write_text("".join(u + "\n" for u in urls))
     return g, g.start("urlserver").wait_ready()
 
 
 def outcomes(g):
     """Of PATH.done, by line: lists, so that one that is there twice is seen."""
     found = collections.defaultdict(list)
-    dump = g.run("dump", "urls.txt.done")
+    dump = g.run("dump", str(g.data / "urls.txt.done"))
     assert dump.code == 0, dump
     for number, outcome in re.findall(r"line (\d+)\s+(\S+)", dump.out):
         found[int(number)].append(outcome)
@@ -47,7 +48,7 @@ def test_a_spider_of_document_003_gets_every_url_and_says_done(garner):
         assert {j.doc for j in s.jobs} == {str(i + 1) for i in range(50)}
         assert len({j.trans for j in s.jobs}) == 50
         assert us.stop() == 0
-        assert g.run("check", "urls.txt.done").code == 0
+        assert g.run("check", str(g.data / "urls.txt.done")).code == 0
 
 
 def test_comments_are_skipped_and_what_has_no_address_is_never_sent(garner):

@@ -159,12 +159,32 @@ static const void *setting_of(const struct sections *s, const struct config *con
 	return NULL;
 }
 
-/* 0: there is no such setting. */
-static int64_t time_setting(const struct sections *s, const struct config *config,
-			    const char *section, const char *key)
+/* Whether it is the section of this role, or of an instance of it; then its setting. */
+static bool time_setting(const struct config *config, const struct config_section *section,
+			 const char *role, const char *key, int64_t *ret_us)
 {
-	const int64_t *us = setting_of(s, config, section, key);
-	return us ? *us : 0;
+	size_t n = strlen(role);
+	if (strncmp(section->name, role, n) != 0 || (section->name[n] && section->name[n] != '@'))
+		return false;
+	const struct value_spec *spec = value_find(section->specs, section->nspecs, str_of(key));
+	memcpy(ret_us, (const char *)config_get(config, section) + spec->offset, sizeof *ret_us);
+	return true;
+}
+
+/* A URL server that is less patient than twice the silence of a spider. */
+static void warn_of_silence(const struct config *config, const struct config_section *spider,
+			    int64_t every_us)
+{
+	const struct config_section *one;
+	int64_t timeout_us;
+	for (size_t i = 0; (one = config_section_at(config, i)); i++)
+		if (time_setting(config, one, "urlserver", "timeout_spider_status", &timeout_us) &&
+		    timeout_us < 2 * every_us)
+			fprintf(stderr,
+				"warning: %s.timeout_spider_status is below twice "
+				"%s.status_interval: URLs that are being fetched will be sent "
+				"again\n",
+				one->name, spider->name);
 }
 
 /* A spider of this configuration that brings its results to this crawl uses its table of
@@ -182,12 +202,11 @@ static bool lends_to_itself(const struct sections *s, const struct config *confi
  * the other's default is compared. */
 static void warn_of_settings(const struct sections *s, const struct config *config)
 {
-	int64_t timeout_us = time_setting(s, config, "urlserver", "timeout_spider_status");
-	int64_t every_us = time_setting(s, config, "spider", "status_interval");
-	if (timeout_us && timeout_us < 2 * every_us)
-		fprintf(stderr,
-			"warning: urlserver.timeout_spider_status is below twice "
-			"spider.status_interval: URLs that are being fetched will be sent again\n");
+	const struct config_section *one;
+	int64_t every_us;
+	for (size_t i = 0; (one = config_section_at(config, i)); i++)
+		if (time_setting(config, one, "spider", "status_interval", &every_us))
+			warn_of_silence(config, one, every_us);
 	if (lends_to_itself(s, config))
 		fprintf(stderr, "warning: spider.results is shepherd.doc_index, and "
 				"shepherd.lend_lease = yes: a spider in the data directory of the "

@@ -28,8 +28,9 @@ static const struct value_spec specs[] = {
 	{"listen", VALUE_LISTEN_AT(struct spider_conf, listen), .fallback = "127.0.0.1:8190",
 	 .help = "where it waits for URL servers: an address with a port, or unix:PATH"},
 	{"results", VALUE_TEXT_AT(struct spider_conf, results), .fallback = "",
-	 .help = "where results go: dir:PATH, files and results.jsonl there; or the address of a "
-		 "doc index, such as 127.0.0.1:8189; empty: dir:spider below the data directory"},
+	 .help = "where results go: dir:PATH, below the data directory or absolute, files and "
+		 "results.jsonl there; or the address of a doc index, such as 127.0.0.1:8189; "
+		 "empty: dir:spider (of an instance dir:spider@2)"},
 	{"name", VALUE_TEXT_AT(struct spider_conf, name), .fallback = "",
 	 .help = "how it calls itself at the doc index, a word that no other client uses; empty: "
 		 "spider and the name of this machine"},
@@ -47,6 +48,7 @@ static const struct value_spec specs[] = {
 static const struct config_section section = {
 	.name = "spider",
 	.help = "Fetches what URL servers name.",
+	.several = true,
 	.size = sizeof(struct spider_conf),
 	.specs = specs,
 	.nspecs = ARRAY_LEN(specs),
@@ -175,17 +177,17 @@ static void on_signal(void *ctx, int number)
 /* Settings. */
 
 /* NULL: it is the address of a doc index. */
-static const char *results_folder(const struct spider_conf *conf)
+static const char *results_folder(const struct spider_conf *conf, const char *instance)
 {
 	struct str results = str_of(conf->results);
 	if (results.n == 0)
-		return "spider";
+		return instance;
 	return str_starts(results, STR("dir:")) ? conf->results + 4 : NULL;
 }
 
 /* A word, whatever this machine is called. */
-static int client_name(const struct spider_conf *conf, char ret[DOCINDEX_WORD_MAX + 1],
-		       struct err *err)
+static int client_name(const struct spider_conf *conf, const char *instance,
+		       char ret[DOCINDEX_WORD_MAX + 1], struct err *err)
 {
 	char host[256] = "";
 	struct str name = str_of(conf->name);
@@ -197,46 +199,60 @@ static int client_name(const struct spider_conf *conf, char ret[DOCINDEX_WORD_MA
 	if (name.n)
 		snprintf(ret, DOCINDEX_WORD_MAX + 1, "%s", conf->name);
 	else
-		snprintf(ret, DOCINDEX_WORD_MAX + 1, "spider.%.50s", host);
+		snprintf(ret, DOCINDEX_WORD_MAX + 1, "%.20s-%.40s", instance, host);
+	for (char *p = ret; *p; p++)
+		if (*p < '!' || *p > '~')
+			*p = '_';
 	return 0;
 }
 
-static int results_check(const struct spider_conf *conf, const struct tls *tls_out, struct err *err)
+static int results_check(const struct spider_conf *conf, const char *instance,
+			 const struct tls *tls_out, struct err *err)
 {
-	const char *folder = results_folder(conf);
+	const char *folder = results_folder(conf, instance);
 	char name[DOCINDEX_WORD_MAX + 1];
 	if (folder && !folder[0])
 		return err_set(err, ERR_USAGE, "results: dir: without a path");
 	if (folder)
 		return 0;
-	if (client_name(conf, name, err) < 0)
+	if (client_name(conf, instance, name, err) < 0)
 		return -1;
 	return outgoing_may_connect(conf->results, tls_out, err) < 0 ? err_in(err, "results") : 0;
 }
 
-int spider_conf_check(const struct config *config, struct err *err)
+static int conf_check(const struct spider_conf *conf, const char *name, struct err *err)
 {
-	const struct spider_conf *conf = config_get(config, &section);
 	struct tls *tls = NULL, *tls_out = NULL;
 	int rc = MIN(tls_new(&tls, &conf->tls, true, err), 0);
 	if (rc == 0 && conf->listen && conf->listen[0])
 		rc = server_may_listen_at(conf->listen, tls, err);
-	if (rc == 0 && !results_folder(conf))
+	if (rc == 0 && !results_folder(conf, name))
 		rc = MIN(tls_new(&tls_out, &conf->tls, false, err), 0);
 	if (rc == 0)
-		rc = results_check(conf, tls_out, err);
+		rc = results_check(conf, name, tls_out, err);
 	tls_free(&tls);
 	tls_free(&tls_out);
-	return rc < 0 ? err_in(err, "spider") : 0;
+	return rc < 0 ? err_in(err, "%s", name) : 0;
+}
+
+/* Of each instance, too. */
+int spider_conf_check(const struct config *config, struct err *err)
+{
+	const struct config_section *one;
+	int rc = 0;
+	for (size_t i = 0; rc == 0 && (one = config_section_at(config, i)); i++)
+		if (one->specs == specs)
+			rc = conf_check(config_get(config, one), one->name, err);
+	return rc;
 }
 
 /* Beginning and end. */
 
 static int open_store(struct spider *sp, struct err *err)
 {
-	const char *folder = results_folder(sp->conf);
+	const char *folder = results_folder(sp->conf, sp->env->name);
 	char name[DOCINDEX_WORD_MAX + 1];
-	if (results_check(sp->conf, sp->tls_out, err) < 0)
+	if (results_check(sp->conf, sp->env->name, sp->tls_out, err) < 0)
 		return -1;
 	if (folder) {
 		CLEANUP(buf_free) struct buf path = BUF_INIT(1 << 16);
@@ -246,7 +262,7 @@ static int open_store(struct spider *sp, struct err *err)
 		return spider_dir_open(&sp->store, buf_text(&path), sp->env->disk_free, sp->loop,
 				       &sp->host, err);
 	}
-	if (client_name(sp->conf, name, err) < 0)
+	if (client_name(sp->conf, sp->env->name, name, err) < 0)
 		return -1;
 	const struct spider_docindex_options options = {.address = sp->conf->results,
 							.dns = &sp->robot->dns,
@@ -290,7 +306,8 @@ static int spider_serve(struct spider *sp, struct err *err)
 	/* anyone who can connect can have pages fetched */
 	if (tls_new(&sp->tls, &sp->conf->tls, true, err) < 0 ||
 	    server_may_listen(fd, sp->tls, err) < 0 ||
-	    (!results_folder(sp->conf) && tls_new(&sp->tls_out, &sp->conf->tls, false, err) < 0) ||
+	    (!results_folder(sp->conf, sp->env->name) &&
+	     tls_new(&sp->tls_out, &sp->conf->tls, false, err) < 0) ||
 	    spider_make(sp, err) < 0 || spider_server_listen(sp->server, fd, err) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++)

@@ -109,8 +109,8 @@ void conn_close(struct conn *c);
 /* For closed(): why it ended, in words that say more than conn_end_text() where more is known: "the
  * peer has another key". Good until closed() returns. */
 const char *conn_why(const struct conn *c);
-/* For a TCP socket, before conn_new(): answers leave at once, and a peer whose machine went without a
- * word is noticed within two minutes, also by one that only waits for it. */
+/* For a TCP socket, before conn_new(): answers leave at once, and a peer whose machine went without
+ * a word is noticed within two minutes, also by one that only waits for it. */
 void conn_tune_tcp(int fd);
 /* Whether the peer has something running here: frames, a pause, a queue. For drains. */
 bool conn_busy(const struct conn *c);

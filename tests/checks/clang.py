@@ -12,9 +12,9 @@ import common
 LATER = {
     "archie, the URL server, uns: line servers that help":
         "session_help",
-    "the URL server: queues that are saved, refused URLs, rates":
-        "hostq_count hostq_rejects hostq_rejects_next hostq_restore hostq_save hostq_wants_more "
-        "polite_delay_of_rate url_list_add_extent url_list_each_part",
+    "queues that are saved":
+        "hostq_rejects hostq_rejects_next hostq_restore hostq_save url_list_add_extent "
+        "url_list_each_part",
     "the cycle: sorting and merging of whole indexes, cleanup's numbers":
         "bucket_moves_id merge_groups sort_add_stream sort_record_max stream_open "
         "stream_read_some",

@@ -259,3 +259,14 @@ def test_config_check_looks_at_each_instance(garner):
     g = garner(config="[urlserver]\nname = good\n[urlserver@2]\nname = two words\n")
     done = g.run("config", "check")
     assert done.code == 2 and "urlserver@2: name: 'two words' is not a word" in done.err
+
+
+def test_settings_of_instances_are_checked(garner):
+    for text, said in (("[urlserver@2]\nspider_host = 192.0.2.9\n", "urlserver@2: spider_host: 192.0.2.9"),
+                       ("[spider@2]\nlisten = 0.0.0.0:8190\n", "spider@2: listen: other machines")):
+        checked = garner(config=text).run("config", "check")
+        assert checked.code == 2 and said in checked.err, checked
+    checked = garner(config="[urlserver@2]\ntimeout_spider_status = 70s\n[spider@3]\nstatus_interval = 40s\n"
+                     ).run("config", "check")
+    assert checked.code == 0 and "urlserver@2.timeout_spider_status" in checked.err, checked
+    assert "spider@3.status_interval" in checked.err and "urlserver.timeout" not in checked.err

@@ -27,6 +27,7 @@ static const struct value_spec specs[] = {
 	{"word", VALUE_WORD_AT(union any, word), .words = words},
 	{"listen", VALUE_LISTEN_AT(union any, text)},
 	{"list", VALUE_LIST_AT(union any, list)},
+	{"percent", VALUE_PERCENT_AT(union any, number), .min = -5, .max = 500},
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -101,6 +101,25 @@ static void int_print_bound(double bound, struct buf *out)
 	buf_printf(out, "%.0f", bound);
 }
 
+/* The sign may be left out. */
+static int percent_parse(const struct value_spec *spec, struct str s, struct arena *arena, void *to,
+			 struct err *err)
+{
+	struct str number = str_ends(s, STR("%")) ? str_head(s, s.n - 1) : s;
+	return int_parse(spec, number, arena, to, err) < 0 ? value_unexpected(spec, s, err) : 0;
+}
+
+static void percent_print(const struct value_spec *spec, const void *from, struct buf *out)
+{
+	int_print(spec, from, out);
+	buf_add_byte(out, '%');
+}
+
+static void percent_print_bound(double bound, struct buf *out)
+{
+	buf_printf(out, "%.0f%%", bound);
+}
+
 /* Length of the digits at the beginning. */
 static size_t digit_run(struct str s)
 {
@@ -434,6 +453,8 @@ static const struct type types[VALUE_LIST + 1] = {
 		       .number = int_number, .print_bound = int_print_bound},
 	[VALUE_REAL] = {"number", "a number such as 0.5", sizeof(double), real_parse, real_print,
 			.number = real_number, .print_bound = real_print_bound},
+	[VALUE_PERCENT] = {"percentage", "a percentage such as 10%", sizeof(int64_t), percent_parse,
+			   percent_print, .number = int_number, .print_bound = percent_print_bound},
 	[VALUE_SIZE] = {"size", "a size such as 64K, 1.5M or 2G", sizeof(uint64_t), size_parse,
 			size_print, .number = size_number, .print_bound = size_print_bound},
 	[VALUE_TIME] = {"time", "a time such as 250ms, 10s or 1h30min", sizeof(int64_t),

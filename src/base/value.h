@@ -6,9 +6,10 @@
 #include "base/err.h"
 
 enum value_type {
-	VALUE_BOOL,   /* bool: yes/no, true/false, on/off, 1/0 */
-	VALUE_INT,    /* int64_t */
-	VALUE_REAL,   /* double */
+	VALUE_BOOL,    /* bool: yes/no, true/false, on/off, 1/0 */
+	VALUE_INT,     /* int64_t */
+	VALUE_REAL,    /* double */
+	VALUE_PERCENT, /* int64_t: 10% */
 	VALUE_SIZE,   /* uint64_t bytes: 512, 64K, 1.5M, 2G (powers of 1024; i, B, iB may follow) */
 	VALUE_TIME,   /* int64_t us: 250ms, 10s, 1h30min, 30d */
 	VALUE_TEXT,   /* const char * */
@@ -44,6 +45,7 @@ struct value_spec {
 #define VALUE_BOOL_AT(s, m) VALUE_BOOL, VALUE_AT(s, m, bool)
 #define VALUE_INT_AT(s, m) VALUE_INT, VALUE_AT(s, m, int64_t)
 #define VALUE_REAL_AT(s, m) VALUE_REAL, VALUE_AT(s, m, double)
+#define VALUE_PERCENT_AT(s, m) VALUE_PERCENT, VALUE_AT(s, m, int64_t)
 #define VALUE_SIZE_AT(s, m) VALUE_SIZE, VALUE_AT(s, m, uint64_t)
 #define VALUE_TIME_AT(s, m) VALUE_TIME, VALUE_AT(s, m, int64_t)
 #define VALUE_TEXT_AT(s, m) VALUE_TEXT, VALUE_AT(s, m, const char *)

@@ -30,9 +30,9 @@ static const struct value_spec specs[] = {
 	{"folder", VALUE_PATH_AT(struct botm_conf, folder), .fallback = "cache/files",
 	 .help = "where robots store what they fetch, below the data directory or absolute; the "
 		 "robots' setting is the same; empty: botms connect to it in place of robots"},
-	{"overload", VALUE_INT_AT(struct botm_conf, overload), .fallback = "10", .min = 0,
+	{"overload", VALUE_PERCENT_AT(struct botm_conf, overload), .fallback = "10%", .min = 0,
 	 .max = 1000,
-	 .help = "percent that a botm below this one is filled beyond its capacity, so that its "
+	 .help = "how far a botm below this one is filled beyond its capacity, so that its "
 		 "robots need not wait for URLs"},
 	SERVER_LIMITS_AT(struct botm_conf, limits),
 	TLS_SPECS(struct botm_conf, tls),

@@ -299,11 +299,12 @@ static const struct {
 	const char *type;
 	bool bounds;
 } kinds[] = {
-	[VALUE_BOOL] = {"boolean", false},  [VALUE_INT] = {"integer", true},
-	[VALUE_REAL] = {"number", true},    [VALUE_SIZE] = {"string", false},
-	[VALUE_TIME] = {"string", false},   [VALUE_TEXT] = {"string", false},
-	[VALUE_WORD] = {"string", false},   [VALUE_PATH] = {"string", false},
-	[VALUE_LISTEN] = {"string", false}, [VALUE_LIST] = {"array", false},
+	[VALUE_BOOL] = {"boolean", false}, [VALUE_INT] = {"integer", true},
+	[VALUE_REAL] = {"number", true},   [VALUE_PERCENT] = {"string", false},
+	[VALUE_SIZE] = {"string", false},  [VALUE_TIME] = {"string", false},
+	[VALUE_TEXT] = {"string", false},  [VALUE_WORD] = {"string", false},
+	[VALUE_PATH] = {"string", false},  [VALUE_LISTEN] = {"string", false},
+	[VALUE_LIST] = {"array", false},
 };
 
 static void put_bound(struct jsonw *j, const char *key, double v)

@@ -20,12 +20,12 @@ struct conf {
 	int word;
 	const char *path, *listen;
 	struct value_list list;
-	int64_t at_least;
+	int64_t at_least, percent;
 };
 
 static const char *const words[] = {"red", "green", "blue", NULL};
 
-enum { ON, NUMBER, REAL, SIZE, TIME, TEXT, WORD, PATH, LISTEN, LIST, AT_LEAST };
+enum { ON, NUMBER, REAL, SIZE, TIME, TEXT, WORD, PATH, LISTEN, LIST, AT_LEAST, PERCENT };
 static const struct value_spec specs[] = {
 	{"on", VALUE_BOOL_AT(struct conf, on), "yes"},
 	{"number", VALUE_INT_AT(struct conf, number), "-7"},
@@ -38,6 +38,7 @@ static const struct value_spec specs[] = {
 	{"listen", VALUE_LISTEN_AT(struct conf, listen), "127.0.0.1:8080", .help = "where"},
 	{"list", VALUE_LIST_AT(struct conf, list), "a, b c"},
 	{"at_least", VALUE_INT_AT(struct conf, at_least), "1", .min = 1, .max = INFINITY},
+	{"percent", VALUE_PERCENT_AT(struct conf, percent), "10%", .min = 0, .max = 1000},
 };
 
 struct fixture {
@@ -161,6 +162,20 @@ static void whole_numbers_reach_both_ends(void **state)
 					  "99999999999999999999999"};
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		assert_refused(f, NUMBER, bad[i], "expected a whole number");
+}
+
+static void percentages_may_have_their_sign(void **state)
+{
+	struct fixture *f = *state;
+	assert_prints(f, PERCENT, "10%");
+	assert_int_equal(parse(f, PERCENT, "250%"), 0);
+	assert_int_equal(f->conf.percent, 250);
+	assert_int_equal(parse(f, PERCENT, "7"), 0);
+	assert_prints(f, PERCENT, "7%");
+	static const char *const bad[] = {"", "%", "5%%", "5 %", "%5", "0.5%"};
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		assert_refused(f, PERCENT, bad[i], "expected a percentage such as 10%, got '");
+	assert_refused(f, PERCENT, "1001%", "must be 0% to 1000%, got '1001%'");
 }
 
 static void real_numbers_have_one_form(void **state)
@@ -346,7 +361,7 @@ static void unequal_values_are_told_apart(void **state)
 {
 	struct fixture *f = *state;
 	static const char *const other[] = {"no",  "1", "1", "1",     "1s", "x",
-					    "red", "/", "",  "a b d", "2"};
+					    "red", "/", "",  "a b d", "2",  "3%"};
 	for (size_t i = 0; i < ARRAY_LEN(specs); i++) {
 		struct conf copy = f->conf;
 		assert_true(value_equal(&specs[i], &f->conf, &copy));
@@ -369,7 +384,8 @@ static void types_are_described_with_their_bounds(void **state)
 					   "path",
 					   "address to listen on",
 					   "list",
-					   "number, at least 1"};
+					   "number, at least 1",
+					   "percentage, 0% to 1000%"};
 	for (size_t i = 0; i < ARRAY_LEN(specs); i++) {
 		struct buf out = BUF_INIT(1000);
 		value_describe(&specs[i], &out);
@@ -415,6 +431,7 @@ int main(void)
 		T(without_a_default_a_value_is_zero_or_empty),
 		T(yes_and_no_have_many_names),
 		T(whole_numbers_reach_both_ends),
+		T(percentages_may_have_their_sign),
 		T(real_numbers_have_one_form),
 		T(numbers_do_not_follow_the_locale),
 		T(sizes_count_in_1024),

@@ -48,7 +48,7 @@ class World:
         return now
 
     def settle(self):
-        process = self.g.start("-s", "urlserver.req_host_per_sec=1000", "urlserver")
+        process = self.g.start("-s", "urlserver.req_host_per_sec=1000", "urlserver").wait_ready()
         wait_for("all outcomes", lambda: len(self.kept()) == self.urls, every=0.2)
         assert process.stop() == 0
         assert self.g.run("check", str(self.g.data / "urls.txt.done")).code == 0

@@ -145,9 +145,9 @@ static bool fail_at(const char *point, const char *action, unsigned n)
 static unsigned fault_step(void)
 {
 #if defined(__SANITIZE_ADDRESS__)
-	return unit_thorough() ? 5 : 211;
+	return unit_thorough() ? 5 : 499;
 #else
-	return unit_thorough() ? 1 : 31;
+	return unit_thorough() ? 1 : 61;
 #endif
 }
 

@@ -665,9 +665,9 @@ static void random_queries_agree_with_a_plain_look(void **state)
 {
 	(void)state;
 #if defined(__SANITIZE_ADDRESS__)
-	size_t queries = unit_thorough() ? 50000 : 1600, step = unit_thorough() ? 1 : 5;
+	size_t queries = unit_thorough() ? 50000 : 1000, step = unit_thorough() ? 1 : 5;
 #else
-	size_t queries = unit_thorough() ? 50000 : 4000, step = 1;
+	size_t queries = unit_thorough() ? 50000 : 2500, step = 1;
 #endif
 	for (size_t i = 0; i < WORLDS; i += step) {
 		struct world *w = mem_alloc(sizeof *w);

@@ -86,7 +86,7 @@ static void random_ranges_make_the_file_that_they_make_at_once(void **state)
 	struct inputs in;
 	uint64_t seed = 4242;
 	make_inputs(&in, 200);
-	for (unsigned round = 0; round < (unit_thorough() ? 200u : 3u); round++) {
+	for (unsigned round = 0; round < (unit_thorough() ? 200u : 2u); round++) {
 		struct names_range keep[40];
 		size_t n = 0;
 		for (uint32_t s = 0; s < INPUTS; s++) {

@@ -62,7 +62,7 @@ static void names_may_be_long(void **state)
 		text[i] = (char)("abcdefgh_8h_source.html"[i % 23] + (i % 1000 == 999));
 	for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
 		model_add(&m, (struct str){text, lengths[i]});
-		if (lengths[i] == 0)
+		if (lengths[i] == 0 || (lengths[i] > 4095 && !unit_thorough()))
 			continue;
 		text[lengths[i] - 1] ^= 0x20;
 		model_add(&m, (struct str){text, lengths[i]});

@@ -481,7 +481,7 @@ static void check_sites(const struct patient *p, struct finding *f)
 	if (sites.listed_s < 0 && sites.n == 0 && sites.problems == 0)
 		return;
 	int64_t age_s = clock_wall_us() / US_PER_S - sites.listed_s;
-	if (sites.listed_s >= 0 && age_s > SITES_DAYS * SECONDS_PER_DAY) {
+	if (sites.listed_s >= 0 && age_s > (int64_t)SITES_DAYS * SECONDS_PER_DAY) {
 		finding_set(f, FINDING_WARN,
 			    "the list of archives is %" PRId64 " days old; %zu sites",
 			    age_s / SECONDS_PER_DAY, sites.n);

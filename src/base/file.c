@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -468,6 +467,16 @@ static char *temporary_name(const char *path)
 	memcpy(name, path, folder);
 	snprintf(name + folder, cap - folder, ".%s.tmp.%d", path + folder, (int)gettid());
 	return name;
+}
+
+int file_below(const char *folder, const char *path, char ret[PATH_MAX], struct err *err)
+{
+	bool is_absolute = path[0] == '/';
+	int n = snprintf(ret, PATH_MAX, "%s%s%s", is_absolute ? "" : folder, is_absolute ? "" : "/",
+			 path);
+	if (n < 0 || n >= PATH_MAX)
+		return err_set(err, ERR_USAGE, "%.100s: the path is too long", path);
+	return 0;
 }
 
 bool file_is_left(const char *name)

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+#include <limits.h>
 #include <sys/stat.h>
 
 struct file {
@@ -81,6 +82,8 @@ int file_replace(const char *path, struct str bytes, mode_t mode, struct err *er
 /* 0: the file is another than when this was asked last, or was written since; *seen (zeroes at
  * first) is what it was then. 1: it is the same, or there is still none. */
 int file_changed(const char *path, struct stat *seen, struct err *err);
+/* A path as settings say it: below the folder, unless it is absolute. ERR_USAGE: it is too long. */
+int file_below(const char *folder, const char *path, char ret[PATH_MAX], struct err *err);
 /* Whether this is the name of a temporary file whose writer was killed. */
 bool file_is_left(const char *name);
 

@@ -114,14 +114,9 @@ static int check_crawl(const struct cmd_call *call, const struct config *config)
 /* Whether the crawl may lend where it is to. */
 static int check_doc_index(const struct crawl_conf *conf, struct err *err)
 {
-	struct tls *tls = NULL;
 	if (!conf->doc_index || !conf->doc_index[0])
 		return 0;
-	int rc = MIN(tls_new(&tls, &conf->tls, true, err), 0);
-	if (rc == 0)
-		rc = server_may_listen_at(conf->doc_index, tls, err);
-	tls_free(&tls);
-	return rc;
+	return server_may_listen_at(conf->doc_index, &conf->tls, err);
 }
 
 /* Keys and certificates of connections between machines, and who could connect. */

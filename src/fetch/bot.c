@@ -134,10 +134,11 @@ static int check_one(const void *of, struct err *err)
 {
 	const struct bot_conf *conf = of;
 	struct tls *tls = NULL;
-	int rc = MIN(tls_new(&tls, &conf->tls, bot_listens(conf), err), 0);
+	if (bot_listens(conf))
+		return server_may_listen_at(conf->listen, &conf->tls, err);
+	int rc = MIN(tls_new(&tls, &conf->tls, false, err), 0);
 	if (rc == 0)
-		rc = bot_listens(conf) ? server_may_listen_at(conf->listen, tls, err)
-				       : outgoing_may_connect(conf->botm, tls, err);
+		rc = outgoing_may_connect(conf->botm, tls, err);
 	tls_free(&tls);
 	return rc;
 }
@@ -147,23 +148,11 @@ int bot_conf_check(const struct config *config, struct err *err)
 	return config_check_each(config, &section, check_one, err);
 }
 
-/* Below the data directory, unless it is absolute. */
-static int find_folder(struct bot_process *d, struct err *err)
-{
-	const char *folder = d->conf->folder;
-	bool absolute = folder[0] == '/';
-	int n = snprintf(d->folder, sizeof d->folder, "%s%s%s", absolute ? "" : d->env->data,
-			 absolute ? "" : "/", folder);
-	if (n < 0 || (size_t)n >= sizeof d->folder)
-		return err_set(err, ERR_USAGE, "%s.folder: the path is too long", d->env->name);
-	return 0;
-}
-
 static int bot_make(struct bot_process *d, struct err *err)
 {
 	int fd = role_fd(d->env, "listen");
-	if (find_folder(d, err) < 0 || tls_new(&d->tls, &d->conf->tls, fd >= 0, err) < 0 ||
-	    loop_new(&d->loop, NULL, err) < 0)
+	if (file_below(d->env->data, d->conf->folder, d->folder, err) < 0 ||
+	    tls_new(&d->tls, &d->conf->tls, fd >= 0, err) < 0 || loop_new(&d->loop, NULL, err) < 0)
 		return -1;
 	/* anyone who can connect can have pages fetched */
 	if (fd >= 0 && server_may_listen(fd, d->tls, err) < 0)

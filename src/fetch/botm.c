@@ -193,17 +193,14 @@ static int check_one(const void *of, struct err *err)
 {
 	const struct botm_conf *conf = of;
 	char machine[BOT_ID_MAX + 1];
-	struct tls *tls = NULL, *tls_source = NULL;
-	int rc = MIN(tls_new(&tls, &conf->tls, true, err), 0);
+	struct tls *tls_source = NULL;
+	int rc = server_may_listen_at(conf->listen, &conf->tls, err);
 	if (rc == 0)
 		rc = MIN(tls_new(&tls_source, &conf->tls, false, err), 0);
-	if (rc == 0 && conf->listen && conf->listen[0])
-		rc = server_may_listen_at(conf->listen, tls, err);
 	if (rc == 0 && outgoing_may_connect(conf->source, tls_source, err) < 0)
 		rc = err_in(err, "source");
 	if (rc == 0)
 		rc = machine_of(conf, machine, err);
-	tls_free(&tls);
 	tls_free(&tls_source);
 	return rc;
 }
@@ -216,19 +213,19 @@ int botm_conf_check(const struct config *config, struct err *err)
 /* A botm that runs several times has its own names and files each: cache/names@1. */
 static int place_files(struct role_botm *r, struct err *err)
 {
-	const char *at = strchr(r->env->name, '@'), *folder = r->conf->folder;
-	bool is_plain = folder && strcmp(folder, "cache/files") == 0;
-	at = at ? at : "";
+	const char *data = r->env->data, *folder = r->conf->folder;
+	const char *at = strchr(r->env->name, '@');
+	char cache[PATH_MAX], names[64], files[64];
 	if (!folder || !folder[0])
 		return 0;
-	if (snprintf(r->names, sizeof r->names, "%s/cache/names%s", r->env->data, at) >=
-		    (int)sizeof r->names ||
-	    snprintf(r->folder, sizeof r->folder, "%s%s%s%s", folder[0] == '/' ? "" : r->env->data,
-		     folder[0] == '/' ? "" : "/", folder,
-		     is_plain ? at : "") >= (int)sizeof r->folder)
-		return err_set(err, ERR_USAGE, "%s: the path is too long", folder);
-	char cache[PATH_MAX];
-	snprintf(cache, sizeof cache, "%s/cache", r->env->data);
+	snprintf(names, sizeof names, "cache/names%s", at ? at : "");
+	snprintf(files, sizeof files, "cache/files%s", at ? at : "");
+	if (strcmp(folder, "cache/files") == 0)
+		folder = files;
+	if (file_below(data, names, r->names, err) < 0 ||
+	    file_below(data, folder, r->folder, err) < 0 ||
+	    file_below(data, "cache", cache, err) < 0)
+		return -1;
 	return dir_make(cache, DIR_MODE, err);
 }
 

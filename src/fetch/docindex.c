@@ -1,10 +1,11 @@
-/* Which kind of doc index a setting means. */
+/* What settings mean: which kind of doc index, and what we are called there. */
 #include "fetch/docindex.h"
 
+#include "base/file.h"
 #include "net/outgoing.h"
 
-#include <limits.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static const char *file_path(const char *where)
 {
@@ -31,10 +32,26 @@ int docindex_open(struct docindex **ret, const struct docindex_options *o, struc
 	if (!path)
 		return docindex_remote_open(ret, o, err);
 	char full[PATH_MAX];
-	bool is_near = path[0] != '/' && o->data;
-	int n = snprintf(full, sizeof full, "%s%s%s", is_near ? o->data : "", is_near ? "/" : "",
-			 path);
-	if (n < 0 || (size_t)n >= sizeof full)
-		return err_set(err, ERR_USAGE, "doc_index: the path is too long");
+	if (file_below(o->data, path, full, err) < 0)
+		return err_in(err, "doc_index");
 	return docindex_file_open(ret, full, o, err);
+}
+
+int docindex_client_name(const char *said, const char *instance, char ret[DOCINDEX_WORD_MAX + 1],
+			 struct err *err)
+{
+	char host[256] = "";
+	if (said && said[0] && !docindex_is_word(str_of(said)))
+		return err_set(err, ERR_USAGE,
+			       "name: '%s' is not a word of at most %d printable ASCII characters",
+			       said, DOCINDEX_WORD_MAX);
+	(void)gethostname(host, sizeof host - 1);
+	if (said && said[0])
+		snprintf(ret, DOCINDEX_WORD_MAX + 1, "%s", said);
+	else
+		snprintf(ret, DOCINDEX_WORD_MAX + 1, "%.20s-%.40s", instance, host);
+	for (char *p = ret; *p; p++)
+		if (*p < '!' || *p > '~')
+			*p = '_';
+	return 0;
 }

@@ -47,7 +47,7 @@ struct docindex {
 struct docindex_options {
 	struct loop *loop;
 	const char *where;          /* "file:PATH", or an address as outgoing.h takes it */
-	const char *data;           /* what a relative PATH is below; NULL: where we are */
+	const char *data;           /* what a relative PATH is below */
 	const char *name;           /* of this client, a word; of a remote one */
 	const struct tls *tls;      /* of a remote one; NULL: none */
 	const struct dns_conf *dns; /* for the name of a remote one */
@@ -58,6 +58,10 @@ struct docindex_options {
 int docindex_open(struct docindex **ret, const struct docindex_options *o, struct err *err);
 /* The same question alone, for those who check settings. */
 int docindex_may_open(const char *where, const struct tls *tls, struct err *err);
+/* What a client of a doc index is called: the setting `name`, a word, or of its instance and this
+ * machine one that is not likely to be another's. */
+int docindex_client_name(const char *said, const char *instance, char ret[DOCINDEX_WORD_MAX + 1],
+			 struct err *err);
 
 /* Each kind; `where` without its prefix. */
 int docindex_file_open(struct docindex **ret, const char *path, const struct docindex_options *o,

@@ -4,17 +4,18 @@
 #include "fetch/spider.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
-#include "fetch/docindex_wire.h"
+#include "fetch/docindex.h"
 #include "fetch/kit.h"
 #include "fetch/spider_server.h"
 #include "net/outgoing.h"
 #include "role/notify.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
-#include <unistd.h>
 
 struct spider_conf {
 	const char *listen, *results, *name;
@@ -185,65 +186,36 @@ static const char *results_folder(const struct spider_conf *conf, const char *in
 	return str_starts(results, STR("dir:")) ? conf->results + 4 : NULL;
 }
 
-/* A word, whatever this machine is called. */
-static int client_name(const struct spider_conf *conf, const char *instance,
-		       char ret[DOCINDEX_WORD_MAX + 1], struct err *err)
-{
-	char host[256] = "";
-	struct str name = str_of(conf->name);
-	if (name.n && !docindex_is_word(name))
-		return err_set(err, ERR_USAGE,
-			       "name: expected a word of at most %d characters, got '%s'",
-			       DOCINDEX_WORD_MAX, conf->name);
-	(void)gethostname(host, sizeof host - 1);
-	if (name.n)
-		snprintf(ret, DOCINDEX_WORD_MAX + 1, "%s", conf->name);
-	else
-		snprintf(ret, DOCINDEX_WORD_MAX + 1, "%.20s-%.40s", instance, host);
-	for (char *p = ret; *p; p++)
-		if (*p < '!' || *p > '~')
-			*p = '_';
-	return 0;
-}
-
-static int results_check(const struct spider_conf *conf, const char *instance,
-			 const struct tls *tls_out, struct err *err)
+/* For a doc index *ret_tls, and as whom we come to it. */
+static int results_check(const struct spider_conf *conf, const char *instance, struct tls **ret_tls,
+			 char ret_name[DOCINDEX_WORD_MAX + 1], struct err *err)
 {
 	const char *folder = results_folder(conf, instance);
-	char name[DOCINDEX_WORD_MAX + 1];
 	if (folder && !folder[0])
 		return err_set(err, ERR_USAGE, "results: dir: without a path");
 	if (folder)
 		return 0;
-	if (client_name(conf, instance, name, err) < 0)
+	if (tls_new(ret_tls, &conf->tls, false, err) < 0 ||
+	    docindex_client_name(conf->name, instance, ret_name, err) < 0)
 		return -1;
-	return outgoing_may_connect(conf->results, tls_out, err) < 0 ? err_in(err, "results") : 0;
+	return outgoing_may_connect(conf->results, *ret_tls, err) < 0 ? err_in(err, "results") : 0;
 }
 
-static int conf_check(const struct spider_conf *conf, const char *name, struct err *err)
+static int check_one(const void *of, struct err *err)
 {
-	struct tls *tls = NULL, *tls_out = NULL;
-	int rc = MIN(tls_new(&tls, &conf->tls, true, err), 0);
-	if (rc == 0 && conf->listen && conf->listen[0])
-		rc = server_may_listen_at(conf->listen, tls, err);
-	if (rc == 0 && !results_folder(conf, name))
-		rc = MIN(tls_new(&tls_out, &conf->tls, false, err), 0);
+	const struct spider_conf *conf = of;
+	char name[DOCINDEX_WORD_MAX + 1];
+	struct tls *tls = NULL;
+	int rc = server_may_listen_at(conf->listen, &conf->tls, err);
 	if (rc == 0)
-		rc = results_check(conf, name, tls_out, err);
+		rc = results_check(conf, section.name, &tls, name, err);
 	tls_free(&tls);
-	tls_free(&tls_out);
-	return rc < 0 ? err_in(err, "%s", name) : 0;
+	return rc;
 }
 
-/* Of each instance, too. */
 int spider_conf_check(const struct config *config, struct err *err)
 {
-	const struct config_section *one;
-	int rc = 0;
-	for (size_t i = 0; rc == 0 && (one = config_section_at(config, i)); i++)
-		if (one->specs == specs)
-			rc = conf_check(config_get(config, one), one->name, err);
-	return rc;
+	return config_check_each(config, &section, check_one, err);
 }
 
 /* Beginning and end. */
@@ -251,19 +223,14 @@ int spider_conf_check(const struct config *config, struct err *err)
 static int open_store(struct spider *sp, struct err *err)
 {
 	const char *folder = results_folder(sp->conf, sp->env->name);
-	char name[DOCINDEX_WORD_MAX + 1];
-	if (results_check(sp->conf, sp->env->name, sp->tls_out, err) < 0)
+	char name[DOCINDEX_WORD_MAX + 1], path[PATH_MAX];
+	if (results_check(sp->conf, sp->env->name, &sp->tls_out, name, err) < 0)
 		return -1;
-	if (folder) {
-		CLEANUP(buf_free) struct buf path = BUF_INIT(1 << 16);
-		if (folder[0] != '/')
-			buf_printf(&path, "%s/", sp->env->data);
-		buf_add_text(&path, folder);
-		return spider_dir_open(&sp->store, buf_text(&path), sp->env->disk_free, sp->loop,
-				       &sp->host, err);
-	}
-	if (client_name(sp->conf, sp->env->name, name, err) < 0)
-		return -1;
+	if (folder)
+		return file_below(sp->env->data, folder, path, err) < 0
+			       ? -1
+			       : spider_dir_open(&sp->store, path, sp->env->disk_free, sp->loop,
+						 &sp->host, err);
 	const struct spider_docindex_options options = {.address = sp->conf->results,
 							.dns = &sp->robot->dns,
 							.name = name,
@@ -305,10 +272,8 @@ static int spider_serve(struct spider *sp, struct err *err)
 		return err_set(err, ERR_USAGE, "spider.listen is empty: there is nothing to do");
 	/* anyone who can connect can have pages fetched */
 	if (tls_new(&sp->tls, &sp->conf->tls, true, err) < 0 ||
-	    server_may_listen(fd, sp->tls, err) < 0 ||
-	    (!results_folder(sp->conf, sp->env->name) &&
-	     tls_new(&sp->tls_out, &sp->conf->tls, false, err) < 0) ||
-	    spider_make(sp, err) < 0 || spider_server_listen(sp->server, fd, err) < 0)
+	    server_may_listen(fd, sp->tls, err) < 0 || spider_make(sp, err) < 0 ||
+	    spider_server_listen(sp->server, fd, err) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
 		if (loop_signal(sp->loop, signals[i], on_signal, sp, err) < 0)

@@ -17,7 +17,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #define ROLE "urlserver"
 
@@ -142,6 +141,7 @@ struct urlserver {
 	struct tls *tls; /* NULL: none */
 	struct arena texts;
 	const char **spider;
+	char name[DOCINDEX_WORD_MAX + 1]; /* at the doc index */
 	struct url_feed *feed;
 	struct docindex *index;
 	struct loop_timer tell;
@@ -178,39 +178,16 @@ static int spiders_of(const struct urlserver_conf *conf, const struct tls *tls, 
 	return 0;
 }
 
-/* A word that is not likely to be another's. */
-static const char *client_name(const struct urlserver_conf *conf, const char *instance,
-			       struct arena *arena)
-{
-	char host[256] = "";
-	(void)gethostname(host, sizeof host - 1);
-	char *name = conf->name && conf->name[0]
-			     ? arena_text(arena, str_of(conf->name))
-			     : arena_printf(arena, "%.20s-%.40s", instance, host);
-	for (char *p = name; *p; p++)
-		if (*p < '!' || *p > '~')
-			*p = '_';
-	return name;
-}
-
-static int name_check(const struct urlserver_conf *conf, struct err *err)
-{
-	if (!conf->name || !conf->name[0] || docindex_is_word(str_of(conf->name)))
-		return 0;
-	return err_set(err, ERR_USAGE,
-		       "name: '%s' is not a word of at most %d printable ASCII characters",
-		       conf->name, DOCINDEX_WORD_MAX);
-}
-
 static int check_one(const void *of, struct err *err)
 {
 	const struct urlserver_conf *conf = of;
 	struct arena arena = ARENA_INIT(1 << 20);
 	struct tls *tls = NULL;
 	const char **list;
+	char name[DOCINDEX_WORD_MAX + 1];
 	int rc = MIN(tls_new(&tls, &conf->tls, false, err), 0);
 	if (rc == 0)
-		rc = name_check(conf, err);
+		rc = docindex_client_name(conf->name, ROLE, name, err);
 	if (rc == 0)
 		rc = spiders_of(conf, tls, &arena, &list, err);
 	if (rc == 0 && conf->doc_index && conf->doc_index[0])
@@ -316,20 +293,20 @@ static int feed_make(struct urlserver *u, struct err *err)
 
 static int urlserver_make(struct urlserver *u, struct err *err)
 {
-	if (name_check(u->conf, err) < 0 || tls_new(&u->tls, &u->conf->tls, false, err) < 0 ||
+	if (docindex_client_name(u->conf->name, u->env->name, u->name, err) < 0 ||
+	    tls_new(&u->tls, &u->conf->tls, false, err) < 0 ||
 	    spiders_of(u->conf, u->tls, &u->texts, &u->spider, err) < 0 ||
 	    loop_new(&u->loop, NULL, err) < 0 ||
 	    policy_new(&u->policy, &u->robot->robot.networks, err) < 0 ||
 	    dns_new(&u->dns, u->loop, &u->robot->dns, u->policy, err) < 0 || feed_make(u, err) < 0)
 		return -1;
-	const struct docindex_options options = {
-		.loop = u->loop,
-		.where = u->conf->doc_index,
-		.data = u->env->data,
-		.name = client_name(u->conf, u->env->name, &u->texts),
-		.tls = u->tls,
-		.dns = &u->robot->dns,
-		.host = url_feed_host(u->feed)};
+	const struct docindex_options options = {.loop = u->loop,
+						 .where = u->conf->doc_index,
+						 .data = u->env->data,
+						 .name = u->name,
+						 .tls = u->tls,
+						 .dns = &u->robot->dns,
+						 .host = url_feed_host(u->feed)};
 	if (docindex_open(&u->index, &options, err) < 0)
 		return -1;
 	url_feed_start(u->feed, u->index);

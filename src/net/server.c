@@ -300,12 +300,18 @@ int server_may_listen(int fd, const struct tls *tls, struct err *err)
 	return listen_name(fd, name, sizeof name, err) < 0 ? -1 : refuse_to_listen(name, err);
 }
 
-int server_may_listen_at(const char *address, const struct tls *tls, struct err *err)
+int server_may_listen_at(const char *address, const struct tls_conf *conf, struct err *err)
 {
+	struct tls *tls = NULL;
 	struct endpoint at;
-	if (endpoint_parse(str_of(address), &at, err) < 0)
-		return -1;
-	return tls_trusts(tls, &at.any, at.len) ? 0 : refuse_to_listen(address, err);
+	int rc = MIN(tls_new(&tls, conf, true, err), 0);
+	if (rc == 0 && address && address[0]) {
+		rc = endpoint_parse(str_of(address), &at, err);
+		if (rc == 0 && !tls_trusts(tls, &at.any, at.len))
+			rc = refuse_to_listen(address, err);
+	}
+	tls_free(&tls);
+	return rc;
 }
 
 void server_free(struct server **sp)

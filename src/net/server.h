@@ -105,8 +105,9 @@ struct server *server_new(struct loop *loop, const struct server_protocol *proto
  * Unix socket) and peers that prove who they are get a word in on this listening socket. Else
  * ERR_USAGE, with the address and the settings. */
 int server_may_listen(int fd, const struct tls *tls, struct err *err);
-/* The same of an address as settings have it (base/endpoint.h), before there is a socket. */
-int server_may_listen_at(const char *address, const struct tls *tls, struct err *err);
+/* The same of an address as settings have it (base/endpoint.h; NULL or empty: none), before there
+ * is a socket; whatever is wrong with the settings of TLS is told, too. */
+int server_may_listen_at(const char *address, const struct tls_conf *conf, struct err *err);
 /* Begins to accept; at most SERVER_LISTENERS times. The descriptor stays the caller's. */
 int server_listen(struct server *s, int fd, struct err *err);
 /* Accepts nobody more, ends the idle at once and the others when they have their answers, all at

@@ -159,12 +159,7 @@ static void on_signal(void *ctx, int number)
 int reapd_conf_check(const struct config *config, struct err *err)
 {
 	const struct reapd_conf *conf = config_get(config, &section);
-	struct tls *tls = NULL;
-	int rc = MIN(tls_new(&tls, &conf->tls, true, err), 0);
-	if (rc == 0 && conf->listen && conf->listen[0])
-		rc = server_may_listen_at(conf->listen, tls, err);
-	tls_free(&tls);
-	return rc < 0 ? err_in(err, "reapd") : 0;
+	return server_may_listen_at(conf->listen, &conf->tls, err) < 0 ? err_in(err, "reapd") : 0;
 }
 
 static int reapd_make(struct reapd *d, struct err *err)

@@ -558,6 +558,21 @@ static void a_file_without_a_name_gets_one_that_is_free(void **state)
 	file_drop(&f);
 }
 
+static void a_path_is_below_the_folder_unless_it_is_absolute(void **state)
+{
+	char path[PATH_MAX], longest[PATH_MAX + 1];
+	struct err err;
+	(void)state;
+	assert_int_equal(file_below("/data", "a/b", path, &err), 0);
+	assert_string_equal(path, "/data/a/b");
+	assert_int_equal(file_below("/data", "/a/b", path, &err), 0);
+	assert_string_equal(path, "/a/b");
+	memset(longest, 'x', sizeof longest);
+	longest[PATH_MAX - 1] = 0;
+	assert_int_equal(file_below("/data", longest, path, &err), -1);
+	assert_int_equal(err.code, ERR_USAGE);
+}
+
 static int open_beneath(const char *name, struct err *err)
 {
 	struct file f = FILE_INIT;
@@ -626,6 +641,7 @@ int main(void)
 		cmocka_unit_test(names_come_sorted),
 		cmocka_unit_test(a_file_without_a_name_gets_one_that_is_free),
 		cmocka_unit_test(nothing_is_written_through_a_link),
+		cmocka_unit_test(a_path_is_below_the_folder_unless_it_is_absolute),
 		cmocka_unit_test(a_name_of_somebody_else_leads_nowhere_else),
 		cmocka_unit_test(a_folder_of_ours_is_not_a_link),
 		cmocka_unit_test(what_a_killed_writer_left_is_known_by_its_name),

@@ -322,6 +322,20 @@ static void what_has_no_answer_is_said_again_after_the_hello(void **state)
 	played_close(&p);
 }
 
+static void a_client_is_called_as_it_is_told_or_by_its_machine(void **state)
+{
+	char name[DOCINDEX_WORD_MAX + 1];
+	struct err err;
+	(void)state;
+	assert_int_equal(docindex_client_name("here", "spider@2", name, &err), 0);
+	assert_string_equal(name, "here");
+	assert_int_equal(docindex_client_name("", "spider@2", name, &err), 0);
+	assert_true(docindex_is_word(str_of(name)));
+	assert_true(str_starts(str_of(name), STR("spider@2-")));
+	assert_int_equal(docindex_client_name("two words", "spider@2", name, &err), -1);
+	assert_int_equal(err.code, ERR_USAGE);
+}
+
 static void a_liar_is_hung_up_on(void **state)
 {
 	static const char *const lies[] = {"OK\nOK\n", "OK\nHAVE 1\n",         "HAVE 0 1\n",
@@ -389,6 +403,7 @@ int main(void)
 		cmocka_unit_test(a_setting_that_names_nothing_is_refused),
 		cmocka_unit_test(a_remote_index_is_asked_and_told),
 		cmocka_unit_test(what_has_no_answer_is_said_again_after_the_hello),
+		cmocka_unit_test(a_client_is_called_as_it_is_told_or_by_its_machine),
 		cmocka_unit_test(a_liar_is_hung_up_on),
 		cmocka_unit_test(more_than_was_asked_for_is_a_lie),
 		cmocka_unit_test(one_that_keeps_nothing_is_not_asked_for_more),

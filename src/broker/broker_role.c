@@ -24,7 +24,7 @@ static bool signal_ended(int signals)
 }
 
 /* What the loop looks at between two steps. */
-struct role_loop {
+struct collect_loop {
 	int signals;
 	struct control *control;
 	bool ended; /* by a signal or an order */
@@ -34,7 +34,7 @@ struct role_loop {
 
 /* Signals, then what the administrator wants; c is NULL where there is no collector. Negative: a
  * store failed. */
-static int hear_all(struct role_loop *l, struct collector *c, struct err *err)
+static int hear_all(struct collect_loop *l, struct collector *c, struct err *err)
 {
 	enum control_then then;
 	l->ended = signal_ended(l->signals);
@@ -47,7 +47,7 @@ static int hear_all(struct role_loop *l, struct collector *c, struct err *err)
 }
 
 /* Negative and not l->ended: a store failed before. */
-static int collect_until_end(struct role_loop *l, struct collector *c, struct err *err)
+static int collect_until_end(struct collect_loop *l, struct collector *c, struct err *err)
 {
 	const int fd[] = {l->signals, control_fd(l->control)};
 	for (;;) {
@@ -70,7 +70,7 @@ static int collect_until_end(struct role_loop *l, struct collector *c, struct er
 	return collector_commit(c, err);
 }
 
-static void pause_until(struct role_loop *l, int64_t until_us)
+static void pause_until(struct collect_loop *l, int64_t until_us)
 {
 	struct err ignored;
 	while (!l->ended && clock_mono_us() < until_us) {
@@ -82,7 +82,7 @@ static void pause_until(struct role_loop *l, int64_t until_us)
 static int collect_all(const struct broker_role_options *options, struct err *err)
 {
 	struct collector_options now = options->collector; /* cursors are forgotten once */
-	struct role_loop l = {.control = options->control};
+	struct collect_loop l = {.control = options->control};
 	sigset_t set;
 	int rc;
 	sigemptyset(&set);

@@ -13,6 +13,7 @@
 #include "cmd/proc.h"
 #include "extract/cage_section.h"
 #include "fetch/kit.h"
+#include "net/role_loop.h"
 #include "role/notify.h"
 
 #include <fcntl.h>
@@ -63,14 +64,13 @@ static const struct counter_def counters[] = {
 _Static_assert(ARRAY_LEN(counters) == (size_t)COUNT_FAILED + GETTER_NCAUSES, "one for each cause");
 
 struct night {
-	struct role_env *env;
+	struct role_loop role;
 	const struct archie_conf *conf;
 	const struct robot_section_conf *robot;
 	struct cage_options parse;
 	char program[CAGE_PATH_MAX], folder[PATH_MAX], child_conf[PATH_MAX];
 	int64_t at_s;
-	struct loop *loop;
-	struct loop_timer timer, tell;
+	struct loop_timer timer;
 	struct loop_later later;
 	struct kit kit;
 	struct getter *getter;
@@ -80,7 +80,6 @@ struct night {
 	int64_t begun_us;        /* the night that runs, wall clock; 0: none does */
 	uint64_t bytes, folders; /* as they were told */
 	bool stopping;
-	struct err err; /* what ended the role; code ERR_NONE: nothing did */
 };
 
 static void night_look(void *ctx);
@@ -104,17 +103,10 @@ int64_t archie_last_night_us(int64_t wall_us, int64_t at_s)
 	return at == (time_t)-1 ? wall_us - US_PER_DAY : (int64_t)at * US_PER_S;
 }
 
-static void night_fail(struct night *n, const struct err *err)
-{
-	if (n->err.code == ERR_NONE)
-		n->err = *err;
-	loop_stop(n->loop);
-}
-
 static void night_wait(struct night *n, int64_t us)
 {
 	if (!n->stopping)
-		loop_timer_in(n->loop, &n->timer, us);
+		loop_timer_in(n->role.loop, &n->timer, us);
 }
 
 /* The builder */
@@ -133,7 +125,7 @@ static void night_end(struct night *n)
 		log_error(ROLE, "the end of the night is not remembered",
 			  KV_TEXT("error", err.msg));
 	else
-		counters_add(n->env->counters, COUNT_NIGHTS, 1);
+		counters_add(n->role.env->counters, COUNT_NIGHTS, 1);
 	n->begun_us = 0;
 	/* a disk that cannot be written is not asked for a night each moment */
 	night_wait(n, rc < 0 ? LOOK_US : 0);
@@ -148,15 +140,15 @@ static void builder_ended(void *ctx, unsigned what)
 	(void)what;
 	loop_io_end(&n->builder_io);
 	if (proc_reap(&n->builder, &info, &err) < 0) {
-		night_fail(n, &err);
+		role_loop_fail(&n->role, &err);
 		return;
 	}
 	proc_reason(&info, reason, sizeof reason);
 	/* 1: there was nothing to build */
 	bool good = info.si_code == CLD_EXITED && info.si_status <= 1;
-	counters_add(n->env->counters, good ? COUNT_BUILDS : COUNT_BUILD_FAILURES, 1);
+	counters_add(n->role.env->counters, good ? COUNT_BUILDS : COUNT_BUILD_FAILURES, 1);
 	if (n->stopping) {
-		loop_stop(n->loop);
+		loop_stop(n->role.loop);
 		return;
 	}
 	if (good)
@@ -170,7 +162,7 @@ static void builder_ended(void *ctx, unsigned what)
 static int write_conf(struct night *n, struct err *err)
 {
 	CLEANUP(buf_free) struct buf text = BUF_INIT(CONF_MOST);
-	config_write(n->env->config, false, &text);
+	config_write(n->role.env->config, false, &text);
 	if (text.over)
 		return err_set(err, ERR_USAGE, "the configuration is longer than %d bytes",
 			       CONF_MOST);
@@ -197,7 +189,7 @@ static int builder_start(struct night *n, struct err *err)
 	if (rc < 0)
 		return -1;
 	n->builder_io = (struct loop_io){.fn = builder_ended, .ctx = n};
-	loop_io_want(n->loop, &n->builder_io, n->builder.pidfd, LOOP_READ);
+	loop_io_want(n->role.loop, &n->builder_io, n->builder.pidfd, LOOP_READ);
 	return 0;
 }
 
@@ -208,11 +200,11 @@ static void count_on(struct night *n)
 	if (!n->getter)
 		return;
 	const struct getter_counts *c = getter_counts(n->getter);
-	counters_add(n->env->counters, COUNT_BYTES, c->bytes - n->bytes);
-	counters_add(n->env->counters, COUNT_FOLDERS, c->folders - n->folders);
+	counters_add(n->role.env->counters, COUNT_BYTES, c->bytes - n->bytes);
+	counters_add(n->role.env->counters, COUNT_FOLDERS, c->folders - n->folders);
 	n->bytes = c->bytes;
 	n->folders = c->folders;
-	counters_set(n->env->counters, COUNT_UNDER_WAY, (int64_t)c->under_way);
+	counters_set(n->role.env->counters, COUNT_UNDER_WAY, (int64_t)c->under_way);
 }
 
 static void night_tell(void *ctx)
@@ -234,7 +226,7 @@ static void night_tell(void *ctx)
 static void site_told(void *ctx, const struct getter_told *t)
 {
 	struct night *n = ctx;
-	struct counters *c = n->env->counters;
+	struct counters *c = n->role.env->counters;
 	if (t->end == GETTER_GOT)
 		counters_add(c, COUNT_GOT, 1);
 	else if (t->end == GETTER_UNCHANGED)
@@ -260,7 +252,7 @@ static void getter_close(struct night *n)
 	if (kit_close(&n->kit, &err) < 0)
 		log_warn(ROLE, "robots.txt is not remembered", KV_TEXT("error", err.msg));
 	n->kit = (struct kit){0};
-	counters_set(n->env->counters, COUNT_UNDER_WAY, 0);
+	counters_set(n->role.env->counters, COUNT_UNDER_WAY, 0);
 }
 
 static void night_build(void *ctx)
@@ -272,7 +264,7 @@ static void night_build(void *ctx)
 		return;
 	if (builder_start(n, &err) < 0) {
 		log_error(ROLE, "the builder cannot be started", KV_TEXT("error", err.msg));
-		counters_add(n->env->counters, COUNT_BUILD_FAILURES, 1);
+		counters_add(n->role.env->counters, COUNT_BUILD_FAILURES, 1);
 		night_end(n);
 	}
 }
@@ -280,7 +272,7 @@ static void night_build(void *ctx)
 static void all_done(void *ctx)
 {
 	struct night *n = ctx;
-	loop_later(n->loop, &n->later);
+	loop_later(n->role.loop, &n->later);
 }
 
 static int add_sites(struct night *n, struct err *err)
@@ -298,8 +290,8 @@ static int add_sites(struct night *n, struct err *err)
 		log_warn(ROLE, "a line of the site list means nothing",
 			 KV_TEXT("line", sites.problem[i]));
 	if (rc == 0) {
-		counters_set(n->env->counters, COUNT_SITES, (int64_t)sites.n);
-		counters_set(n->env->counters, COUNT_BAD_LINES, (int64_t)sites.problems);
+		counters_set(n->role.env->counters, COUNT_SITES, (int64_t)sites.n);
+		counters_set(n->role.env->counters, COUNT_BAD_LINES, (int64_t)sites.problems);
 	}
 	arena_free(&arena);
 	return rc;
@@ -312,12 +304,12 @@ static int getter_start(struct night *n, struct err *err)
 				   .robot = n->robot,
 				   .kit = &n->kit,
 				   .parse = &n->parse,
-				   .disk_free = n->env->disk_free,
+				   .disk_free = n->role.env->disk_free,
 				   .told = site_told,
 				   .done = all_done,
 				   .ctx = n};
 	n->bytes = n->folders = 0;
-	if (kit_open(&n->kit, n->loop, n->env->data, n->robot, err) < 0 ||
+	if (kit_open(&n->kit, n->role.loop, n->role.env->data, n->robot, err) < 0 ||
 	    getter_new(&n->getter, &o, err) < 0 || add_sites(n, err) < 0)
 		return -1;
 	log_info(ROLE, "the night begins", KV_UINT("sites", getter_counts(n->getter)->sites));
@@ -344,7 +336,7 @@ static void night_look(void *ctx)
 	int64_t now_us = clock_wall_us(), last_us = 0,
 		due_us = archie_last_night_us(now_us, n->at_s);
 	if (last_night_us(n, &last_us, &err) < 0) {
-		night_fail(n, &err);
+		role_loop_fail(&n->role, &err);
 		return;
 	}
 	if (last_us >= due_us && last_us <= now_us) {
@@ -360,68 +352,46 @@ static void night_look(void *ctx)
 		log_info(ROLE, "another getter is at work", KV_TEXT("who", err.msg));
 		night_wait(n, BUSY_US);
 	} else {
-		night_fail(n, &err);
+		role_loop_fail(&n->role, &err);
 	}
 }
 
-static void on_signal(void *ctx, int number)
+static void night_drain(void *ctx)
 {
 	struct night *n = ctx;
-	if (number == SIGHUP)
-		return;
 	n->stopping = true;
 	loop_timer_stop(&n->timer);
 	if (n->builder.pid)
 		proc_signal(&n->builder, SIGTERM); /* its end ends the loop */
 	else
-		loop_stop(n->loop);
+		loop_stop(n->role.loop);
 }
 
 static int night_open(struct night *n, struct err *err)
 {
-	static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
-	const struct role_env *env = n->env;
+	const struct role_env *env = n->role.env;
 	snprintf(n->folder, sizeof n->folder, "%s/archie", env->data);
 	snprintf(n->child_conf, sizeof n->child_conf, "%s/run/archie-getter.conf", env->data);
 	if (archie_nightly_s(n->conf, &n->at_s, err) < 0 ||
 	    cage_section_options(config_get(env->config, &cage_section), n->program, &n->parse,
 				 err) < 0 ||
-	    dir_make(n->folder, DIR_MODE, err) < 0 || loop_new(&n->loop, NULL, err) < 0)
+	    dir_make(n->folder, DIR_MODE, err) < 0 || role_loop_open(&n->role, err) < 0)
 		return -1;
 	n->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (n->null_fd < 0)
 		return err_sys(err, "/dev/null");
 	if (proc_safe_fd(&n->null_fd, err) < 0)
 		return -1;
-	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
-		if (loop_signal(n->loop, signals[i], on_signal, n, err) < 0)
-			return -1;
 	n->timer = (struct loop_timer){.fn = night_look, .ctx = n};
-	n->tell = (struct loop_timer){.fn = night_tell, .ctx = n};
 	n->later = (struct loop_later){.fn = night_build, .ctx = n};
-	return 0;
-}
-
-static int night_serve(struct night *n, struct err *err)
-{
-	if (night_open(n, err) < 0)
-		return -1;
-	loop_timer_every(n->loop, &n->tell, US_PER_S);
 	night_wait(n, 0);
-	notify_send("READY=1");
-	int rc = loop_run(n->loop, err);
-	notify_send("STOPPING=1");
-	if (rc == 0 && n->err.code != ERR_NONE) {
-		*err = n->err;
-		rc = -1;
-	}
-	return rc;
+	return 0;
 }
 
 static int run(struct role_env *env, struct err *err)
 {
 	struct night n = {
-		.env = env,
+		.role = {.env = env, .tell = night_tell, .drain = night_drain, .ctx = &n},
 		.conf = config_get(env->config, &archie_section),
 		.robot = config_get(env->config, &robot_section),
 		.builder = {.pidfd = -1},
@@ -429,21 +399,19 @@ static int run(struct role_env *env, struct err *err)
 	};
 	siginfo_t info;
 	struct err ignored;
-	int rc = night_serve(&n, err);
-	if (n.loop)
-		getter_close(&n);
+	int rc = night_open(&n, err);
+	if (rc == 0)
+		rc = role_loop_run(&n.role, err);
+	getter_close(&n);
 	if (n.builder.pid) {
 		loop_io_end(&n.builder_io);
 		(void)proc_reap(&n.builder, &info, &ignored);
 	}
 	if (n.null_fd >= 0)
 		close(n.null_fd);
-	if (n.loop) {
-		loop_timer_stop(&n.timer);
-		loop_timer_stop(&n.tell);
-		loop_later_cancel(&n.later);
-		loop_free(&n.loop);
-	}
+	loop_timer_stop(&n.timer);
+	loop_later_cancel(&n.later);
+	role_loop_close(&n.role);
 	return rc;
 }
 

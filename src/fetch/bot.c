@@ -6,12 +6,10 @@
 #include "fetch/bot_core.h"
 #include "fetch/bot_wire.h"
 #include "net/outgoing.h"
-#include "role/notify.h"
+#include "net/role_loop.h"
 
 #include <inttypes.h>
 #include <limits.h>
-#include <signal.h>
-#include <stdio.h>
 
 struct bot_conf {
 	const char *botm, *listen, *folder;
@@ -53,8 +51,7 @@ enum {
 	COUNT_BYTES,
 	COUNT_SYNCS,
 	COUNT_REFUSED,
-	COUNT_TOTALS,
-	COUNT_OUT = COUNT_TOTALS,
+	COUNT_OUT,
 	COUNT_PEERS,
 };
 
@@ -75,16 +72,12 @@ static const struct counter_def counters[] = {
 };
 
 struct bot_process {
-	struct role_env *env;
+	struct role_loop role;
 	const struct bot_conf *conf;
 	struct robot_section_conf robot;
-	struct loop *loop;
 	struct kit kit;
-	struct tls *tls; /* NULL: none */
 	struct bot *bot;
 	char folder[PATH_MAX];
-	struct loop_timer tell;
-	uint64_t told[COUNT_TOTALS];
 };
 
 static void log_said(void *ctx, bool is_trouble, const char *what, const char *who)
@@ -100,29 +93,20 @@ static void tell_counters(void *ctx)
 {
 	struct bot_process *d = ctx;
 	const struct bot_counts *c = bot_counts(d->bot);
-	const uint64_t now[COUNT_TOTALS] = {
-		[COUNT_FETCHES] = c->fetches,     [COUNT_STORED] = c->stored,
-		[COUNT_UNCHANGED] = c->unchanged, [COUNT_FAILED] = c->failed,
-		[COUNT_CANCELLED] = c->cancelled, [COUNT_BYTES] = c->bytes,
-		[COUNT_SYNCS] = c->syncs,         [COUNT_REFUSED] = c->refused,
+	const uint64_t now[] = {
+		[COUNT_FETCHES] = c->fetches,
+		[COUNT_STORED] = c->stored,
+		[COUNT_UNCHANGED] = c->unchanged,
+		[COUNT_FAILED] = c->failed,
+		[COUNT_CANCELLED] = c->cancelled,
+		[COUNT_BYTES] = c->bytes,
+		[COUNT_SYNCS] = c->syncs,
+		[COUNT_REFUSED] = c->refused,
+		[COUNT_OUT] = c->out,
+		[COUNT_PEERS] = c->peers,
 	};
-	char text[96];
-	for (size_t i = 0; i < COUNT_TOTALS; i++) {
-		counters_add(d->env->counters, i, now[i] - d->told[i]);
-		d->told[i] = now[i];
-	}
-	counters_set(d->env->counters, COUNT_OUT, (int64_t)c->out);
-	counters_set(d->env->counters, COUNT_PEERS, (int64_t)c->peers);
-	snprintf(text, sizeof text, "STATUS=%" PRIu64 " fetches under way, %" PRIu64 " stored",
-		 c->out, c->stored);
-	notify_send(text);
-}
-
-static void on_signal(void *ctx, int number)
-{
-	struct bot_process *d = ctx;
-	if (number != SIGHUP)
-		loop_stop(d->loop);
+	role_loop_tell(&d->role, now, ARRAY_LEN(now),
+		       "%" PRIu64 " fetches under way, %" PRIu64 " stored", c->out, c->stored);
 }
 
 static bool bot_listens(const struct bot_conf *conf)
@@ -150,24 +134,24 @@ int bot_conf_check(const struct config *config, struct err *err)
 
 static int bot_make(struct bot_process *d, struct err *err)
 {
-	int fd = role_fd(d->env, "listen");
-	if (file_below(d->env->data, d->conf->folder, d->folder, err) < 0 ||
-	    tls_new(&d->tls, &d->conf->tls, fd >= 0, err) < 0 || loop_new(&d->loop, NULL, err) < 0)
-		return -1;
-	/* anyone who can connect can have pages fetched */
-	if (fd >= 0 && server_may_listen(fd, d->tls, err) < 0)
-		return -1;
+	struct role_env *env = d->role.env;
+	int fd = role_fd(env, "listen");
 	d->robot.robot.at_once = d->conf->parallel;
-	if (kit_open(&d->kit, d->loop, d->env->data, &d->robot, err) < 0)
+	/* anyone who can connect can have pages fetched */
+	if (file_below(env->data, d->conf->folder, d->folder, err) < 0 ||
+	    tls_new(&d->role.tls, &d->conf->tls, fd >= 0, err) < 0 ||
+	    (fd >= 0 && server_may_listen(fd, d->role.tls, err) < 0) ||
+	    role_loop_open(&d->role, err) < 0 ||
+	    kit_open(&d->kit, d->role.loop, env->data, &d->robot, err) < 0)
 		return -1;
 	const struct bot_options options = {.kit = &d->kit,
 					    .robot = &d->robot,
 					    .folder = d->folder,
 					    .parallel = (uint64_t)d->conf->parallel,
-					    .disk_free = d->env->disk_free,
+					    .disk_free = env->disk_free,
 					    .botm = fd >= 0 ? NULL : d->conf->botm,
 					    .limits = &d->conf->limits,
-					    .tls = d->tls,
+					    .tls = d->role.tls,
 					    .said = log_said,
 					    .ctx = d};
 	if (bot_new(&d->bot, &options, err) < 0)
@@ -175,36 +159,21 @@ static int bot_make(struct bot_process *d, struct err *err)
 	return fd >= 0 ? bot_listen(d->bot, fd, err) : 0;
 }
 
-static int bot_serve(struct bot_process *d, struct err *err)
-{
-	static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
-	if (bot_make(d, err) < 0)
-		return -1;
-	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
-		if (loop_signal(d->loop, signals[i], on_signal, d, err) < 0)
-			return -1;
-	d->tell = (struct loop_timer){.fn = tell_counters, .ctx = d};
-	loop_timer_every(d->loop, &d->tell, US_PER_S);
-	notify_send("READY=1");
-	int rc = loop_run(d->loop, err);
-	notify_send("STOPPING=1");
-	tell_counters(d);
-	loop_timer_stop(&d->tell);
-	return rc;
-}
-
 static int bot_run(struct role_env *env, struct err *err)
 {
 	const struct robot_section_conf *robot = config_get(env->config, &robot_section);
 	struct bot_process d = {
-		.env = env, .conf = config_get(env->config, &section), .robot = *robot};
+		.role = {.env = env, .tell = tell_counters, .ctx = &d},
+		.conf = config_get(env->config, &section),
+		.robot = *robot,
+	};
 	struct err ignored;
-	int rc = bot_serve(&d, err);
+	int rc = bot_make(&d, err);
+	if (rc == 0)
+		rc = role_loop_run(&d.role, err);
 	bot_free(&d.bot);
 	(void)kit_close(&d.kit, &ignored);
-	if (d.loop)
-		loop_free(&d.loop);
-	tls_free(&d.tls);
+	role_loop_close(&d.role);
 	return rc;
 }
 

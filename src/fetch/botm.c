@@ -3,17 +3,15 @@
  * no answer to. */
 #include "fetch/botm.h"
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "fetch/bot_wire.h"
 #include "fetch/botm_core.h"
 #include "net/outgoing.h"
-#include "role/notify.h"
+#include "net/role_loop.h"
 
 #include <inttypes.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -58,8 +56,7 @@ enum {
 	COUNT_DELETED,
 	COUNT_REFUSED,
 	COUNT_COMMITS,
-	COUNT_TOTALS,
-	COUNT_CHILDREN = COUNT_TOTALS,
+	COUNT_CHILDREN,
 	COUNT_MACHINES,
 	COUNT_CAPACITY,
 	COUNT_QUEUED,
@@ -100,15 +97,10 @@ static const struct counter_def counters[] = {
 };
 
 struct role_botm {
-	struct role_env *env;
+	struct role_loop role;
 	const struct botm_conf *conf;
-	struct loop *loop;
-	struct tls *tls, *tls_source; /* NULL: none */
 	struct botm *botm;
 	char machine[BOT_ID_MAX + 1], folder[PATH_MAX], names[PATH_MAX];
-	struct loop_timer tell;
-	uint64_t told[COUNT_TOTALS];
-	struct err err; /* what ended it; code ERR_NONE: a signal did */
 };
 
 static void on_said(void *ctx, bool is_trouble, const char *what, const char *who)
@@ -120,45 +112,35 @@ static void on_said(void *ctx, bool is_trouble, const char *what, const char *wh
 		log_info(ROLE, "botm", KV_TEXT("what", what), KV_TEXT("who", who));
 }
 
-static void on_failure(void *ctx, const struct err *err)
-{
-	struct role_botm *r = ctx;
-	if (r->err.code == ERR_NONE)
-		r->err = *err;
-	loop_stop(r->loop);
-}
-
-static void on_signal(void *ctx, int number)
-{
-	struct role_botm *r = ctx;
-	if (number != SIGHUP)
-		loop_stop(r->loop);
-}
-
 static void tell_counters(void *ctx)
 {
 	struct role_botm *r = ctx;
 	struct botm_counts c;
-	char text[96];
 	botm_counts(r->botm, &c);
-	const uint64_t totals[COUNT_TOTALS] = {
-		[COUNT_FETCHES] = c.fetches, [COUNT_STORED] = c.answers,
-		[COUNT_FAILED] = c.failures, [COUNT_AGAIN] = c.again,
-		[COUNT_NO_FILE] = c.no_file, [COUNT_KEPT] = c.kept,
-		[COUNT_DROPPED] = c.dropped, [COUNT_DELETED] = c.deleted,
-		[COUNT_REFUSED] = c.refused, [COUNT_COMMITS] = c.commits,
+	const uint64_t now[] = {
+		[COUNT_FETCHES] = c.fetches,
+		[COUNT_STORED] = c.answers,
+		[COUNT_FAILED] = c.failures,
+		[COUNT_AGAIN] = c.again,
+		[COUNT_NO_FILE] = c.no_file,
+		[COUNT_KEPT] = c.kept,
+		[COUNT_DROPPED] = c.dropped,
+		[COUNT_DELETED] = c.deleted,
+		[COUNT_REFUSED] = c.refused,
+		[COUNT_COMMITS] = c.commits,
+		[COUNT_CHILDREN] = c.children,
+		[COUNT_MACHINES] = c.machines,
+		[COUNT_CAPACITY] = c.capacity,
+		[COUNT_QUEUED] = c.queued,
+		[COUNT_OUT] = c.out,
+		[COUNT_UNANSWERED] = c.unanswered,
+		[COUNT_NAMES_FREE] = c.names_free,
+		[COUNT_NAMES_STORED] = c.names_stored,
+		[COUNT_NAMES_KEPT] = c.names_kept,
 	};
-	const uint64_t now[] = {c.children,   c.machines,   c.capacity,     c.queued,    c.out,
-				c.unanswered, c.names_free, c.names_stored, c.names_kept};
-	for (size_t i = 0; i < COUNT_TOTALS; i++) {
-		counters_add(r->env->counters, i, totals[i] - r->told[i]);
-		r->told[i] = totals[i];
-	}
-	for (size_t i = 0; i < ARRAY_LEN(now); i++)
-		counters_set(r->env->counters, COUNT_TOTALS + i, (int64_t)now[i]);
-	snprintf(text, sizeof text, "STATUS=%" PRIu64 " fetchers, %" PRIu64 " URLs under way%s",
-		 c.children, c.out, c.has_source ? "" : ", no source");
-	notify_send(text);
+	role_loop_tell(&r->role, now, ARRAY_LEN(now),
+		       "%" PRIu64 " fetchers, %" PRIu64 " URLs under way%s", c.children, c.out,
+		       c.has_source ? "" : ", no source");
 }
 
 /* Settings. */
@@ -213,8 +195,8 @@ int botm_conf_check(const struct config *config, struct err *err)
 /* A botm that runs several times has its own names and files each: cache/names@1. */
 static int place_files(struct role_botm *r, struct err *err)
 {
-	const char *data = r->env->data, *folder = r->conf->folder;
-	const char *at = strchr(r->env->name, '@');
+	const char *data = r->role.env->data, *folder = r->conf->folder;
+	const char *at = strchr(r->role.env->name, '@');
 	char cache[PATH_MAX], names[64], files[64];
 	if (!folder || !folder[0])
 		return 0;
@@ -231,67 +213,45 @@ static int place_files(struct role_botm *r, struct err *err)
 
 /* Running. */
 
-static int botm_make(struct role_botm *r, int fd, struct err *err)
+static int botm_make(struct role_botm *r, struct err *err)
 {
-	if (machine_of(r->conf, r->machine, err) < 0 || place_files(r, err) < 0 ||
-	    loop_new(&r->loop, NULL, err) < 0)
+	int fd;
+	/* anyone who can connect gets URLs, and says what they hold */
+	if (role_loop_socket(&r->role, &r->conf->tls, &fd, err) < 0 ||
+	    tls_new(&r->role.tls_out, &r->conf->tls, false, err) < 0 ||
+	    machine_of(r->conf, r->machine, err) < 0 || place_files(r, err) < 0 ||
+	    role_loop_open(&r->role, err) < 0)
 		return -1;
 	const struct botm_options options = {
-		.loop = r->loop,
+		.loop = r->role.loop,
 		.folder = r->folder,
 		.names = r->names,
 		.machine = r->machine,
 		.source = r->conf->source,
 		.limits = &r->conf->limits,
-		.tls = r->tls,
-		.tls_source = r->tls_source,
+		.tls = r->role.tls,
+		.tls_source = r->role.tls_out,
 		.overload = (unsigned)r->conf->overload,
 		.said = on_said,
-		.failed = on_failure,
-		.ctx = r,
+		.failed = role_loop_fail,
+		.ctx = &r->role,
 	};
 	return botm_new(&r->botm, &options, err) < 0 ? -1 : botm_listen(r->botm, fd, err);
 }
 
-static int botm_serve(struct role_botm *r, struct err *err)
-{
-	static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
-	int fd = role_fd(r->env, "listen");
-	if (fd < 0)
-		return err_set(err, ERR_USAGE, "botm.listen is empty: there is nothing to do");
-	/* anyone who can connect gets URLs, and says what they hold */
-	if (tls_new(&r->tls, &r->conf->tls, true, err) < 0 ||
-	    tls_new(&r->tls_source, &r->conf->tls, false, err) < 0 ||
-	    server_may_listen(fd, r->tls, err) < 0 || botm_make(r, fd, err) < 0)
-		return -1;
-	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
-		if (loop_signal(r->loop, signals[i], on_signal, r, err) < 0)
-			return -1;
-	r->tell = (struct loop_timer){.fn = tell_counters, .ctx = r};
-	loop_timer_every(r->loop, &r->tell, US_PER_S);
-	notify_send("READY=1");
-	int rc = loop_run(r->loop, err);
-	notify_send("STOPPING=1");
-	tell_counters(r);
-	loop_timer_stop(&r->tell);
-	if (rc == 0 && r->err.code != ERR_NONE) {
-		*err = r->err;
-		rc = -1;
-	}
-	return rc;
-}
-
 static int botm_run(struct role_env *env, struct err *err)
 {
-	struct role_botm r = {.env = env, .conf = config_get(env->config, &botm_section)};
-	int rc = botm_serve(&r, err);
+	struct role_botm r = {
+		.role = {.env = env, .tell = tell_counters, .ctx = &r},
+		.conf = config_get(env->config, &botm_section),
+	};
+	int rc = botm_make(&r, err);
+	if (rc == 0)
+		rc = role_loop_run(&r.role, err);
 	botm_free(&r.botm);
-	if (r.loop) {
-		loop_poll(r.loop);
-		loop_free(&r.loop);
-	}
-	tls_free(&r.tls);
-	tls_free(&r.tls_source);
+	if (r.role.loop)
+		loop_poll(r.role.loop);
+	role_loop_close(&r.role);
 	return rc;
 }
 

@@ -3,19 +3,16 @@
  * send again what was not done. So it ends at once on a signal. */
 #include "fetch/spider.h"
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "fetch/docindex.h"
 #include "fetch/kit.h"
 #include "fetch/spider_server.h"
 #include "net/outgoing.h"
-#include "role/notify.h"
+#include "net/role_loop.h"
 
 #include <inttypes.h>
 #include <limits.h>
-#include <signal.h>
-#include <stdio.h>
 
 struct spider_conf {
 	const char *listen, *results, *name;
@@ -65,8 +62,7 @@ enum {
 	COUNT_DOCUMENTS,
 	COUNT_BYTES,
 	COUNT_OUTCOMES,
-	COUNT_TOTALS = COUNT_OUTCOMES + OUTCOME_COUNT,
-	COUNT_OUT = COUNT_TOTALS,
+	COUNT_OUT = COUNT_OUTCOMES + OUTCOME_COUNT,
 	COUNT_CONNECTIONS,
 };
 
@@ -101,26 +97,19 @@ static const struct counter_def counters[] = {
 };
 
 struct spider {
-	struct role_env *env;
+	struct role_loop role;
 	const struct spider_conf *conf;
 	const struct robot_section_conf *robot;
-	struct loop *loop;
 	struct kit kit;
-	struct tls *tls, *tls_out; /* of the server, of the doc index; NULL: none */
 	struct spider_store_host host;
 	struct spider_store *store;
 	struct spider_server *server;
-	struct loop_timer tell;
-	uint64_t told[COUNT_TOTALS];
-	struct err err; /* what ended it; code ERR_NONE: a signal did */
 };
 
 static void spider_failed(void *ctx, const struct err *err)
 {
 	struct spider *sp = ctx;
-	if (sp->err.code == ERR_NONE)
-		sp->err = *err;
-	loop_stop(sp->loop);
+	role_loop_fail(&sp->role, err);
 }
 
 static void on_kept(void *ctx, struct spider_item *item)
@@ -148,31 +137,22 @@ static void tell_counters(void *ctx)
 {
 	struct spider *sp = ctx;
 	const struct spider_counts *c = spider_server_counts(sp->server);
-	uint64_t now[COUNT_TOTALS] = {
-		[COUNT_URLS] = c->urls,           [COUNT_DONE] = c->done,
-		[COUNT_WORKING] = c->working,     [COUNT_UNFETCHABLE] = c->unfetchable,
-		[COUNT_GARBAGE] = c->garbage,     [COUNT_CANCELLED] = c->cancelled,
-		[COUNT_DOCUMENTS] = c->documents, [COUNT_BYTES] = c->bytes,
+	uint64_t now[] = {
+		[COUNT_URLS] = c->urls,
+		[COUNT_DONE] = c->done,
+		[COUNT_WORKING] = c->working,
+		[COUNT_UNFETCHABLE] = c->unfetchable,
+		[COUNT_GARBAGE] = c->garbage,
+		[COUNT_CANCELLED] = c->cancelled,
+		[COUNT_DOCUMENTS] = c->documents,
+		[COUNT_BYTES] = c->bytes,
+		[COUNT_OUT] = c->out,
+		[COUNT_CONNECTIONS] = c->connections,
 	};
-	char text[96];
 	for (size_t i = 0; i < OUTCOME_COUNT; i++)
 		now[COUNT_OUTCOMES + i] = c->outcome[i];
-	for (size_t i = 0; i < COUNT_TOTALS; i++) {
-		counters_add(sp->env->counters, i, now[i] - sp->told[i]);
-		sp->told[i] = now[i];
-	}
-	counters_set(sp->env->counters, COUNT_OUT, (int64_t)c->out);
-	counters_set(sp->env->counters, COUNT_CONNECTIONS, (int64_t)c->connections);
-	snprintf(text, sizeof text, "STATUS=%" PRIu64 " URLs under way, %" PRIu64 " done", c->out,
-		 c->done);
-	notify_send(text);
-}
-
-static void on_signal(void *ctx, int number)
-{
-	struct spider *sp = ctx;
-	if (number != SIGHUP)
-		loop_stop(sp->loop);
+	role_loop_tell(&sp->role, now, ARRAY_LEN(now),
+		       "%" PRIu64 " URLs under way, %" PRIu64 " done", c->out, c->done);
 }
 
 /* Settings. */
@@ -222,80 +202,56 @@ int spider_conf_check(const struct config *config, struct err *err)
 
 static int open_store(struct spider *sp, struct err *err)
 {
-	const char *folder = results_folder(sp->conf, sp->env->name);
+	const struct role_env *env = sp->role.env;
+	const char *folder = results_folder(sp->conf, env->name);
 	char name[DOCINDEX_WORD_MAX + 1], path[PATH_MAX];
-	if (results_check(sp->conf, sp->env->name, &sp->tls_out, name, err) < 0)
+	if (results_check(sp->conf, env->name, &sp->role.tls_out, name, err) < 0)
 		return -1;
 	if (folder)
-		return file_below(sp->env->data, folder, path, err) < 0
+		return file_below(env->data, folder, path, err) < 0
 			       ? -1
-			       : spider_dir_open(&sp->store, path, sp->env->disk_free, sp->loop,
+			       : spider_dir_open(&sp->store, path, env->disk_free, sp->role.loop,
 						 &sp->host, err);
 	const struct spider_docindex_options options = {.address = sp->conf->results,
 							.dns = &sp->robot->dns,
 							.name = name,
 							.body_max = sp->robot->robot.limits.body,
-							.tls = sp->tls_out,
-							.loop = sp->loop,
+							.tls = sp->role.tls_out,
+							.loop = sp->role.loop,
 							.host = &sp->host};
 	return spider_docindex_open(&sp->store, &options, err);
 }
 
 static int spider_make(struct spider *sp, struct err *err)
 {
-	if (loop_new(&sp->loop, NULL, err) < 0 ||
-	    kit_open(&sp->kit, sp->loop, sp->env->data, sp->robot, err) < 0)
+	int fd;
+	/* anyone who can connect can have pages fetched */
+	if (role_loop_socket(&sp->role, &sp->conf->tls, &fd, err) < 0 ||
+	    role_loop_open(&sp->role, err) < 0 ||
+	    kit_open(&sp->kit, sp->role.loop, sp->role.env->data, sp->robot, err) < 0)
 		return -1;
 	const struct spider_server_options options = {
-		.loop = sp->loop,
+		.loop = sp->role.loop,
 		.limits = &sp->conf->limits,
-		.tls = sp->tls,
+		.tls = sp->role.tls,
 		.robot = sp->kit.robot,
 		.status_us = sp->conf->status_us,
 		.urls_max = (uint64_t)sp->conf->urls_max,
 		.status_words = sp->conf->status_words,
-		.failed = spider_failed,
-		.ctx = sp,
+		.failed = role_loop_fail,
+		.ctx = &sp->role,
 	};
 	sp->server = spider_server_new(&options);
 	if (open_store(sp, err) < 0)
 		return -1;
 	spider_server_store(sp->server, sp->store);
-	return 0;
-}
-
-static int spider_serve(struct spider *sp, struct err *err)
-{
-	static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
-	int fd = role_fd(sp->env, "listen");
-	if (fd < 0)
-		return err_set(err, ERR_USAGE, "spider.listen is empty: there is nothing to do");
-	/* anyone who can connect can have pages fetched */
-	if (tls_new(&sp->tls, &sp->conf->tls, true, err) < 0 ||
-	    server_may_listen(fd, sp->tls, err) < 0 || spider_make(sp, err) < 0 ||
-	    spider_server_listen(sp->server, fd, err) < 0)
-		return -1;
-	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
-		if (loop_signal(sp->loop, signals[i], on_signal, sp, err) < 0)
-			return -1;
-	sp->tell = (struct loop_timer){.fn = tell_counters, .ctx = sp};
-	loop_timer_every(sp->loop, &sp->tell, US_PER_S);
-	notify_send("READY=1");
-	int rc = loop_run(sp->loop, err);
-	notify_send("STOPPING=1");
-	tell_counters(sp);
-	loop_timer_stop(&sp->tell);
-	if (rc == 0 && sp->err.code != ERR_NONE) {
-		*err = sp->err;
-		rc = -1;
-	}
-	return rc;
+	return spider_server_listen(sp->server, fd, err);
 }
 
 static int spider_run(struct role_env *env, struct err *err)
 {
 	struct spider sp = {
-		.env = env,
+		.role = {.env = env, .tell = tell_counters, .ctx = &sp},
 		.conf = config_get(env->config, &section),
 		.robot = config_get(env->config, &robot_section),
 		.host = {.kept = on_kept,
@@ -305,15 +261,14 @@ static int spider_run(struct role_env *env, struct err *err)
 			 .ctx = &sp},
 	};
 	struct err ignored;
-	int rc = spider_serve(&sp, err);
+	int rc = spider_make(&sp, err);
+	if (rc == 0)
+		rc = role_loop_run(&sp.role, err);
 	if (sp.store)
 		sp.store->ops->free(&sp.store);
 	spider_server_free(&sp.server);
 	(void)kit_close(&sp.kit, &ignored);
-	if (sp.loop)
-		loop_free(&sp.loop);
-	tls_free(&sp.tls);
-	tls_free(&sp.tls_out);
+	role_loop_close(&sp.role);
 	return rc;
 }
 

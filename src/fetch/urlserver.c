@@ -9,12 +9,10 @@
 #include "fetch/kit.h"
 #include "fetch/url_feed.h"
 #include "net/outgoing.h"
-#include "net/tls.h"
-#include "role/notify.h"
+#include "net/role_loop.h"
 
 #include <inttypes.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/random.h>
 
@@ -88,8 +86,7 @@ enum {
 	COUNT_GARBAGE,
 	COUNT_HUNG_UP,
 	COUNT_MOVED,
-	COUNT_TOTALS,
-	COUNT_WAITING = COUNT_TOTALS,
+	COUNT_WAITING,
 	COUNT_LEFTOVERS,
 	COUNT_OUT,
 	COUNT_QUEUES,
@@ -132,21 +129,16 @@ static const struct counter_def counters[] = {
 };
 
 struct urlserver {
-	struct role_env *env;
+	struct role_loop role;
 	const struct urlserver_conf *conf;
 	const struct robot_section_conf *robot;
-	struct loop *loop;
 	struct policy *policy;
 	struct dns *dns;
-	struct tls *tls; /* NULL: none */
 	struct arena texts;
 	const char **spider;
 	char name[DOCINDEX_WORD_MAX + 1]; /* at the doc index */
 	struct url_feed *feed;
 	struct docindex *index;
-	struct loop_timer tell;
-	uint64_t told[COUNT_TOTALS];
-	struct err err; /* what ended it; code ERR_NONE: a signal did */
 };
 
 /* Settings. */
@@ -213,49 +205,37 @@ static void on_said(void *ctx, bool is_trouble, const char *what, const char *pe
 		log_info(ROLE, what, KV_TEXT("peer", peer ? peer : "doc index"));
 }
 
-static void on_failure(void *ctx, const struct err *err)
-{
-	struct urlserver *u = ctx;
-	if (u->err.code == ERR_NONE)
-		u->err = *err;
-	loop_stop(u->loop);
-}
-
 static void tell_counters(void *ctx)
 {
 	struct urlserver *u = ctx;
 	struct url_feed_counts c;
-	char text[160];
 	url_feed_count(u->feed, &c);
-	const uint64_t now[COUNT_TOTALS] = {
-		[COUNT_URLS] = c.urls,       [COUNT_DUPLICATES] = c.duplicates,
-		[COUNT_UNSENT] = c.unsent,   [COUNT_REQUESTS] = c.requests,
-		[COUNT_LINES] = c.lines,     [COUNT_TIMEOUTS] = c.timeouts,
-		[COUNT_LOSSES] = c.losses,   [COUNT_WORKING] = c.working,
-		[COUNT_DONE] = c.done,       [COUNT_LATE] = c.late,
-		[COUNT_UNKNOWN] = c.unknown, [COUNT_GARBAGE] = c.garbage,
-		[COUNT_HUNG_UP] = c.hung_up, [COUNT_MOVED] = c.moved,
+	const uint64_t now[] = {
+		[COUNT_URLS] = c.urls,
+		[COUNT_DUPLICATES] = c.duplicates,
+		[COUNT_UNSENT] = c.unsent,
+		[COUNT_REQUESTS] = c.requests,
+		[COUNT_LINES] = c.lines,
+		[COUNT_TIMEOUTS] = c.timeouts,
+		[COUNT_LOSSES] = c.losses,
+		[COUNT_WORKING] = c.working,
+		[COUNT_DONE] = c.done,
+		[COUNT_LATE] = c.late,
+		[COUNT_UNKNOWN] = c.unknown,
+		[COUNT_GARBAGE] = c.garbage,
+		[COUNT_HUNG_UP] = c.hung_up,
+		[COUNT_MOVED] = c.moved,
+		[COUNT_WAITING] = c.waiting,
+		[COUNT_LEFTOVERS] = c.leftovers,
+		[COUNT_OUT] = c.out,
+		[COUNT_QUEUES] = c.queues,
+		[COUNT_SPIDERS] = c.spiders_up,
+		[COUNT_REPORTS] = u->index->ops->waiting(u->index),
 	};
-	const uint64_t gauges[] = {c.waiting, c.leftovers,  c.out,
-				   c.queues,  c.spiders_up, u->index->ops->waiting(u->index)};
-	for (size_t i = 0; i < COUNT_TOTALS; i++) {
-		counters_add(u->env->counters, i, now[i] - u->told[i]);
-		u->told[i] = now[i];
-	}
-	for (size_t i = 0; i < ARRAY_LEN(gauges); i++)
-		counters_set(u->env->counters, COUNT_TOTALS + i, (int64_t)gauges[i]);
-	snprintf(text, sizeof text,
-		 "STATUS=%" PRIu64 " of %zu spiders, %" PRIu64 " URLs under way, %" PRIu64
-		 " waiting, %" PRIu64 " done",
-		 c.spiders_up, u->conf->spiders.n, c.out, c.waiting, c.done);
-	notify_send(text);
-}
-
-static void on_signal(void *ctx, int number)
-{
-	struct urlserver *u = ctx;
-	if (number != SIGHUP)
-		loop_stop(u->loop);
+	role_loop_tell(&u->role, now, ARRAY_LEN(now),
+		       "%" PRIu64 " of %zu spiders, %" PRIu64 " URLs under way, %" PRIu64
+		       " waiting, %" PRIu64 " done",
+		       c.spiders_up, u->conf->spiders.n, c.out, c.waiting, c.done);
 }
 
 static int feed_make(struct urlserver *u, struct err *err)
@@ -263,13 +243,13 @@ static int feed_make(struct urlserver *u, struct err *err)
 	const struct urlserver_conf *conf = u->conf;
 	char folder[PATH_MAX];
 	uint32_t turn = 0;
-	snprintf(folder, sizeof folder, "%s/run", u->env->data);
+	snprintf(folder, sizeof folder, "%s/run", u->role.env->data);
 	if (dir_make(folder, DIR_MODE, err) < 0)
 		return -1;
 	if (getrandom(&turn, sizeof turn, 0) != sizeof turn)
 		turn = (uint32_t)clock_wall_us();
 	const struct url_feed_options options = {
-		.loop = u->loop,
+		.loop = u->role.loop,
 		.dns = u->dns,
 		.dns_conf = &u->robot->dns,
 		.queues = {.rule = {.delay_us = polite_delay_of_rate(conf->per_sec),
@@ -283,28 +263,30 @@ static int feed_make(struct urlserver *u, struct err *err)
 		.status_words = conf->status_words,
 		.spiders = u->spider,
 		.nspiders = conf->spiders.n,
-		.tls = u->tls,
+		.tls = u->role.tls_out,
 		.said = on_said,
-		.failed = on_failure,
-		.ctx = u,
+		.failed = role_loop_fail,
+		.ctx = &u->role,
 	};
 	return url_feed_new(&u->feed, &options, err);
 }
 
 static int urlserver_make(struct urlserver *u, struct err *err)
 {
-	if (docindex_client_name(u->conf->name, u->env->name, u->name, err) < 0 ||
-	    tls_new(&u->tls, &u->conf->tls, false, err) < 0 ||
-	    spiders_of(u->conf, u->tls, &u->texts, &u->spider, err) < 0 ||
-	    loop_new(&u->loop, NULL, err) < 0 ||
+	const struct role_env *env = u->role.env;
+	if (docindex_client_name(u->conf->name, env->name, u->name, err) < 0 ||
+	    tls_new(&u->role.tls_out, &u->conf->tls, false, err) < 0 ||
+	    spiders_of(u->conf, u->role.tls_out, &u->texts, &u->spider, err) < 0 ||
+	    role_loop_open(&u->role, err) < 0 ||
 	    policy_new(&u->policy, &u->robot->robot.networks, err) < 0 ||
-	    dns_new(&u->dns, u->loop, &u->robot->dns, u->policy, err) < 0 || feed_make(u, err) < 0)
+	    dns_new(&u->dns, u->role.loop, &u->robot->dns, u->policy, err) < 0 ||
+	    feed_make(u, err) < 0)
 		return -1;
-	const struct docindex_options options = {.loop = u->loop,
+	const struct docindex_options options = {.loop = u->role.loop,
 						 .where = u->conf->doc_index,
-						 .data = u->env->data,
+						 .data = env->data,
 						 .name = u->name,
-						 .tls = u->tls,
+						 .tls = u->role.tls_out,
 						 .dns = &u->robot->dns,
 						 .host = url_feed_host(u->feed)};
 	if (docindex_open(&u->index, &options, err) < 0)
@@ -313,38 +295,18 @@ static int urlserver_make(struct urlserver *u, struct err *err)
 	return 0;
 }
 
-static int urlserver_serve(struct urlserver *u, struct err *err)
-{
-	static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
-	if (urlserver_make(u, err) < 0)
-		return -1;
-	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
-		if (loop_signal(u->loop, signals[i], on_signal, u, err) < 0)
-			return -1;
-	u->tell = (struct loop_timer){.fn = tell_counters, .ctx = u};
-	loop_timer_every(u->loop, &u->tell, US_PER_S);
-	notify_send("READY=1");
-	int rc = loop_run(u->loop, err);
-	notify_send("STOPPING=1");
-	tell_counters(u);
-	loop_timer_stop(&u->tell);
-	if (rc == 0 && u->err.code != ERR_NONE) {
-		*err = u->err;
-		rc = -1;
-	}
-	return rc;
-}
-
 static int urlserver_run(struct role_env *env, struct err *err)
 {
 	struct urlserver u = {
-		.env = env,
+		.role = {.env = env, .tell = tell_counters, .ctx = &u},
 		.conf = config_get(env->config, &section),
 		.robot = config_get(env->config, &robot_section),
 		.texts = ARENA_INIT(1 << 20),
 	};
 	struct err end;
-	int rc = urlserver_serve(&u, err);
+	int rc = urlserver_make(&u, err);
+	if (rc == 0)
+		rc = role_loop_run(&u.role, err);
 	url_feed_free(&u.feed);
 	if (u.index && u.index->ops->free(&u.index, &end) < 0 && rc == 0) {
 		*err = end;
@@ -352,9 +314,7 @@ static int urlserver_run(struct role_env *env, struct err *err)
 	}
 	dns_free(&u.dns);
 	policy_free(&u.policy);
-	if (u.loop)
-		loop_free(&u.loop);
-	tls_free(&u.tls);
+	role_loop_close(&u.role);
 	arena_free(&u.texts);
 	return rc;
 }

@@ -7,13 +7,12 @@
 #include "base/log.h"
 #include "extract/cage_section.h"
 #include "fetch/kit.h"
-#include "role/notify.h"
+#include "net/role_loop.h"
 #include "shepherd/reapd_server.h"
 #include "shepherd/reaper_local.h"
 
 #include <inttypes.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 
 struct reapd_conf {
@@ -49,8 +48,7 @@ enum {
 	COUNT_BYTES,
 	COUNT_ERRORS,
 	COUNT_DROPPED,
-	COUNT_TOTALS,
-	COUNT_OUT = COUNT_TOTALS,
+	COUNT_OUT,
 };
 
 static const struct counter_def counters[] = {
@@ -66,20 +64,15 @@ static const struct counter_def counters[] = {
 };
 
 struct reapd {
-	struct role_env *env;
+	struct role_loop role;
 	const struct reapd_conf *conf;
 	const struct robot_section_conf *robot;
-	struct loop *loop;
 	struct kit kit;
 	struct cage_options parse;
 	char program[CAGE_PATH_MAX], dict[PATH_MAX];
-	struct tls *tls; /* NULL: none */
 	struct reapd_server *server;
 	struct reaper *reaper;
-	struct loop_timer tell;
 	int64_t until_us;
-	uint64_t told[COUNT_TOTALS];
-	struct err err; /* what ended it; code ERR_NONE: a signal did */
 };
 
 /* What the server asks for. */
@@ -111,9 +104,7 @@ static int take_rules(void *ctx, const struct reaper_rules *rules, struct err *e
 static void on_failure(void *ctx, const struct err *err)
 {
 	struct reapd *d = ctx;
-	if (d->err.code == ERR_NONE)
-		d->err = *err;
-	loop_stop(d->loop);
+	role_loop_fail(&d->role, err);
 }
 
 static void log_master(void *ctx, bool is_trouble, const char *what, const char *peer)
@@ -133,27 +124,17 @@ static void tell_counters(void *ctx)
 	struct reapd *d = ctx;
 	const struct reapd_counts *of = reapd_server_counts(d->server);
 	const struct reaper_counts *c = &d->reaper->counts;
-	const uint64_t now[COUNT_TOTALS] = {
-		[COUNT_MASTERS] = of->masters,    [COUNT_JOBS] = c->jobs,
-		[COUNT_DOCUMENTS] = c->documents, [COUNT_BYTES] = c->bytes,
-		[COUNT_ERRORS] = c->errors,       [COUNT_DROPPED] = of->dropped,
+	const uint64_t now[] = {
+		[COUNT_MASTERS] = of->masters,
+		[COUNT_JOBS] = c->jobs,
+		[COUNT_DOCUMENTS] = c->documents,
+		[COUNT_BYTES] = c->bytes,
+		[COUNT_ERRORS] = c->errors,
+		[COUNT_DROPPED] = of->dropped,
+		[COUNT_OUT] = c->out,
 	};
-	char text[96];
-	for (size_t i = 0; i < COUNT_TOTALS; i++) {
-		counters_add(d->env->counters, i, now[i] - d->told[i]);
-		d->told[i] = now[i];
-	}
-	counters_set(d->env->counters, COUNT_OUT, (int64_t)c->out);
-	snprintf(text, sizeof text, "STATUS=%" PRIu64 " jobs under way, %" PRIu64 " documents",
-		 c->out, c->documents);
-	notify_send(text);
-}
-
-static void on_signal(void *ctx, int number)
-{
-	struct reapd *d = ctx;
-	if (number != SIGHUP)
-		loop_stop(d->loop);
+	role_loop_tell(&d->role, now, ARRAY_LEN(now),
+		       "%" PRIu64 " jobs under way, %" PRIu64 " documents", c->out, c->documents);
 }
 
 int reapd_conf_check(const struct config *config, struct err *err)
@@ -164,16 +145,20 @@ int reapd_conf_check(const struct config *config, struct err *err)
 
 static int reapd_make(struct reapd *d, struct err *err)
 {
-	if (cage_section_options(config_get(d->env->config, &cage_section), d->program, &d->parse,
+	const struct role_env *env = d->role.env;
+	int fd;
+	/* anyone who can connect can have pages fetched, and read what they say */
+	if (role_loop_socket(&d->role, &d->conf->tls, &fd, err) < 0 ||
+	    cage_section_options(config_get(env->config, &cage_section), d->program, &d->parse,
 				 err) < 0 ||
-	    loop_new(&d->loop, NULL, err) < 0 ||
-	    kit_open(&d->kit, d->loop, d->env->data, d->robot, err) < 0)
+	    role_loop_open(&d->role, err) < 0 ||
+	    kit_open(&d->kit, d->role.loop, env->data, d->robot, err) < 0)
 		return -1;
-	snprintf(d->dict, sizeof d->dict, "%s/run/reapd.dict", d->env->data);
+	snprintf(d->dict, sizeof d->dict, "%s/run/reapd.dict", env->data);
 	const struct reapd_server_options options = {
-		.loop = d->loop,
+		.loop = d->role.loop,
 		.limits = &d->conf->limits,
-		.tls = d->tls,
+		.tls = d->role.tls,
 		.capacity = (uint64_t)d->conf->capacity,
 		.dict_path = d->dict,
 		.robot = &d->robot->robot.limits,
@@ -196,53 +181,25 @@ static int reapd_make(struct reapd *d, struct err *err)
 	if (reaper_local_new(&d->reaper, &local, err) < 0)
 		return -1;
 	reapd_server_reaper(d->server, d->reaper);
-	return 0;
-}
-
-static int reapd_serve(struct reapd *d, struct err *err)
-{
-	static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
-	int fd = role_fd(d->env, "listen");
-	if (fd < 0)
-		return err_set(err, ERR_USAGE, "reapd.listen is empty: there is nothing to do");
-	/* anyone who can connect can have pages fetched, and read what they say */
-	if (tls_new(&d->tls, &d->conf->tls, true, err) < 0 ||
-	    server_may_listen(fd, d->tls, err) < 0 || reapd_make(d, err) < 0 ||
-	    reapd_server_listen(d->server, fd, err) < 0)
-		return -1;
-	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
-		if (loop_signal(d->loop, signals[i], on_signal, d, err) < 0)
-			return -1;
-	d->tell = (struct loop_timer){.fn = tell_counters, .ctx = d};
-	loop_timer_every(d->loop, &d->tell, US_PER_S);
-	notify_send("READY=1");
-	int rc = loop_run(d->loop, err);
-	notify_send("STOPPING=1");
-	tell_counters(d);
-	loop_timer_stop(&d->tell);
-	if (rc == 0 && d->err.code != ERR_NONE) {
-		*err = d->err;
-		rc = -1;
-	}
-	return rc;
+	return reapd_server_listen(d->server, fd, err);
 }
 
 static int reapd_run(struct role_env *env, struct err *err)
 {
 	struct reapd d = {
-		.env = env,
+		.role = {.env = env, .tell = tell_counters, .ctx = &d},
 		.conf = config_get(env->config, &section),
 		.robot = config_get(env->config, &robot_section),
 	};
 	struct err ignored;
-	int rc = reapd_serve(&d, err);
+	int rc = reapd_make(&d, err);
+	if (rc == 0)
+		rc = role_loop_run(&d.role, err);
 	reapd_server_free(&d.server);
 	if (d.reaper)
 		d.reaper->ops->free(&d.reaper);
 	(void)kit_close(&d.kit, &ignored);
-	if (d.loop)
-		loop_free(&d.loop);
-	tls_free(&d.tls);
+	role_loop_close(&d.role);
 	return rc;
 }
 

@@ -1,10 +1,8 @@
 /* garner with one role more: a line protocol, as small as they come. The scenes of the line server
  * and the benchmark talk to it. */
 #include "cmd/command.h"
+#include "net/role_loop.h"
 #include "net/server.h"
-#include "role/notify.h"
-
-#include <signal.h>
 
 enum { CHUNK = 1024 };
 
@@ -125,83 +123,62 @@ static const struct server_protocol protocol = {.name = "lines",
 						.state_size = sizeof(struct state),
 						.drained = fill};
 
-/* The role: a loop, a server on it, signals and counters. */
+/* The role: a loop and a server on it. */
 
 struct lines {
-	struct role_env *env;
+	struct role_loop role;
 	const struct lines_conf *conf;
-	struct loop *loop;
-	struct tls *tls;
 	struct server *server;
-	struct loop_timer tick;
-	uint64_t told[LINES + 1];
 };
-
-static void tell_total(struct lines *l, size_t which, uint64_t now)
-{
-	counters_add(l->env->counters, which, now - l->told[which]);
-	l->told[which] = now;
-}
 
 static void tell_counters(void *ctx)
 {
 	struct lines *l = ctx;
 	struct server_stats stats;
 	server_stats(l->server, &stats);
-	tell_total(l, ACCEPTED, stats.listeners.accepted);
-	tell_total(l, REFUSED, stats.listeners.refused);
-	tell_total(l, LINES, stats.conns.frames);
-	counters_set(l->env->counters, INSIDE, (int64_t)stats.inside);
-	counters_set(l->env->counters, MEMORY, (int64_t)stats.conns.memory);
+	const uint64_t now[] = {
+		[ACCEPTED] = stats.listeners.accepted, [REFUSED] = stats.listeners.refused,
+		[LINES] = stats.conns.frames,          [INSIDE] = stats.inside,
+		[MEMORY] = stats.conns.memory,
+	};
+	role_loop_tell(&l->role, now, ARRAY_LEN(now), "%ju connections", (uintmax_t)stats.inside);
 }
 
 static void drained(void *ctx)
 {
 	struct lines *l = ctx;
-	loop_stop(l->loop);
+	loop_stop(l->role.loop);
 }
 
-static void on_signal(void *ctx, int number)
+static void lines_drain(void *ctx)
 {
-	(void)number;
 	struct lines *l = ctx;
 	server_drain(l->server, l->conf->drain_us, drained, l);
 }
 
-static int serve(struct lines *l, struct err *err)
+static int lines_make(struct lines *l, struct err *err)
 {
-	static const char *const sockets[] = {"listen", "second"};
-	for (size_t i = 0; i < ARRAY_LEN(sockets); i++) {
-		int fd = role_fd(l->env, sockets[i]);
-		if (fd >= 0 && (server_may_listen(fd, l->tls, err) < 0 ||
-				server_listen(l->server, fd, err) < 0))
-			return -1;
-	}
-	if (loop_signal(l->loop, SIGTERM, on_signal, l, err) < 0 ||
-	    loop_signal(l->loop, SIGINT, on_signal, l, err) < 0)
+	int fd, second = role_fd(l->role.env, "second");
+	if (role_loop_socket(&l->role, &l->conf->tls, &fd, err) < 0 ||
+	    (second >= 0 && server_may_listen(second, l->role.tls, err) < 0) ||
+	    role_loop_open(&l->role, err) < 0)
 		return -1;
-	loop_timer_every(l->loop, &l->tick, 100 * US_PER_MS);
-	notify_send("READY=1");
-	return loop_run(l->loop, err);
+	l->server = server_new(l->role.loop, &protocol, &l->conf->limits, l->role.tls, l);
+	if (server_listen(l->server, fd, err) < 0)
+		return -1;
+	return second >= 0 ? server_listen(l->server, second, err) : 0;
 }
 
 static int lines_run(struct role_env *env, struct err *err)
 {
-	struct lines l = {.env = env, .conf = config_get(env->config, &section)};
-	if (tls_new(&l.tls, &l.conf->tls, true, err) < 0)
-		return -1;
-	if (loop_new(&l.loop, NULL, err) < 0) {
-		tls_free(&l.tls);
-		return -1;
-	}
-	l.server = server_new(l.loop, &protocol, &l.conf->limits, l.tls, &l);
-	l.tick = (struct loop_timer){.fn = tell_counters, .ctx = &l};
-	int rc = serve(&l, err);
-	tell_counters(&l);
-	loop_timer_stop(&l.tick);
+	struct lines l = {
+		.role = {.env = env, .tell = tell_counters, .drain = lines_drain, .ctx = &l},
+		.conf = config_get(env->config, &section)};
+	int rc = lines_make(&l, err);
+	if (rc == 0)
+		rc = role_loop_run(&l.role, err);
 	server_free(&l.server);
-	loop_free(&l.loop);
-	tls_free(&l.tls);
+	role_loop_close(&l.role);
 	return rc;
 }
 

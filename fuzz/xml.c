@@ -7,6 +7,7 @@
 struct seen {
 	struct buf out;
 	struct xml_stream *x;
+	size_t tags; /* bytes of `out` up to the last tag */
 	unsigned depth;
 	bool typed, over;
 };
@@ -29,6 +30,7 @@ static void see_start(void *ctx, const struct xml_tag *tag)
 		buf_add_byte(&s->out, '=');
 		xml_escape(&s->out, tag->attr[i].value);
 	}
+	s->tags = s->out.n;
 }
 
 static void see_text(void *ctx, struct str text)
@@ -44,13 +46,16 @@ static void see_end(void *ctx, const struct xml_tag *tag)
 	ENSURE(!s->over && s->depth == tag->depth + 1);
 	s->depth--;
 	buf_add_byte(&s->out, ')');
+	s->tags = s->out.n;
 }
 
 static void see_error(void *ctx, const struct err *err, uint64_t line, uint64_t column)
 {
 	struct seen *s = ctx;
 	ENSURE(!s->over && err->msg[0] && line && column);
+	s->out.n = s->tags; /* how much of the text before it was told depends on the cuts */
 	buf_add_byte(&s->out, '!');
+	s->tags = s->out.n;
 	s->over = !s->typed;
 	s->depth = 0;
 	if (s->typed)

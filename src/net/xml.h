@@ -1,7 +1,7 @@
 /* XML messages out of a stream: each top-level element is one message, parsed as a document of its
  * own (by expat), so that what one message says cannot change how the next is read. Children are
  * handed over as they arrive; nobody holds a whole message. Where the stream was cut makes no
- * difference to what comes out.
+ * difference to what comes out, but for the pieces of text.
  *
  * One thing outlives a message: a prefix that was bound (xmlns:p="...") stays bound for the stream.
  * Inside an element that binds it anew the new binding holds, and after that the one before; at
@@ -41,7 +41,9 @@ struct xml_limits {
  * xml_stream_stop(). */
 struct xml_ops {
 	void (*start)(void *ctx, const struct xml_tag *tag);
-	void (*text)(void *ctx, struct str text); /* in any pieces; NULL: not wanted */
+	/* In any pieces; of the text right before an error any beginning, or nothing. NULL: not
+	 * wanted. */
+	void (*text)(void *ctx, struct str text);
 	/* Without attributes. At depth 0 the message is complete. */
 	void (*end)(void *ctx, const struct xml_tag *tag);
 	void (*error)(void *ctx, const struct err *err, uint64_t line, uint64_t column);

@@ -33,7 +33,7 @@ struct ring {
 	struct pool *pool, *own_pool;
 	bool direct;
 	size_t piece;
-	char *memory;
+	char *memory[STREAM_SLOTS]; /* a piece each, or NULL: a small file needs one */
 	struct transfer transfer[STREAM_SLOTS];
 	unsigned at; /* the current slot */
 };
@@ -71,9 +71,14 @@ static void transfer_post(struct ring *g, struct transfer *t)
 	pool_post(g->pool, &t->job);
 }
 
-static char *ring_slot(const struct ring *g, unsigned slot)
+/* The memory of a slot, from its first use on. */
+static char *ring_slot(struct ring *g, unsigned slot)
 {
-	return g->memory + slot * g->piece;
+	if (!g->memory[slot])
+		g->memory[slot] = aligned_alloc(STREAM_BLOCK, g->piece);
+	if (!g->memory[slot])
+		die("out of memory (%zu bytes wanted for a stream)", g->piece);
+	return g->memory[slot];
 }
 
 static int ring_init(struct ring *g, const struct stream_options *options, struct err *err)
@@ -86,9 +91,6 @@ static int ring_init(struct ring *g, const struct stream_options *options, struc
 			return -1;
 		g->pool = g->own_pool;
 	}
-	g->memory = aligned_alloc(STREAM_BLOCK, STREAM_SLOTS * g->piece);
-	if (!g->memory)
-		die("out of memory (%zu bytes wanted for a stream)", STREAM_SLOTS * g->piece);
 	return 0;
 }
 
@@ -103,7 +105,8 @@ static void ring_free(struct ring *g)
 	ring_settle(g);
 	pool_free(&g->own_pool);
 	file_drop(&g->own);
-	free(g->memory);
+	for (unsigned i = 0; i < STREAM_SLOTS; i++)
+		free(g->memory[i]);
 }
 
 static int ring_go_direct(struct ring *g, const struct stream_options *options, struct err *err)
@@ -143,13 +146,12 @@ static int reader_ask(struct stream_in *in, unsigned slot, struct err *err)
 		else if (file_direct(in->ring.file, false, err) < 0)
 			return -1;
 	}
-	*t = (struct transfer){.file = in->ring.file,
-			       .p = ring_slot(&in->ring, slot),
-			       .n = (size_t)n,
-			       .at = in->next};
+	*t = (struct transfer){.file = in->ring.file, .n = (size_t)n, .at = in->next};
+	if (n == 0)
+		return 0;
+	t->p = ring_slot(&in->ring, slot);
 	in->next = MIN(in->next + n, in->end);
-	if (n)
-		transfer_post(&in->ring, t);
+	transfer_post(&in->ring, t);
 	return 0;
 }
 
@@ -410,15 +412,16 @@ static void writer_post_piece(struct stream_writer *w)
 		transfer_post(&out->ring, t);
 	out->ring.at = (out->ring.at + 1) % STREAM_SLOTS;
 	writer_note_failure(out, transfer_wait(&out->ring, out->ring.at));
-	writer_current_piece(w);
 }
 
 void stream_put_slowly(struct stream_writer *w, const void *p, size_t n)
 {
 	const char *from = p;
 	while (n) {
-		if (w->p == w->end)
+		if (w->p == w->end) {
 			writer_post_piece(w);
+			writer_current_piece(w);
+		}
 		size_t part = MIN(n, (size_t)(w->end - w->p));
 		memcpy(w->p, from, part);
 		w->p += part;
@@ -438,7 +441,7 @@ void stream_pad(struct stream_writer *w)
 
 uint64_t stream_written(const struct stream_writer *w)
 {
-	const struct stream_out *out = w->out;
+	struct stream_out *out = w->out;
 	return out->offset + (uint64_t)(w->p - ring_slot(&out->ring, out->ring.at));
 }
 

@@ -8,7 +8,7 @@
 enum {
 	STREAM_PIECE = 1 << 20,
 	STREAM_BLOCK = 4096,          /* pieces are multiples of it */
-	STREAM_SLOTS = 4,             /* pieces of memory that a stream holds */
+	STREAM_SLOTS = 4,             /* pieces of memory that a stream holds, at most */
 	STREAM_RECORD_MAX = 64 << 20, /* the most that one stream_read() may ask for */
 };
 

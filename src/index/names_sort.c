@@ -1,7 +1,8 @@
 /* Sorting of names: eight bytes at a time, as numbers. First all names go to buckets by their first
  * two bytes, then each bucket is sorted by its numbers, and what has equal ones is a group to be
  * sorted by the next eight bytes. Groups wait in a list, so that long names that share all but
- * their ends take time in proportion to their bytes and no stack. */
+ * their ends take time in proportion to their bytes and no stack. Few names are one group: walking
+ * over the buckets would cost more than all else. */
 #include "index/names_sort.h"
 
 #include "base/str.h"
@@ -10,7 +11,14 @@
 #include <endian.h>
 #include <stdlib.h>
 
-enum { KEY_BYTES = 8, SMALL = 24, BUCKETS = 1 << 16, RADIX = 256, RADIX_LEAST = 512 };
+enum {
+	KEY_BYTES = 8,
+	SMALL = 24,
+	BUCKETS = 1 << 16,
+	BUCKETS_LEAST = 2048, /* names that are worth them */
+	RADIX = 256,
+	RADIX_LEAST = 512,
+};
 
 struct sort_group {
 	uint32_t from, to; /* of keys */
@@ -193,27 +201,38 @@ static void sort_group(struct names_sort *s, struct sort_group g)
 	split_groups(s, g.from, g.to, g.depth);
 }
 
-struct names_sort_key *names_sort(const char *text, const struct names_sort_form *form, uint32_t n)
+static void sort_by_bucket(struct names_sort *s, uint32_t n)
 {
-	struct names_sort s = {.text = text, .form = form};
 	uint32_t *at = mem_array(BUCKETS + 1, sizeof *at);
-	s.key = mem_array((size_t)n + 1, sizeof *s.key);
-	s.spare = mem_array((size_t)n + 1, sizeof *s.spare);
 	for (uint32_t i = 0; i < n; i++) {
-		s.spare[i] = (struct names_sort_key){.key = key_at(&s, i, 0), .form = i};
-		at[(s.spare[i].key >> 48) + 1]++;
+		s->spare[i] = (struct names_sort_key){.key = key_at(s, i, 0), .form = i};
+		at[(s->spare[i].key >> 48) + 1]++;
 	}
 	for (uint32_t i = 0; i < BUCKETS; i++)
 		at[i + 1] += at[i];
 	for (uint32_t i = 0; i < n; i++)
-		s.key[at[s.spare[i].key >> 48]++] = s.spare[i];
+		s->key[at[s->spare[i].key >> 48]++] = s->spare[i];
 	for (uint32_t i = 0, from = 0; i < BUCKETS; from = at[i++]) {
-		sort_by_key(&s, from, at[i]);
-		split_groups(&s, from, at[i], 0);
+		sort_by_key(s, from, at[i]);
+		split_groups(s, from, at[i], 0);
+	}
+	mem_free(&at);
+}
+
+struct names_sort_key *names_sort(const char *text, const struct names_sort_form *form, uint32_t n)
+{
+	struct names_sort s = {.text = text, .form = form};
+	s.key = mem_array((size_t)n + 1, sizeof *s.key);
+	s.spare = mem_array((size_t)n + 1, sizeof *s.spare);
+	if (n >= BUCKETS_LEAST) {
+		sort_by_bucket(&s, n);
+	} else {
+		for (uint32_t i = 0; i < n; i++)
+			s.key[i].form = i;
+		sort_group(&s, (struct sort_group){0, n, 0});
 	}
 	while (s.groups)
 		sort_group(&s, s.group[--s.groups]);
-	mem_free(&at);
 	mem_free(&s.group);
 	mem_free(&s.spare);
 	return s.key;

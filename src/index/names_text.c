@@ -185,6 +185,7 @@ void names_sample_add(struct names_sample *s, struct str folded, uint64_t hash)
 enum {
 	GENERATIONS = 8,
 	KINDS = 2 * 256,    /* a code, or 256 + a byte that has none */
+	NEXT = KINDS + 256, /* what may come after one: a kind, or KINDS + its first byte */
 	SAMPLE_BYTES = 512, /* of a name that are looked at, at most */
 	SINGLE_GAIN = 8,    /* a byte that has no code costs two */
 };
@@ -198,11 +199,18 @@ struct symbol_search {
 	struct names_packer packer;
 	struct names_table *table;
 	uint32_t single[KINDS];
-	uint32_t (*pair)[KINDS]; /* one after another */
-	uint32_t (*more)[256];   /* one, and the first byte of the next */
+	uint32_t (*pair)[NEXT]; /* one after another */
+	uint32_t *seen;         /* pairs that are not 0: few where names are few */
+	size_t seen_n, seen_room;
 	struct wanted_symbol *wanted;
 	size_t n, room;
 };
+
+static inline void count_pair(struct symbol_search *f, unsigned before, unsigned next)
+{
+	if (f->pair[before][next]++ == 0)
+		*VEC_PUSH(f->seen, f->seen_n, f->seen_room) = before * NEXT + next;
+}
 
 static void count_codes(struct symbol_search *f, struct str text)
 {
@@ -218,8 +226,9 @@ static void count_codes(struct symbol_search *f, struct str text)
 			code = 256 + (uint8_t)*p;
 		f->single[code]++;
 		if (before != KINDS) {
-			f->pair[before][code]++;
-			f->more[before][(uint8_t)*p] += taken > 1;
+			count_pair(f, before, code);
+			if (taken > 1)
+				count_pair(f, before, KINDS + (uint8_t)*p);
 		}
 		before = code;
 	}
@@ -278,16 +287,15 @@ static void next_table(struct symbol_search *f)
 {
 	const struct wanted_symbol nothing = {0};
 	f->n = 0;
-	for (unsigned i = 0; i < KINDS; i++) {
-		struct wanted_symbol a = symbol_of(f, i);
-		if (f->single[i] == 0)
-			continue;
-		want_symbol(f, a, nothing, f->single[i]);
-		for (unsigned k = 0; k < KINDS; k++)
-			want_symbol(f, a, symbol_of(f, k), f->pair[i][k]);
-		for (unsigned k = 0; k < 256; k++)
-			want_symbol(f, a, symbol_of(f, 256 + k), f->more[i][k]);
+	for (unsigned i = 0; i < KINDS; i++)
+		want_symbol(f, symbol_of(f, i), nothing, f->single[i]);
+	for (size_t i = 0; i < f->seen_n; i++) {
+		unsigned before = f->seen[i] / NEXT, next = f->seen[i] % NEXT;
+		unsigned kind = next < KINDS ? next : next - KINDS + 256;
+		want_symbol(f, symbol_of(f, before), symbol_of(f, kind), f->pair[before][next]);
+		f->pair[before][next] = 0;
 	}
+	f->seen_n = 0;
 	sum_wanted(f);
 	if (f->n)
 		qsort(f->wanted, f->n, sizeof *f->wanted, compare_gains);
@@ -309,12 +317,9 @@ void names_sample_table(struct names_sample *s, struct names_table *ret)
 	tidy_sample(s);
 	f->table = ret;
 	f->pair = mem_array(KINDS, sizeof *f->pair);
-	f->more = mem_array(KINDS, sizeof *f->more);
 	for (unsigned round = 0; round < GENERATIONS && s->names; round++) {
 		names_packer_init(&f->packer, ret);
 		memset(f->single, 0, sizeof f->single);
-		memset(f->pair, 0, KINDS * sizeof *f->pair);
-		memset(f->more, 0, KINDS * sizeof *f->more);
 		for (size_t i = 0; i < s->names; i++) {
 			/* Beginnings are mostly shared with the name before, and not coded. */
 			struct str text = sampled_text(s, &s->name[i]);
@@ -323,7 +328,7 @@ void names_sample_table(struct names_sample *s, struct names_table *ret)
 		next_table(f);
 	}
 	mem_free(&f->pair);
-	mem_free(&f->more);
+	mem_free(&f->seen);
 	mem_free(&f->wanted);
 	mem_free(&f);
 }

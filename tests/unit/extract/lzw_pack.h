@@ -2,7 +2,7 @@
 #pragma once
 #include "base/buf.h"
 
-enum { PACK_SLOTS = 1 << 18, PACK_CLEAR = 256 };
+enum { PACK_SLOTS = 1 << 17, PACK_CLEAR = 256 };
 
 struct pack {
 	struct buf *out;
@@ -11,7 +11,8 @@ struct pack {
 	uint64_t held;
 	unsigned held_n;
 	uint32_t free;
-	uint32_t *key; /* prefix and byte, plus 1; 0: none */
+	uint64_t clears; /* that were written, plus 1 */
+	uint64_t *key;   /* prefix and byte, with clears above them: of others, it is free */
 	uint16_t *code;
 };
 
@@ -37,10 +38,15 @@ static void pack_code(struct pack *p, uint32_t code)
 	p->group = (p->group + 1) % 8;
 }
 
-static size_t pack_slot(const struct pack *p, uint32_t key)
+static uint64_t pack_key(const struct pack *p, uint32_t code, char byte)
 {
-	size_t at = key * 2654435761u % PACK_SLOTS;
-	while (p->key[at] && p->key[at] != key)
+	return p->clears << 32 | code << 8 | (unsigned char)byte;
+}
+
+static size_t pack_slot(const struct pack *p, uint64_t key)
+{
+	size_t at = (uint32_t)key * 2654435761u % PACK_SLOTS;
+	while (p->key[at] >> 32 == p->clears && p->key[at] != key)
 		at = (at + 1) % PACK_SLOTS;
 	return at;
 }
@@ -49,7 +55,7 @@ static void pack_clear(struct pack *p)
 {
 	pack_code(p, PACK_CLEAR);
 	pack_pad(p);
-	memset(p->key, 0, PACK_SLOTS * sizeof *p->key);
+	p->clears++;
 	p->bits = 9;
 	p->free = PACK_CLEAR + 1;
 }
@@ -58,7 +64,8 @@ static void pack_clear(struct pack *p)
 static inline void lzw_pack(struct str in, unsigned bits_most, bool block, size_t clear_each,
 			    struct buf *out)
 {
-	struct pack p = {.out = out, .block = block, .bits_most = bits_most, .bits = 9};
+	struct pack p = {
+		.out = out, .block = block, .bits_most = bits_most, .bits = 9, .clears = 1};
 	size_t codes = 0;
 	p.free = block ? PACK_CLEAR + 1 : 256;
 	p.key = mem_array(PACK_SLOTS, sizeof *p.key);
@@ -69,8 +76,8 @@ static inline void lzw_pack(struct str in, unsigned bits_most, bool block, size_
 		uint32_t code = (unsigned char)in.p[i++];
 		size_t slot = 0;
 		while (i < in.n) {
-			slot = pack_slot(&p, (code << 8 | (unsigned char)in.p[i]) + 1);
-			if (!p.key[slot])
+			slot = pack_slot(&p, pack_key(&p, code, in.p[i]));
+			if (p.key[slot] >> 32 != p.clears)
 				break;
 			code = p.code[slot];
 			i++;
@@ -78,7 +85,7 @@ static inline void lzw_pack(struct str in, unsigned bits_most, bool block, size_
 		pack_code(&p, code);
 		/* the reader defines a code one later; so the width grows one code later */
 		if (i < in.n && p.free < 1u << bits_most) {
-			p.key[slot] = (code << 8 | (unsigned char)in.p[i]) + 1;
+			p.key[slot] = pack_key(&p, code, in.p[i]);
 			p.code[slot] = (uint16_t)p.free++;
 		}
 		if (p.free - 1 > (1u << p.bits) - 1 && p.bits < bits_most) {

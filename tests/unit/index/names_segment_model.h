@@ -205,38 +205,43 @@ static inline int model_compare_pairs(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Whether the two bytes at k are there before. */
-static inline bool model_has_before(struct str s, size_t k)
+/* Whether the bit of a number is not set yet; it is then. */
+static inline bool model_is_new(uint8_t *bits, uint64_t number)
 {
-	for (size_t i = 0; i < k; i++)
-		if (memcmp(s.p + i, s.p + k, 2) == 0)
-			return true;
-	return false;
+	bool is = !(bits[number / 8] >> number % 8 & 1);
+	bits[number / 8] |= (uint8_t)(1 << number % 8);
+	return is;
 }
 
+/* Each pair once, in order. */
 static inline size_t model_pairs(const struct model *m, uint64_t **ret)
 {
+	static uint8_t trigrams[(1 << 24) / 8], twos[(1 << 16) / 8]; /* that a name has */
 	uint64_t *pair = NULL;
-	size_t n = 0, room = 0, kept = 0;
+	size_t n = 0, room = 0;
 	uint32_t name = 0;
 	for (size_t i = 0; i < m->n; i = model_same_folded(m, i), name++) {
 		struct str s = m->row[i].folded;
+		size_t before = n;
 		for (size_t k = 0; k < s.n; k++) {
 			uint64_t t = (uint64_t)(uint8_t)s.p[k] << 16;
 			t |= k + 1 < s.n ? (uint64_t)(uint8_t)s.p[k + 1] << 8 : 0;
 			t |= k + 2 < s.n ? (uint64_t)(uint8_t)s.p[k + 2] : 0;
-			*VEC_PUSH(pair, n, room) = t << 32 | name;
-			if (k + 1 < s.n && model_has_before(s, k))
+			if (model_is_new(trigrams, t))
+				*VEC_PUSH(pair, n, room) = t << 32 | name;
+			/* two bytes that come again */
+			if (k + 1 < s.n && !model_is_new(twos, t >> 8) &&
+			    model_is_new(trigrams, t >> 8))
 				*VEC_PUSH(pair, n, room) = t >> 8 << 32 | name;
 		}
+		for (; before < n; before++)
+			trigrams[pair[before] >> 35] = 0;
+		memset(twos, 0, sizeof twos);
 	}
 	if (n)
 		qsort(pair, n, sizeof *pair, model_compare_pairs);
-	for (size_t i = 0; i < n; i++)
-		if (i == 0 || pair[i] != pair[kept - 1])
-			pair[kept++] = pair[i];
 	*ret = pair;
-	return kept;
+	return n;
 }
 
 /* Its runs are the names from `from` on, asked for by jumps. */

@@ -516,5 +516,5 @@ int main(void)
 #endif
 	};
 	find_parser();
-	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
+	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
 }

@@ -146,5 +146,5 @@ int main(void)
 		cmocka_unit_test(a_back_off_of_a_wrong_clock_is_not_obeyed),
 		cmocka_unit_test(a_database_is_as_old_as_its_last_check),
 	};
-	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
+	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
 }

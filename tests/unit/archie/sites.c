@@ -247,7 +247,9 @@ static void a_key_depends_on_no_other_line(void **state)
 	};
 	struct lab l;
 	lab_begin(&l);
-	for (unsigned present = 1; present < 1U << ARRAY_LEN(c); present++) {
+	/* in the short form a seventh, of all sizes */
+	for (unsigned present = 1; present < 1U << ARRAY_LEN(c);
+	     present += unit_thorough() ? 1 : 7) {
 		CLEANUP(buf_free) struct buf up = BUF_INIT(1 << 12), down = BUF_INIT(1 << 12);
 		for (size_t i = 0; i < ARRAY_LEN(c); i++) {
 			size_t last = ARRAY_LEN(c) - 1 - i;

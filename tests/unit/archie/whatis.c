@@ -204,5 +204,5 @@ int main(void)
 		cmocka_unit_test_setup(a_full_disk_leaves_the_old_file, begin_empty),
 #endif
 	};
-	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
+	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
 }

@@ -571,5 +571,5 @@ int main(int argc, char **argv)
 	const char *trick = getenv("PARSE_TRICK");
 	if (argc > 1 && trick && strcmp(argv[1], "--listing") == 0)
 		return act_as_liar(trick);
-	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
+	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
 }

@@ -11,6 +11,7 @@ LOST = ("names.mended", "names.rebuilt")
 class Rounds(rounds.Commits):
     program, keeps = "names-worker", "archie"
     opening_s = 0.02
+    working_s = 0.06        # a score of commits
     little = 3
     fresh = 300
 

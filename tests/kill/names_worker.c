@@ -202,7 +202,7 @@ static int check(struct worker *w)
 /* No look and no question fails, whatever becomes of the writer. */
 static int read_on(struct worker *w)
 {
-	const struct timespec pause = {.tv_nsec = 200000};
+	const struct timespec pause = {.tv_nsec = 1000000};
 	uint64_t last = 0, looks = 0;
 	for (;;) {
 		bool was = w->reader;

@@ -322,6 +322,12 @@ static bool is_ending(const struct conn *c)
 	return c->dead || c->finishing;
 }
 
+/* Input waits until output has gone. */
+static bool is_stuck(const struct conn *c)
+{
+	return c->choked && (!c->limits->read_mark || conn_queued(c) > c->limits->read_mark);
+}
+
 static void too_long(struct conn *c)
 {
 	if (c->ops->long_line)
@@ -337,7 +343,7 @@ static void hand_out(struct conn *c)
 {
 	struct str frame;
 	int rc = 1;
-	while (!is_ending(c) && !c->paused && !c->choked) {
+	while (!is_ending(c) && !c->paused && !is_stuck(c)) {
 		bool line = c->frame.mode == FRAMING_LINES;
 		if ((rc = framing_next(&c->frame, &frame)) != 0)
 			break;
@@ -348,7 +354,7 @@ static void hand_out(struct conn *c)
 		else
 			c->ops->bytes(c->ctx, frame, c->frame.left);
 	}
-	c->hungry = rc == 1 && !is_ending(c) && !c->paused && !c->choked;
+	c->hungry = rc == 1 && !is_ending(c) && !c->paused && !is_stuck(c);
 	if (rc < 0)
 		too_long(c);
 	if (is_ending(c))
@@ -397,7 +403,7 @@ static bool wants_input(struct conn *c)
 {
 	if (c->finishing)
 		return !c->eof && c->thrown <= LINGER_BYTES;
-	if (c->eof || c->paused || c->choked || !c->hungry)
+	if (c->eof || c->paused || is_stuck(c) || !c->hungry)
 		return false;
 	if (!over_budget(c->pool))
 		return true;

@@ -4,7 +4,8 @@
  *
  * Back-pressure: while the output queue is above its high mark, or the budget is used up, nothing
  * is read and no frame handed out; the producer stops when conn_send() says false and goes on
- * in drained().
+ * in drained(). Where both sides speak unasked, each could wait for the other to read: there one
+ * of them reads on (read_mark), and bounds by itself what that makes it send.
  *
  * With TLS (net/tls.h) all this begins after the handshake, which has its own limits: of time
  * (frame_us and idle_us, 30 s at most), and of memory (TLS_SHAKE_MEMORY, begun only within the
@@ -62,6 +63,7 @@ struct conn_limits {
 	size_t queue_max; /* past it the connection ends: FULL */
 	int64_t idle_us;  /* without a byte in either direction, unless paused; 0: for ever */
 	int64_t frame_us; /* from the first byte of a line or block to its last; 0: any */
+	size_t read_mark; /* of the output queue: above it nothing is read; 0: high_mark */
 };
 /* So one connection holds at most MAX(line_max, block_max) + CONN_READ bytes of input and twice
  * queue_max of output. */

@@ -250,6 +250,7 @@ struct server *server_new(struct loop *loop, const struct server_protocol *proto
 				.block_max = limits->block_max,
 				.high_mark = limits->queue_max / 16,
 				.queue_max = limits->queue_max,
+				.read_mark = protocol->reads_on ? limits->queue_max : 0,
 				.idle_us = limits->idle_us,
 				.frame_us = limits->line_us},
 		.pool = conn_pool_new(loop, limits->memory),

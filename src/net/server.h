@@ -41,6 +41,7 @@ struct server_protocol {
 	size_t nverbs;
 	bool any_case;        /* of verbs */
 	bool strict;          /* a line that is not a verb with its arguments ends the connection */
+	bool reads_on;        /* also while a client does not read; see read_mark of net/conn.h */
 	const char *greeting; /* with its line end, like all words; NULL: none */
 	const char *words[SERVER_WORDS]; /* NULL: a plain one of our own; "": silence */
 	size_t state_size;               /* of session_state(), zeroes at first */

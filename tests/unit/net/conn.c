@@ -400,6 +400,37 @@ static void who_never_reads_is_not_read_either(void **state)
 	side_end(s);
 }
 
+static void who_reads_on_hears_a_peer_that_does_not_read(void **state)
+{
+	(void)state;
+	struct side *s = side_new(1 << 20);
+	char some[8192];
+	s->limits.read_mark = 4 * HIGH;
+	s->on_drained = produce;
+	s->to_produce = 1000 * 1000;
+	/* the kernel has taken what it takes, and the queue is above its high mark */
+	produce(s->end);
+	for (int i = 0; i < 1000 && conn_queued(s->end->conn) <= HIGH; i++)
+		wait_us(s, 0);
+	assert_true(conn_queued(s->end->conn) > HIGH);
+	tell(s->end, "still\n");
+	expect_story(s->end, "L:still ");
+	/* up to a mark of its own, and from there on again when there is room */
+	while (conn_queued(s->end->conn) <= 4 * HIGH)
+		conn_send(s->end->conn, (struct str){chunk, sizeof chunk});
+	wait_us(s, 0);
+	tell(s->end, "later\n");
+	expect_story(s->end, "L:still ");
+	while (conn_queued(s->end->conn) > 4 * HIGH) {
+		assert_true(hear(s->end, some, sizeof some) >= 0);
+		wait_us(s, 0);
+	}
+	wait_us(s, 0);
+	assert_true(conn_queued(s->end->conn) > HIGH);
+	expect_story(s->end, "L:still L:later ");
+	side_end(s);
+}
+
 static void ignore_marks(struct end *e, struct str line)
 {
 	(void)line;
@@ -529,6 +560,7 @@ int main(void)
 		cmocka_unit_test(a_line_has_to_end_in_time),
 		cmocka_unit_test(a_producer_is_held_back_by_a_slow_reader),
 		cmocka_unit_test(who_never_reads_is_not_read_either),
+		cmocka_unit_test(who_reads_on_hears_a_peer_that_does_not_read),
 		cmocka_unit_test(a_queue_past_its_bound_ends_the_connection),
 		cmocka_unit_test(past_the_budget_nothing_is_read),
 		cmocka_unit_test(connections_may_be_closed_inside_callbacks),

@@ -9,6 +9,7 @@
 #include "cmd/text.h"
 #include "disk/lock.h"
 #include "extract/cage_section.h"
+#include "fetch/botm_names.h"
 #include "index/names.h"
 #include "index/words.h"
 #include "role/status.h"
@@ -526,6 +527,31 @@ static void check_databases(const struct patient *p, struct finding *f)
 	names_close(&r);
 }
 
+/* Whether each folder of a botm has its file of names: cache/files@1 and cache/names@1. */
+static void check_fetched(const struct patient *p, struct finding *f)
+{
+	char cache[PATH_MAX + 16], folder[PATH_MAX + 512], names[PATH_MAX + 512];
+	const char *entry;
+	struct dir d;
+	struct err err;
+	snprintf(cache, sizeof cache, "%s/cache", p->data);
+	if (dir_init(&d, cache, &err) != 0)
+		return;
+	while (dir_next(&d, &entry) == 0) {
+		if (!str_starts(str_of(entry), STR("files")))
+			continue;
+		snprintf(folder, sizeof folder, "%s/%s", cache, entry);
+		snprintf(names, sizeof names, "%s/names%s", cache, entry + strlen("files"));
+		if (!botm_names_missing(names, folder))
+			continue;
+		finding_set(f, FINDING_WARN, "%.200s has files of a botm, but %.200s is not there",
+			    folder, names);
+		finding_mend(f, "restore it from a backup before the botm starts; without it the "
+				"files stay, and their names are given to nobody");
+	}
+	dir_done(&d);
+}
+
 /* Whether those who should fetch for the crawl do. */
 static void check_reapers(const struct patient *p, struct finding *f)
 {
@@ -631,6 +657,7 @@ static const struct check checks[] = {
 	{"names", true, check_names},           {"filter", true, check_filter},
 	{"brake", true, check_brake},           {"reapers", true, check_reapers},
 	{"archives", true, check_sites},        {"databases", true, check_databases},
+	{"fetched files", true, check_fetched},
 };
 enum { NCHECKS = ARRAY_LEN(checks) };
 

@@ -310,8 +310,13 @@ static void delete_here(struct botm *b, const struct bot_message *m)
 	struct botm_name name;
 	struct botm_answer *a;
 	enum botm_place place = BOTM_FREE;
-	if (botm_name_parse(m->file, &name))
+	if (botm_name_parse(m->file, &name)) {
 		place = botm_names_place(b->keep.names, name);
+		if (botm_names_lost(b->keep.names, name) && botm_file_there(b, name, m)) {
+			botm_keep_free(b, name, m->id);
+			return;
+		}
+	}
 	a = place == BOTM_STORED ? answer_of_name(b, name) : NULL;
 	/* of one that is stored but not durable the source cannot know */
 	if (place != BOTM_KEPT && !a) {

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "fetch/botm_inner.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -142,7 +143,7 @@ void botm_keep_free(struct botm *b, struct botm_name name, struct str id)
 	r->name = name;
 	memcpy(r->id, id.n ? id.p : "", id.n);
 	list_append(&b->keep.removals, &r->link);
-	if (botm_names_free(b->keep.names, name, &err) < 0)
+	if (!botm_names_lost(b->keep.names, name) && botm_names_free(b->keep.names, name, &err) < 0)
 		botm_fail(b, &err);
 	commit_soon(b);
 }
@@ -198,12 +199,30 @@ static int stored_load(struct botm *b, struct err *err)
 	return 0;
 }
 
+static void found_say(struct botm *b, const struct botm_names_found *found)
+{
+	char what[256];
+	if (found->given || found->removed || found->cut) {
+		snprintf(what, sizeof what,
+			 "%" PRIu64 " names are free again, %" PRIu64 " of their files are "
+			 "removed, %" PRIu64 " bytes cut off the names",
+			 found->given, found->removed, found->cut);
+		botm_say(b, false, what, b->o.folder);
+	}
+	if (found->lost) {
+		snprintf(what, sizeof what,
+			 "%" PRIu64 " files are of names that the file of names does not know%s; "
+			 "they stay, and their names are given to nobody: see garner check",
+			 found->lost, found->has_lost ? ", for it was lost or cut" : "");
+		botm_say(b, found->has_lost, what, b->o.folder);
+	}
+}
+
 int botm_keep_open(struct botm *b, struct err *err)
 {
 	struct botm_keep *k = &b->keep;
 	const struct pool_options options = {.threads = 1};
 	struct botm_names_found found;
-	char what[160];
 	list_init(&k->answers);
 	list_init(&k->removals);
 	list_init(&k->busy_answers);
@@ -212,14 +231,7 @@ int botm_keep_open(struct botm *b, struct err *err)
 	if (botm_names_open(&k->names, b->o.names, b->o.folder, &found, err) < 0 ||
 	    pool_new(&k->pool, &options, err) < 0 || stored_load(b, err) < 0)
 		return -1;
-	if (found.given || found.removed || found.cut) {
-		snprintf(what, sizeof what,
-			 "%llu names are free again, %llu files of nobody are removed, %llu bytes "
-			 "cut off the names",
-			 (unsigned long long)found.given, (unsigned long long)found.removed,
-			 (unsigned long long)found.cut);
-		botm_say(b, false, what, b->o.folder);
-	}
+	found_say(b, &found);
 	return 0;
 }
 

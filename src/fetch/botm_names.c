@@ -4,7 +4,13 @@
  * The file grows by a record for each step. Where it is several times as long as what it says, it
  * is written anew and renamed: at once and in the thread of the owner, since a million names are
  * 20 MB and this comes once in several million steps. A table of free names that is overwritten in
- * place was the other way; it needs a log of its own to survive a cut. */
+ * place was the other way; it needs a log of its own to survive a cut.
+ *
+ * A start that finds files of names that were never given knows that its file has lost its end, or
+ * all of it. Then any free name may have been given before, and is perhaps known to the source: so
+ * an era begins, a generation greater than all that can have been, and names are given from it on.
+ * The files stay where they are, for the source may read and delete them. */
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/vec.h"
 #include "fetch/botm_names_inner.h"
@@ -14,6 +20,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 enum {
 	A_FOLDER = 1000,        /* names in a subfolder */
@@ -64,11 +71,17 @@ bool botm_name_parse(struct str text, struct botm_name *ret)
 
 /* Steps. */
 
-static int step_append(struct botm_names *n, const struct botm_step *step, struct err *err)
+static int step_put(struct botm_names *n, struct record_writer *to, const struct botm_step *step,
+		    struct record_group *group, struct err *err)
 {
 	buf_clear(&n->payload);
 	botm_step_write(step, &n->payload);
-	return record_append(n->writer, buf_str(&n->payload), &n->group, NULL, err);
+	return record_append(to, buf_str(&n->payload), group, NULL, err);
+}
+
+static int step_append(struct botm_names *n, const struct botm_step *step, struct err *err)
+{
+	return step_put(n, n->writer, step, &n->group, err);
 }
 
 static int step_take(struct botm_names *n, enum botm_place place, struct botm_name name,
@@ -98,13 +111,13 @@ static int number_choose(struct botm_names *n, struct botm_name *ret, struct err
 		struct botm_name name = botm_map_name(&n->map, n->free[--n->nfree]);
 		if (name.generation == BOTM_GENERATION_MOST)
 			continue; /* used up: it stays free for ever */
-		*ret = (struct botm_name){name.number, name.generation + 1};
+		*ret = (struct botm_name){name.number, botm_map_next(&n->map, name.number)};
 		return 0;
 	}
 	if (n->map.n >= BOTM_NAMES_MOST)
 		return err_set(err, ERR_SYSTEM, "%s: all %d names are in use", n->folder,
 			       BOTM_NAMES_MOST);
-	*ret = (struct botm_name){(uint32_t)n->map.n, 1};
+	*ret = (struct botm_name){(uint32_t)n->map.n, botm_map_next(&n->map, (uint32_t)n->map.n)};
 	return ret->number % A_FOLDER == 0 ? subfolder_make(n, ret->number, err) : 0;
 }
 
@@ -164,18 +177,18 @@ int botm_names_commit(struct botm_commit *c, struct err *err)
 static int map_write(struct botm_names *n, struct record_writer *w, struct err *err)
 {
 	struct record_group group = {0};
-	struct botm_step step = {.is_folder = true, .text = str_of(n->map.folder)};
-	buf_clear(&n->payload);
-	botm_step_write(&step, &n->payload);
-	int rc = record_append(w, buf_str(&n->payload), &group, NULL, err);
+	const struct botm_step folder = {.kind = BOTM_STEP_FOLDER, .text = str_of(n->map.folder)};
+	int rc = step_put(n, w, &folder, &group, err);
+	if (rc == 0 && n->map.era) {
+		const struct botm_step era = {.kind = BOTM_STEP_ERA, .name = {0, n->map.era}};
+		rc = step_put(n, w, &era, &group, err);
+	}
 	for (uint32_t i = 0; rc == 0 && i < n->map.n; i++) {
 		struct str *answer = botm_answers_get(&n->map.answers, i);
-		step = (struct botm_step){.place = botm_map_place(&n->map, i),
-					  .name = botm_map_name(&n->map, i),
-					  .text = answer ? *answer : (struct str){0}};
-		buf_clear(&n->payload);
-		botm_step_write(&step, &n->payload);
-		rc = record_append(w, buf_str(&n->payload), &group, NULL, err);
+		const struct botm_step step = {.place = botm_map_place(&n->map, i),
+					       .name = botm_map_name(&n->map, i),
+					       .text = answer ? *answer : (struct str){0}};
+		rc = step_put(n, w, &step, &group, err);
 	}
 	return rc < 0 ? rc : record_sync(w, &group, err);
 }
@@ -221,34 +234,89 @@ int botm_names_tidy(struct botm_names *n, struct err *err)
 
 /* Opening. */
 
-static int free_all_given(struct botm_names *n, uint64_t *ret, struct err *err)
+/* What lies in the folder. */
+struct survey {
+	struct botm_names *names;
+	struct botm_name *left; /* files that may go, as far as the names know */
+	size_t nleft, room;
+	uint64_t removed, lost;
+	uint32_t highest; /* generation of those that show a loss; 0: there is none */
+};
+
+/* A file of a robot that was killed is nobody's whatever the names say. */
+static int survey_file(void *ctx, const char *path, bool is_name, struct botm_name name,
+		       struct err *err)
+{
+	struct survey *s = ctx;
+	const struct botm_map *map = &s->names->map;
+	if (!is_name) {
+		FAULT("botm.sweep");
+		s->removed++;
+		return MIN(file_remove(path, err), 0);
+	}
+	enum botm_claim claim = botm_map_claim(map, name);
+	if (claim == BOTM_LEFT)
+		*VEC_PUSH(s->left, s->nleft, s->room) = name;
+	if (claim != BOTM_LOST)
+		return 0;
+	s->lost++;
+	if (name.generation >= map->era && name.generation < BOTM_ERA_MOST)
+		s->highest = MAX(s->highest, name.generation);
+	return 0;
+}
+
+/* Greater than all that was given: by the clock, in minutes since 1970, since nobody knows what
+ * else there was. */
+static int era_begin(struct botm_names *n, uint32_t highest, struct err *err)
+{
+	int64_t minutes = clock_wall_us() / US_PER_MIN;
+	uint32_t era = (uint32_t)MIN(MAX(minutes, (int64_t)highest + 1), (int64_t)BOTM_ERA_MOST);
+	const struct botm_step step = {.kind = BOTM_STEP_ERA, .name = {0, era}};
+	return botm_map_apply(&n->map, &step, err) < 0 ? -1 : step_append(n, &step, err);
+}
+
+static void file_path(const struct botm_names *n, struct botm_name name, char ret[PATH_MAX])
+{
+	char text[BOTM_NAME_ROOM];
+	botm_name_print(name, text);
+	snprintf(ret, PATH_MAX, "%s/%s", n->folder, text);
+}
+
+/* A given name is free, for nobody waits for its robot's answer. But what the file of names lost
+ * when an era began may have been that it is stored. */
+static int given_end(struct botm_names *n, uint64_t *freed, struct err *err)
 {
 	for (uint32_t i = (uint32_t)n->map.n; i-- > 0;) {
-		if (botm_map_place(&n->map, i) == BOTM_FREE) {
+		struct botm_name name = botm_map_name(&n->map, i);
+		enum botm_place place = botm_map_place(&n->map, i);
+		char path[PATH_MAX];
+		if (place == BOTM_FREE)
 			*VEC_PUSH(n->free, n->nfree, n->room) = i;
-		} else if (botm_map_place(&n->map, i) == BOTM_GIVEN) {
-			if (botm_names_free(n, botm_map_name(&n->map, i), err) < 0)
-				return -1;
-			++*ret;
-		}
+		if (place != BOTM_GIVEN)
+			continue;
+		file_path(n, name, path);
+		bool may_be_stored = name.generation < n->map.era && access(path, F_OK) == 0;
+		if ((may_be_stored ? botm_names_keep(n, name, err)
+				   : botm_names_free(n, name, err)) < 0)
+			return -1;
+		*freed += !may_be_stored;
 	}
 	return 0;
 }
 
-struct sweep {
-	struct botm_names *names;
-	uint64_t removed;
-};
-
-static int sweep_file(void *ctx, const char *path, bool is_name, struct botm_name name,
-		      struct err *err)
+static int survey_sweep(struct survey *s, struct err *err)
 {
-	struct sweep *s = ctx;
-	if (is_name && botm_names_place(s->names, name) >= BOTM_STORED)
-		return 0;
-	FAULT("botm.sweep");
-	s->removed++;
-	return MIN(file_remove(path, err), 0);
+	for (size_t i = 0; i < s->nleft; i++) {
+		char path[PATH_MAX];
+		if (botm_map_claim(&s->names->map, s->left[i]) != BOTM_LEFT)
+			continue;
+		file_path(s->names, s->left[i], path);
+		FAULT("botm.sweep");
+		if (file_remove(path, err) < 0)
+			return -1;
+		s->removed++;
+	}
+	return 0;
 }
 
 static int folder_take(struct botm_names *n, struct err *err)
@@ -273,28 +341,42 @@ static int folder_say(struct botm_names *n, struct err *err)
 	const char *slash = strrchr(n->path, '/');
 	size_t above = slash ? (size_t)(slash + 1 - n->path) : 0;
 	bool is_near = above && strncmp(n->folder, n->path, above) == 0;
-	const struct botm_step step = {.is_folder = true,
+	const struct botm_step step = {.kind = BOTM_STEP_FOLDER,
 				       .text = str_of(n->folder + (is_near ? above : 0))};
 	if (n->map.folder && str_eq(str_of(n->map.folder), step.text))
 		return 0;
 	return botm_map_apply(&n->map, &step, err) < 0 ? -1 : step_append(n, &step, err);
 }
 
+/* What is said of the era and of names that were given comes before a file is removed. */
+static int names_settle(struct botm_names *n, struct survey *s, struct botm_names_found *found,
+			struct err *err)
+{
+	if (botm_folder_walk(n->folder, survey_file, s, err) < 0 ||
+	    (s->highest && era_begin(n, s->highest, err) < 0) ||
+	    given_end(n, &found->given, err) < 0)
+		return -1;
+	struct botm_commit c = botm_names_commit_begin(n);
+	if (botm_names_commit(&c, err) < 0 || survey_sweep(s, err) < 0)
+		return -1;
+	found->removed = s->removed;
+	found->lost = s->lost;
+	found->has_lost = s->highest > 0;
+	return 0;
+}
+
 static int names_load(struct botm_names *n, struct botm_names_found *found, struct err *err)
 {
-	struct sweep sweep = {n, 0};
+	struct survey survey = {.names = n};
 	if (folder_take(n, err) < 0 ||
 	    record_open(&n->writer, n->path, &botm_names_kind, 0640, &found->cut, err) < 0 ||
-	    botm_map_load(&n->map, n->path, err) < 0 || folder_say(n, err) < 0 ||
-	    free_all_given(n, &found->given, err) < 0)
+	    botm_map_load(&n->map, n->path, err) < 0 || folder_say(n, err) < 0)
 		return -1;
-	/* durable before files go, as always */
-	struct botm_commit c = botm_names_commit_begin(n);
-	if (botm_names_commit(&c, err) < 0 ||
-	    botm_folder_walk(n->folder, sweep_file, &sweep, err) < 0)
-		return -1;
-	found->removed = sweep.removed;
-	return botm_names_tidy(n, err);
+	int rc = names_settle(n, &survey, found, err);
+	mem_free(&survey.left);
+	for (uint32_t i = 0; rc == 0 && i < n->map.n; i += A_FOLDER)
+		rc = subfolder_make(n, i, err);
+	return rc < 0 ? -1 : botm_names_tidy(n, err);
 }
 
 int botm_names_open(struct botm_names **ret, const char *path, const char *folder,
@@ -341,6 +423,11 @@ enum botm_place botm_names_place(const struct botm_names *n, struct botm_name na
 	    botm_map_name(&n->map, name.number).generation != name.generation)
 		return BOTM_FREE;
 	return botm_map_place(&n->map, name.number);
+}
+
+bool botm_names_lost(const struct botm_names *n, struct botm_name name)
+{
+	return botm_map_claim(&n->map, name) == BOTM_LOST;
 }
 
 int botm_names_next_stored(const struct botm_names *n, size_t *at, struct botm_name *ret,

@@ -30,12 +30,15 @@ enum botm_place { BOTM_FREE, BOTM_GIVEN, BOTM_STORED, BOTM_KEPT, BOTM_PLACES };
 struct botm_names_found {
 	uint64_t cut;     /* bytes of an incomplete end */
 	uint64_t given;   /* names that are free again, for their robots' answers never came */
-	uint64_t removed; /* files that belonged to no stored name */
+	uint64_t removed; /* files of names that are free */
+	uint64_t lost;    /* files of names that it does not know; they stay */
+	bool has_lost;    /* some of them are new: since the last start it was lost, or cut */
 };
 
-/* Opens the file, or makes it, and the folder. Names that were given are free after that, and files
- * of the folder that have the form of a name but belong to none that is stored or kept are removed.
- * ERR_BUSY: another botm has the file or the folder. */
+/* Opens the file, or makes it, and the folder. Names that were given are free after that, and their
+ * files are removed, as are those of names that are free. Files of names that were never given stay
+ * (botm_names_lost()), and no name that may have been given before is given again. ERR_BUSY:
+ * another botm has the file or the folder. */
 int botm_names_open(struct botm_names **ret, const char *path, const char *folder,
 		    struct botm_names_found *ret_found, struct err *err);
 int botm_names_close(struct botm_names **names, struct err *err);
@@ -70,11 +73,17 @@ int botm_names_tidy(struct botm_names *n, struct err *err);
 
 /* FREE for a generation that is not the number's present one. */
 enum botm_place botm_names_place(const struct botm_names *n, struct botm_name name);
+/* Whether a file of that name, if there is one, is of a time that the file of names has lost. It is
+ * given to nobody, so it may be removed when its source says so. */
+bool botm_names_lost(const struct botm_names *n, struct botm_name name);
 /* The stored ones, in no order: what was told to botm_names_store(). `at` is 0 at first. 1: no
  * more. Nothing may be changed meanwhile. */
 int botm_names_next_stored(const struct botm_names *n, size_t *at, struct botm_name *ret,
 			   struct str *ret_answer);
 uint64_t botm_names_count(const struct botm_names *n, enum botm_place place);
+
+/* Whether a folder has files of names, and the file of names is not there. */
+bool botm_names_missing(const char *path, const char *folder);
 
 void botm_name_print(struct botm_name name, char ret[BOTM_NAME_ROOM]);
 /* false: not the form of a name. */

@@ -13,8 +13,9 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-enum { STEP_FOLDER = 'F' };
+enum { STEP_FOLDER = 'F', STEP_ERA = 'E' };
 
 const struct record_kind botm_names_kind = {
 	.magic = "GARNERBN", .version = 1, .most = BOTM_ANSWER_MAX + PATH_MAX};
@@ -31,13 +32,20 @@ static const struct {
 
 /* Records. */
 
+static uint8_t step_letter(const struct botm_step *step)
+{
+	if (step->kind == BOTM_STEP_NAME)
+		return (uint8_t)places[step->place].letter;
+	return step->kind == BOTM_STEP_FOLDER ? STEP_FOLDER : STEP_ERA;
+}
+
 void botm_step_write(const struct botm_step *step, struct buf *out)
 {
-	put_u8(out, step->is_folder ? STEP_FOLDER : (uint8_t)places[step->place].letter);
-	if (!step->is_folder) {
+	put_u8(out, step_letter(step));
+	if (step->kind == BOTM_STEP_NAME)
 		put_varint(out, step->name.number);
+	if (step->kind != BOTM_STEP_FOLDER)
 		put_varint(out, step->name.generation);
-	}
 	buf_add_str(out, step->text);
 }
 
@@ -51,22 +59,35 @@ static bool place_parse(uint8_t letter, enum botm_place *ret)
 	return false;
 }
 
+static int step_head(struct reader *r, struct botm_step *ret, struct err *err)
+{
+	uint8_t letter = reader_u8(r);
+	uint64_t number = 0, generation = 1;
+	ret->kind = letter == STEP_FOLDER ? BOTM_STEP_FOLDER
+		    : letter == STEP_ERA  ? BOTM_STEP_ERA
+					  : BOTM_STEP_NAME;
+	if (ret->kind == BOTM_STEP_NAME)
+		number = reader_varint(r);
+	if (ret->kind != BOTM_STEP_FOLDER)
+		generation = reader_varint(r);
+	if (r->bad || (ret->kind == BOTM_STEP_NAME && !place_parse(letter, &ret->place)) ||
+	    number >= BOTM_NAMES_MOST || generation < 1 || generation > BOTM_GENERATION_MOST)
+		return err_set(err, ERR_DAMAGED, "a step that there is none of");
+	ret->name = (struct botm_name){(uint32_t)number, (uint32_t)generation};
+	return 0;
+}
+
 int botm_step_read(struct str payload, struct botm_step *ret, struct err *err)
 {
 	struct reader r = reader_of(payload);
 	struct botm_step step = {0};
-	uint8_t letter = reader_u8(&r);
-	step.is_folder = letter == STEP_FOLDER;
-	if (!step.is_folder) {
-		uint64_t number = reader_varint(&r), generation = reader_varint(&r);
-		if (r.bad || !place_parse(letter, &step.place) || number >= BOTM_NAMES_MOST ||
-		    generation < 1 || generation > BOTM_GENERATION_MOST)
-			return err_set(err, ERR_DAMAGED, "a step that there is none of");
-		step.name = (struct botm_name){(uint32_t)number, (uint32_t)generation};
-	}
+	if (step_head(&r, &step, err) < 0)
+		return -1;
+	bool has_answer = step.kind == BOTM_STEP_NAME && step.place == BOTM_STORED;
 	step.text = reader_bytes(&r, reader_left(&r));
-	if (step.is_folder ? step.text.n == 0 || memchr(step.text.p, 0, step.text.n) != NULL
-			   : step.text.n > (step.place == BOTM_STORED ? BOTM_ANSWER_MAX : 0))
+	if (step.kind == BOTM_STEP_FOLDER
+		    ? step.text.n == 0 || memchr(step.text.p, 0, step.text.n) != NULL
+		    : step.text.n > (has_answer ? BOTM_ANSWER_MAX : 0))
 		return err_set(err, ERR_DAMAGED, "a step with a text of %zu bytes", step.text.n);
 	*ret = step;
 	return 0;
@@ -78,8 +99,12 @@ static int step_show(struct str payload, struct buf *out, struct err *err)
 	struct botm_step step;
 	if (botm_step_read(payload, &step, err) < 0)
 		return -1;
-	if (step.is_folder) {
+	if (step.kind == BOTM_STEP_FOLDER) {
 		buf_printf(out, "folder " STR_FMT, STR_ARG(step.text));
+		return 0;
+	}
+	if (step.kind == BOTM_STEP_ERA) {
+		buf_printf(out, "era    %" PRIu32, step.name.generation);
 		return 0;
 	}
 	botm_name_print(step.name, name);
@@ -101,8 +126,15 @@ enum botm_place botm_map_place(const struct botm_map *m, uint32_t number)
 	return (enum botm_place)(m->name[number] & 3);
 }
 
+uint32_t botm_map_next(const struct botm_map *m, uint32_t number)
+{
+	uint32_t after = number < m->n ? botm_map_name(m, number).generation + 1 : 1;
+	return MAX(after, m->era);
+}
+
 /* A number that was not there before may come in any place: the file begins so after it was
- * written anew. Else it goes round: free, given, stored, kept; and free from anywhere. */
+ * written anew. Else it goes round: free, given, stored, kept; and free from anywhere. One that was
+ * given before the era is kept without having been stored, where that may have been lost. */
 static bool may_follow(const struct botm_map *m, const struct botm_step *step)
 {
 	uint32_t number = step->name.number;
@@ -112,11 +144,12 @@ static bool may_follow(const struct botm_map *m, const struct botm_step *step)
 	uint32_t generation = botm_map_name(m, number).generation;
 	switch (step->place) {
 	case BOTM_GIVEN:
-		return old == BOTM_FREE && step->name.generation == generation + 1;
+		return old == BOTM_FREE && step->name.generation == botm_map_next(m, number);
 	case BOTM_STORED:
 		return old == BOTM_GIVEN && step->name.generation == generation;
 	case BOTM_KEPT:
-		return old == BOTM_STORED && step->name.generation == generation;
+		return (old == BOTM_STORED || (old == BOTM_GIVEN && generation < m->era)) &&
+		       step->name.generation == generation;
 	case BOTM_FREE:
 		return old != BOTM_FREE && step->name.generation == generation;
 	case BOTM_PLACES:
@@ -146,8 +179,12 @@ int botm_map_apply(struct botm_map *m, const struct botm_step *step, struct err 
 {
 	char name[BOTM_NAME_ROOM];
 	uint32_t number = step->name.number;
-	if (step->is_folder) {
+	if (step->kind == BOTM_STEP_FOLDER) {
 		folder_set(m, step->text);
+		return 0;
+	}
+	if (step->kind == BOTM_STEP_ERA) {
+		m->era = MAX(m->era, step->name.generation);
 		return 0;
 	}
 	if (!may_follow(m, step)) {
@@ -203,6 +240,15 @@ int botm_map_load(struct botm_map *m, const char *path, struct err *err)
 }
 
 /* The folder. */
+
+enum botm_claim botm_map_claim(const struct botm_map *m, struct botm_name name)
+{
+	if (name.number >= m->n || name.generation > botm_map_name(m, name.number).generation)
+		return BOTM_LOST;
+	if (name.generation < botm_map_name(m, name.number).generation)
+		return name.generation < m->era ? BOTM_LOST : BOTM_LEFT;
+	return botm_map_place(m, name.number) >= BOTM_STORED ? BOTM_HELD : BOTM_LEFT;
+}
 
 int botm_names_folder(const char *path, const char *said, struct buf *ret)
 {
@@ -269,23 +315,42 @@ int botm_folder_walk(const char *folder, botm_seen_fn *seen, void *ctx, struct e
 	return MIN(rc, 0);
 }
 
+/* One is enough. */
+static int seen_any(void *ctx, const char *path, bool is_name, struct botm_name name,
+		    struct err *err)
+{
+	(void)path, (void)name, (void)err;
+	*(bool *)ctx = is_name;
+	return is_name ? -1 : 0;
+}
+
+bool botm_names_missing(const char *path, const char *folder)
+{
+	struct err err;
+	bool is_any = false;
+	if (access(path, F_OK) == 0 || errno != ENOENT)
+		return false;
+	(void)botm_folder_walk(folder, seen_any, &is_any, &err);
+	return is_any;
+}
+
 /* For `garner check`. */
 
 struct proof {
 	const char *path, *folder;
 	const struct botm_map *map;
 	uint64_t left; /* files that the next start removes */
+	uint64_t lost;
 };
 
 static int proof_seen(void *ctx, const char *path, bool is_name, struct botm_name name,
 		      struct err *err)
 {
 	struct proof *p = ctx;
+	enum botm_claim claim = is_name ? botm_map_claim(p->map, name) : BOTM_LEFT;
 	(void)path, (void)err;
-	if (!is_name || name.number >= p->map->n ||
-	    botm_map_name(p->map, name.number).generation != name.generation ||
-	    botm_map_place(p->map, name.number) < BOTM_STORED)
-		p->left++;
+	p->left += claim == BOTM_LEFT;
+	p->lost += claim == BOTM_LOST;
 	return 0;
 }
 
@@ -330,12 +395,19 @@ static int folder_verify(const char *path, const struct botm_map *map, struct er
 		return 0;
 	if (proof_files(&p, err) < 0 || botm_folder_walk(p.folder, proof_seen, &p, err) < 0)
 		return -1;
-	if (p.left == 0)
-		return 0;
-	err_set(err, ERR_NONE,
-		"%s: %" PRIu64 " files in %s belong to no name; the next start removes them", path,
-		p.left, p.folder);
-	return FORMAT_NOTED;
+	if (p.lost)
+		err_set(err, ERR_NONE,
+			"%s: does not know %" PRIu64 " files in %s: it was lost or cut, or is "
+			"older than they are. Restore it from a backup before the botm starts, or "
+			"let them be: they stay, their names are given to nobody, and a delete of "
+			"their source still finds them. What nobody wants may be removed",
+			path, p.lost, p.folder);
+	else if (p.left)
+		err_set(err, ERR_NONE,
+			"%s: %" PRIu64
+			" files in %s are of names that are free; the next start removes them",
+			path, p.left, p.folder);
+	return p.lost || p.left ? FORMAT_NOTED : 0;
 }
 
 static int names_verify(const char *path, struct err *err)
@@ -360,9 +432,9 @@ const struct format botm_names_format = {
 	.magic = "GARNERBN",
 	.version = 1,
 	.help = "which file names of a botm are free, given, stored and kept",
-	.remedy =
-		"stop the botm and restore the file and its folder from a backup, or remove both: "
-		"the botm then begins anew, and its source has to have everything fetched again",
+	.remedy = "stop the botm and restore the file and its folder from a backup, or remove the "
+		  "file: the next start then leaves what is in the folder as it is, and gives the "
+		  "names to nobody",
 	.records = &botm_names_kind,
 	.show = step_show,
 	.verify = names_verify,

@@ -70,6 +70,12 @@ static bool file_is_there(const char *folder, struct botm_name name)
 	return access(file_of(folder, name), F_OK) == 0;
 }
 
+static uint64_t length_of(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
 static void must_be_sound(const char *path)
 {
 	struct err err;
@@ -170,16 +176,15 @@ static void a_start_frees_what_was_given_and_sweeps_the_folder(void **state)
 	assert_int_equal(botm_names_store(n, name[1], STR("second"), &err), 0);
 	assert_int_equal(botm_names_keep(n, name[1], &err), 0);
 	names_close(&n);
-	/* as a killed robot leaves it, what is nobody's, and what is not ours to remove */
-	file_make(folder, (struct botm_name){1, 9});
-	file_make(folder, (struct botm_name){900, 1});
+	/* as a killed robot leaves it, and what is not ours to remove */
 	assert_int_equal(
 		file_replace(scratch("start.files/000000/000.x.part"), STR(""), 0600, &err), 0);
 	assert_int_equal(file_replace(scratch("start.files/readme"), STR(""), 0600, &err), 0);
 	assert_int_equal(format_verify(&botm_names_format, path, &err), FORMAT_NOTED);
 	n = names_open(path, folder, &found);
 	assert_int_equal(found.given, 2);
-	assert_int_equal(found.removed, 5);
+	assert_int_equal(found.removed, 3);
+	assert_int_equal(found.lost, 0);
 	assert_true(file_is_there(folder, name[0]));
 	assert_true(file_is_there(folder, name[1]));
 	assert_false(file_is_there(folder, name[2]));
@@ -193,6 +198,167 @@ static void a_start_frees_what_was_given_and_sweeps_the_folder(void **state)
 	assert_int_equal(remove(file_of(folder, name[1])), 0);
 	assert_true(format_verify(&botm_names_format, path, &err) < 0);
 	assert_int_equal(err.code, ERR_DAMAGED);
+}
+
+/* Names that are stored one moment, and their files. */
+static void names_fill(struct botm_names *n, const char *folder, struct botm_name *ret,
+		       size_t count)
+{
+	struct err err;
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(botm_names_give(n, &ret[i], &err), 0);
+		file_make(folder, ret[i]);
+		assert_int_equal(botm_names_store(n, ret[i], STR("answer"), &err), 0);
+		assert_int_equal(botm_names_keep(n, ret[i], &err), 0);
+	}
+}
+
+static void names_end(struct botm_names *n, const char *folder, struct botm_name name)
+{
+	struct err err;
+	assert_int_equal(botm_names_free(n, name, &err), 0);
+	names_commit(n);
+	assert_int_equal(file_remove(file_of(folder, name), &err), 0);
+}
+
+/* Until the file has been written anew. */
+static void names_churn(struct botm_names *n, const char *path, struct botm_name *ret)
+{
+	static const char text[8000] = "x";
+	uint64_t longest = 0;
+	struct err err;
+	for (int i = 0; i < 1000 && length_of(path) >= longest; i++) {
+		longest = length_of(path);
+		assert_int_equal(botm_names_give(n, ret, &err), 0);
+		assert_int_equal(botm_names_store(n, *ret, (struct str){text, sizeof text}, &err),
+				 0);
+		assert_int_equal(botm_names_free(n, *ret, &err), 0);
+		names_commit(n);
+	}
+	assert_true(length_of(path) < longest);
+}
+
+static void without_its_file_a_folder_keeps_what_is_in_it(void **state)
+{
+	(void)state;
+	const char *path = scratch("lost"), *folder = scratch("lost.files");
+	struct botm_names *n = names_open(path, folder, NULL);
+	struct botm_names_found found;
+	struct botm_name name[6], again, odd = {999999999, (1 << 30) - 1};
+	struct err err;
+	names_fill(n, folder, name, 6);
+	names_end(n, folder, name[0]);
+	names_end(n, folder, name[5]);
+	names_close(&n);
+	assert_int_equal(file_remove(path, &err), 0);
+	/* what no botm has made, and cannot be in the way of any */
+	assert_int_equal(dir_make(scratch("lost.files/999999"), 0700, &err), 0);
+	file_make(folder, odd);
+	n = names_open(path, folder, &found);
+	assert_true(found.has_lost);
+	assert_int_equal(found.lost, 5);
+	assert_int_equal(found.removed, 0);
+	/* not even a name whose file is gone is given a second time */
+	for (int i = 0; i < 8; i++) {
+		assert_int_equal(botm_names_give(n, &again, &err), 0);
+		assert_int_equal(again.number, i);
+		assert_true(again.generation > 1000000);
+		file_make(folder, again);
+		assert_int_equal(botm_names_store(n, again, STR("answer"), &err), 0);
+	}
+	names_end(n, folder, again);
+	names_churn(n, path, &again);
+	names_close(&n);
+	assert_int_equal(format_verify(&botm_names_format, path, &err), FORMAT_NOTED);
+	assert_non_null(strstr(err.msg, "does not know 5 files"));
+	/* and that holds for all times */
+	n = names_open(path, folder, &found);
+	assert_false(found.has_lost);
+	assert_int_equal(found.lost, 5);
+	assert_int_equal(found.removed, 0);
+	for (int i = 1; i < 5; i++) {
+		assert_true(file_is_there(folder, name[i]));
+		assert_true(botm_names_lost(n, name[i]));
+		assert_int_equal(remove(file_of(folder, name[i])), 0);
+	}
+	assert_false(botm_names_lost(n, again));
+	assert_int_equal(botm_names_give(n, &name[0], &err), 0);
+	assert_int_equal(name[0].number, again.number);
+	assert_int_equal(name[0].generation, again.generation + 1);
+	assert_int_equal(remove(file_of(folder, odd)), 0);
+	assert_int_equal(botm_names_free(n, name[0], &err), 0);
+	names_close(&n);
+	must_be_sound(path);
+}
+
+static void with_an_older_file_a_folder_keeps_what_is_in_it(void **state)
+{
+	(void)state;
+	const char *path = scratch("older"), *folder = scratch("older.files");
+	struct botm_names *n = names_open(path, folder, NULL);
+	struct botm_names_found found;
+	struct botm_name old[3], given, late;
+	struct err err;
+	names_fill(n, folder, old, 3);
+	assert_int_equal(botm_names_give(n, &given, &err), 0);
+	names_commit(n);
+	CLEANUP(buf_free) struct buf bytes = BUF_INIT(1 << 20);
+	assert_int_equal(file_slurp(path, &bytes, &err), 0);
+	/* all that follows is lost: one more is kept, and one is another by now */
+	file_make(folder, given);
+	assert_int_equal(botm_names_store(n, given, STR("answer"), &err), 0);
+	assert_int_equal(botm_names_keep(n, given, &err), 0);
+	names_end(n, folder, old[0]);
+	names_fill(n, folder, &late, 1);
+	assert_int_equal(late.number, old[0].number);
+	names_close(&n);
+	assert_int_equal(file_replace(path, buf_str(&bytes), 0600, &err), 0);
+	n = names_open(path, folder, &found);
+	assert_true(found.has_lost);
+	assert_int_equal(found.lost, 1);
+	assert_int_equal(found.removed, 0);
+	assert_int_equal(botm_names_place(n, given), BOTM_KEPT);
+	assert_true(file_is_there(folder, given));
+	assert_true(file_is_there(folder, late));
+	names_close(&n);
+	/* however much of that was noted when it was killed, the next start comes to the same */
+	CLEANUP(buf_free) struct buf mended = BUF_INIT(1 << 20);
+	assert_int_equal(file_slurp(path, &mended, &err), 0);
+	for (size_t length = bytes.n; length <= mended.n; length++) {
+		struct str part = str_head(buf_str(&mended), length);
+		assert_int_equal(file_replace(path, part, 0600, &err), 0);
+		n = names_open(path, folder, &found);
+		assert_int_equal(found.lost, 1);
+		assert_int_equal(found.removed, 0);
+		assert_int_equal(botm_names_place(n, given), BOTM_KEPT);
+		names_close(&n);
+	}
+	n = names_open(path, folder, &found);
+	assert_true(file_is_there(folder, late));
+	/* what the names do know is removed as ever */
+	assert_int_equal(botm_names_free(n, given, &err), 0);
+	names_close(&n);
+	n = names_open(path, folder, &found);
+	assert_int_equal(found.removed, 1);
+	assert_int_equal(found.lost, 1);
+	assert_false(file_is_there(folder, given));
+	names_close(&n);
+}
+
+static void without_its_folder_a_file_makes_it_anew(void **state)
+{
+	(void)state;
+	const char *path = scratch("bare"), *folder = scratch("bare.files");
+	struct botm_names *n = names_open(path, folder, NULL);
+	struct botm_name name;
+	struct err err;
+	assert_int_equal(botm_names_give(n, &name, &err), 0);
+	names_close(&n);
+	assert_true(tree_remove(folder, &err) >= 0);
+	n = names_open(path, folder, NULL);
+	assert_int_equal(botm_names_give(n, &name, &err), 0);
+	file_make(folder, name);
+	names_close(&n);
 }
 
 static void two_botms_do_not_share_a_folder(void **state)
@@ -308,12 +474,6 @@ struct history {
 	size_t n;
 };
 
-static uint64_t length_of(const char *path)
-{
-	struct stat st;
-	return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
-}
-
 static void history_note(struct history *h, const struct model *m, struct botm_names *n,
 			 const char *path)
 {
@@ -324,25 +484,70 @@ static void history_note(struct history *h, const struct model *m, struct botm_n
 }
 
 /* What is cut at a length is what was flushed before it, or a step of what came after. */
-static void cut_must_hold(const struct history *h, uint64_t length, struct botm_names *n)
+static const struct model *history_at(const struct history *h, uint64_t length)
 {
+	static const struct model nothing;
 	size_t before = 0;
 	while (before + 1 < h->n && h->length[before + 1] <= length)
 		before++;
-	const struct model *m = &h->at[before];
+	return h->length[before] <= length ? &h->at[before] : &nothing;
+}
+
+static void cut_must_hold(const struct history *h, uint64_t length, bool is_flushed,
+			  struct botm_names *n, const struct botm_names_found *found)
+{
+	const struct model *m = history_at(h, length);
 	uint64_t next = names_next(n);
-	assert_true(next >= (h->length[before] <= length ? m->next : 0));
+	assert_true(next >= m->next);
 	for (uint32_t i = 0; i < next; i++) {
 		unsigned places = 0;
 		for (uint32_t g = 1; g < 100; g++)
 			places += botm_names_place(n, (struct botm_name){i, g}) != BOTM_FREE;
 		assert_true(places <= 1);
 	}
-	for (uint32_t i = 0; i < m->next && h->length[before] == length; i++) {
+	for (uint32_t i = 0; i < m->next && is_flushed; i++) {
 		const struct botm_name name = {i, m->name[i].generation};
-		enum botm_place place =
-			m->name[i].place == BOTM_GIVEN ? BOTM_FREE : m->name[i].place;
-		assert_int_equal(botm_names_place(n, name), place);
+		enum botm_place place = botm_names_place(n, name);
+		if (m->name[i].place != BOTM_GIVEN)
+			assert_int_equal(place, m->name[i].place);
+		else
+			assert_true(place == BOTM_FREE || (place == BOTM_KEPT && found->has_lost));
+	}
+}
+
+/* Files that are stored or kept at the end, and lie in the folder whatever the names say. */
+static void files_make(const struct model *m, const char *folder)
+{
+	struct err err;
+	char path[512];
+	snprintf(path, sizeof path, "%s/000000", folder);
+	assert_int_equal(dir_make(path, 0700, &err), 0);
+	for (uint32_t i = 0; i < m->next; i++)
+		if (m->name[i].place >= BOTM_STORED)
+			file_make(folder, (struct botm_name){i, m->name[i].generation});
+}
+
+/* A file goes only if the names have it as given, and nothing shows that they were cut. */
+static void files_must_be_there(const struct model *last, const struct model *cut,
+				const struct botm_names_found *found, const char *folder)
+{
+	for (uint32_t i = 0; i < last->next; i++) {
+		const struct botm_name name = {i, last->name[i].generation};
+		bool is_given = i < cut->next && cut->name[i].generation == name.generation &&
+				cut->name[i].place == BOTM_GIVEN;
+		if (last->name[i].place >= BOTM_STORED && !file_is_there(folder, name))
+			assert_true(is_given && !found->has_lost);
+	}
+}
+
+static void no_name_must_be_given_twice(struct botm_names *n, const struct model *last)
+{
+	for (int i = 0; i < 10; i++) {
+		struct botm_name name;
+		struct err err;
+		assert_int_equal(botm_names_give(n, &name, &err), 0);
+		if (name.number < last->next)
+			assert_true(name.generation > last->name[name.number].generation);
 	}
 }
 
@@ -352,8 +557,9 @@ static void a_file_cut_at_every_byte_has_every_name_in_one_place(void **state)
 	const char *path = scratch("cut"), *folder = scratch("cut.files");
 	const char *part = scratch("part"), *part_folder = scratch("part.files");
 	static struct history h;
+	struct botm_names_found found;
 	struct model m = {0};
-	uint64_t seed = 815;
+	uint64_t seed = 815, lost = 0;
 	struct err err;
 	struct botm_names *n = names_open(path, folder, NULL);
 	for (int i = 0; i < 60; i++) {
@@ -371,12 +577,19 @@ static void a_file_cut_at_every_byte_has_every_name_in_one_place(void **state)
 		if (length % step && !is_flushed && length > 200)
 			continue;
 		begin_anew(part, part_folder);
+		files_make(&m, part_folder);
 		assert_int_equal(file_replace(part, str_head(buf_str(&bytes), length), 0600, &err),
 				 0);
-		n = names_open(part, part_folder, NULL);
-		cut_must_hold(&h, length, n);
+		n = names_open(part, part_folder, &found);
+		cut_must_hold(&h, length, is_flushed, n, &found);
+		if (is_flushed)
+			files_must_be_there(&m, history_at(&h, length), &found, part_folder);
+		if (found.has_lost)
+			no_name_must_be_given_twice(n, &m);
+		lost += found.has_lost;
 		names_close(&n);
 	}
+	assert_true(lost > 20);
 }
 
 #ifdef GARNER_FAULTS
@@ -539,6 +752,9 @@ int main(void)
 		cmocka_unit_test(names_have_one_form),
 		cmocka_unit_test(a_name_is_used_again_in_another_generation),
 		cmocka_unit_test(a_start_frees_what_was_given_and_sweeps_the_folder),
+		cmocka_unit_test(without_its_file_a_folder_keeps_what_is_in_it),
+		cmocka_unit_test(with_an_older_file_a_folder_keeps_what_is_in_it),
+		cmocka_unit_test(without_its_folder_a_file_makes_it_anew),
 		cmocka_unit_test(two_botms_do_not_share_a_folder),
 		cmocka_unit_test(random_steps_agree_with_a_plain_model),
 		cmocka_unit_test(a_file_cut_at_every_byte_has_every_name_in_one_place),

@@ -154,8 +154,9 @@ void botm_keep_unused(struct botm *b, struct botm_name name)
 	CLEANUP(buf_free) struct buf path = BUF_INIT(PATH_MAX);
 	struct err err;
 	botm_file_path(b, name, &path);
-	if (file_remove(buf_text(&path), &err) < 0 ||
-	    botm_names_free(b->keep.names, name, &err) < 0)
+	if (file_remove(buf_text(&path), &err) < 0)
+		botm_say(b, true, err.msg, ""); /* the next start tries again */
+	if (botm_names_free(b->keep.names, name, &err) < 0)
 		botm_fail(b, &err);
 }
 

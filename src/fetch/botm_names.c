@@ -243,17 +243,25 @@ struct survey {
 	uint32_t highest; /* generation of those that show a loss; 0: there is none */
 };
 
+/* A folder is not removed: no robot of ours makes one. */
+static int survey_remove(struct survey *s, const char *path, struct err *err)
+{
+	FAULT("botm.sweep");
+	if (file_remove(path, err) >= 0)
+		s->removed++;
+	else if (err->sys_errno != EISDIR)
+		return -1;
+	return 0;
+}
+
 /* A file of a robot that was killed is nobody's whatever the names say. */
 static int survey_file(void *ctx, const char *path, bool is_name, struct botm_name name,
 		       struct err *err)
 {
 	struct survey *s = ctx;
 	const struct botm_map *map = &s->names->map;
-	if (!is_name) {
-		FAULT("botm.sweep");
-		s->removed++;
-		return MIN(file_remove(path, err), 0);
-	}
+	if (!is_name)
+		return survey_remove(s, path, err);
 	enum botm_claim claim = botm_map_claim(map, name);
 	if (claim == BOTM_LEFT)
 		*VEC_PUSH(s->left, s->nleft, s->room) = name;
@@ -311,10 +319,8 @@ static int survey_sweep(struct survey *s, struct err *err)
 		if (botm_map_claim(&s->names->map, s->left[i]) != BOTM_LEFT)
 			continue;
 		file_path(s->names, s->left[i], path);
-		FAULT("botm.sweep");
-		if (file_remove(path, err) < 0)
+		if (survey_remove(s, path, err) < 0)
 			return -1;
-		s->removed++;
 	}
 	return 0;
 }
@@ -390,6 +396,8 @@ int botm_names_open(struct botm_names **ret, const char *path, const char *folde
 	n->lock = FILE_INIT;
 	n->payload = BUF_INIT(BOTM_ANSWER_MAX + PATH_MAX);
 	if (names_load(n, &found, err) < 0) {
+		if (err->code == ERR_DAMAGED)
+			format_advise(&botm_names_format, err);
 		(void)botm_names_close(&n, &ignored);
 		return -1;
 	}

@@ -209,6 +209,44 @@ def test_answers_are_repeated_until_the_source_has_spoken(garner, tmp_path):
     must_be_sound(g)
 
 
+def test_without_its_file_of_names_a_botm_loses_no_file(garner, tmp_path):
+    s = Source(tmp_path / "s")
+    g = botm(garner, tmp_path / "s")
+    Bot(g.door, g.files, 3)
+    wait_for("a robot", lambda: s.capacity() == 3)
+
+    def ask(ids):
+        for i in ids:
+            s.send("fetch", id=i, url=f"http://h/{i}")
+        wait_for(ids, lambda: {*ids} <= {a["id"] for a in s.answers()})
+        for i in ids:
+            s.send("kept", id=i)
+        files = {a["id"]: a["file"] for a in s.answers()}
+        return [files[i] for i in ids]
+
+    before = ask(["1", "2", "3"])
+    g.botm.kill()
+    (Path(g.data) / "cache" / "names").unlink()
+    sick = g.run("doctor")
+    assert sick.code == 3 and "cache/names is not there" in " ".join(sick.out.split())
+    s.heard.clear()
+    g.botm = g.start("botm").wait_ready()
+    g.botm.wait_line("3 files are of names that the file of names does not know, for it was lost")
+    Bot(g.door, g.files, 3)
+    wait_for("a robot", lambda: s.capacity() == 3)
+    after = ask(["4", "5", "6"])
+    for i, file in enumerate(before + after, 1):
+        assert (g.files / file).read_bytes() == content(f"http://h/{i}")
+    assert not {*before} & {*after}
+    s.send("delete", id="d", machine="m1", file=before[0])
+    wait_for("deleted", lambda: s.all("deleted"))
+    assert s.all("deleted")[0]["outcome"] == "ok" and not (g.files / before[0]).exists()
+    s.close()
+    assert g.botm.stop() == 0
+    done = must_be_sound(g)
+    assert "does not know 2 files" in done.out and "1 noted" in done.out
+
+
 def test_answers_to_a_source_that_was_killed_are_dropped(garner, tmp_path):
     g = botm(garner, tmp_path / "s")
     held = threading.Event()
@@ -247,6 +285,8 @@ def test_a_file_that_is_not_there_is_not_believed(garner, tmp_path):
     def lie(bot, fetch):
         if fetch["id"] == "short":
             (g.files / fetch["file"]).write_bytes(b"x")
+        if fetch["id"] == "folder":
+            (g.files / fetch["file"]).mkdir()
         bot.say(fetch, "ok", status=200, size=1000, md5="0" * 32, file="000000/555", machine="other")
         return False
 
@@ -254,12 +294,15 @@ def test_a_file_that_is_not_there_is_not_believed(garner, tmp_path):
     wait_for("a robot", lambda: s.capacity() == 10)
     s.send("fetch", id="none", url="http://h/1")
     s.send("fetch", id="short", url="http://h/2")
-    wait_for("answers", lambda: len(s.answers()) == 2)
+    s.send("fetch", id="folder", url="http://h/3")
+    wait_for("answers", lambda: len(s.answers()) == 3)
     for a in s.answers():
         assert a["outcome"] == "temporary" and a["cause"] == "no-file"
         assert a["machine"] == "m1" and "file" not in a
-    wait_for("free", lambda: len(names(g)["free"]) == 2)
-    assert stored_files(g) == []
+    wait_for("free", lambda: len(names(g)["free"]) == 3)
+    assert [(g.files / name).is_dir() for name in stored_files(g)] == [True]
+    g.botm.kill()
+    g.botm = g.start("botm").wait_ready()  # what it cannot remove it leaves
     s.close()
 
 

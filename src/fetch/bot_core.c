@@ -560,10 +560,12 @@ int bot_new(struct bot **ret, const struct bot_options *options, struct err *err
 			  .beat = {.fn = on_beat, .ctx = b},
 			  .look = {.fn = on_look, .ctx = b},
 			  .gather = {.fn = sync_due, .ctx = b},
+			  /* it is read on whatever waits to be sent, for no more is asked for than
+			   * peer_hold() takes */
 			  .conn_limits = {.line_max = limits->line_max,
 					  .block_max = limits->block_max,
-					  .high_mark = limits->queue_max / 16,
-					  .queue_max = limits->queue_max}};
+					  .high_mark = ANSWERS_MAX,
+					  .queue_max = ANSWERS_MAX}};
 	list_init(&b->peers);
 	list_init(&b->told);
 	list_init(&b->waiting);

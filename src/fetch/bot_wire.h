@@ -20,6 +20,8 @@ enum {
 	BOT_REASON_MAX = 255,
 	BOT_PARALLEL_MAX = 1000000,  /* fetches at a time, of a robot or a botm */
 	BOT_MESSAGE_MAX = 256 << 10, /* bytes of one message as it is printed */
+	BOT_QUEUE_MIN = 16 << 20,    /* that wait to be sent, whatever the setting says: a round of
+					verdicts, deletes and fetches is no sign of a dead peer */
 };
 #define BOT_BEAT_US (30 * US_PER_S)
 #define BOT_DELAY_MAX_US US_PER_DAY

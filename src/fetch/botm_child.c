@@ -45,7 +45,8 @@ static uint64_t child_limit(const struct botm_child *c)
 
 void botm_child_ready(struct botm_child *c)
 {
-	bool has_room = c->is_met && !c->is_gone && !c->is_choked && c->out < child_limit(c);
+	bool has_room = c->is_met && !c->is_gone && !c->is_choked && c->pending < BOTM_BURST &&
+			c->out < child_limit(c);
 	if (has_room && !list_has(&c->ready))
 		list_append(&c->b->ready, &c->ready);
 	else if (!has_room)
@@ -135,13 +136,42 @@ static void route_add(struct botm_child *c, const struct bot_message *m)
 
 /* Coming and going. */
 
+/* Robots need not wait: what they say is bounded by what they were asked. */
+static bool are_held(const struct botm *b)
+{
+	return !b->keep.names && (b->is_full || b->is_choked);
+}
+
+/* While it is not read it is not silent. */
+static void child_hold(struct botm_child *c)
+{
+	int64_t now_us = loop_now_us(c->b->o.loop);
+	if (are_held(c->b) == (c->held_us != 0))
+		return;
+	if (c->held_us) {
+		c->heard_us += now_us - c->held_us;
+		c->held_us = 0;
+		conn_resume(session_conn(c->session));
+	} else {
+		c->held_us = now_us;
+		conn_pause(session_conn(c->session));
+	}
+}
+
+void botm_children_hold(struct botm *b)
+{
+	if (b->keep.names)
+		return;
+	LIST_EACH (struct botm_child, c, &b->children, link)
+		child_hold(c);
+}
+
 static void child_meet(struct botm_child *c)
 {
 	if (c->is_met || c->is_gone)
 		return;
 	c->is_met = true;
 	c->b->counts.children++;
-	list_append(&c->b->children, &c->link);
 	botm_say(c->b, false, c->b->keep.names ? "a robot is here" : "a botm is here",
 		 session_peer(c->session));
 }
@@ -152,6 +182,7 @@ static void child_leave(struct botm_child *c)
 	if (c->is_gone)
 		return;
 	c->is_gone = true;
+	list_remove(&c->link);
 	while (!list_is_empty(&c->jobs)) /* the last first, so that the first is first again */
 		botm_job_again(b, LIST_LAST(struct botm_job, &c->jobs, link));
 	LIST_EACH (struct botm_deletion, d, &c->deletions, link) {
@@ -160,10 +191,10 @@ static void child_leave(struct botm_child *c)
 		botm_deletion_ids_remove(&b->deletions, str_of(d->id));
 		mem_free(&d);
 	}
+	botm_bounds_look(b);
 	LIST_EACH (struct botm_route, r, &c->routes, link)
 		route_remove(b, r);
 	child_capacity(c, 0);
-	list_remove(&c->link);
 	b->counts.children -= c->is_met;
 }
 
@@ -277,13 +308,8 @@ static void botm_answered(struct botm_child *c, const struct bot_message *m)
 	/* another one may have it: its answer will be told too, and the source drops one of them */
 	if (job && ((*job)->child == c || !(*job)->child))
 		botm_job_end(b, *job);
-	if (botm_answer_known(b, m))
-		return;
-	if (b->nanswers >= BOTM_JOBS_MAX) {
-		child_refuse(c, "too many answers that the source has not taken");
-		return;
-	}
-	answer_pass_up(b, m);
+	if (!botm_answer_known(b, m))
+		answer_pass_up(b, m);
 }
 
 static void hear_deleted(struct botm_child *c, const struct bot_message *m)
@@ -297,6 +323,7 @@ static void hear_deleted(struct botm_child *c, const struct bot_message *m)
 	botm_deletion_ids_remove(&b->deletions, str_of(d->id));
 	mem_free(&d);
 	botm_tell_deleted(b, m->id, m->deletion);
+	botm_bounds_look(b);
 }
 
 static void child_message(void *ctx, const struct bot_message *m)
@@ -342,6 +369,8 @@ static void on_opened(struct session *s)
 	list_init(&c->jobs);
 	list_init(&c->routes);
 	list_init(&c->deletions);
+	list_append(&c->b->children, &c->link);
+	child_hold(c);
 }
 
 static void on_bytes(struct session *s, struct str piece)
@@ -372,13 +401,16 @@ void botm_children_check(struct botm *b)
 {
 	int64_t now_us = loop_now_us(b->o.loop), most_us = b->o.limits->idle_us;
 	LIST_EACH (struct botm_child, c, &b->children, link)
-		if (most_us && now_us - c->heard_us > most_us)
+		if (c->held_us && conn_is_cut(session_conn(c->session)))
+			conn_close(session_conn(c->session));
+		else if (!c->held_us && most_us && now_us - c->heard_us > most_us)
 			child_refuse(c, "it was silent for too long");
 }
 
 const struct server_protocol botm_protocol = {
 	.name = "botm",
 	.words = BOT_SERVER_WORDS,
+	.reads_on = true, /* nothing that is said here is answered */
 	.state_size = sizeof(struct botm_child),
 	.opened = on_opened,
 	.bytes = on_bytes,

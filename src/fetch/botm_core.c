@@ -1,13 +1,16 @@
 /* Jobs and answers of a botm. Every id is in one table: that of jobs until it is answered, then
  * that of answers until the source has spoken.
  *
+ * Nobody can fill the memory by asking or by keeping silent (struct botm_bounds). A source that
+ * owes its word on too many answers is told that the capacity is 0, for its words come on the same
+ * connection as its requests, so that this has to be read on.
+ *
  * What arrives in one round of the loop is given out in one go after it, so that the names of all
  * these jobs are flushed together before any robot hears of them. */
 #include "base/file.h"
 #include "base/vec.h"
 #include "fetch/botm_inner.h"
 
-#include <stdio.h>
 #include <sys/random.h>
 
 void botm_say(struct botm *b, bool is_trouble, const char *what, const char *who)
@@ -21,7 +24,57 @@ void botm_fail(struct botm *b, const struct err *err)
 	b->o.failed(b->o.ctx, err);
 }
 
+/* Bounds. */
+
+static const struct botm_bounds bounds = {
+	.answer_bytes = 64 << 20,
+	.job_bytes = 256 << 20,
+	.deletes = 10000, /* ten times what botsource.c asks for */
+};
+
+static bool is_above(bool was, uint64_t now, uint64_t most)
+{
+	return now >= (was ? most - most / 4 : most);
+}
+
+static void answers_are_full(struct botm *b, bool is_full)
+{
+	b->is_full = is_full;
+	botm_say(b, is_full,
+		 is_full ? "nothing more is fetched: the source has not said what is to become of "
+			   "too many answers"
+			 : "the source has taken answers: fetching goes on",
+		 b->o.source);
+	botm_children_hold(b);
+	botm_tell_soon(b);
+	botm_dispatch_soon(b);
+}
+
+void botm_bounds_look(struct botm *b)
+{
+	bool has_names = b->keep.names != NULL;
+	uint64_t deletes = has_names ? b->keep.ndeletes : botm_deletion_ids_count(&b->deletions);
+	bool is_full = is_above(b->is_full, b->answer_bytes, b->most.answer_bytes);
+	bool many_jobs = is_above(b->is_held, b->job_bytes, b->most.job_bytes);
+	bool many_deletes = is_above(b->is_held, deletes, b->most.deletes);
+	if (is_full != b->is_full)
+		answers_are_full(b, is_full);
+	if (!b->reader)
+		return;
+	if ((many_jobs || many_deletes) != b->is_held)
+		botm_source_hold(b, !b->is_held);
+	/* neither jobs nor answers get fewer, nor deletes where children are not heard */
+	if (is_full && (many_jobs || (many_deletes && !has_names)))
+		botm_source_hang_up(b, "the source asks for more and more, and does not say what "
+				       "is to become of the answers");
+}
+
 /* Jobs. */
+
+static size_t job_size(const struct botm_job *job)
+{
+	return sizeof *job + job->id.n + job->text.n;
+}
 
 void botm_take_fetch(struct botm *b, const struct bot_message *m)
 {
@@ -50,16 +103,20 @@ void botm_take_fetch(struct botm *b, const struct bot_message *m)
 	job->text = (struct str){block + m->id.n, text.n};
 	*botm_jobs_put(&b->jobs, job->id) = job;
 	list_append(&b->queue, &job->link);
+	b->job_bytes += job_size(job);
 	b->counts.fetches++;
 	b->counts.queued++;
 	botm_dispatch_soon(b);
+	botm_bounds_look(b);
 }
 
 static void job_free(struct botm *b, struct botm_job *job)
 {
 	list_remove(&job->link);
 	botm_jobs_remove(&b->jobs, job->id);
+	b->job_bytes -= job_size(job);
 	mem_free(&job);
+	botm_bounds_look(b);
 }
 
 void botm_job_end(struct botm *b, struct botm_job *job)
@@ -111,7 +168,7 @@ void botm_queue_forget(struct botm *b)
 static int jobs_assign(struct botm *b, struct err *err)
 {
 	b->ntodo = 0;
-	while (!list_is_empty(&b->queue) && !list_is_empty(&b->ready)) {
+	while (!b->is_full && !list_is_empty(&b->queue) && !list_is_empty(&b->ready)) {
 		struct botm_job *job = LIST_FIRST(struct botm_job, &b->queue, link);
 		struct botm_child *c = LIST_FIRST(struct botm_child, &b->ready, ready);
 		if (b->keep.names && job->name.generation == 0 &&
@@ -121,6 +178,7 @@ static int jobs_assign(struct botm *b, struct err *err)
 		list_append(&c->jobs, &job->link);
 		job->child = c;
 		c->out++;
+		c->pending += job->text.n;
 		b->counts.queued--;
 		b->counts.out++;
 		list_remove(&c->ready); /* and to the end, if it can take more */
@@ -140,10 +198,10 @@ static void job_send(struct botm *b, struct botm_job *job)
 		xml_add_attr(&b->out, "file", str_of(name));
 	}
 	buf_add_text(&b->out, "/>\n");
-	if (!conn_send(session_conn(job->child->session), buf_str(&b->out))) {
+	job->child->pending = 0;
+	if (!conn_send(session_conn(job->child->session), buf_str(&b->out)))
 		job->child->is_choked = true;
-		botm_child_ready(job->child);
-	}
+	botm_child_ready(job->child);
 }
 
 static void dispatch_run(void *ctx)
@@ -156,6 +214,8 @@ static void dispatch_run(void *ctx)
 	}
 	for (size_t i = 0; i < b->ntodo; i++)
 		job_send(b, b->todo[i]);
+	if (b->ntodo && !list_is_empty(&b->queue) && !list_is_empty(&b->ready))
+		botm_dispatch_soon(b);
 }
 
 void botm_dispatch_soon(struct botm *b)
@@ -172,6 +232,11 @@ static struct str block_put(char **to, struct str s)
 		memcpy(*to, s.p, s.n);
 	*to += s.n;
 	return put;
+}
+
+static size_t answer_size(const struct botm_answer *a)
+{
+	return sizeof *a + a->id.n + a->machine.n + a->file.n + a->text.n;
 }
 
 /* One that is not durable is in no list yet. */
@@ -198,7 +263,11 @@ struct botm_answer *botm_answer_new(struct botm *b, const struct bot_message *m,
 	} else {
 		*first = a;
 	}
+	if (name.generation)
+		*botm_answer_names_put(&b->by_name, name.number) = a;
 	b->nanswers++;
+	b->answer_bytes += answer_size(a);
+	botm_bounds_look(b);
 	return a;
 }
 
@@ -223,9 +292,13 @@ void botm_answer_forget(struct botm *b, struct botm_answer *a)
 			first = first->next;
 		first->next = a->next;
 	}
+	if (a->name.generation)
+		botm_answer_names_remove(&b->by_name, a->name.number);
 	list_remove(&a->link);
 	b->nanswers--;
+	b->answer_bytes -= answer_size(a);
 	mem_free(&a);
+	botm_bounds_look(b);
 }
 
 /* What the source says of them. */
@@ -283,17 +356,6 @@ void botm_take_verdict(struct botm *b, const struct bot_message *m)
 
 /* Deletes. */
 
-static struct botm_answer *answer_of_name(const struct botm *b, struct botm_name name)
-{
-	LIST_EACH (struct botm_answer, a, &b->sent, link)
-		if (a->name.number == name.number && a->name.generation == name.generation)
-			return a;
-	LIST_EACH (struct botm_answer, a, &b->unsent, link)
-		if (a->name.number == name.number && a->name.generation == name.generation)
-			return a;
-	return NULL;
-}
-
 /* What the source said before is in the file when it hears that there is no such file, so that it
  * may ask for one to know that. */
 static void delete_nothing(struct botm *b, const struct bot_message *m)
@@ -308,7 +370,7 @@ static void delete_nothing(struct botm *b, const struct bot_message *m)
 static void delete_here(struct botm *b, const struct bot_message *m)
 {
 	struct botm_name name;
-	struct botm_answer *a;
+	struct botm_answer **stored = NULL;
 	enum botm_place place = BOTM_FREE;
 	if (botm_name_parse(m->file, &name)) {
 		place = botm_names_place(b->keep.names, name);
@@ -317,14 +379,15 @@ static void delete_here(struct botm *b, const struct bot_message *m)
 			return;
 		}
 	}
-	a = place == BOTM_STORED ? answer_of_name(b, name) : NULL;
+	if (place == BOTM_STORED)
+		stored = botm_answer_names_get(&b->by_name, name.number);
 	/* of one that is stored but not durable the source cannot know */
-	if (place != BOTM_KEPT && !a) {
+	if (place != BOTM_KEPT && !(stored && (*stored)->is_durable)) {
 		delete_nothing(b, m);
 		return;
 	}
-	if (a)
-		botm_answer_forget(b, a);
+	if (stored)
+		botm_answer_forget(b, *stored);
 	botm_keep_free(b, name, m->id);
 }
 
@@ -343,6 +406,7 @@ static void delete_pass_on(struct botm *b, const struct bot_message *m)
 	list_append(&d->child->deletions, &d->link);
 	*botm_deletion_ids_put(&b->deletions, str_of(d->id)) = d;
 	botm_child_send(d->child, m);
+	botm_bounds_look(b);
 }
 
 void botm_take_delete(struct botm *b, const struct bot_message *m)
@@ -377,8 +441,12 @@ int botm_new(struct botm **ret, const struct botm_options *options, struct err *
 {
 	struct botm *b = mem_alloc(sizeof *b);
 	b->o = *options;
+	b->most = bounds;
+	b->limits = *options->limits;
+	b->limits.queue_max = MAX(b->limits.queue_max, (uint64_t)BOT_QUEUE_MIN);
 	b->out = BUF_INIT((size_t)2 * BOT_MESSAGE_MAX);
 	b->dispatch = (struct loop_later){.fn = dispatch_run, .ctx = b};
+	b->tell = (struct loop_later){.fn = botm_tell_run, .ctx = b};
 	b->beat = (struct loop_timer){.fn = beat_run, .ctx = b};
 	list_init(&b->children);
 	list_init(&b->ready);
@@ -390,7 +458,7 @@ int botm_new(struct botm **ret, const struct botm_options *options, struct err *
 		botm_free(&b);
 		return -1;
 	}
-	b->server = server_new(b->o.loop, &botm_protocol, b->o.limits, b->o.tls, b);
+	b->server = server_new(b->o.loop, &botm_protocol, &b->limits, b->o.tls, b);
 	loop_timer_every(b->o.loop, &b->beat,
 			 b->o.limits->idle_us ? MIN(BOT_BEAT_US, b->o.limits->idle_us / 2 + 1)
 					      : BOT_BEAT_US);
@@ -435,6 +503,7 @@ void botm_free(struct botm **bp)
 	loop_timer_stop(&b->slowly);
 	botm_jobs_free(&b->jobs);
 	botm_answer_ids_free(&b->answers);
+	botm_answer_names_free(&b->by_name);
 	botm_route_ids_free(&b->by_node);
 	botm_route_ids_free(&b->by_machine);
 	botm_deletion_ids_free(&b->deletions);

@@ -11,8 +11,17 @@
 #include "net/outgoing.h"
 
 enum {
-	BOTM_JOBS_MAX = 1000000, /* and so many answers: a source that asks for more is wrong */
 	BOTM_ROUTES_MAX = 10000, /* botms below one */
+	BOTM_BURST = 64 << 10,   /* bytes of jobs that a child is given in one round */
+};
+
+/* What may wait in memory for others. What goes beyond is not taken: of a source that has so many
+ * deletes or URLs here nothing is read, a robot is given nothing and a botm not heard while the
+ * source owes its word on so many answers, or does not read. Each goes on when a quarter of it is
+ * gone. */
+struct botm_bounds {
+	uint64_t answer_bytes, job_bytes;
+	uint64_t deletes;
 };
 
 struct botm_child;
@@ -54,11 +63,12 @@ struct botm_child {
 	struct botm *b;
 	struct session *session;
 	struct bot_reader *reader;
-	struct link link;  /* of all that have said what they are */
+	struct link link;  /* of all */
 	struct link ready; /* of those that can take a job */
 	struct link jobs, routes, deletions;
 	uint64_t capacity, out;
-	int64_t heard_us;
+	size_t pending;            /* bytes of jobs that it is about to be sent */
+	int64_t heard_us, held_us; /* since when it is not read; 0: it is */
 	bool is_met, is_choked, is_gone, has_lied;
 	char node[BOT_ID_MAX + 1]; /* of a botm */
 };
@@ -66,6 +76,7 @@ struct botm_child {
 #define STR_HASH(s) hash64(s)
 TABLE(botm_jobs, struct str, struct botm_job *, STR_HASH, str_eq)
 TABLE(botm_answer_ids, struct str, struct botm_answer *, STR_HASH, str_eq)
+TABLE(botm_answer_names, uint64_t, struct botm_answer *, hash_u64, table_same_u64)
 TABLE(botm_route_ids, struct str, struct botm_route *, STR_HASH, str_eq)
 TABLE(botm_deletion_ids, struct str, struct botm_deletion *, STR_HASH, str_eq)
 
@@ -90,6 +101,7 @@ struct botm_keep {
 	struct pool_job job;
 	struct loop_later later;
 	bool is_busy;
+	uint64_t ndeletes;                       /* removals that are to be answered */
 	struct link answers, removals;           /* that wait for the next commit */
 	struct link busy_answers, busy_removals; /* of the commit that is under way */
 	struct botm_commit commit;
@@ -99,22 +111,29 @@ struct botm_keep {
 
 struct botm {
 	struct botm_options o;
+	struct botm_bounds most;
 	struct botm_counts counts;
 	char node[2 * 16 + 1];
+	struct server_limits limits;
 	struct server *server;
 	struct conn_limits source_limits;
 	struct conn_pool *pool;
 	struct outgoing *source;
 	struct bot_reader *reader; /* of the source; NULL: not connected */
-	bool is_choked;
+	bool is_choked;            /* it does not read */
+	bool is_left;              /* it was hung up on */
+	bool is_held;              /* nothing is read of the source */
+	bool is_full;              /* of answers */
 	uint64_t told_capacity;
 	struct link children, ready;
 	uint64_t capacity;
 	struct link queue;
 	struct botm_jobs jobs;
+	uint64_t job_bytes;
 	struct botm_answer_ids answers;
-	struct link unsent, sent; /* answers */
-	uint64_t nanswers;
+	struct botm_answer_names by_name; /* by number: those with a file of ours */
+	struct link unsent, sent;         /* answers */
+	uint64_t nanswers, answer_bytes;
 	struct botm_route_ids by_node, by_machine;
 	struct botm_deletion_ids deletions;
 	struct botm_keep keep;
@@ -140,19 +159,24 @@ bool botm_answer_known(const struct botm *b, const struct bot_message *m);
 void botm_answer_forget(struct botm *b, struct botm_answer *a);
 void botm_take_verdict(struct botm *b, const struct bot_message *m); /* kept, dropped */
 void botm_take_delete(struct botm *b, const struct bot_message *m);
+void botm_bounds_look(struct botm *b); /* after more or fewer wait */
 
 /* botm_child.c */
 extern const struct server_protocol botm_protocol;
 void botm_child_ready(struct botm_child *c); /* in the list of those with room, or out of it */
 void botm_child_send(struct botm_child *c, const struct bot_message *m);
 void botm_children_check(struct botm *b); /* those that are silent */
+void botm_children_hold(struct botm *b);  /* botms that repeat answers wait, or go on */
 
 /* botm_source.c */
 int botm_source_open(struct botm *b, struct err *err);
 void botm_source_close(struct botm *b);
 void botm_source_send(struct botm *b, const struct bot_message *m);
 void botm_source_pump(struct botm *b); /* answers that are to be sent */
-void botm_tell_soon(struct botm *b);   /* the capacity, if it is another than was told */
+void botm_source_hold(struct botm *b, bool is_held);
+void botm_source_hang_up(struct botm *b, const char *why);
+void botm_tell_soon(struct botm *b); /* the capacity, if it is another than was told */
+void botm_tell_run(void *b);
 void botm_tell_route(struct botm *b, const struct botm_route *r, bool is_up);
 void botm_tell_deleted(struct botm *b, struct str id, enum bot_deletion how);
 

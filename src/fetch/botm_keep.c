@@ -95,9 +95,11 @@ static void removals_answer(struct botm *b)
 		if (r->id[0])
 			botm_tell_deleted(b, str_of(r->id),
 					  r->has_failed ? BOT_DELETED_FAILED : BOT_DELETED_OK);
+		b->keep.ndeletes -= r->id[0] != 0;
 		list_remove(&r->link);
 		mem_free(&r);
 	}
+	botm_bounds_look(b);
 }
 
 static void commit_done(void *ctx)
@@ -143,9 +145,11 @@ void botm_keep_free(struct botm *b, struct botm_name name, struct str id)
 	r->name = name;
 	memcpy(r->id, id.n ? id.p : "", id.n);
 	list_append(&b->keep.removals, &r->link);
+	b->keep.ndeletes += r->id[0] != 0;
 	if (!botm_names_lost(b->keep.names, name) && botm_names_free(b->keep.names, name, &err) < 0)
 		botm_fail(b, &err);
 	commit_soon(b);
+	botm_bounds_look(b);
 }
 
 /* A start frees what was given and removes what lies there, so nothing has to be durable first. */

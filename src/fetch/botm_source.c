@@ -6,12 +6,24 @@
 #include <stdio.h>
 
 enum {
-	HIGH_MARK = 4 << 20, /* more than answers come to in most rounds: then both sides read on */
+	HIGH_MARK = 1 << 20, /* of answers */
+	/* A source that does not read while it has much to say would wait for us, as we for it: it
+	 * is read on, for what it says makes answers fewer. What is said back is little, but for
+	 * deletes without end. */
+	READ_MARK = 16 << 20,
 	QUEUE_MAX = 64 << 20,
 };
 #define RETRY_MIN_US (100 * US_PER_MS)
 #define RETRY_MAX_US (2 * US_PER_S)
 #define REFUSED_US (30 * US_PER_S) /* how long one that was refused waits */
+
+static void source_choke(struct botm *b, bool is_choked)
+{
+	if (is_choked == b->is_choked)
+		return;
+	b->is_choked = is_choked;
+	botm_children_hold(b);
+}
 
 void botm_source_send(struct botm *b, const struct bot_message *m)
 {
@@ -19,23 +31,25 @@ void botm_source_send(struct botm *b, const struct bot_message *m)
 		return;
 	buf_clear(&b->out);
 	bot_message_print(m, &b->out);
-	b->is_choked = !conn_send(outgoing_conn(b->source), buf_str(&b->out)) || b->is_choked;
+	if (!conn_send(outgoing_conn(b->source), buf_str(&b->out)))
+		source_choke(b, true);
 }
 
 /* What is below. */
 
-static void tell_run(void *ctx)
+void botm_tell_run(void *ctx)
 {
 	struct botm *b = ctx;
 	struct bot_message m = {.kind = BOT_BOTM,
 				.has = BOT_HAS_MACHINE | BOT_HAS_NODE | BOT_HAS_CAPACITY};
-	if (!b->reader || b->told_capacity == b->capacity)
+	uint64_t capacity = b->is_full ? 0 : MIN(b->capacity, (uint64_t)BOT_PARALLEL_MAX);
+	if (!b->reader || b->is_choked || b->told_capacity == capacity)
 		return;
 	m.machine = b->keep.names ? str_of(b->o.machine) : STR("");
 	m.node = str_of(b->node);
-	m.capacity = MIN(b->capacity, (uint64_t)BOT_PARALLEL_MAX);
+	m.capacity = capacity;
 	botm_source_send(b, &m);
-	b->told_capacity = b->capacity;
+	b->told_capacity = capacity;
 }
 
 void botm_tell_soon(struct botm *b)
@@ -68,14 +82,27 @@ void botm_source_pump(struct botm *b)
 		struct botm_answer *a = LIST_FIRST(struct botm_answer, &b->unsent, link);
 		list_remove(&a->link);
 		list_append(&b->sent, &a->link);
-		b->is_choked = !conn_send(outgoing_conn(b->source), a->text);
+		if (!conn_send(outgoing_conn(b->source), a->text))
+			source_choke(b, true);
 	}
 }
 
 /* What it says. */
 
-static void source_hang_up(struct botm *b, const char *why)
+void botm_source_hold(struct botm *b, bool is_held)
 {
+	b->is_held = is_held;
+	if (is_held)
+		conn_pause(outgoing_conn(b->source));
+	else
+		conn_resume(outgoing_conn(b->source));
+}
+
+void botm_source_hang_up(struct botm *b, const char *why)
+{
+	if (b->is_left)
+		return;
+	b->is_left = true;
 	botm_say(b, true, why, b->o.source);
 	bot_reader_stop(b->reader);
 	conn_close(outgoing_conn(b->source));
@@ -92,7 +119,8 @@ static void connect_again(void *ctx)
 static void source_is_gone(struct botm *b)
 {
 	bot_reader_free(&b->reader);
-	b->is_choked = false;
+	b->is_held = false;
+	source_choke(b, false);
 	botm_queue_forget(b);
 	TABLE_EACH (botm_deletion_ids, slot, &b->deletions) {
 		list_remove(&slot->value->link);
@@ -117,10 +145,7 @@ static void source_message(void *ctx, const struct bot_message *m)
 	char reason[BOT_REASON_MAX + 64];
 	switch (m->kind) {
 	case BOT_FETCH:
-		if (botm_jobs_count(&b->jobs) + b->nanswers >= BOTM_JOBS_MAX)
-			source_hang_up(b, "the source asks for too much");
-		else
-			botm_take_fetch(b, m);
+		botm_take_fetch(b, m);
 		return;
 	case BOT_KEPT:
 	case BOT_DROPPED:
@@ -138,7 +163,7 @@ static void source_message(void *ctx, const struct bot_message *m)
 		loop_timer_in(b->o.loop, &b->slowly, 0);
 		return;
 	default:
-		source_hang_up(b, "the source says what only a botm may say");
+		botm_source_hang_up(b, "the source says what only a botm may say");
 	}
 }
 
@@ -146,7 +171,7 @@ static void source_error(void *ctx, const struct err *err, uint64_t line, uint64
 {
 	char why[BOT_REASON_MAX + 1];
 	bot_error_print(err, line, column, why);
-	source_hang_up(ctx, why);
+	botm_source_hang_up(ctx, why);
 }
 
 /* The connection. */
@@ -157,8 +182,9 @@ static void on_up(void *ctx, struct conn *c)
 	struct botm *b = ctx;
 	conn_want_pieces(c, UINT64_MAX);
 	b->reader = bot_reader_new(&ops, b);
+	b->is_left = false;
 	b->told_capacity = UINT64_MAX;
-	tell_run(b);
+	botm_tell_run(b);
 	TABLE_EACH (botm_route_ids, slot, &b->by_node)
 		botm_tell_route(b, slot->value, true);
 	while (!list_is_empty(&b->sent)) {
@@ -190,7 +216,8 @@ static void on_bytes(void *ctx, struct str piece, uint64_t left)
 static void on_drained(void *ctx)
 {
 	struct botm *b = ctx;
-	b->is_choked = false;
+	source_choke(b, false);
+	botm_tell_run(b);
 	botm_source_pump(b);
 }
 
@@ -198,7 +225,11 @@ int botm_source_open(struct botm *b, struct err *err)
 {
 	static const struct conn_ops ops = {.bytes = on_bytes, .drained = on_drained};
 	b->source_limits = (struct conn_limits){
-		.line_max = CONN_READ, .high_mark = HIGH_MARK, .queue_max = QUEUE_MAX};
+		.line_max = CONN_READ,
+		.high_mark = HIGH_MARK,
+		.queue_max = QUEUE_MAX,
+		.read_mark = READ_MARK,
+	};
 	const struct outgoing_options options = {
 		.address = b->o.source,
 		.trusted = true,
@@ -212,7 +243,6 @@ int botm_source_open(struct botm *b, struct err *err)
 		.down = on_down,
 		.ctx = b,
 	};
-	b->tell = (struct loop_later){.fn = tell_run, .ctx = b};
 	if (!b->pool)
 		b->pool = conn_pool_new(b->o.loop, (uint64_t)2 * QUEUE_MAX);
 	return outgoing_new(&b->source, b->pool, &options, err);

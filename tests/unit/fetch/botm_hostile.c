@@ -1,0 +1,184 @@
+/* Peers of a botm and of a source that say what they may not, or what nobody asked: they are hung
+ * up on with a reason, or nothing follows from it. */
+#include "botm_unit.h"
+
+#define BELOW "<botm machine='m2' node='n2' capacity='3'/>"
+
+/* Whether it is refused, and not merely hung up on. */
+static void must_be_refused(struct flood *f, const char *door, const char *words)
+{
+	struct player p = {0};
+	player_connect(f, &p, door, words);
+	UNTIL(f, p.times == 1 && !p.conn);
+	if (p.heard[BOT_REFUSED] != 1)
+		fail_msg("not refused: %.100s", words);
+	player_end(&p);
+}
+
+static const char *const of_botms[] = {
+	"<botm machine='m2' node='' capacity='1'/>",
+	"<botm machine='m2' node='n2' capacity='-1'/>",
+	"<botm machine='m2' node='n2' capacity='1000001'/>",
+	"<botm machine='m2' node='n2' capacity='0x10'/>",
+	"<botm machine='m2' node='n2' capacity=''/>",
+	"<botm machine='m2' node='n2'/>",
+	"<botm machine='m/2' node='n2' capacity='1'/>",
+	"<botm machine='a1234567890123456789012345678901234567890123456789012345678901234' "
+	"node='n2' "
+	"capacity='1'/>",
+	"<machine machine='m2' node='n2' state='up'/>",
+	BELOW "<robot parallel='1'/>",
+	BELOW "<kept id='1'/>",
+	BELOW "<delete id='1' machine='m1' file='000000/000'/>",
+	BELOW "<fetch id='1' url='http://h/'/>",
+	BELOW "<machine machine='m3' node='' state='up'/>",
+	BELOW "<machine machine='m3' node='n3' state='sideways'/>",
+	BELOW "<fetched id='1' outcome='ok'/>",
+	BELOW "<fetched id='1' outcome='ok' machine='m9' file='000000/000'/>",
+	BELOW "<fetched id='1' outcome='fine' machine='m2'/>",
+	BELOW "<fetched id='1' outcome='ok' machine='m2' file='../x'/>",
+	BELOW "<fetched id='1' outcome='ok' machine='m2' size='-1'/>",
+	BELOW "<fetched id='1 2' outcome='ok' machine='m2'/>",
+	BELOW "<fetched id='a1234567890123456789012345678901234567890123456789012345678901234' "
+	      "outcome='ok' machine='m2'/>",
+	BELOW "<deleted id='1' outcome='perhaps'/>",
+	BELOW "<fetched id='1' outcome='ok' machine='m2'",
+};
+
+static void hostile_botms_are_refused(void **state)
+{
+	struct flood f;
+	struct player source = {0};
+	(void)state;
+	flood_begin(&f, "botms", false);
+	source_play(&f, &source);
+	botm_begin(&f, "", "");
+	UNTIL(&f, source.times == 1);
+	/* the last one is half a message: who says no more of it is waited for */
+	for (size_t i = 0; i + 1 < ARRAY_LEN(of_botms); i++)
+		must_be_refused(&f, f.door[1], of_botms[i]);
+	struct player half = {0};
+	player_connect(&f, &half, f.door[1], of_botms[ARRAY_LEN(of_botms) - 1]);
+	UNTIL(&f, source.capacity == 3);
+	player_end(&half);
+	UNTIL(&f, source.capacity == 0);
+	assert_int_equal(source.heard[BOT_FETCHED], 0);
+	assert_int_equal(botm_route_ids_count(&f.botm->by_node), 0);
+	flood_end(&f);
+}
+
+static void what_a_botm_was_never_asked_is_told_once(void **state)
+{
+	struct flood f;
+	struct player source = {0}, below = {0};
+	(void)state;
+	flood_begin(&f, "never", false);
+	source_play(&f, &source);
+	botm_begin(&f, "", "");
+	UNTIL(&f, source.times == 1);
+	player_connect(&f, &below, f.door[1],
+		       BELOW "<fetched id='1' outcome='ok' machine='m2' file='000000/000'/>"
+			     "<fetched id='1' outcome='ok' machine='m2' file='000000/000'/>"
+			     "<deleted id='1' outcome='ok'/>"
+			     "<machine machine='m7' node='n7' state='down'/>"
+			     "<machine machine='m2' node='n2' state='down'/>"
+			     "<fetched id='2' outcome='permanent' machine='m2'/>");
+	UNTIL(&f, source.heard[BOT_FETCHED] == 2);
+	assert_int_equal(source.heard[BOT_DELETED], 0);
+	assert_int_equal(f.botm->nanswers, 2);
+	/* its word finds the way down, also for what is not known here */
+	player_say(&source, &(struct bot_message){.kind = BOT_DROPPED,
+						  .has = BOT_HAS_ID | BOT_HAS_MACHINE,
+						  .id = STR("9"),
+						  .machine = STR("m2")});
+	UNTIL(&f, below.heard[BOT_DROPPED] == 1);
+	player_end(&below);
+	flood_end(&f);
+}
+
+/* Deletes. */
+
+static enum bot_deletion said_of[5];
+
+static void deletion_note(struct player *p, const struct bot_message *m)
+{
+	uint64_t i;
+	(void)p;
+	if (m->kind == BOT_DELETED && str_u64(m->id, &i) && i < ARRAY_LEN(said_of))
+		said_of[i] = m->deletion;
+}
+
+static void a_delete_finds_what_is_stored_kept_or_lost(void **state)
+{
+	static const char *const file[] = {"000000/000", "000000/001", "000000/002", "000000/003",
+					   "000000/004.7"};
+	const char *path = scratch("place"), *folder = scratch("place.files");
+	struct flood f;
+	struct player source = {.act = deletion_note}, robot = {0};
+	struct botm_names *n = NULL;
+	struct botm_name name[3];
+	struct err err;
+	(void)state;
+	assert_int_equal(botm_names_open(&n, path, folder, NULL, &err), 0);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(botm_names_give(n, &name[i], &err), 0);
+		assert_int_equal(botm_names_store(n, name[i],
+						  STR("<fetched id='a' outcome='ok' machine='m1' "
+						      "file='000000/000'/>"),
+						  &err),
+				 0);
+	}
+	assert_int_equal(botm_names_keep(n, name[1], &err), 0);
+	assert_int_equal(botm_names_free(n, name[2], &err), 0);
+	assert_int_equal(botm_names_close(&n, &err), 0);
+	for (size_t i = 0; i < ARRAY_LEN(file); i++) {
+		char at[512];
+		snprintf(at, sizeof at, "%s/%s", folder, file[i]);
+		if (i != 2 && i != 3)
+			assert_int_equal(file_replace(at, STR("page"), 0600, &err), 0);
+	}
+	flood_begin(&f, "place", false);
+	source_play(&f, &source);
+	botm_begin(&f, folder, path);
+	player_connect(&f, &robot, f.door[1], "<robot parallel='1'/>");
+	UNTIL(&f, source.capacity == 1);
+	fetch_say(&source, 1,
+		  STR("http://h/")); /* takes what was free, in a generation of its own */
+	UNTIL(&f, robot.heard[BOT_FETCH] == 1);
+	for (size_t i = 0; i < ARRAY_LEN(file); i++) {
+		char id[8];
+		snprintf(id, sizeof id, "%zu", i);
+		player_say(&source,
+			   &(struct bot_message){.kind = BOT_DELETE,
+						 .has = BOT_HAS_ID | BOT_HAS_MACHINE | BOT_HAS_FILE,
+						 .id = str_of(id),
+						 .machine = STR("m1"),
+						 .file = str_of(file[i])});
+	}
+	UNTIL(&f, source.heard[BOT_DELETED] == ARRAY_LEN(file));
+	assert_int_equal(said_of[0], BOT_DELETED_OK);   /* stored */
+	assert_int_equal(said_of[1], BOT_DELETED_OK);   /* kept */
+	assert_int_equal(said_of[2], BOT_DELETED_NONE); /* given anew */
+	assert_int_equal(said_of[3], BOT_DELETED_NONE); /* never given */
+	assert_int_equal(said_of[4], BOT_DELETED_OK);   /* lost */
+	assert_int_equal(f.botm->nanswers, 0);
+	for (size_t i = 0; i < ARRAY_LEN(file); i++) {
+		char at[512];
+		snprintf(at, sizeof at, "%s/%s", folder, file[i]);
+		assert_int_equal(access(at, F_OK), -1);
+	}
+	/* the one that a robot has is not there for anyone else */
+	assert_int_equal(f.botm->counts.out, 1);
+	player_end(&robot);
+	flood_end(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hostile_botms_are_refused),
+		cmocka_unit_test(what_a_botm_was_never_asked_is_told_once),
+		cmocka_unit_test(a_delete_finds_what_is_stored_kept_or_lost),
+	};
+	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
+}

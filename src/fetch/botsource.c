@@ -16,10 +16,13 @@ struct asked {
 	struct str id, text; /* in this block */
 };
 
-/* A delete that is out. */
+/* A delete that is out, or is to be said. */
 struct doomed {
-	char id[BOT_ID_MAX + 1];
+	struct link link; /* of those that are to be said; none: it was */
+	char id[BOT_ID_MAX + 1], machine[BOT_ID_MAX + 1], file[BOT_FILE_MAX + 1];
 };
+
+enum { DOOMED_AT_ONCE = 1000 }; /* deletes that a botm has */
 
 #define STR_HASH(s) hash64(s)
 TABLE(asked_ids, struct str, struct asked *, STR_HASH, str_eq)
@@ -29,22 +32,28 @@ TABLE(machine_ids, struct str, char *, STR_HASH, str_eq) /* by node: the machine
 /* Of a connection. */
 struct botm_state {
 	struct botsource *s;
+	struct session *session;
+	struct link link; /* of all */
 	struct bot_reader *reader;
+	int64_t heard_us;
 	bool is_refused;
 };
 
 struct botsource {
 	struct botsource_options o;
+	struct server_limits limits;
 	struct server *server;
+	struct link sessions;
 	struct session *botm; /* NULL: none */
 	char node[BOT_ID_MAX + 1];
-	int64_t heard_us;
 	uint64_t capacity;
 	bool is_choked;
 	struct link unsent, sent;
 	uint64_t nsent;
 	struct asked_ids asked;
 	struct doomed_ids doomed;
+	struct link unsaid; /* of those */
+	uint64_t nunsaid;
 	struct machine_ids machines;
 	struct loop_later room, absent;
 	struct loop_timer check;
@@ -158,21 +167,36 @@ static void hear_fetched(struct botsource *s, const struct bot_message *m)
 
 /* Deletes. */
 
+static void deletes_pump(struct botsource *s)
+{
+	while (s->botm && !s->is_choked && !list_is_empty(&s->unsaid) &&
+	       doomed_ids_count(&s->doomed) - s->nunsaid < DOOMED_AT_ONCE) {
+		struct doomed *d = LIST_FIRST(struct doomed, &s->unsaid, link);
+		const struct bot_message m = {.kind = BOT_DELETE,
+					      .has = BOT_HAS_ID | BOT_HAS_MACHINE | BOT_HAS_FILE,
+					      .id = str_of(d->id),
+					      .machine = str_of(d->machine),
+					      .file = str_of(d->file)};
+		list_remove(&d->link);
+		s->nunsaid--;
+		source_send(s, &m);
+	}
+}
+
 void botsource_delete(struct botsource *s, struct str id, struct str machine, struct str file)
 {
-	struct bot_message m = {.kind = BOT_DELETE,
-				.has = BOT_HAS_ID | BOT_HAS_MACHINE | BOT_HAS_FILE,
-				.id = id,
-				.machine = machine,
-				.file = file};
-	ENSURE(id.n <= BOT_ID_MAX);
+	ENSURE(id.n <= BOT_ID_MAX && machine.n <= BOT_ID_MAX && file.n <= BOT_FILE_MAX);
 	if (doomed_ids_get(&s->doomed, id))
 		return;
 	struct doomed *d = mem_alloc(sizeof *d);
 	memcpy(d->id, id.p, id.n);
+	memcpy(d->machine, machine.n ? machine.p : "", machine.n);
+	memcpy(d->file, file.n ? file.p : "", file.n);
 	*doomed_ids_put(&s->doomed, str_of(d->id)) = d;
+	list_append(&s->unsaid, &d->link);
+	s->nunsaid++;
 	if (s->botm)
-		source_send(s, &m);
+		deletes_pump(s);
 	else
 		loop_later(s->o.loop, &s->absent);
 }
@@ -184,6 +208,8 @@ static void deletes_end(void *ctx)
 	if (s->botm)
 		return;
 	s->doomed = (struct doomed_ids){0};
+	list_init(&s->unsaid);
+	s->nunsaid = 0;
 	TABLE_EACH (doomed_ids, slot, &ended) {
 		s->o.ops->deleted(s->o.ctx, str_of(slot->value->id), BOT_DELETED_ABSENT);
 		mem_free(&slot->value);
@@ -195,11 +221,12 @@ static void hear_deleted(struct botsource *s, const struct bot_message *m)
 {
 	struct doomed **found = doomed_ids_get(&s->doomed, m->id);
 	struct doomed *d = found ? *found : NULL;
-	if (!d)
-		return; /* of an earlier process */
+	if (!d || list_has(&d->link))
+		return; /* of an earlier process; or it was never asked */
 	doomed_ids_remove(&s->doomed, str_of(d->id));
 	s->o.ops->deleted(s->o.ctx, m->id, m->deletion);
 	mem_free(&d);
+	deletes_pump(s);
 }
 
 /* Machines. */
@@ -241,21 +268,6 @@ static void hear_machine(struct botsource *s, struct str node, struct str machin
 
 /* The botm. */
 
-static void botm_refuse(struct session *session, const char *reason)
-{
-	struct botm_state *state = session_state(session);
-	struct botsource *s = state->s;
-	struct bot_message m = {.kind = BOT_REFUSED, .has = BOT_HAS_REASON};
-	m.reason = str_utf8_head(str_of(reason), BOT_REASON_MAX);
-	state->is_refused = true;
-	source_say(s, true, reason, session_peer(session));
-	buf_clear(&s->out);
-	bot_message_print(&m, &s->out);
-	conn_send(session_conn(session), buf_str(&s->out));
-	bot_reader_stop(state->reader);
-	conn_finish(session_conn(session));
-}
-
 static void botm_is_gone(struct botsource *s)
 {
 	s->botm = NULL;
@@ -268,9 +280,32 @@ static void botm_is_gone(struct botsource *s)
 		list_prepend(&s->unsent, &a->link);
 	}
 	s->nsent = 0;
+	/* a botm that comes at once is told all of them; else they end */
+	TABLE_EACH (doomed_ids, slot, &s->doomed)
+		if (!list_has(&slot->value->link)) {
+			list_append(&s->unsaid, &slot->value->link);
+			s->nunsaid++;
+		}
 	TABLE_EACH (machine_ids, slot, &s->machines)
 		machine_forget(s, slot);
 	loop_later(s->o.loop, &s->absent);
+}
+
+static void botm_refuse(struct session *session, const char *reason)
+{
+	struct botm_state *state = session_state(session);
+	struct botsource *s = state->s;
+	struct bot_message m = {.kind = BOT_REFUSED, .has = BOT_HAS_REASON};
+	m.reason = str_utf8_head(str_of(reason), BOT_REASON_MAX);
+	state->is_refused = true;
+	if (s->botm == session)
+		botm_is_gone(s);
+	source_say(s, true, reason, session_peer(session));
+	buf_clear(&s->out);
+	bot_message_print(&m, &s->out);
+	conn_send(session_conn(session), buf_str(&s->out));
+	bot_reader_stop(state->reader);
+	conn_finish(session_conn(session));
 }
 
 static void botm_meet(struct session *session, const struct bot_message *m)
@@ -302,12 +337,13 @@ static void on_message(void *ctx, const struct bot_message *m)
 		botm_meet(session, m);
 	if (state->is_refused)
 		return;
-	s->heard_us = loop_now_us(s->o.loop);
+	state->heard_us = loop_now_us(s->o.loop);
 	if (s->botm != session) {
 		botm_refuse(session, "the first word has to be <botm/>");
 	} else if (m->kind == BOT_BOTM) {
 		s->capacity = m->capacity;
 		hear_machine(s, m->node, m->machine, true);
+		deletes_pump(s);
 		room_soon(s);
 	} else if (m->kind == BOT_MACHINE) {
 		hear_machine(s, m->node, m->machine, m->is_up);
@@ -331,8 +367,12 @@ static void on_opened(struct session *session)
 {
 	static const struct bot_reader_ops ops = {on_message, on_error};
 	struct botm_state *state = session_state(session);
-	state->s = server_ctx(session_server(session));
+	struct botsource *s = server_ctx(session_server(session));
+	state->s = s;
+	state->session = session;
+	state->heard_us = loop_now_us(s->o.loop);
 	state->reader = bot_reader_new(&ops, session);
+	list_append(&s->sessions, &state->link);
 }
 
 static void on_bytes(struct session *session, struct str piece)
@@ -347,6 +387,7 @@ static void on_drained(struct session *session)
 	if (state->s->botm != session)
 		return;
 	state->s->is_choked = false;
+	deletes_pump(state->s);
 	room_soon(state->s);
 }
 
@@ -357,18 +398,17 @@ static void on_closed(struct session *session, enum conn_end end)
 		source_say(state->s, false, conn_end_text(end), session_peer(session));
 		botm_is_gone(state->s);
 	}
+	list_remove(&state->link);
 	bot_reader_free(&state->reader);
 }
 
 static void check_run(void *ctx)
 {
 	struct botsource *s = ctx;
-	int64_t now_us = loop_now_us(s->o.loop), most_us = s->o.limits->idle_us;
-	if (!s->botm || !most_us || now_us - s->heard_us <= most_us)
-		return;
-	struct session *silent = s->botm;
-	botm_is_gone(s);
-	botm_refuse(silent, "it was silent for too long");
+	int64_t now_us = loop_now_us(s->o.loop), most_us = s->limits.idle_us;
+	LIST_EACH (struct botm_state, state, &s->sessions, link)
+		if (most_us && !state->is_refused && now_us - state->heard_us > most_us)
+			botm_refuse(state->session, "it was silent for too long");
 }
 
 /* Beginning and end. */
@@ -392,8 +432,14 @@ struct botsource *botsource_new(const struct botsource_options *options)
 	s->check = (struct loop_timer){.fn = check_run, .ctx = s};
 	list_init(&s->unsent);
 	list_init(&s->sent);
-	s->server = server_new(s->o.loop, &protocol, s->o.limits, s->o.tls, s);
-	loop_timer_every(s->o.loop, &s->check, BOT_BEAT_US);
+	list_init(&s->unsaid);
+	list_init(&s->sessions);
+	s->limits = *options->limits;
+	s->limits.queue_max = MAX(s->limits.queue_max, (uint64_t)BOT_QUEUE_MIN);
+	s->server = server_new(s->o.loop, &protocol, &s->limits, s->o.tls, s);
+	loop_timer_every(s->o.loop, &s->check,
+			 s->limits.idle_us ? MIN(BOT_BEAT_US, s->limits.idle_us / 2 + 1)
+					   : BOT_BEAT_US);
 	return s;
 }
 

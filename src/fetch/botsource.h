@@ -56,5 +56,6 @@ int botsource_submit(struct botsource *s, const struct bot_message *fetch);
  * again. */
 void botsource_verdict(struct botsource *s, const struct bot_message *answer, bool is_kept);
 /* Deletes a file that was kept; deleted() follows. At once and with ABSENT where no botm is there,
- * and when it goes before it has answered: a delete may be said twice. */
+ * and when it goes before it has answered: a delete may be said twice. The botm has a thousand at a
+ * time; the others wait. */
 void botsource_delete(struct botsource *s, struct str id, struct str machine, struct str file);

@@ -41,6 +41,55 @@ static void many_answers_are_repeated_and_taken(void **state)
 	flood_end(&f);
 }
 
+static void a_stranger_does_not_keep_a_dead_botm_alive(void **state)
+{
+	struct flood f;
+	struct player botm = {0};
+	(void)state;
+	flood_begin(&f, "stranger", true);
+	source_begin(&f);
+	player_connect(&f, &botm, f.door[0], "<botm machine=\"m1\" node=\"n1\" capacity=\"1\"/>\n");
+	loop_step(f.loop, US_PER_S);
+	assert_int_equal(f.up, 1);
+	/* it is spoken to all the time, so its connection is not idle */
+	for (int i = 0; i < 10; i++) {
+		struct player stranger = {0};
+		char id[BOT_ID_MAX + 1];
+		botsource_delete(f.botsource, long_id(id, i), STR("m1"), STR("000000/000"));
+		player_connect(&f, &stranger, f.door[0], "<robot parallel=\"1\"/>\n");
+		loop_step(f.loop, loop_now_us(f.loop) + 10 * US_PER_S);
+		player_end(&stranger);
+	}
+	assert_int_equal(f.down, 1);
+	player_end(&botm);
+	flood_end(&f);
+}
+
+static void who_says_nothing_whole_is_hung_up_on(void **state)
+{
+	struct flood f;
+	struct player at_source = {0}, at_botm = {0};
+	(void)state;
+	flood_begin(&f, "half", true);
+	botm_begin(&f, "", "");
+	loop_step(f.loop, US_PER_S);
+	source_begin(&f);
+	player_connect(&f, &at_source, f.door[0], "<botm");
+	player_connect(&f, &at_botm, f.door[1], "<botm");
+	for (int i = 0; i < 10; i++) {
+		loop_step(f.loop, loop_now_us(f.loop) + 10 * US_PER_S);
+		if (at_source.conn)
+			(void)conn_send(at_source.conn, STR(" "));
+		if (at_botm.conn)
+			(void)conn_send(at_botm.conn, STR(" "));
+	}
+	assert_null(at_source.conn);
+	assert_null(at_botm.conn);
+	player_end(&at_source);
+	player_end(&at_botm);
+	flood_end(&f);
+}
+
 static void deletes_wait_where_a_machine_does_not_answer(void **state)
 {
 	enum { DELETES = 1000, MOST = 100 };
@@ -73,6 +122,38 @@ static void deletes_wait_where_a_machine_does_not_answer(void **state)
 	UNTIL(&f, source.heard[BOT_DELETED] == DELETES);
 	assert_false(f.botm->is_held);
 	player_end(&slow);
+	flood_end(&f);
+}
+
+static void a_source_says_any_number_of_deletes(void **state)
+{
+	enum { DELETES = 12000 };
+	struct flood f;
+	struct player botm = {0};
+	char id[BOT_ID_MAX + 1];
+	(void)state;
+	flood_begin(&f, "doomed", false);
+	source_begin(&f);
+	player_connect(&f, &botm, f.door[0], "<botm machine=\"m1\" node=\"n1\" capacity=\"1\"/>\n");
+	UNTIL(&f, f.up == 1);
+	for (int i = 0; i < DELETES; i++)
+		botsource_delete(f.botsource, long_id(id, i), STR("m1"), STR("000000/000"));
+	UNTIL(&f, botm.heard[BOT_DELETE] == 1000);
+	flood_rest(&f);
+	assert_int_equal(botm.heard[BOT_DELETE], 1000);
+	/* all that it does not get to know are said to the next, also those that were said */
+	struct player next = {0};
+	player_connect(&f, &next, f.door[0], "<botm machine=\"m1\" node=\"n1\" capacity=\"1\"/>\n");
+	UNTIL(&f, next.heard[BOT_DELETE] == 1000);
+	assert_int_equal(f.deletes, 0);
+	player_say(&next, &(struct bot_message){.kind = BOT_DELETED,
+						.has = BOT_HAS_ID | BOT_HAS_DELETION,
+						.id = str_of(next.last)});
+	UNTIL(&f, f.deletes == 1 && next.heard[BOT_DELETE] == 1001);
+	player_end(&next);
+	player_end(&botm);
+	UNTIL(&f, f.deletes == DELETES);
+	assert_int_equal(f.absent, DELETES - 1);
 	flood_end(&f);
 }
 
@@ -210,7 +291,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(many_answers_are_repeated_and_taken),
+		cmocka_unit_test(a_stranger_does_not_keep_a_dead_botm_alive),
+		cmocka_unit_test(who_says_nothing_whole_is_hung_up_on),
 		cmocka_unit_test(deletes_wait_where_a_machine_does_not_answer),
+		cmocka_unit_test(a_source_says_any_number_of_deletes),
 		cmocka_unit_test(answers_that_nobody_takes_end_the_fetching),
 		cmocka_unit_test(a_source_that_only_asks_is_left),
 		cmocka_unit_test(a_botm_is_not_heard_while_nobody_takes_its_answers),

@@ -67,6 +67,38 @@ static void hostile_botms_are_refused(void **state)
 	flood_end(&f);
 }
 
+static void hostile_botms_are_refused_by_a_source(void **state)
+{
+	static const char *const words[] = {
+		"<robot parallel='1'/>",
+		"<fetched id='1' outcome='ok'/>",
+		"<botm machine='m2' node='n2' capacity='-1'/>",
+		BELOW "<robot parallel='1'/>",
+		BELOW "<refused reason='you'/>",
+		BELOW "<fetched id='1' outcome='fine'/>",
+		BELOW "<fetched id='1' outcome='ok'>words</fetched>",
+	};
+	struct flood f;
+	(void)state;
+	flood_begin(&f, "source", false);
+	source_begin(&f);
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		must_be_refused(&f, f.door[0], words[i]);
+	assert_int_equal(f.answers, 1); /* a start tag says all there is to say */
+	assert_int_equal(f.up, f.down);
+	/* what was never asked is told as such, and has no other effect */
+	struct player botm = {0};
+	player_connect(&f, &botm, f.door[0],
+		       BELOW "<fetched id='1' outcome='ok' machine='m2'/>"
+			     "<fetched id='1' outcome='ok' machine='m2'/>"
+			     "<deleted id='2' outcome='ok'/>"
+			     "<machine machine='m3' node='n3' state='down'/>");
+	UNTIL(&f, botm.heard[BOT_DROPPED] == 2);
+	assert_int_equal(f.deletes, 0);
+	player_end(&botm);
+	flood_end(&f);
+}
+
 static void what_a_botm_was_never_asked_is_told_once(void **state)
 {
 	struct flood f;
@@ -177,6 +209,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hostile_botms_are_refused),
+		cmocka_unit_test(hostile_botms_are_refused_by_a_source),
 		cmocka_unit_test(what_a_botm_was_never_asked_is_told_once),
 		cmocka_unit_test(a_delete_finds_what_is_stored_kept_or_lost),
 	};

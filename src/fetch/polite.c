@@ -336,7 +336,7 @@ static bool lease_is_held(const struct polite_entry *e, const struct lease *l, i
 /* Nothing becomes earlier, and nothing is held against the clock: sent_us may be long ago, and
  * others have been here since. What a kill left half written counts as asked when it is read next,
  * which is later. */
-static void state_raise(struct polite *p, struct polite_entry *e, int64_t sent_us)
+static void state_raise(struct polite *p, struct polite_entry *e, int64_t sent_us, int64_t rest_us)
 {
 	if (!entry_is_whole(e) || !entry_is_ours(p, e))
 		return;
@@ -345,22 +345,27 @@ static void state_raise(struct polite *p, struct polite_entry *e, int64_t sent_u
 		.delay_us = clamp_us(e->delay_us, 0, POLITE_RETRY_MAX_US),
 		.trouble_s = (uint32_t)(e->check >> 32),
 	};
-	int64_t next_us = sent_us + polite_pause_us(s.delay_us, s.troubles);
+	int64_t next_us = sent_us + MAX(polite_pause_us(s.delay_us, s.troubles), rest_us);
 	s.start_us = clamp_us(e->start_us, sent_us, INT64_MAX / 2); /* any time, in a bad file */
 	s.next_us = clamp_us(e->next_us, next_us, INT64_MAX / 2);
 	state_write(p, e, &s);
 }
 
-int polite_sent(struct polite *p, struct lease *l, int64_t sent_us)
+int polite_rest(struct polite *p, struct lease *l, int64_t retry_after_us, int64_t now_us)
 {
 	struct polite_entry *e = l->word ? lease_entry(p, l) : NULL;
 	if (!e)
 		return 1;
-	bool held = lease_is_held(e, l, sent_us);
+	bool held = lease_is_held(e, l, now_us);
 	if (held)
-		state_raise(p, e, sent_us);
+		state_raise(p, e, now_us, MIN(retry_after_us, POLITE_RETRY_MAX_US));
 	polite_group_unlock(p, l->entry / POLITE_GROUP);
 	return held && !map_guard_failed(p->guard) ? 0 : 1;
+}
+
+int polite_sent(struct polite *p, struct lease *l, int64_t sent_us)
+{
+	return polite_rest(p, l, 0, sent_us);
 }
 
 /* Where the lock cannot be had it stays as it is, and that is held until its own end. */

@@ -75,6 +75,10 @@ int polite_take(struct polite *p, const struct addr *a, const struct polite_rule
  * made earlier. 1: the lease had ended before, or this could not be noted down: nothing may be
  * sent. */
 int polite_sent(struct polite *p, struct lease *l, int64_t sent_us);
+/* The server wants to be left alone for so long from now on; the lease goes on. For those who hold
+ * it over several requests: what only polite_end() says is lost when they are killed before. 1: as
+ * polite_sent(). */
+int polite_rest(struct polite *p, struct lease *l, int64_t retry_after_us, int64_t now_us);
 /* For transfers that take long: at least every POLITE_LEASE_US / 4. 1: it had ended before, and
  * the connection must be closed. */
 int polite_renew(struct polite *p, struct lease *l, int64_t now_us);

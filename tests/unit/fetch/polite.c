@@ -258,6 +258,27 @@ static void what_went_out_before_makes_nothing_earlier(void **state)
 	polite_close(&p);
 }
 
+/* One who holds a server over many requests may be killed before the last. */
+static void a_server_that_wants_a_rest_has_it_though_its_lease_goes_on(void **state)
+{
+	(void)state;
+	struct polite *p = open_new("rest");
+	struct lease l;
+	takes(p, "192.0.2.1", START, &l);
+	assert_int_equal(polite_rest(p, &l, 60 * S, START + 2 * S), 0);
+	assert_int_equal(polite_rest(p, &l, 5 * S, START + 3 * S), 0); /* never shorter */
+	assert_int_equal(polite_sent(p, &l, START + 4 * S), 0);        /* it is held as before */
+	polite_close(&p);
+	p = open_at(scratch("rest"), "a", START, WALL);
+	assert_int_equal(waits(p, "192.0.2.1", START + 12 * S), 50 * S);
+	takes(p, "192.0.2.1", START + 62 * S, &l);
+	assert_int_equal(polite_rest(p, &l, 2 * US_PER_DAY, START + 62 * S), 0); /* not believed */
+	assert_int_equal(entry_of(p, "192.0.2.1")->next_us, START + 62 * S + US_PER_DAY);
+	polite_end(p, &l, OUTCOME_OK, 0, START + 63 * S);
+	assert_int_equal(polite_rest(p, &l, S, START + 64 * S), 1);
+	polite_close(&p);
+}
+
 /* The job was lost, and nobody knows what became of it. */
 static void a_server_rests_without_having_been_in_trouble(void **state)
 {
@@ -597,6 +618,7 @@ int main(void)
 		cmocka_unit_test(leases_end_by_themselves_unless_renewed),
 		cmocka_unit_test(the_delay_counts_from_when_the_request_went_out),
 		cmocka_unit_test(what_went_out_before_makes_nothing_earlier),
+		cmocka_unit_test(a_server_that_wants_a_rest_has_it_though_its_lease_goes_on),
 		cmocka_unit_test(a_server_rests_without_having_been_in_trouble),
 		cmocka_unit_test(two_processes_keep_each_other_away),
 		cmocka_unit_test(a_reused_place_does_not_revive_old_leases),

@@ -1,5 +1,9 @@
 /* What the files of the lending reaper share: reaper_lent.c (jobs, loans, the door) and
- * lent_sessions.c (what URL servers and spiders say). */
+ * lent_sessions.c (what URL servers and spiders say).
+ *
+ * A job is reap's: it waits to be handed out, is out, and is read when its RESULT came; then it is
+ * answered. A URL is its borrower's: from the HAVE that hands it out to the DONE, whether or not
+ * somebody still waits for what becomes of it. Both hold their server's loan. */
 #pragma once
 #include "base/arena.h"
 #include "base/hash.h"
@@ -19,6 +23,7 @@ static inline bool is_same_fp(struct footprint a, struct footprint b)
 }
 
 TABLE(lent_docs, struct footprint, struct lent_job *, hash_of_fp, is_same_fp)
+TABLE(lent_urls, struct footprint, struct lent_url *, hash_of_fp, is_same_fp)
 TABLE(lent_ids, uint64_t, struct lent_job *, hash_u64, table_same_u64)
 TABLE(loans, qkey, struct loan *, hash_u64, table_same_u64)
 TABLE(rejected, uint64_t, bool, hash_u64, table_same_u64) /* hosts, by their hash */
@@ -27,36 +32,50 @@ TABLE(rejected, uint64_t, bool, hash_u64, table_same_u64) /* hosts, by their has
 struct borrower {
 	struct link link;    /* in lent.borrowers */
 	struct link waiting; /* jobs to be handed out */
-	struct link lent;    /* jobs that were, the oldest first */
+	struct link urls;    /* that it has, the oldest first */
 	uint64_t nwaiting;
 	unsigned sessions;
 	int64_t gone_us; /* since when it has none */
+	int64_t look_us; /* when its URLs are looked at again: see lent_url.unsure_us */
 	char name[DOCINDEX_WORD_MAX + 1];
 };
 
 /* A server whose URLs are lent. */
 struct loan {
 	qkey key;
+	struct addr server; /* as addr_server() */
 	struct borrower *borrower;
-	uint64_t jobs; /* that wait or are lent */
+	uint64_t holds; /* jobs that wait, and URLs that are out */
 	struct lease lease;
-	enum outcome outcome;   /* of the last of them */
-	int64_t retry_until_us; /* it wants to be left alone until then; 0: it does not */
+	enum outcome outcome; /* of the last of them */
+	int64_t heard_us;     /* when something was last said of one of them */
+};
+
+/* A URL that a borrower has. */
+struct lent_url {
+	struct link link; /* in its borrower's */
+	struct footprint fp;
+	struct loan *loan;
+	struct lent_job *job; /* NULL: nobody waits for what becomes of it */
+	bool told;            /* a RESULT has come, so a DONE may say nothing new */
+	/* Since when its borrower may know nothing of it, for it has said HELLO anew; 0: it has
+	 * not, and the DONE will come. */
+	int64_t unsure_us;
 };
 
 enum lent_where { LENT_WAITS, LENT_OUT, LENT_READ, LENT_PUT_OFF };
 
 struct lent_job {
-	struct link link; /* in a list of its borrower, or in lent.put_off */
+	struct link link; /* in its borrower's, or in lent.put_off */
 	struct lent *lent;
-	struct loan *loan; /* NULL: it is being read, or put off */
+	struct loan *loan;    /* NULL: it does not wait */
+	struct lent_url *url; /* NULL: it is not out */
 	enum lent_where where;
 	struct arena arena;
 	struct reaper_job job;
 	uint64_t host; /* of its URL, as a hash */
 	int64_t from_us, not_now_us;
 	struct answer_due *due; /* whose OK it is; NULL: nobody waits */
-	bool was_lent;          /* its borrower may still have it */
 	bool cancelled;
 };
 
@@ -90,8 +109,9 @@ struct lent {
 	struct server_limits limits;
 	struct server *server;
 	struct link borrowers, lenders, put_off;
-	uint64_t nrejects; /* of all lenders */
-	struct lent_docs docs;
+	uint64_t nrejects;     /* of all lenders */
+	struct lent_docs docs; /* jobs */
+	struct lent_urls urls; /* that are out */
 	struct lent_ids ids;
 	struct loans loans;
 	struct arena_pool arenas;
@@ -105,11 +125,13 @@ struct lent {
 
 /* For the log: who says or does what. */
 void lent_say(struct lent *l, bool is_trouble, const char *who, const char *what);
-/* A job that waits or is lent; NULL: there is none with this DOC_ID. */
-struct lent_job *lent_job_of_doc(struct lent *l, struct str doc);
+/* One that is out; NULL: there is none with this DOC_ID. */
+struct lent_url *lent_url_of_doc(struct lent *l, struct str doc);
+/* It is back. */
+void lent_url_end(struct lent *l, struct lent_url *url);
 /* It is handed out. */
 void lent_job_goes_out(struct lent_job *job);
-/* It is with the parsers: its server is not asked for it any more. */
+/* It is with the parsers: its borrower is not waited for any more. */
 void lent_job_is_read(struct lent_job *job);
 /* It is answered, and gone. */
 void lent_answer(struct lent_job *job, const struct reaper_answer *a);
@@ -117,7 +139,7 @@ void lent_answer(struct lent_job *job, const struct reaper_answer *a);
 void lent_give_back(struct lent_job *job, int64_t not_now_us);
 struct borrower *lent_borrower(struct lent *l, struct str name);
 /* It is connected, and its loans begin anew; it has no connection any more. */
-void lent_borrower_came(struct borrower *b);
+void lent_borrower_came(struct lent *l, struct borrower *b);
 void lent_borrower_left(struct lent *l, struct borrower *b);
 
 /* lent_sessions.c */

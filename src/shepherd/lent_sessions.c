@@ -186,28 +186,49 @@ static uint16_t code_of_report(unsigned outcome)
 	return code_of((enum outcome)outcome, causes[outcome], 0);
 }
 
-static void run_report(struct lender *d, const struct docindex_request *r)
+/* When the server was asked, as far as that is known. */
+static void loan_note_sent(struct lent *l, struct loan *loan, int64_t sent_us)
 {
-	struct lent *l = lent_of_session(d->session);
-	struct lent_job *job = lent_job_of_doc(l, r->name);
-	if (!job) { /* as a rule: its RESULT was here before */
-		due_at_once(d);
-		return;
-	}
-	job->due = due_add(d);
-	job->due->job = job;
-	if (r->outcome == OUTCOME_CANCELLED || r->outcome == OUTCOME_ADDRESS) {
-		lent_give_back(job, r->outcome == OUTCOME_ADDRESS ? l->o.penalty_us : 0);
-		return;
-	}
+	loan->heard_us = loop_now_us(l->o.loop);
+	if (sent_us)
+		(void)polite_sent(l->o.polite, &loan->lease, sent_us);
+}
+
+/* The answer to a job whose URL is back without a RESULT. */
+static void report_answer(struct lent *l, struct lent_job *job, unsigned outcome)
+{
 	const struct reaper_answer a = {
 		.url = job->job.url,
-		.code = code_of_report(r->outcome),
+		.code = code_of_report(outcome),
 		.text = STR("the URL server says so"),
 		.ago_us = -1,
 		.ended_s = clock_wall_us() / US_PER_S,
 	};
-	lent_answer(job, &a);
+	if (outcome == OUTCOME_CANCELLED || job->url->told)
+		lent_give_back(job, 0);
+	else if (outcome == OUTCOME_ADDRESS)
+		lent_give_back(job, l->o.penalty_us);
+	else
+		lent_answer(job, &a);
+}
+
+static void run_report(struct lender *d, const struct docindex_request *r)
+{
+	struct lent *l = lent_of_session(d->session);
+	struct lent_url *url = lent_url_of_doc(l, r->name);
+	if (!url) { /* the second time, or it is not lent any more */
+		due_at_once(d);
+		return;
+	}
+	loan_note_sent(l, url->loan, url->told ? 0 : loop_now_us(l->o.loop));
+	if (url->job) {
+		url->job->due = due_add(d);
+		url->job->due->job = url->job;
+		report_answer(l, url->job, r->outcome);
+	} else { /* as a rule: its RESULT was here before */
+		due_at_once(d);
+	}
+	lent_url_end(l, url);
 }
 
 /* Results. */
@@ -223,10 +244,9 @@ static void loan_note(struct lent *l, struct loan *loan, const struct robot_resu
 	int64_t now_us = loop_now_us(l->o.loop);
 	if (r->sent_us || r->times.start_us)
 		loan->outcome = r->outcome;
-	if (r->sent_us)
-		(void)polite_sent(l->o.polite, &loan->lease, r->sent_us);
+	loan_note_sent(l, loan, r->sent_us);
 	if (robot_obeys_retry(r->head->status) && r->head->retry_after_us > 0)
-		loan->retry_until_us = MAX(loan->retry_until_us, now_us + r->head->retry_after_us);
+		(void)polite_rest(l->o.polite, &loan->lease, r->head->retry_after_us, now_us);
 }
 
 /* What came is what it says it is. */
@@ -245,7 +265,6 @@ static void result_take(struct lent_job *job, struct robot_result *r, struct str
 {
 	struct lent *l = job->lent;
 	struct buf body = BUF_INIT(job->job.limits.body);
-	loan_note(l, job->loan, r);
 	job->job.now_s = clock_wall_us() / US_PER_S;
 	if (bytes.n > job->job.limits.body && job->job.what != REAPER_ROBOTS) {
 		r->outcome = OUTCOME_LIMIT;
@@ -278,6 +297,22 @@ void lender_look(struct lent *l, struct lender *d, int64_t now_us)
 		have_nothing(d);
 }
 
+/* The job that a RESULT is for, which gets its OK. NULL: nobody waits for one, and it has that. */
+static struct lent_job *result_job(struct lent *l, struct lender *d, struct lent_url *url)
+{
+	struct lent_job *job = url ? url->job : NULL;
+	if (url)
+		url->told = true;
+	if (!job) { /* the second time, or it is not lent any more */
+		l->reaper.counts.late++;
+		due_at_once(d);
+		return NULL;
+	}
+	job->due = due_add(d);
+	job->due->job = job;
+	return job;
+}
+
 static void got_result(struct session *s, struct str block)
 {
 	struct lent *l = lent_of_session(s);
@@ -288,18 +323,16 @@ static void got_result(struct session *s, struct str block)
 	struct robot_result r;
 	struct err err;
 	FAULT("lent.result");
-	struct lent_job *job = lent_job_of_doc(l, str_of(d->doc));
 	if (result_read(head, now, &room, &r, &err) < 0 || result_check(&r, body, &err) < 0) {
 		lender_error(d, err.msg);
 		return;
 	}
-	if (!job) { /* the second time, or it is not lent any more */
-		l->reaper.counts.late++;
-		due_at_once(d);
+	struct lent_url *url = lent_url_of_doc(l, str_of(d->doc));
+	struct lent_job *job = result_job(l, d, url);
+	if (url)
+		loan_note(l, url->loan, &r);
+	if (!job)
 		return;
-	}
-	job->due = due_add(d);
-	job->due->job = job;
 	if (r.outcome == OUTCOME_ADDRESS) { /* the policy of this machine has taken it */
 		lent_say(l, true, d->borrower->name,
 			 "its robot.networks forbid what those of this crawl allow");
@@ -315,13 +348,13 @@ static void skipped_result(struct session *s, struct str none)
 {
 	struct lent *l = lent_of_session(s);
 	struct lender *d = session_state(s);
-	struct lent_job *job = lent_job_of_doc(l, str_of(d->doc));
+	struct lent_url *url = lent_url_of_doc(l, str_of(d->doc));
+	struct lent_job *job = result_job(l, d, url);
 	(void)none;
-	if (!job) {
-		l->reaper.counts.late++;
-		due_at_once(d);
+	if (url)
+		loan_note_sent(l, url->loan, loop_now_us(l->o.loop));
+	if (!job)
 		return;
-	}
 	const struct reaper_answer a = {
 		.url = job->job.url,
 		.code = CODE_TOO_LARGE,
@@ -329,8 +362,6 @@ static void skipped_result(struct session *s, struct str none)
 		.ago_us = -1,
 		.ended_s = clock_wall_us() / US_PER_S,
 	};
-	job->due = due_add(d);
-	job->due->job = job;
 	lent_answer(job, &a);
 }
 
@@ -355,7 +386,7 @@ static void session_got_line(struct session *s, struct str line)
 	switch (r.verb) {
 	case DOCINDEX_HELLO:
 		d->borrower = lent_borrower(lent_of_session(s), r.name);
-		lent_borrower_came(d->borrower);
+		lent_borrower_came(lent_of_session(s), d->borrower);
 		due_at_once(d);
 		break;
 	case DOCINDEX_WANT:

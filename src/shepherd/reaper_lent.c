@@ -2,9 +2,13 @@
  * (a borrower), and every further URL of it goes there until all have come back. Meanwhile its
  * lease in the table of politeness is held here.
  *
+ * What counts is the DONE, not the RESULT: until then the URL server may send the URL to another
+ * spider. So a URL stays out, and its server bound, though reap has had its answer, or does not
+ * want one any more. Of such URLs a borrower that says HELLO anew may know nothing; where it is
+ * connected and tells nothing of their server for `lend`, they count as back.
+ *
  * reap gives a job only while some WANT is waiting, so what waits here is what is about to go out.
- * A job waits in its borrower's list, is lent, and is read when its RESULT came; then it is
- * answered. */
+ */
 #include "shepherd/reaper_lent.h"
 
 #include "base/clock.h"
@@ -20,6 +24,7 @@
 enum {
 	QUEUE_MAX = 64 << 20,  /* bytes of answers that may wait for one who does not read */
 	MEMORY_MOST = 1 << 30, /* of all connections */
+	DOUBTS = 8,            /* how often in `lend` URLs are looked at that may be lost */
 };
 
 static struct lent *lent_of(const struct reaper *r)
@@ -40,15 +45,49 @@ void lent_say(struct lent *l, bool is_trouble, const char *who, const char *what
 /* A server is free again when none of its URLs is here. */
 static void loan_leave(struct lent *l, struct loan *loan)
 {
-	int64_t now_us = loop_now_us(l->o.loop);
 	qkey key = loan->key;
-	if (--loan->jobs > 0)
+	if (--loan->holds > 0)
 		return;
-	polite_end(l->o.polite, &loan->lease, loan->outcome, MAX(loan->retry_until_us - now_us, 0),
-		   now_us);
+	polite_end(l->o.polite, &loan->lease, loan->outcome, 0, loop_now_us(l->o.loop));
 	loans_remove(&l->loans, key);
 	mem_free(&loan);
 	l->reaper.host->held(l->reaper.host->ctx, &l->reaper, key);
+}
+
+static struct loan *loan_new(struct lent *l, const struct addr *a, struct borrower *b)
+{
+	struct loan *loan = mem_alloc(sizeof *loan);
+	*loan = (struct loan){.key = kit_qkey(a),
+			      .server = addr_server(a),
+			      .borrower = b,
+			      .outcome = OUTCOME_CANCELLED,
+			      .heard_us = loop_now_us(l->o.loop)};
+	*loans_put(&l->loans, loan->key) = loan;
+	return loan;
+}
+
+/* Takes the lease of a server that is lent already. Its borrower keeps the delay, so nothing has to
+ * be waited for but others of this machine. */
+static void loan_hold(struct lent *l, struct loan *loan)
+{
+	static const struct polite_rule rule = {.concurrent = 1};
+	int64_t wait_us;
+	if (l->o.holds_lease && !loan->lease.word)
+		(void)polite_take(l->o.polite, &loan->server, &rule, loop_now_us(l->o.loop),
+				  &loan->lease, &wait_us);
+}
+
+static bool loan_is_held(const struct lent *l, const struct loan *loan)
+{
+	return !l->o.holds_lease || loan->lease.word;
+}
+
+static void renew_leases(void *ctx)
+{
+	struct lent *l = ctx;
+	TABLE_EACH (loans, slot, &l->loans)
+		if (polite_renew(l->o.polite, &slot->value->lease, loop_now_us(l->o.loop)) != 0)
+			slot->value->lease = (struct lease){0}; /* we were stopped for long */
 }
 
 /* The one whose WANT has the most room for a URL of this host; NULL: there is none. */
@@ -76,59 +115,90 @@ static bool borrower_wants(const struct lent *l, const struct borrower *b)
 	return false;
 }
 
-/* A new loan of the job's server. 1: not now; *ret_wait_us says when to try again. */
-static int loan_begin(struct lent *l, const struct reaper_job *job, uint64_t host, qkey key,
-		      struct loan **ret, int64_t *ret_wait_us)
+/* A new loan of the job's server. NULL: not now; *ret_wait_us says when to try again. */
+static struct loan *loan_begin(struct lent *l, const struct reaper_job *job, uint64_t host,
+			       int64_t *ret_wait_us)
 {
 	struct borrower *b = choose_borrower(l, host);
 	struct polite_rule rule = job->rule;
 	struct lease lease = {0};
-	*ret_wait_us = PUT_OFF_US;
 	if (!b)
-		return 1;
+		return NULL;
 	rule.concurrent = 1;
 	if (l->o.holds_lease && polite_take(l->o.polite, &job->addr, &rule, loop_now_us(l->o.loop),
 					    &lease, ret_wait_us) != 0)
-		return 1;
-	struct loan *loan = mem_alloc(sizeof *loan);
-	*loan = (struct loan){
-		.key = key, .borrower = b, .lease = lease, .outcome = OUTCOME_CANCELLED};
-	*loans_put(&l->loans, key) = loan;
-	*ret = loan;
-	return 0;
+		return NULL;
+	struct loan *loan = loan_new(l, &job->addr, b);
+	loan->lease = lease;
+	return loan;
 }
 
-static void renew_leases(void *ctx)
+/* URLs that are out. */
+
+static struct lent_url *url_new(struct lent *l, struct footprint fp, struct loan *loan)
 {
-	struct lent *l = ctx;
-	TABLE_EACH (loans, slot, &l->loans)
-		(void)polite_renew(l->o.polite, &slot->value->lease, loop_now_us(l->o.loop));
+	struct lent_url *url = mem_alloc(sizeof *url);
+	*url = (struct lent_url){.fp = fp, .loan = loan};
+	*lent_urls_put(&l->urls, fp) = url;
+	list_append(&loan->borrower->urls, &url->link);
+	loan->holds++;
+	return url;
+}
+
+void lent_url_end(struct lent *l, struct lent_url *url)
+{
+	struct loan *loan = url->loan;
+	if (url->job)
+		url->job->url = NULL;
+	lent_urls_remove(&l->urls, url->fp);
+	list_remove(&url->link);
+	mem_free(&url);
+	loan_leave(l, loan);
+}
+
+struct lent_url *lent_url_of_doc(struct lent *l, struct str doc)
+{
+	struct footprint fp;
+	struct lent_url **url = footprint_parse(doc, &fp) ? lent_urls_get(&l->urls, fp) : NULL;
+	return url ? *url : NULL;
 }
 
 /* Jobs. */
 
-static void job_unlist(struct lent_job *job)
+static void job_wait(struct lent_job *job, struct loan *loan, struct link *after)
 {
-	if (job->where == LENT_WAITS && job->loan)
-		job->loan->borrower->nwaiting--;
-	list_remove(&job->link);
+	job->where = LENT_WAITS;
+	job->loan = loan;
+	loan->holds++;
+	loan->borrower->nwaiting++;
+	list_insert_after(after, &job->link);
 }
 
-/* Its server is not asked for it any more. */
-static void job_leave_loan(struct lent_job *job)
+/* It waits no more. */
+static void job_unwait(struct lent_job *job)
 {
 	struct loan *loan = job->loan;
 	if (!loan)
 		return;
-	job_unlist(job);
+	loan->borrower->nwaiting--;
+	list_remove(&job->link);
 	job->loan = NULL;
 	loan_leave(job->lent, loan);
+}
+
+/* Its URL, if it is out, stays so. */
+static void job_leave(struct lent_job *job)
+{
+	job_unwait(job);
+	if (job->url)
+		job->url->job = NULL;
+	job->url = NULL;
 }
 
 static void job_free(struct lent_job *job)
 {
 	struct lent *l = job->lent;
-	job_leave_loan(job);
+	job_leave(job);
 	list_remove(&job->link);
 	l->reading -= job->where == LENT_READ;
 	lent_ids_remove(&l->ids, job->job.id);
@@ -167,42 +237,23 @@ static void answer_put_off(void *ctx)
 		lent_give_back(job, job->not_now_us);
 }
 
-/* The loans of a borrower are over: the first that was lent is the first in line again. */
-static void borrower_lose(struct lent *l, struct borrower *b)
-{
-	const struct reaper_host *host = l->reaper.host;
-	struct link *const lists[] = {&b->waiting, &b->lent};
-	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-		struct lent_job *job;
-		while ((job = LIST_LAST(struct lent_job, lists[i], link))) {
-			uint64_t id = job->job.id;
-			bool cancelled = job->cancelled;
-			l->reaper.counts.lost++;
-			job_free(job);
-			if (!cancelled)
-				host->lost(host->ctx, &l->reaper, id, 0);
-		}
-	}
-}
-
-struct lent_job *lent_job_of_doc(struct lent *l, struct str doc)
-{
-	struct footprint fp;
-	struct lent_job **job = footprint_parse(doc, &fp) ? lent_docs_get(&l->docs, fp) : NULL;
-	return job && (*job)->loan ? *job : NULL;
-}
-
 void lent_job_goes_out(struct lent_job *job)
 {
-	job_unlist(job);
+	struct lent *l = job->lent;
+	struct loan *loan = job->loan;
+	if (!job->url) {
+		job->url = url_new(l, job->job.fp, loan);
+		job->url->job = job;
+	}
+	job->url->unsure_us = 0;
+	loan->heard_us = loop_now_us(l->o.loop);
+	job_unwait(job);
 	job->where = LENT_OUT;
-	job->was_lent = true;
-	list_append(&job->loan->borrower->lent, &job->link);
 }
 
 void lent_job_is_read(struct lent_job *job)
 {
-	job_leave_loan(job);
+	job_leave(job);
 	job->where = LENT_READ;
 	job->lent->reading++;
 }
@@ -217,21 +268,24 @@ struct borrower *lent_borrower(struct lent *l, struct str name)
 	struct borrower *b = mem_alloc(sizeof *b);
 	snprintf(b->name, sizeof b->name, STR_FMT, STR_ARG(name));
 	list_init(&b->waiting);
-	list_init(&b->lent);
+	list_init(&b->urls);
+	b->gone_us = loop_now_us(l->o.loop);
 	list_append(&l->borrowers, &b->link);
 	return b;
 }
 
 /* HELLO, said anew, ends the loans of a name: they are first in line again, and since their servers
  * stay with that name, it gets them again. */
-void lent_borrower_came(struct borrower *b)
+void lent_borrower_came(struct lent *l, struct borrower *b)
 {
-	struct lent_job *job;
-	while ((job = LIST_LAST(struct lent_job, &b->lent, link))) {
-		list_remove(&job->link);
-		job->where = LENT_WAITS;
-		list_prepend(&b->waiting, &job->link);
-		b->nwaiting++;
+	struct link *at = &b->waiting;
+	LIST_EACH (struct lent_url, url, &b->urls, link) {
+		if (!url->unsure_us)
+			url->unsure_us = loop_now_us(l->o.loop);
+		if (!url->job || url->job->where != LENT_OUT)
+			continue;
+		job_wait(url->job, url->loan, at);
+		at = &url->job->link;
 	}
 	b->sessions++;
 }
@@ -251,29 +305,59 @@ void lent_borrower_left(struct lent *l, struct borrower *b)
 		return;
 	b->gone_us = loop_now_us(l->o.loop);
 	while ((job = LIST_LAST(struct lent_job, &b->waiting, link))) {
-		if (!job->was_lent) {
+		if (!job->url) {
 			lent_give_back(job, PUT_OFF_US);
 			continue;
 		}
-		job_unlist(job);
+		job_unwait(job);
 		job->where = LENT_OUT;
-		list_prepend(&b->lent, &job->link);
 	}
-	if (list_is_empty(&b->lent))
+	if (list_is_empty(&b->urls))
 		borrower_free(b);
 }
 
 /* Time. */
 
-static void borrower_look(struct lent *l, struct borrower *b, int64_t now_us)
+/* The loans of a borrower are over: the first that was lent is the first in line again. */
+static void borrower_lose(struct lent *l, struct borrower *b)
 {
-	if (b->sessions || now_us - b->gone_us < l->o.lend_us)
-		return;
-	if (!list_is_empty(&b->lent))
+	const struct reaper_host *host = l->reaper.host;
+	struct lent_url *url;
+	if (!list_is_empty(&b->urls))
 		lent_say(l, true, b->name,
 			 "has been gone for `lend`: what it had is first in line again");
-	borrower_lose(l, b);
+	while ((url = LIST_LAST(struct lent_url, &b->urls, link))) {
+		struct lent_job *job = url->job;
+		uint64_t id = job ? job->job.id : 0;
+		bool is_awaited = job && !job->cancelled;
+		l->reaper.counts.lost += job != NULL;
+		if (job)
+			job_free(job);
+		lent_url_end(l, url);
+		if (is_awaited)
+			host->lost(host->ctx, &l->reaper, id, 0);
+	}
 	borrower_free(b);
+}
+
+/* URLs of which it may know nothing are not waited for for ever. */
+static void borrower_doubt(struct lent *l, struct borrower *b, int64_t now_us)
+{
+	if (now_us < b->look_us)
+		return;
+	b->look_us = now_us + l->o.lend_us / DOUBTS;
+	LIST_EACH (struct lent_url, url, &b->urls, link)
+		if (!url->job && url->unsure_us &&
+		    now_us - MAX(url->unsure_us, url->loan->heard_us) >= l->o.lend_us)
+			lent_url_end(l, url);
+}
+
+static void borrower_look(struct lent *l, struct borrower *b, int64_t now_us)
+{
+	if (b->sessions)
+		borrower_doubt(l, b, now_us);
+	else if (now_us - b->gone_us >= l->o.lend_us)
+		borrower_lose(l, b);
 }
 
 static void lent_look(void *ctx)
@@ -282,6 +366,8 @@ static void lent_look(void *ctx)
 	int64_t now_us = loop_now_us(l->o.loop);
 	LIST_EACH (struct lender, d, &l->lenders, link)
 		lender_look(l, d, now_us);
+	TABLE_EACH (loans, slot, &l->loans)
+		loan_hold(l, slot->value);
 	LIST_EACH (struct borrower, b, &l->borrowers, link)
 		borrower_look(l, b, now_us);
 }
@@ -333,16 +419,30 @@ static struct lent_job *job_copy(struct lent *l, const struct reaper_job *in, ui
 	return job;
 }
 
-/* To the borrower that has its server, or to one that wants some. NULL: nobody wants it now. */
+/* With the borrower that has its server, or one that wants some. NULL: nobody wants it now.
+ * One that is out already, with nobody waiting for it, is handed out again: who has it drops the
+ * second. Not so where its RESULT was here: the DONE that is to come would be taken for that of
+ * the new job. */
 static struct loan *loan_of(struct lent *l, const struct reaper_job *in, uint64_t host,
-			    int64_t *ret_wait_us)
+			    const struct lent_url *url, int64_t *ret_wait_us)
 {
-	qkey key = kit_qkey(&in->addr);
-	struct loan **found = loans_get(&l->loans, key), *loan = NULL;
+	struct loan **found = loans_get(&l->loans, kit_qkey(&in->addr));
+	struct loan *loan = found ? *found : NULL;
 	*ret_wait_us = PUT_OFF_US;
-	if (found)
-		return borrower_wants(l, (*found)->borrower) ? *found : NULL;
-	return loan_begin(l, in, host, key, &loan, ret_wait_us) == 0 ? loan : NULL;
+	if (url && (url->loan != loan || (url->told && !url->unsure_us)))
+		return NULL;
+	if (!loan)
+		return loan_begin(l, in, host, ret_wait_us);
+	return loan_is_held(l, loan) && borrower_wants(l, loan->borrower) ? loan : NULL;
+}
+
+static void job_put_off(struct lent_job *job, int64_t wait_us)
+{
+	struct lent *l = job->lent;
+	job->where = LENT_PUT_OFF;
+	job->not_now_us = wait_us;
+	list_append(&l->put_off, &job->link);
+	loop_later(l->o.loop, &l->answer_put_off);
 }
 
 static int lent_submit(struct reaper *r, const struct reaper_job *in,
@@ -361,27 +461,28 @@ static int lent_submit(struct reaper *r, const struct reaper_job *in,
 	if (lent_docs_get(&l->docs, in->fp)) /* the same file for two sites, say */
 		return 1;
 	uint64_t host = hash64(url.host);
-	struct loan *loan = loan_of(l, in, host, &wait_us);
+	struct lent_url **out = lent_urls_get(&l->urls, in->fp);
+	struct loan *loan = loan_of(l, in, host, out ? *out : NULL, &wait_us);
 	struct lent_job *job = job_copy(l, in, host);
-	r->counts.jobs += loan != NULL;
 	if (!loan) {
-		job->where = LENT_PUT_OFF;
-		job->not_now_us = wait_us;
-		list_append(&l->put_off, &job->link);
-		loop_later(l->o.loop, &l->answer_put_off);
+		job_put_off(job, wait_us);
 		return 0;
 	}
-	job->loan = loan;
-	job->where = LENT_WAITS;
-	list_append(&loan->borrower->waiting, &job->link);
-	loan->borrower->nwaiting++;
+	bool is_new = !loan->holds;
+	r->counts.jobs++;
+	job_wait(job, loan, loan->borrower->waiting.prev);
+	if (out) {
+		job->url = *out;
+		(*out)->job = job;
+	}
 	loop_later(l->o.loop, &l->give);
-	if (loan->jobs++ == 0)
+	if (is_new)
 		r->host->held(r->host->ctx, r, loan->key);
 	return 0;
 }
 
-/* One that is being read is not answered; any other is forgotten, and its RESULT will be late. */
+/* One that is being read is not answered; any other is forgotten, and its RESULT will be late. A
+ * URL that is out stays so: its server is its borrower's until it is back. */
 static void lent_cancel(struct reaper *r, uint64_t id)
 {
 	struct lent_job **job = lent_ids_get(&lent_of(r)->ids, id);
@@ -432,6 +533,8 @@ static void lent_free(struct reaper **r)
 		arena_give(&slot->value->arena, &l->arenas);
 		mem_free(&slot->value);
 	}
+	TABLE_EACH (lent_urls, slot, &l->urls)
+		mem_free(&slot->value);
 	TABLE_EACH (loans, slot, &l->loans) {
 		polite_end(l->o.polite, &slot->value->lease, OUTCOME_CANCELLED, 0,
 			   loop_now_us(l->o.loop));
@@ -441,6 +544,7 @@ static void lent_free(struct reaper **r)
 		mem_free(&b);
 	lent_ids_free(&l->ids);
 	lent_docs_free(&l->docs);
+	lent_urls_free(&l->urls);
 	loans_free(&l->loans);
 	arena_pool_free(&l->arenas);
 	buf_free(&l->text);

@@ -1,0 +1,358 @@
+/* Lending: whose a server is, and until when: over cancelled jobs, results and new HELLOs. The
+ * clients are sockets of the test, and time is its own. */
+#include "shepherd/lent_inner.h"
+
+#include "extract/cage.h"
+#include "shepherd/reaper_local.h"
+#include "unit/shepherd/reapd_lab.h"
+
+#include <limits.h>
+
+#define LEND_US (900 * US_PER_S)
+
+struct lab {
+	struct world w;
+	struct kit kit;
+	struct robot_section_conf robot;
+	struct cage_options parse;
+	struct arena arena;
+	struct reaper *local, *lent;
+	char data[300], program[PATH_MAX + 32];
+	uint64_t id;
+};
+
+static void lab_held(void *ctx, struct reaper *r, qkey key)
+{
+	struct world *w = ctx;
+	buf_printf(&w->story, r->ops->holds(r, key) ? "held " : "free ");
+}
+
+static int lab_open(struct lab *b, struct err *err)
+{
+	const struct reaper_lent_options options = {
+		.loop = b->w.loop,
+		.fd = b->w.listen_fd,
+		.address = b->w.address,
+		.polite = b->w.polite,
+		.holds_lease = true,
+		.lend_us = LEND_US,
+		.penalty_us = PENALTY_US,
+		.body_max = 1 << 20,
+		.local = b->local,
+		.host = &b->w.host,
+		.said = story_said,
+		.ctx = &b->w,
+	};
+	return reaper_lent_new(&b->lent, &options, err);
+}
+
+static void lab_close(struct lab *b)
+{
+	b->lent->ops->free(&b->lent);
+	settle(&b->w);
+}
+
+static void find_parser(struct lab *b)
+{
+	char here[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", here, sizeof here - 1);
+	assert_true(n > 0);
+	here[n] = 0;
+	*strrchr(here, '/') = 0;
+	snprintf(b->program, sizeof b->program, "%s/../garner-parse", here);
+	b->parse = cage_defaults;
+	b->parse.program = b->program;
+}
+
+static void lab_make(struct lab *b)
+{
+	static unsigned number;
+	struct err err = {0};
+	char name[32], run[330];
+	*b = (struct lab){.arena = ARENA_INIT(1 << 20)};
+	world_make(&b->w, true, NULL);
+	b->w.host.held = lab_held;
+	snprintf(name, sizeof name, "lent%u", ++number);
+	snprintf(b->data, sizeof b->data, "%s", scratch(name));
+	snprintf(run, sizeof run, "%s/run", b->data);
+	MUST(dir_make(run, DIR_MODE, &err));
+	value_defaults(robot_section.specs, robot_section.nspecs, &b->arena, &b->robot);
+	find_parser(b);
+	MUST(kit_open(&b->kit, b->w.loop, b->data, &b->robot, &err));
+	const struct reaper_local_options local = {.kit = &b->kit,
+						   .robot = &b->robot,
+						   .parse = &b->parse,
+						   .parsers = 1,
+						   .host = &b->w.host};
+	MUST(reaper_local_new(&b->local, &local, &err));
+	MUST(listen_open(b->w.address, &b->w.listen_fd, &err));
+	MUST(lab_open(b, &err));
+}
+
+static void lab_free(struct lab *b)
+{
+	struct err err = {0};
+	if (b->lent)
+		lab_close(b);
+	b->local->ops->free(&b->local);
+	MUST(kit_close(&b->kit, &err));
+	world_free(&b->w);
+	arena_free(&b->arena);
+}
+
+/* Jobs: pages of a server. */
+
+static struct reaper_job page_of(unsigned server, unsigned page, char text[64])
+{
+	char room[URL_MAX];
+	struct url url;
+	struct reaper_job job = job_of(server, text);
+	snprintf(text, 64, "http://s%u.test/%u", server, page);
+	job.url = str_of(text);
+	assert_int_equal(0, url_parse(job.url, NULL, room, sizeof room, &url));
+	job.fp = footprint_of(&url);
+	return job;
+}
+
+/* Returns its ID. */
+static uint64_t give(struct lab *b, unsigned server, unsigned page)
+{
+	struct err err = {0};
+	char text[64];
+	struct reaper_job job = page_of(server, page, text);
+	job.id = ++b->id;
+	MUST(b->lent->ops->submit(b->lent, &job, NULL, &err));
+	settle(&b->w);
+	return job.id;
+}
+
+static const char *doc_of(unsigned server, unsigned page, char ret[FOOTPRINT_TEXT])
+{
+	char text[64];
+	return footprint_print(page_of(server, page, text).fp, ret);
+}
+
+static bool is_held(struct lab *b, unsigned server)
+{
+	char text[64];
+	struct reaper_job job = page_of(server, 0, text);
+	return b->lent->ops->holds(b->lent, kit_qkey(&job.addr));
+}
+
+/* Whether somebody else on this machine may ask the server. */
+static bool may_be_asked(struct lab *b, unsigned server)
+{
+	return server_rests_us(&b->w, server) == 0;
+}
+
+/* Clients. */
+
+static int call(struct lab *b)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	snprintf(to.sun_path, sizeof to.sun_path, "%s", b->w.address + strlen("unix:"));
+	assert_int_equal(0, connect(fd, (struct sockaddr *)&to, sizeof to));
+	assert_int_equal(0, fcntl(fd, F_SETFL, O_NONBLOCK));
+	return fd;
+}
+
+static void hang_up(struct lab *b, int *fd)
+{
+	close(*fd);
+	*fd = -1;
+	settle(&b->w);
+}
+
+PRINTF_LIKE(3, 4) static void say(struct lab *b, int fd, const char *format, ...)
+{
+	char text[1000];
+	va_list args;
+	va_start(args, format);
+	int n = vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	assert_int_equal(n, write(fd, text, (size_t)n));
+	settle(&b->w);
+}
+
+/* What it was told since. */
+static void hears(struct lab *b, int fd, const char *want)
+{
+	char text[4000];
+	settle(&b->w);
+	ssize_t n = read(fd, text, sizeof text - 1);
+	text[MAX(n, 0)] = 0;
+	assert_string_equal(text, want);
+}
+
+static int hello(struct lab *b, const char *name)
+{
+	int fd = call(b);
+	say(b, fd, "HELLO %s\n", name);
+	hears(b, fd, "OK\n");
+	return fd;
+}
+
+static void hears_url(struct lab *b, int fd, unsigned server, unsigned page)
+{
+	char digits[FOOTPRINT_TEXT], want[200];
+	snprintf(want, sizeof want, "HAVE 1\n%s http://s%u.test/%u\n", doc_of(server, page, digits),
+		 server, page);
+	hears(b, fd, want);
+}
+
+/* Asks for a page, and gets it. */
+static void lend(struct lab *b, int fd, unsigned server, unsigned page)
+{
+	say(b, fd, "WANT 1 0\n");
+	give(b, server, page);
+	hears_url(b, fd, server, page);
+}
+
+static void done(struct lab *b, int fd, unsigned server, unsigned page, const char *outcome)
+{
+	char digits[FOOTPRINT_TEXT];
+	say(b, fd, "DONE %s %s\n", doc_of(server, page, digits), outcome);
+}
+
+/* A page that is not there. */
+static void result(struct lab *b, int fd, unsigned server, unsigned page)
+{
+	static const char head[] =
+		"opermanent\ncanswer\ns404\nb0\nCd41d8cd98f00b204e9800998ecf8427e\n";
+	char digits[FOOTPRINT_TEXT];
+	say(b, fd, "RESULT %s %zu 0\n%s", doc_of(server, page, digits), strlen(head), head);
+}
+
+static void keep(struct lab *b)
+{
+	b->lent->ops->kept(b->lent);
+	settle(&b->w);
+}
+
+/* Tests. */
+
+static void a_server_is_free_when_its_last_url_is_done_not_when_its_result_is_there(void **state)
+{
+	(void)state;
+	struct lab b;
+	lab_make(&b);
+	int one = hello(&b, "one"), spider = hello(&b, "spider");
+	lend(&b, one, 1, 1);
+	expect(&b.w, "held ");
+	result(&b, spider, 1, 1);
+	expect(&b.w, "done:1=2404+0 ");
+	assert_true(is_held(&b, 1) && !may_be_asked(&b, 1));
+	keep(&b);
+	hears(&b, spider, "OK\n");
+	done(&b, one, 1, 1, "permanent");
+	hears(&b, one, "OK\n");
+	expect(&b.w, "free ");
+	close(one);
+	close(spider);
+	lab_free(&b);
+}
+
+static void a_cancelled_job_leaves_its_server_with_the_one_who_has_its_url(void **state)
+{
+	(void)state;
+	struct lab b;
+	lab_make(&b);
+	int one = hello(&b, "one"), two = hello(&b, "two");
+	lend(&b, one, 1, 1);
+	b.lent->ops->cancel(b.lent, 1);
+	assert_true(is_held(&b, 1) && !may_be_asked(&b, 1));
+	buf_clear(&b.w.story);
+	say(&b, two, "WANT 1 0\n");
+	give(&b, 1, 2); /* only for the first, which wants none */
+	expect(&b.w, "not-now:2@250 ");
+	hears(&b, two, "");
+	done(&b, one, 1, 1, "ok"); /* nobody waits for it */
+	hears(&b, one, "OK\n");
+	expect(&b.w, "free ");
+	wait_us(&b.w, DELAY_US);
+	hears(&b, two, "HAVE 0 1\n");
+	lend(&b, two, 1, 2);
+	/* one that only waited leaves nothing behind */
+	buf_clear(&b.w.story);
+	say(&b, one, "WANT 1 1\ns3.test\n");
+	b.lent->ops->cancel(b.lent, give(&b, 3, 1));
+	expect_part(&b.w, "not-now");
+	close(one);
+	close(two);
+	lab_free(&b);
+}
+
+static void urls_that_a_new_client_may_not_know_of_are_not_waited_for_for_ever(void **state)
+{
+	(void)state;
+	struct lab b;
+	lab_make(&b);
+	int one = hello(&b, "one"), spider = hello(&b, "spider");
+	lend(&b, one, 1, 1);
+	lend(&b, one, 1, 2);
+	lend(&b, one, 2, 1);
+	for (uint64_t id = 1; id <= b.id; id++)
+		b.lent->ops->cancel(b.lent, id);
+	hang_up(&b, &one);
+	one = hello(&b, "one");
+	buf_clear(&b.w.story);
+	wait_us(&b.w, LEND_US / 2);
+	result(&b, spider, 1, 1); /* it knows of this server */
+	hears(&b, spider, "OK\n");
+	expect(&b.w, "");
+	wait_us(&b.w, LEND_US * 3 / 4);
+	expect(&b.w, "free ");
+	assert_true(is_held(&b, 1) && !is_held(&b, 2));
+	wait_us(&b.w, LEND_US / 2);
+	expect(&b.w, "free ");
+	/* what it has got in this session it knows */
+	say(&b, one, "WANT 9 0\n");
+	give(&b, 1, 3);
+	b.lent->ops->cancel(b.lent, b.id);
+	wait_us(&b.w, 3 * LEND_US);
+	assert_true(is_held(&b, 1));
+	close(one);
+	close(spider);
+	lab_free(&b);
+}
+
+/* The DONE that is still to come would be taken for that of the second job. */
+static void a_page_is_not_lent_again_between_its_result_and_its_done(void **state)
+{
+	(void)state;
+	struct lab b;
+	lab_make(&b);
+	int one = hello(&b, "one");
+	lend(&b, one, 1, 1);
+	result(&b, one, 1, 1);
+	keep(&b);
+	hears(&b, one, "OK\n");
+	buf_clear(&b.w.story);
+	say(&b, one, "WANT 9 0\n");
+	give(&b, 1, 1);
+	expect(&b.w, "not-now:2@250 ");
+	/* after a new HELLO nobody knows whether it comes: if it does, the job is only put back */
+	hang_up(&b, &one);
+	one = hello(&b, "one");
+	say(&b, one, "WANT 9 0\n");
+	give(&b, 1, 1);
+	hears_url(&b, one, 1, 1);
+	done(&b, one, 1, 1, "permanent");
+	expect(&b.w, "not-now:3@0 free ");
+	close(one);
+	lab_free(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			a_server_is_free_when_its_last_url_is_done_not_when_its_result_is_there),
+		cmocka_unit_test(a_cancelled_job_leaves_its_server_with_the_one_who_has_its_url),
+		cmocka_unit_test(
+			urls_that_a_new_client_may_not_know_of_are_not_waited_for_for_ever),
+		cmocka_unit_test(a_page_is_not_lent_again_between_its_result_and_its_done),
+	};
+	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
+}

@@ -138,24 +138,33 @@ listen = 127.0.0.1:0
 
 
 class Fabric:
-    """A URL server and spiders that fetch for the crawl of `c`, which lends by a Unix socket."""
-
-    LENDS = "local = never\ndoc_index = unix:DIR/doc_index\nlend = 20s\n"
+    """URL servers and spiders that fetch for the crawl of `c`, which lends by a Unix socket: `spiders` has one number
+    for each URL server, how many spiders of its own it has."""
 
     def __init__(self, garner, c, spiders):
-        robot = (f"[robot]\nnetworks = {c.net.network}\ndns_servers = {c.net.dns}\ndns_order = ipv4\n"
-                 f"delay = {DELAY}\nidle_max = 2s\ntime_max = 10s\n")
-        index = f"unix:{c.g.dir}/doc_index"
+        self.robot = (f"[robot]\nnetworks = {c.net.network}\ndns_servers = {c.net.dns}\ndns_order = ipv4\n"
+                      f"delay = {DELAY}\nidle_max = 2s\ntime_max = 10s\n")
+        self.index = f"unix:{c.g.dir}/doc_index"
         self.members = []
-        for i in range(spiders):
-            g = garner()
-            g.configure(f"{robot}[spider]\nlisten = unix:{g.dir}/spider\nname = spider{i}\nresults = {index}\n"
-                        "status_interval = 1s\nstatus_words = yes\n")
-            self.members.append([g, "spider", g.start("spider").wait_ready(30)])
+        for i, n in enumerate(spiders):
+            self.feeder(garner, f"feeder{i}", [self.spider(garner, f"spider{i}.{j}") for j in range(n)])
+
+    @staticmethod
+    def lends(local):
+        """Lines of the crawl's section."""
+        return f"local = {local}\ndoc_index = unix:DIR/doc_index\nlend = 20s\nlease = 1s\n"
+
+    def spider(self, garner, name):
         g = garner()
-        g.configure(f"{robot}[urlserver]\ndoc_index = {index}\nname = feeder\nreq_host_per_sec = 16\n"
-                    f"timeout_spider_status = 5s\nstatus_words = yes\nspider_host = "
-                    + " ".join(f"unix:{m[0].dir}/spider" for m in self.members) + "\n")
+        g.configure(f"{self.robot}[spider]\nlisten = unix:{g.dir}/spider\nname = {name}\nresults = {self.index}\n"
+                    "status_interval = 1s\nstatus_words = yes\n")
+        self.members.append([g, "spider", g.start("spider").wait_ready(30)])
+        return f"unix:{g.dir}/spider"
+
+    def feeder(self, garner, name, spiders):
+        g = garner()
+        g.configure(f"{self.robot}[urlserver]\ndoc_index = {self.index}\nname = {name}\nreq_host_per_sec = 16\n"
+                    f"timeout_spider_status = 5s\nstatus_words = yes\nspider_host = {' '.join(spiders)}\n")
         self.members.append([g, "urlserver", g.start("urlserver").wait_ready(30)])
 
     def kill(self, pick):

@@ -19,6 +19,7 @@
 #include "shepherd/brake.h"
 #include "shepherd/feedback.h"
 #include "shepherd/master.h"
+#include "shepherd/reaper_lent.h"
 #include "shepherd/reapers.h"
 #include "state/places.h"
 #include "state/plan.h"
@@ -47,6 +48,7 @@ const struct format *const formats[] = {
 	&hostq_format,
 	&index_format,
 	&journal_format,
+	&lent_format,
 	&lock_format,
 	&names_gone_format,
 	&names_manifest_format,

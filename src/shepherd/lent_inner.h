@@ -1,5 +1,5 @@
-/* What the files of the lending reaper share: reaper_lent.c (jobs, loans, the door) and
- * lent_sessions.c (what URL servers and spiders say).
+/* What the files of the lending reaper share: reaper_lent.c (jobs, loans, the door),
+ * lent_sessions.c (what URL servers and spiders say) and lent_file.c (what is out, on disk).
  *
  * A job is reap's: it waits to be handed out, is out, and is read when its RESULT came; then it is
  * answered. A URL is its borrower's: from the HAVE that hands it out to the DONE, whether or not
@@ -9,8 +9,11 @@
 #include "base/hash.h"
 #include "base/list.h"
 #include "base/table.h"
+#include "disk/record.h"
 #include "fetch/docindex_wire.h"
 #include "shepherd/reaper_lent.h"
+
+#include <limits.h>
 
 static inline uint64_t hash_of_fp(struct footprint fp)
 {
@@ -24,6 +27,7 @@ static inline bool is_same_fp(struct footprint a, struct footprint b)
 
 TABLE(lent_docs, struct footprint, struct lent_job *, hash_of_fp, is_same_fp)
 TABLE(lent_urls, struct footprint, struct lent_url *, hash_of_fp, is_same_fp)
+TABLE(lent_places, struct footprint, size_t, hash_of_fp, is_same_fp)
 TABLE(lent_ids, uint64_t, struct lent_job *, hash_u64, table_same_u64)
 TABLE(loans, qkey, struct loan *, hash_u64, table_same_u64)
 TABLE(rejected, uint64_t, bool, hash_u64, table_same_u64) /* hosts, by their hash */
@@ -57,6 +61,7 @@ struct lent_url {
 	struct footprint fp;
 	struct loan *loan;
 	struct lent_job *job; /* NULL: nobody waits for what becomes of it */
+	int64_t time_us;      /* wall clock: when it was handed out */
 	bool told;            /* a RESULT has come, so a DONE may say nothing new */
 	/* Since when its borrower may know nothing of it, for it has said HELLO anew; 0: it has
 	 * not, and the DONE will come. */
@@ -103,6 +108,16 @@ struct lender {
 	bool paused;
 };
 
+/* A record of run/lent. */
+struct lent_step {
+	bool is_back;
+	struct footprint fp;
+	/* Of one that is handed out. */
+	struct addr server;
+	char name[DOCINDEX_WORD_MAX + 1];
+	int64_t time_us;
+};
+
 struct lent {
 	struct reaper reaper;
 	struct reaper_lent_options o;
@@ -119,6 +134,8 @@ struct lent {
 	struct loop_timer look, renew;
 	uint64_t reading;
 	struct buf text;
+	struct record_writer *writer; /* of run/lent */
+	char path[PATH_MAX];
 };
 
 /* reaper_lent.c */
@@ -127,9 +144,11 @@ struct lent {
 void lent_say(struct lent *l, bool is_trouble, const char *who, const char *what);
 /* One that is out; NULL: there is none with this DOC_ID. */
 struct lent_url *lent_url_of_doc(struct lent *l, struct str doc);
+/* One that is out by the file. */
+void lent_url_found(struct lent *l, const struct lent_step *step);
 /* It is back. */
 void lent_url_end(struct lent *l, struct lent_url *url);
-/* It is handed out. */
+/* It is handed out; that is noted. */
 void lent_job_goes_out(struct lent_job *job);
 /* It is with the parsers: its borrower is not waited for any more. */
 void lent_job_is_read(struct lent_job *job);
@@ -155,3 +174,20 @@ void lender_kept(struct lender *d);
 void lent_give(void *lent);
 /* A while has passed. */
 void lender_look(struct lent *l, struct lender *d, int64_t now_us);
+
+/* lent_file.c */
+
+void lent_step_write(const struct lent_step *s, struct buf *out);
+int lent_step_read(struct str payload, struct lent_step *ret, struct err *err);
+
+/* Opens run/lent, and hands what is out by it to lent_url_found(). */
+int lent_file_open(struct lent *l, struct err *err);
+void lent_file_close(struct lent *l);
+/* A URL of this loan is about to be handed out; after the sync it may be. */
+int lent_file_out(struct lent *l, struct footprint fp, const struct loan *loan,
+		  struct record_group *group, struct err *err);
+int lent_file_sync(struct lent *l, struct record_group *group, struct err *err);
+/* It is back: in the file with the next of these calls. */
+void lent_file_back(struct lent *l, struct footprint fp);
+/* All that was noted outlives this process, and the file is not much longer than need be. */
+int lent_file_keep(struct lent *l, struct err *err);

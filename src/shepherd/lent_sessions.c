@@ -36,14 +36,36 @@ static void have_nothing(struct lender *d)
 	d->want = 0;
 }
 
+/* That it is handed out is noted before it is. */
+static int give_note(struct lent *l, const struct lender *d, struct err *err)
+{
+	struct record_group group = {0};
+	uint64_t n = 0;
+	LIST_EACH (struct lent_job, job, &d->borrower->waiting, link) {
+		if (n == d->want)
+			break;
+		if (!lender_takes(d, job->host))
+			continue;
+		if (!job->url && lent_file_out(l, job->job.fp, job->loan, &group, err) < 0)
+			return -1;
+		n++;
+	}
+	return lent_file_sync(l, &group, err);
+}
+
 /* Answers the WANT of a session with what waits for its borrower. */
 static void lender_give(struct lent *l, struct lender *d)
 {
 	struct borrower *b = d->borrower;
 	char digits[FOOTPRINT_TEXT];
+	struct err err;
 	uint64_t n = 0;
 	if (!d->want || !b->nwaiting)
 		return;
+	if (give_note(l, d, &err) < 0) {
+		l->reaper.host->failed(l->reaper.host->ctx, &l->reaper, &err);
+		return;
+	}
 	buf_clear(&l->text);
 	LIST_EACH (struct lent_job, job, &b->waiting, link) {
 		if (n == d->want)

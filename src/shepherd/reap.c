@@ -1,5 +1,6 @@
 /* Reap, on one loop: the plan goes into host queues, a job from its queue to a reaper, its answer
- * into the bucket file and the journal. Nothing waits for a disk but checkpoints. */
+ * into the bucket file and the journal. Nothing waits for a disk but checkpoints, and URLs that are
+ * about to be lent. */
 #include "base/clock.h"
 #include "base/fault.h"
 #include "shepherd/reap_inner.h"

@@ -4,8 +4,9 @@
  *
  * What counts is the DONE, not the RESULT: until then the URL server may send the URL to another
  * spider. So a URL stays out, and its server bound, though reap has had its answer, or does not
- * want one any more. Of such URLs a borrower that says HELLO anew may know nothing; where it is
- * connected and tells nothing of their server for `lend`, they count as back.
+ * want one any more, or is another process by now (lent_file.c). Of such URLs a borrower that says
+ * HELLO anew may know nothing; where it is connected and tells nothing of their server for `lend`,
+ * they count as back.
  *
  * reap gives a job only while some WANT is waiting, so what waits here is what is about to go out.
  */
@@ -135,10 +136,11 @@ static struct loan *loan_begin(struct lent *l, const struct reaper_job *job, uin
 
 /* URLs that are out. */
 
-static struct lent_url *url_new(struct lent *l, struct footprint fp, struct loan *loan)
+static struct lent_url *url_new(struct lent *l, struct footprint fp, struct loan *loan,
+				int64_t time_us)
 {
 	struct lent_url *url = mem_alloc(sizeof *url);
-	*url = (struct lent_url){.fp = fp, .loan = loan};
+	*url = (struct lent_url){.fp = fp, .loan = loan, .time_us = time_us};
 	*lent_urls_put(&l->urls, fp) = url;
 	list_append(&loan->borrower->urls, &url->link);
 	loan->holds++;
@@ -148,12 +150,34 @@ static struct lent_url *url_new(struct lent *l, struct footprint fp, struct loan
 void lent_url_end(struct lent *l, struct lent_url *url)
 {
 	struct loan *loan = url->loan;
+	lent_file_back(l, url->fp);
+	FAULT("lent.back");
 	if (url->job)
 		url->job->url = NULL;
 	lent_urls_remove(&l->urls, url->fp);
 	list_remove(&url->link);
 	mem_free(&url);
 	loan_leave(l, loan);
+}
+
+/* The one that has a server by an older record has given it back: else no other would have it. */
+void lent_url_found(struct lent *l, const struct lent_step *step)
+{
+	struct borrower *b = lent_borrower(l, str_of(step->name));
+	struct loan **found = loans_get(&l->loans, kit_qkey(&step->server));
+	struct loan *loan = found ? *found : NULL;
+	if (loan && loan->borrower != b) {
+		loan->holds++;
+		LIST_EACH (struct lent_url, url, &loan->borrower->urls, link)
+			if (url->loan == loan)
+				lent_url_end(l, url);
+		loan_leave(l, loan);
+		loan = NULL;
+	}
+	if (!loan)
+		loan = loan_new(l, &step->server, b);
+	loan_hold(l, loan);
+	url_new(l, step->fp, loan, step->time_us);
 }
 
 struct lent_url *lent_url_of_doc(struct lent *l, struct str doc)
@@ -242,7 +266,7 @@ void lent_job_goes_out(struct lent_job *job)
 	struct lent *l = job->lent;
 	struct loan *loan = job->loan;
 	if (!job->url) {
-		job->url = url_new(l, job->job.fp, loan);
+		job->url = url_new(l, job->job.fp, loan, clock_wall_us());
 		job->url->job = job;
 	}
 	job->url->unsure_us = 0;
@@ -495,8 +519,12 @@ static void lent_cancel(struct reaper *r, uint64_t id)
 
 static void lent_kept(struct reaper *r)
 {
-	LIST_EACH (struct lender, d, &lent_of(r)->lenders, link)
+	struct lent *l = lent_of(r);
+	struct err err;
+	LIST_EACH (struct lender, d, &l->lenders, link)
 		lender_kept(d);
+	if (lent_file_keep(l, &err) < 0)
+		r->host->failed(r->host->ctx, r, &err);
 }
 
 static struct lent_job *first_reading(struct lent *l)
@@ -525,6 +553,7 @@ static void lent_free(struct reaper **r)
 {
 	struct lent *l = lent_of(*r);
 	server_free(&l->server);
+	lent_file_close(l);
 	loop_timer_stop(&l->look);
 	loop_timer_stop(&l->renew);
 	loop_later_cancel(&l->give);
@@ -590,8 +619,10 @@ int reaper_lent_new(struct reaper **ret, const struct reaper_lent_options *optio
 	list_init(&l->borrowers);
 	list_init(&l->lenders);
 	list_init(&l->put_off);
-	l->server = server_new(options->loop, &lent_protocol, &l->limits, options->tls, l);
-	if (server_listen(l->server, options->fd, err) < 0) {
+	if (options->fd)
+		l->server = server_new(options->loop, &lent_protocol, &l->limits, options->tls, l);
+	if (lent_file_open(l, err) < 0 ||
+	    (l->server && server_listen(l->server, options->fd, err) < 0)) {
 		lent_free(&r);
 		return -1;
 	}

@@ -2,13 +2,16 @@
  * (doc/protocols/docindex.md; doc/reap.md, "Lent to a URL server"). To its owner it is one reaper,
  * however many are connected. */
 #pragma once
+#include "disk/format.h"
 #include "net/server.h"
 #include "shepherd/reaper.h"
 
 /* All in it must outlive the reaper; the struct itself need not. */
 struct reaper_lent_options {
 	struct loop *loop;
-	int fd;                /* where it listens; stays the caller's */
+	const char *data;      /* the data directory, with run/lent */
+	int fd;                /* where it listens; stays the caller's. 0: nothing is lent any more,
+				* and what was is kept from others until its time is over */
 	const char *address;   /* its name */
 	const struct tls *tls; /* NULL: none */
 	struct polite *polite;
@@ -23,5 +26,10 @@ struct reaper_lent_options {
 	void (*said)(void *ctx, struct reaper *r, bool is_trouble, const char *what);
 	void *ctx;
 };
+/* What was lent when an earlier process ended counts as lent still. */
 int reaper_lent_new(struct reaper **ret, const struct reaper_lent_options *options,
 		    struct err *err);
+/* Whether something is lent, by run/lent. 1: nothing is. */
+int reaper_lent_left(const char *data, struct err *err);
+
+extern const struct format lent_format; /* run/lent */

@@ -38,6 +38,7 @@ struct reapers {
 	struct tls *tls_in;    /* of the doc index */
 	struct member *member; /* the local one first */
 	size_t n;
+	size_t helpers;                 /* of them: who else may take jobs */
 	double clock;                   /* of the one that was chosen last */
 	int64_t rest_us, rest_until_us; /* after a kill: nobody gets a job before */
 	int64_t none_since_us;          /* no remote one is up since then; INT64_MAX: one is */
@@ -124,7 +125,7 @@ static bool member_is_up(const struct member *m)
 static bool local_takes_part(const struct reapers *rs)
 {
 	const struct crawl_conf *conf = rs->o.conf;
-	if (rs->n == 1 || conf->local == CRAWL_LOCAL_ALWAYS)
+	if (!rs->helpers || conf->local == CRAWL_LOCAL_ALWAYS)
 		return true;
 	return conf->local == CRAWL_LOCAL_AUTO && rs->none_since_us != INT64_MAX &&
 	       loop_now_us(rs->o.loop) - rs->none_since_us >= conf->reapers_wait_us;
@@ -265,7 +266,7 @@ int reapers_begin(struct reapers *rs, const char *dict_path, struct err *err)
 static int64_t reapers_lease_us(const struct reapers *rs)
 {
 	bool rests = loop_now_us(rs->o.loop) < rs->rest_until_us;
-	int64_t lease_us = rs->n > 1 ? rs->o.conf->lease_us : 0;
+	int64_t lease_us = rs->helpers ? rs->o.conf->lease_us : 0;
 	return rests ? MAX(rs->rest_us, lease_us) : lease_us;
 }
 
@@ -380,25 +381,28 @@ static int reapers_connect(struct reapers *rs, struct err *err)
 		if (reaper_remote_new(&r, &options, err) < 0)
 			return err_in(err, "shepherd.reapers");
 		rs->member[rs->n++] = (struct member){.reaper = r, .is_remote = true};
+		rs->helpers++;
 	}
 	return 0;
 }
 
-/* Lends to URL servers. */
+/* Lends to URL servers. Where that is off now, what they still have is kept from others. */
 static int reapers_lend(struct reapers *rs, struct err *err)
 {
 	const struct crawl_conf *conf = rs->o.conf;
 	struct reaper *r;
-	if (!rs->o.doc_index)
-		return 0;
+	int rc = rs->o.doc_index ? 0 : reaper_lent_left(rs->o.data, err);
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
 	/* anyone who can connect gets the crawl's URLs, and tells it what they say */
-	if (tls_new(&rs->tls_in, &conf->tls, true, err) < 0 ||
-	    server_may_listen(rs->o.doc_index, rs->tls_in, err) < 0)
+	if (rs->o.doc_index && (tls_new(&rs->tls_in, &conf->tls, true, err) < 0 ||
+				server_may_listen(rs->o.doc_index, rs->tls_in, err) < 0))
 		return err_in(err, "shepherd.doc_index");
 	const struct reaper_lent_options options = {
 		.loop = rs->o.loop,
+		.data = rs->o.data,
 		.fd = rs->o.doc_index,
-		.address = conf->doc_index,
+		.address = rs->o.doc_index ? conf->doc_index : "doc_index",
 		.tls = rs->tls_in,
 		.polite = rs->o.polite,
 		.holds_lease = conf->lend_lease,
@@ -413,6 +417,7 @@ static int reapers_lend(struct reapers *rs, struct err *err)
 	if (reaper_lent_new(&r, &options, err) < 0)
 		return err_in(err, "shepherd.doc_index");
 	rs->member[rs->n++] = (struct member){.reaper = r, .is_remote = true};
+	rs->helpers += rs->o.doc_index != 0;
 	return 0;
 }
 

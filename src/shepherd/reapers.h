@@ -1,7 +1,7 @@
 /* The reapers of a crawl: the local one, a remote one for each reapd in shepherd.reapers, and one
- * for all URL servers where shepherd.doc_index is set. Says which of them gets the next job, and
- * keeps run/reapers (shepherd.h): what `garner shep reapers` shows, and by its being there that
- * jobs were out on other machines when the crawl was killed. */
+ * for all URL servers where shepherd.doc_index is set, or was when they got what they have. Says
+ * which of them gets the next job, and keeps run/reapers (shepherd.h): what `garner shep reapers`
+ * shows, and by its being there that jobs were out on other machines when the crawl was killed. */
 #pragma once
 #include "disk/format.h"
 #include "net/loop.h"

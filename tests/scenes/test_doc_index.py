@@ -192,7 +192,40 @@ def test_the_links_of_a_lent_crawl_are_encrypted(garner):
     net.check_polite()
 
 
-@pytest.mark.parametrize("point", ["lent.handed", "lent.result", "lent.answered", "lent.kept"])
+@pytest.mark.parametrize("orderly", [False, True])
+def test_a_crawl_that_is_started_anew_leaves_servers_with_those_who_have_them(garner, orderly):
+    """Two URL servers, and the crawl fetches itself: each has a table of politeness of its own, simnet is the judge."""
+    g = garner()
+    net = simnet.start(g, hosts=6, pages=40, delay="35ms", crawl_delay=0, profiles="plain", robots="open",
+                       odd_pages=0, appear=0, vanish=0)
+    robot = f"[robot]\nnetworks = {net.network}\ndns_servers = {net.dns}\ndns_order = ipv4\ndelay = 60ms\n"
+    index = f"unix:{g.dir}/index"
+    g.configure(f"{robot}[shepherd]\nlocal = always\nfollow = all\ncycle = 10s\nlease = 1s\ndoc_index = {index}\n")
+    shepherd = g.start("shepherd").wait_ready(30)
+    for name in ("one", "two"):
+        other = garner()
+        other.configure(f"{robot}[spider]\nlisten = unix:{other.dir}/spider\nresults = {index}\nname = of-{name}\n"
+                        f"[urlserver]\ndoc_index = {index}\nname = {name}\nspider_host = unix:{other.dir}/spider\n"
+                        "req_host_per_sec = 8\n")
+        other.start("spider").wait_ready(30)
+        other.start("urlserver").wait_ready(30)
+    assert g.run("add", *(p["url"] for p in net.truth() if p["status"] == 200)).code == 0
+    for _ in range(2):
+        wait_for("loans", lambda: reaper(g)["out"] > 50, 30, every=0.2)
+        if orderly:
+            assert shepherd.stop() == 0
+        else:
+            shepherd.kill()
+        lent = g.run("dump", g.data / "run/lent")
+        assert " to one at " in lent.out and " to two at " in lent.out, lent
+        assert g.run("check").code == 0
+        shepherd = g.start("shepherd").wait_ready(30)
+        fetched = reaper(g)["documents"]
+        wait_for("more", lambda: reaper(g)["documents"] > fetched + 10, 30, every=0.2)
+    net.check_polite()
+
+
+@pytest.mark.parametrize("point", ["lent.note", "lent.noted", "lent.back", "lent.handed", "lent.result", "lent.answered", "lent.kept"])
 def test_killed_at_any_point_a_result_without_ok_is_fetched_again_and_one_with_is_there(garner, point):
     g = crawl(garner, env={"GARNER_FAULTS": f"{point}=kill@2"})
     said = []
@@ -207,6 +240,8 @@ def test_killed_at_any_point_a_result_without_ok_is_fetched_again_and_one_with_i
                         if b.hear() != "OK":
                             raise OSError
                         said += [] if robots else [u]
+                        if b.ask(f"DONE {doc} ok") != "OK":
+                            raise OSError
         except (OSError, AssertionError, IndexError, ValueError):
             wait_for("the end", lambda: not g.process.alive, 20)
     g.process.kill()

@@ -1,5 +1,5 @@
-/* Lending: whose a server is, and until when: over cancelled jobs, results and new HELLOs. The
- * clients are sockets of the test, and time is its own. */
+/* Lending: whose a server is, and until when: over cancelled jobs, results, new HELLOs and new
+ * processes. The clients are sockets of the test, and time is its own. */
 #include "shepherd/lent_inner.h"
 
 #include "extract/cage.h"
@@ -17,7 +17,7 @@ struct lab {
 	struct cage_options parse;
 	struct arena arena;
 	struct reaper *local, *lent;
-	char data[300], program[PATH_MAX + 32];
+	char data[300], path[400], program[PATH_MAX + 32];
 	uint64_t id;
 };
 
@@ -27,11 +27,21 @@ static void lab_held(void *ctx, struct reaper *r, qkey key)
 	buf_printf(&w->story, r->ops->holds(r, key) ? "held " : "free ");
 }
 
-static int lab_open(struct lab *b, struct err *err)
+static void lab_failed(void *ctx, struct reaper *r, const struct err *err)
+{
+	struct world *w = ctx;
+	(void)r;
+	assert_non_null(strstr(err->msg, "run/lent"));
+	buf_add_text(&w->story, "failed ");
+}
+
+/* A process of the crawl begins; fd 0: without a socket. */
+static int lab_open(struct lab *b, bool listens, struct err *err)
 {
 	const struct reaper_lent_options options = {
 		.loop = b->w.loop,
-		.fd = b->w.listen_fd,
+		.data = b->data,
+		.fd = listens ? b->w.listen_fd : 0,
 		.address = b->w.address,
 		.polite = b->w.polite,
 		.holds_lease = true,
@@ -72,9 +82,11 @@ static void lab_make(struct lab *b)
 	*b = (struct lab){.arena = ARENA_INIT(1 << 20)};
 	world_make(&b->w, true, NULL);
 	b->w.host.held = lab_held;
+	b->w.host.failed = lab_failed;
 	snprintf(name, sizeof name, "lent%u", ++number);
 	snprintf(b->data, sizeof b->data, "%s", scratch(name));
 	snprintf(run, sizeof run, "%s/run", b->data);
+	snprintf(b->path, sizeof b->path, "%s/lent", run);
 	MUST(dir_make(run, DIR_MODE, &err));
 	value_defaults(robot_section.specs, robot_section.nspecs, &b->arena, &b->robot);
 	find_parser(b);
@@ -86,7 +98,7 @@ static void lab_make(struct lab *b)
 						   .host = &b->w.host};
 	MUST(reaper_local_new(&b->local, &local, &err));
 	MUST(listen_open(b->w.address, &b->w.listen_fd, &err));
-	MUST(lab_open(b, &err));
+	MUST(lab_open(b, true, &err));
 }
 
 static void lab_free(struct lab *b)
@@ -143,6 +155,23 @@ static bool is_held(struct lab *b, unsigned server)
 static bool may_be_asked(struct lab *b, unsigned server)
 {
 	return server_rests_us(&b->w, server) == 0;
+}
+
+/* How many URLs are out by the file. */
+static size_t noted(struct lab *b)
+{
+	struct record_reader *in = NULL;
+	struct record record;
+	struct lent_step step;
+	struct err err = {0};
+	size_t out = 0;
+	MUST(record_reader_open(&in, b->path, NULL, &err));
+	while (record_next(in, &record, &err) == 0) {
+		MUST(lent_step_read(record.payload, &step, &err));
+		out += step.is_back ? -1 : 1;
+	}
+	record_reader_free(&in);
+	return out;
 }
 
 /* Clients. */
@@ -240,6 +269,7 @@ static void a_server_is_free_when_its_last_url_is_done_not_when_its_result_is_th
 	int one = hello(&b, "one"), spider = hello(&b, "spider");
 	lend(&b, one, 1, 1);
 	expect(&b.w, "held ");
+	assert_int_equal(noted(&b), 1);
 	result(&b, spider, 1, 1);
 	expect(&b.w, "done:1=2404+0 ");
 	assert_true(is_held(&b, 1) && !may_be_asked(&b, 1));
@@ -248,6 +278,8 @@ static void a_server_is_free_when_its_last_url_is_done_not_when_its_result_is_th
 	done(&b, one, 1, 1, "permanent");
 	hears(&b, one, "OK\n");
 	expect(&b.w, "free ");
+	keep(&b);
+	assert_int_equal(noted(&b), 0);
 	close(one);
 	close(spider);
 	lab_free(&b);
@@ -283,19 +315,87 @@ static void a_cancelled_job_leaves_its_server_with_the_one_who_has_its_url(void 
 	lab_free(&b);
 }
 
+static void a_new_process_leaves_servers_with_those_who_have_them(void **state)
+{
+	(void)state;
+	struct lab b;
+	struct err err = {0};
+	lab_make(&b);
+	int one = hello(&b, "one"), two = hello(&b, "two");
+	lend(&b, one, 1, 1);
+	lend(&b, one, 1, 2);
+	lend(&b, two, 2, 1);
+	done(&b, one, 1, 2, "site-temporary");
+	lab_close(&b);
+	hang_up(&b, &one);
+	hang_up(&b, &two);
+	MUST(lab_open(&b, true, &err));
+	assert_true(is_held(&b, 1) && is_held(&b, 2) && !is_held(&b, 3));
+	wait_us(&b.w, DELAY_US); /* the leases could not be had at once */
+	assert_true(!may_be_asked(&b, 1) && !may_be_asked(&b, 2));
+	two = hello(&b, "two");
+	buf_clear(&b.w.story);
+	say(&b, two, "WANT 9 0\n");
+	give(&b, 1, 3);
+	expect(&b.w, "not-now:4@250 "); /* the first is away */
+	one = hello(&b, "one");
+	say(&b, one, "WANT 9 0\n");
+	give(&b, 1, 1); /* it may have it, and drops it then */
+	hears_url(&b, one, 1, 1);
+	assert_int_equal(noted(&b), 2); /* not a second time */
+	hears(&b, two, "");
+	done(&b, one, 1, 1, "site-temporary");
+	expect(&b.w, "done:5=1104+0 free ");
+	done(&b, two, 2, 1, "ok"); /* what it had before; reap has not given it again */
+	expect(&b.w, "free ");
+	close(one);
+	close(two);
+	lab_free(&b);
+}
+
+static void one_who_does_not_come_back_loses_what_it_had_in_an_earlier_process(void **state)
+{
+	(void)state;
+	for (int listens = 0; listens < 2; listens++) { /* or nothing is lent any more */
+		struct lab b;
+		struct err err = {0};
+		lab_make(&b);
+		int one = hello(&b, "one");
+		lend(&b, one, 1, 1);
+		lab_close(&b);
+		close(one);
+		assert_int_equal(0, reaper_lent_left(b.data, &err));
+		MUST(lab_open(&b, listens, &err));
+		wait_us(&b.w, LEND_US - US_PER_S);
+		assert_true(is_held(&b, 1));
+		buf_clear(&b.w.story);
+		wait_us(&b.w, 2 * US_PER_S);
+		expect(&b.w, "[one: has been gone for `lend`: what it had is first in line again] "
+			     "free ");
+		assert_true(may_be_asked(&b, 1));
+		lab_close(&b);
+		assert_int_equal(1, reaper_lent_left(b.data, &err));
+		MUST(lab_open(&b, listens, &err));
+		assert_false(is_held(&b, 1));
+		lab_free(&b);
+	}
+}
+
 static void urls_that_a_new_client_may_not_know_of_are_not_waited_for_for_ever(void **state)
 {
 	(void)state;
 	struct lab b;
+	struct err err = {0};
 	lab_make(&b);
 	int one = hello(&b, "one"), spider = hello(&b, "spider");
 	lend(&b, one, 1, 1);
 	lend(&b, one, 1, 2);
 	lend(&b, one, 2, 1);
-	for (uint64_t id = 1; id <= b.id; id++)
-		b.lent->ops->cancel(b.lent, id);
+	lab_close(&b);
 	hang_up(&b, &one);
-	one = hello(&b, "one");
+	hang_up(&b, &spider);
+	MUST(lab_open(&b, true, &err));
+	one = hello(&b, "one"), spider = hello(&b, "spider");
 	buf_clear(&b.w.story);
 	wait_us(&b.w, LEND_US / 2);
 	result(&b, spider, 1, 1); /* it knows of this server */
@@ -344,15 +444,170 @@ static void a_page_is_not_lent_again_between_its_result_and_its_done(void **stat
 	lab_free(&b);
 }
 
+static void what_cannot_be_noted_is_not_handed_out(void **state)
+{
+	(void)state;
+	struct lab b;
+	struct err err = {0};
+	lab_make(&b);
+	int one = hello(&b, "one");
+	MUST(fault_arm("file.sync/run/lent=eio", &err));
+	say(&b, one, "WANT 9 0\n");
+	give(&b, 1, 1);
+	expect(&b.w, "held failed ");
+	hears(&b, one, "");
+	MUST(fault_arm(NULL, &err));
+	give(&b, 1, 2); /* and it goes on when it can be */
+	char text[64];
+	ssize_t n = read(one, text, sizeof text);
+	assert_true(n > 6 && memcmp(text, "HAVE 2", 6) == 0);
+	assert_int_equal(noted(&b), 2);
+	close(one);
+	lab_free(&b);
+}
+
+enum { MANY = 4500 };
+
+/* A process that lends until the file is written anew, and is killed there. */
+static void lends_many_and_is_killed(struct lab *b, const char *point)
+{
+	char spec[64];
+	struct err err = {0};
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	snprintf(spec, sizeof spec, "%s=kill", point);
+	if (lab_open(b, false, &err) < 0 || fault_arm(spec, &err) < 0)
+		_exit(2);
+	struct lent *l = LIST_OF(struct lent, b->lent, reaper);
+	const struct loan *loan = lent_urls_next(&l->urls, NULL)->value->loan;
+	for (unsigned i = 0; i < MANY; i++) {
+		struct record_group group = {0};
+		struct footprint fp = {i, i};
+		if (lent_file_out(l, fp, loan, &group, &err) < 0)
+			_exit(3);
+		lent_file_back(l, fp);
+	}
+	(void)lent_file_keep(l, &err);
+	_exit(0);
+}
+
+static void the_file_stays_short_and_whole_whenever_its_rewriting_is_killed(void **state)
+{
+	(void)state;
+	static const char *const points[] = {"lent.rewritten", "lent.renamed"};
+	for (size_t i = 0; i < ARRAY_LEN(points); i++) {
+		struct lab b;
+		struct err err = {0};
+		struct stat st;
+		int status;
+		lab_make(&b);
+		int one = hello(&b, "one");
+		lend(&b, one, 1, 1);
+		lend(&b, one, 2, 1);
+		lab_close(&b);
+		close(one);
+		pid_t child = fork();
+		assert_true(child >= 0);
+		if (child == 0)
+			lends_many_and_is_killed(&b, points[i]);
+		assert_int_equal(child, waitpid(child, &status, 0));
+		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+		MUST(lab_open(&b, true, &err));
+		assert_true(is_held(&b, 1) && is_held(&b, 2));
+		assert_int_equal(noted(&b), 2);
+		assert_int_equal(0, stat(b.path, &st));
+		assert_true(st.st_size < 4096);
+		lab_free(&b);
+	}
+}
+
+/* Steps as a file has them. */
+static void write_steps(struct lab *b, const struct lent_step *steps, size_t n)
+{
+	static const struct record_kind kind = {"GARNERLN", 1, 128};
+	struct record_writer *w = NULL;
+	struct record_group group = {0};
+	struct err err = {0};
+	MUST(record_open(&w, b->path, &kind, 0640, NULL, &err));
+	for (size_t i = 0; i < n; i++) {
+		CLEANUP(buf_free) struct buf payload = BUF_INIT(128);
+		lent_step_write(&steps[i], &payload);
+		MUST(record_append(w, buf_str(&payload), &group, NULL, &err));
+	}
+	MUST(record_close(&w, &err));
+}
+
+/* Backs are not synced: a failed write may lose one, and the server be lent to another. */
+static void of_two_who_have_a_server_by_the_file_the_later_one_has_it(void **state)
+{
+	(void)state;
+	struct lab b;
+	struct err err = {0};
+	char text[64];
+	struct addr server = page_of(1, 0, text).addr;
+	server.port = 0;
+	const struct lent_step steps[] = {
+		{.fp = {1, 1}, .server = server, .name = "one"},
+		{.fp = {1, 2}, .server = server, .name = "one"},
+		{.fp = {1, 3}, .server = server, .name = "two"},
+		{.fp = {1, 4}, .is_back = true},
+	};
+	lab_make(&b);
+	lab_close(&b);
+	write_steps(&b, steps, ARRAY_LEN(steps));
+	MUST(lab_open(&b, true, &err));
+	buf_clear(&b.w.story);
+	int two = hello(&b, "two");
+	say(&b, two, "DONE 0000000000000001:0000000000000003 ok\n");
+	expect(&b.w, "free ");
+	assert_false(is_held(&b, 1));
+	close(two);
+	lab_free(&b);
+}
+
+static void a_damaged_file_is_refused_with_what_to_do(void **state)
+{
+	(void)state;
+	static const char *const payloads[] = {"",
+					       "x",
+					       "o1234567890123456",
+					       "b12345678901234567",
+					       "o123456781234567812345678\4abcd",
+					       "o123456781234567812345678\4abcda b"};
+	for (size_t i = 0; i < ARRAY_LEN(payloads); i++) {
+		static const struct record_kind kind = {"GARNERLN", 1, 128};
+		struct lab b;
+		struct err err = {0};
+		struct record_group group = {0};
+		struct record_writer *w = NULL;
+		lab_make(&b);
+		lab_close(&b);
+		MUST(record_open(&w, b.path, &kind, 0640, NULL, &err));
+		MUST(record_append(w, str_of(payloads[i]), &group, NULL, &err));
+		MUST(record_close(&w, &err));
+		assert_true(lab_open(&b, true, &err) < 0);
+		assert_int_equal(err.code, ERR_DAMAGED);
+		assert_non_null(strstr(err.msg, "stop the URL servers"));
+		b.lent = NULL;
+		lab_free(&b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			a_server_is_free_when_its_last_url_is_done_not_when_its_result_is_there),
 		cmocka_unit_test(a_cancelled_job_leaves_its_server_with_the_one_who_has_its_url),
+		cmocka_unit_test(a_new_process_leaves_servers_with_those_who_have_them),
+		cmocka_unit_test(
+			one_who_does_not_come_back_loses_what_it_had_in_an_earlier_process),
 		cmocka_unit_test(
 			urls_that_a_new_client_may_not_know_of_are_not_waited_for_for_ever),
 		cmocka_unit_test(a_page_is_not_lent_again_between_its_result_and_its_done),
+		cmocka_unit_test(what_cannot_be_noted_is_not_handed_out),
+		cmocka_unit_test(the_file_stays_short_and_whole_whenever_its_rewriting_is_killed),
+		cmocka_unit_test(of_two_who_have_a_server_by_the_file_the_later_one_has_it),
+		cmocka_unit_test(a_damaged_file_is_refused_with_what_to_do),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
 }

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "fetch/result_wire.h"
+#include "role/counters.h"
 #include "shepherd/lent_inner.h"
 #include "shepherd/reaper_local.h"
 
@@ -208,6 +209,12 @@ static uint16_t code_of_report(unsigned outcome)
 	return code_of((enum outcome)outcome, causes[outcome], 0);
 }
 
+static void count_unknown(struct lent *l, enum lent_counter which)
+{
+	if (l->o.counters)
+		counters_add(l->o.counters, l->o.counters_at + which, 1);
+}
+
 /* When the server was asked, as far as that is known. */
 static void loan_note_sent(struct lent *l, struct loan *loan, int64_t sent_us)
 {
@@ -239,6 +246,7 @@ static void run_report(struct lender *d, const struct docindex_request *r)
 	struct lent *l = lent_of_session(d->session);
 	struct lent_url *url = lent_url_of_doc(l, r->name);
 	if (!url) { /* the second time, or it is not lent any more */
+		count_unknown(l, LENT_UNKNOWN_DONE);
 		due_at_once(d);
 		return;
 	}
@@ -323,9 +331,11 @@ void lender_look(struct lent *l, struct lender *d, int64_t now_us)
 static struct lent_job *result_job(struct lent *l, struct lender *d, struct lent_url *url)
 {
 	struct lent_job *job = url ? url->job : NULL;
-	if (url)
+	if (!url) /* it is not lent any more */
+		count_unknown(l, LENT_UNKNOWN_RESULT);
+	else
 		url->told = true;
-	if (!job) { /* the second time, or it is not lent any more */
+	if (!job) { /* or it is the second time */
 		l->reaper.counts.late++;
 		due_at_once(d);
 		return NULL;

@@ -208,6 +208,8 @@ static int reap_make_reapers(struct reap *r, struct err *err)
 		.local = r->local,
 		.doc_index = r->o.doc_index,
 		.body_max = r->o.robot->robot.limits.body,
+		.counters = r->o.counters,
+		.counters_at = r->o.counters_at + REAP_LENT,
 		.host = &r->host,
 		.said = reap_reaper_said,
 		.ctx = r,

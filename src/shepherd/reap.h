@@ -6,6 +6,7 @@
 #include "fetch/kit.h"
 #include "shepherd/crawl.h"
 #include "shepherd/reap_counters.h"
+#include "shepherd/reaper_lent.h"
 
 /* Counted from counters_at on in the role's counters. */
 enum reap_counter {
@@ -22,7 +23,8 @@ enum reap_counter {
 	REAP_WAITING,
 	REAP_UNDER_WAY,
 	REAP_CHECKPOINTS,
-	REAP_CODES, /* and after it the others of reap_counters.h */
+	REAP_LENT,                               /* and after it the others of reaper_lent.h */
+	REAP_CODES = REAP_LENT + LENT_NCOUNTERS, /* and after it the others of reap_counters.h */
 	REAP_NCOUNTERS = REAP_CODES + REAP_NCODES
 };
 /* clang-format off */
@@ -46,6 +48,7 @@ enum reap_counter {
 	{"urls_waiting", NULL, COUNTER_GAUGE, "URLs of the plan that are not done."}, \
 	{"urls_under_way", NULL, COUNTER_GAUGE, "URLs that are being gathered."}, \
 	{"checkpoints", NULL, COUNTER_TOTAL, "Checkpoints of the state."}, \
+	LENT_COUNTER_DEFS, \
 	REAP_CODE_DEFS
 /* clang-format on */
 

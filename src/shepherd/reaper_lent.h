@@ -6,6 +6,18 @@
 #include "net/server.h"
 #include "shepherd/reaper.h"
 
+/* Lines of clients that have no effect: counted from counters_at on in the role's counters. */
+enum lent_counter { LENT_UNKNOWN_DONE, LENT_UNKNOWN_RESULT, LENT_NCOUNTERS };
+/* clang-format off */
+#define LENT_COUNTER_DEFS \
+	{"lent_unknown", "line=\"done\"", COUNTER_TOTAL, \
+	 "Lines of URL servers and spiders about URLs that are not lent."}, \
+	{"lent_unknown", "line=\"result\"", COUNTER_TOTAL, \
+	 "Lines of URL servers and spiders about URLs that are not lent."}
+/* clang-format on */
+
+struct counters;
+
 /* All in it must outlive the reaper; the struct itself need not. */
 struct reaper_lent_options {
 	struct loop *loop;
@@ -22,6 +34,8 @@ struct reaper_lent_options {
 	uint64_t body_max;    /* of a document; a larger one is too large */
 	struct reaper *local; /* reads and packs */
 	const struct reaper_host *host;
+	struct counters *counters; /* NULL: nobody counts */
+	size_t counters_at;
 	/* For the log. */
 	void (*said)(void *ctx, struct reaper *r, bool is_trouble, const char *what);
 	void *ctx;

@@ -411,6 +411,8 @@ static int reapers_lend(struct reapers *rs, struct err *err)
 		.body_max = rs->o.body_max,
 		.local = rs->o.local,
 		.host = rs->o.host,
+		.counters = rs->o.counters,
+		.counters_at = rs->o.counters_at,
 		.said = rs->o.said,
 		.ctx = rs->o.ctx,
 	};

@@ -15,11 +15,13 @@ struct reapers;
 struct reapers_options {
 	struct loop *loop;
 	const struct crawl_conf *conf;
-	const char *data;      /* the data directory */
-	struct polite *polite; /* the crawl's */
-	struct reaper *local;  /* stays the caller's */
-	int doc_index;         /* the socket for URL servers and spiders; 0: none */
-	uint64_t body_max;     /* of a document */
+	const char *data;          /* the data directory */
+	struct polite *polite;     /* the crawl's */
+	struct reaper *local;      /* stays the caller's */
+	int doc_index;             /* the socket for URL servers and spiders; 0: none */
+	uint64_t body_max;         /* of a document */
+	struct counters *counters; /* of the lending reaper: see reaper_lent.h */
+	size_t counters_at;
 	/* Of the remote ones; room() is also called when a time of waiting is over. */
 	const struct reaper_host *host;
 	/* For the log. */

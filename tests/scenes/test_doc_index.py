@@ -1,5 +1,7 @@
 """The crawl as a doc index: what is lent, to whom and for how long. The borrower here fetches nothing: it
 says what it likes of pages that nobody serves."""
+import re
+
 import pytest
 
 import simnet
@@ -66,8 +68,11 @@ def test_a_result_is_read_and_its_links_are_lent(garner):
         b.result(got[url(0)], b"something else")
         b.say(f"DONE {got[url(0)]} ok")
         b.say("DONE 0123456789abcdef:0123456789abcdef ok")
-        assert [b.hear() for _ in range(3)] == ["OK"] * 3
-        wait_for("late", lambda: reaper(g)["late"] == 1)
+        b.result("0123456789abcdef:0123456789abcdef", b"of nothing")
+        assert [b.hear() for _ in range(4)] == ["OK"] * 4
+        wait_for("late", lambda: reaper(g)["late"] == 2)
+        counters = g.run("dump", g.data / "run/counters/shepherd").out
+        assert re.findall(r'lent_unknown{line="(\w+)"}\s+(\d+) ', counters) == [("done", "1"), ("result", "1")]
         b.say(f"DONE {more[url(0, 'a')]} site-temporary")
         b.say(f"DONE {more[url(1)]} done")
         assert [b.hear() for _ in range(2)] == ["OK"] * 2

@@ -3,6 +3,7 @@
 #include "shepherd/lent_inner.h"
 
 #include "extract/cage.h"
+#include "role/counters.h"
 #include "shepherd/reaper_local.h"
 #include "unit/shepherd/reapd_lab.h"
 
@@ -17,6 +18,7 @@ struct lab {
 	struct cage_options parse;
 	struct arena arena;
 	struct reaper *local, *lent;
+	struct counters *counters;
 	char data[300], path[400], program[PATH_MAX + 32];
 	uint64_t id;
 };
@@ -50,6 +52,8 @@ static int lab_open(struct lab *b, bool listens, struct err *err)
 		.body_max = 1 << 20,
 		.local = b->local,
 		.host = &b->w.host,
+		.counters = b->counters,
+		.counters_at = 1,
 		.said = story_said,
 		.ctx = &b->w,
 	};
@@ -76,9 +80,11 @@ static void find_parser(struct lab *b)
 
 static void lab_make(struct lab *b)
 {
+	static const struct counter_def defs[] = {{"first", NULL, COUNTER_TOTAL, "None of ours."},
+						  LENT_COUNTER_DEFS};
 	static unsigned number;
 	struct err err = {0};
-	char name[32], run[330];
+	char name[32], run[330], counters[400];
 	*b = (struct lab){.arena = ARENA_INIT(1 << 20)};
 	world_make(&b->w, true, NULL);
 	b->w.host.held = lab_held;
@@ -86,8 +92,10 @@ static void lab_make(struct lab *b)
 	snprintf(name, sizeof name, "lent%u", ++number);
 	snprintf(b->data, sizeof b->data, "%s", scratch(name));
 	snprintf(run, sizeof run, "%s/run", b->data);
+	snprintf(counters, sizeof counters, "%s/counters", run);
 	snprintf(b->path, sizeof b->path, "%s/lent", run);
 	MUST(dir_make(run, DIR_MODE, &err));
+	MUST(counters_create(&b->counters, counters, "shepherd", defs, ARRAY_LEN(defs), 0, &err));
 	value_defaults(robot_section.specs, robot_section.nspecs, &b->arena, &b->robot);
 	find_parser(b);
 	MUST(kit_open(&b->kit, b->w.loop, b->data, &b->robot, &err));
@@ -108,6 +116,7 @@ static void lab_free(struct lab *b)
 		lab_close(b);
 	b->local->ops->free(&b->local);
 	MUST(kit_close(&b->kit, &err));
+	counters_close(&b->counters);
 	world_free(&b->w);
 	arena_free(&b->arena);
 }
@@ -155,6 +164,17 @@ static bool is_held(struct lab *b, unsigned server)
 static bool may_be_asked(struct lab *b, unsigned server)
 {
 	return server_rests_us(&b->w, server) == 0;
+}
+
+static int64_t unknown(struct lab *b, enum lent_counter which)
+{
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(COUNTERS_ARENA);
+	struct counters_view view;
+	struct err err = {0};
+	char path[340];
+	snprintf(path, sizeof path, "%s/run/counters", b->data);
+	MUST(counters_read(path, &arena, &view, &err));
+	return view.value[1 + which].value;
 }
 
 /* How many URLs are out by the file. */
@@ -302,6 +322,7 @@ static void a_cancelled_job_leaves_its_server_with_the_one_who_has_its_url(void 
 	done(&b, one, 1, 1, "ok"); /* nobody waits for it */
 	hears(&b, one, "OK\n");
 	expect(&b.w, "free ");
+	assert_int_equal(unknown(&b, LENT_UNKNOWN_DONE), 0);
 	wait_us(&b.w, DELAY_US);
 	hears(&b, two, "HAVE 0 1\n");
 	lend(&b, two, 1, 2);
@@ -348,6 +369,7 @@ static void a_new_process_leaves_servers_with_those_who_have_them(void **state)
 	expect(&b.w, "done:5=1104+0 free ");
 	done(&b, two, 2, 1, "ok"); /* what it had before; reap has not given it again */
 	expect(&b.w, "free ");
+	assert_int_equal(unknown(&b, LENT_UNKNOWN_DONE), 0);
 	close(one);
 	close(two);
 	lab_free(&b);
@@ -440,6 +462,44 @@ static void a_page_is_not_lent_again_between_its_result_and_its_done(void **stat
 	hears_url(&b, one, 1, 1);
 	done(&b, one, 1, 1, "permanent");
 	expect(&b.w, "not-now:3@0 free ");
+	close(one);
+	lab_free(&b);
+}
+
+static void lines_about_what_is_not_lent_are_counted_and_have_no_other_effect(void **state)
+{
+	(void)state;
+	struct lab b;
+	lab_make(&b);
+	int one = hello(&b, "one");
+	done(&b, one, 1, 1, "ok");
+	say(&b, one, "DONE nonsense ok\n");
+	result(&b, one, 1, 1);
+	hears(&b, one, "OK\nOK\nOK\n");
+	expect(&b.w, "");
+	assert_int_equal(unknown(&b, LENT_UNKNOWN_DONE), 2);
+	assert_int_equal(unknown(&b, LENT_UNKNOWN_RESULT), 1);
+	lend(&b, one, 1, 1);
+	result(&b, one, 1, 1);
+	result(&b, one, 1, 1);
+	done(&b, one, 1, 1, "ok");
+	expect(&b.w, "held done:1=2404+0 free ");
+	done(&b, one, 1, 1, "ok"); /* the second */
+	result(&b, one, 1, 1);
+	assert_int_equal(unknown(&b, LENT_UNKNOWN_DONE), 3);
+	assert_int_equal(unknown(&b, LENT_UNKNOWN_RESULT), 2);
+	expect(&b.w, "");
+	keep(&b);
+	hears(&b, one, "OK\nOK\nOK\nOK\nOK\n");
+	wait_us(&b.w, DELAY_US);
+	lend(&b, one, 1, 2);
+	say(&b, one, "WANT 9 1\ns1.test\n");
+	give(&b, 1, 3); /* waits to be handed out */
+	done(&b, one, 1, 3, "ok");
+	result(&b, one, 1, 3);
+	assert_int_equal(unknown(&b, LENT_UNKNOWN_DONE), 4);
+	assert_int_equal(unknown(&b, LENT_UNKNOWN_RESULT), 3);
+	expect(&b.w, "held ");
 	close(one);
 	lab_free(&b);
 }
@@ -604,6 +664,7 @@ int main(void)
 		cmocka_unit_test(
 			urls_that_a_new_client_may_not_know_of_are_not_waited_for_for_ever),
 		cmocka_unit_test(a_page_is_not_lent_again_between_its_result_and_its_done),
+		cmocka_unit_test(lines_about_what_is_not_lent_are_counted_and_have_no_other_effect),
 		cmocka_unit_test(what_cannot_be_noted_is_not_handed_out),
 		cmocka_unit_test(the_file_stays_short_and_whole_whenever_its_rewriting_is_killed),
 		cmocka_unit_test(of_two_who_have_a_server_by_the_file_the_later_one_has_it),

@@ -270,6 +270,7 @@ static void put_answer(struct job *job, struct robot_result *ret)
 	ret->head = &q->head;
 	ret->sent_us = q->sent_us;
 	ret->size = q->size;
+	ret->sys_errno = q->sink_failed ? q->sink_err.sys_errno : 0;
 	digest_end(q->md5, ret->md5, sizeof ret->md5);
 	digest_end(q->sha256, ret->sha256, sizeof ret->sha256);
 	q->is_hashing = false;

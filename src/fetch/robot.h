@@ -224,7 +224,8 @@ struct robot_times {
 struct robot_result {
 	enum outcome outcome;
 	enum robot_cause cause;
-	const char *why;               /* a few words more, for people; "" */
+	const char *why; /* a few words more, for people; "" */
+	int sys_errno;   /* with ROBOT_CAUSE_SINK: what the system said to it; 0: nothing */
 	const struct robot_head *head; /* never NULL; status 0: there was no answer. Of ftp: status
 					  is the last reply, last_modified what MDTM says */
 	int64_t last_modified_us;      /* -1: not said, or no date */

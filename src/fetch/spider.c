@@ -124,6 +124,12 @@ static void on_room(void *ctx)
 	spider_server_room(sp->server);
 }
 
+static void on_lost(void *ctx)
+{
+	struct spider *sp = ctx;
+	spider_server_lost(sp->server);
+}
+
 static void log_store(void *ctx, bool is_trouble, const char *what)
 {
 	(void)ctx;
@@ -151,8 +157,10 @@ static void tell_counters(void *ctx)
 	};
 	for (size_t i = 0; i < OUTCOME_COUNT; i++)
 		now[COUNT_OUTCOMES + i] = c->outcome[i];
+	bool has_room = sp->store->ops->room(sp->store);
 	role_loop_tell(&sp->role, now, ARRAY_LEN(now),
-		       "%" PRIu64 " URLs under way, %" PRIu64 " done", c->out, c->done);
+		       "%" PRIu64 " URLs under way, %" PRIu64 " done%s", c->out, c->done,
+		       has_room ? "" : "; waits for room where results go");
 }
 
 /* Settings. */
@@ -256,6 +264,7 @@ static int spider_run(struct role_env *env, struct err *err)
 		.robot = config_get(env->config, &robot_section),
 		.host = {.kept = on_kept,
 			 .room = on_room,
+			 .lost = on_lost,
 			 .said = log_store,
 			 .failed = spider_failed,
 			 .ctx = &sp},

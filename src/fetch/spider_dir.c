@@ -2,6 +2,10 @@
  * both are durable by one sync of the file system, which serves all results that came while the one
  * before it ran. It runs in a thread of its own: the loop never waits for the disk.
  *
+ * A disk that is full is waited for. Lines that could not be written are written again; a document
+ * that could not is fetched again, by itself, to try whether there is room. After a sync that
+ * failed nobody knows which documents are on disk: none is that was not kept before.
+ *
  * A kill may leave a line that is cut: its URL was not acknowledged, and the line goes at the next
  * start. It may also leave files and lines that nobody heard of: the URL is sent again then, and
  * the later line holds. */
@@ -24,7 +28,10 @@
 #define GROUP_US (20 * US_PER_MS)
 #define GROUP_MOST_US US_PER_S
 #define SPACE_LOOK_US (US_PER_S / 2) /* between two looks at how much room there is */
-#define REFUSED_US (2 * US_PER_S)    /* after a write that was refused for want of room */
+#define REFUSED_US (2 * US_PER_S)    /* after lines that were refused for want of room */
+/* Between two documents with which room is tried for: a server is asked in vain for each. */
+#define TRIAL_MIN_US (US_PER_S / 2)
+#define TRIAL_MAX_US US_PER_MIN
 
 enum { LINES_MAX = 1 << 30, TAIL = 64 << 10 };
 
@@ -45,10 +52,16 @@ struct dir_store {
 	struct pool_job job;
 	struct group group[2]; /* one is filled, the other the thread has while it is busy */
 	unsigned filled;
-	bool busy, refused, full;
-	int64_t took_us; /* the last sync */
-	struct err err;  /* of the thread */
-	bool failed;
+	bool busy;
+	bool refused; /* the lines of the group */
+	bool full;    /* less than disk_free is free */
+	/* A document was refused: they are begun one at a time, until one is complete. */
+	bool scarce;
+	bool told;                       /* of any of these */
+	int64_t trial_us, trial_wait_us; /* when the next may be begun; how long after the last */
+	int64_t took_us;                 /* the last sync */
+	struct err err;                  /* of the thread */
+	bool failed, unsynced;           /* all was written, and the sync failed */
 	struct loop_timer soon, space;
 };
 
@@ -61,9 +74,24 @@ static struct dir_store *dir_of(struct spider_store *s)
 
 static void group_write(struct pool_job *job);
 
-static bool is_want_of_room(const struct err *err)
+/* Of descriptors, too: others will give theirs back. */
+static bool is_want_of_room(int sys_errno)
 {
-	return err->sys_errno == ENOSPC || err->sys_errno == EDQUOT;
+	return sys_errno == ENOSPC || sys_errno == EDQUOT || sys_errno == EMFILE ||
+	       sys_errno == ENFILE;
+}
+
+/* The first trouble, and the end of all. */
+static void dir_tell(struct dir_store *d, const char *why)
+{
+	const struct spider_store_host *host = d->store.host;
+	bool is_trouble = d->full || d->refused || d->scarce;
+	char text[600];
+	if (is_trouble == d->told)
+		return;
+	d->told = is_trouble;
+	snprintf(text, sizeof text, "%s; nothing is fetched until there is room", why);
+	host->said(host->ctx, is_trouble, is_trouble ? text : "there is room on the disk again");
 }
 
 static struct group *group_next(struct dir_store *d)
@@ -100,12 +128,24 @@ static void group_soon(struct dir_store *d)
 		loop_timer_in(d->loop, &d->soon, MIN(MAX(d->took_us, GROUP_US), GROUP_MOST_US));
 }
 
+static void group_forget(struct group *g)
+{
+	buf_clear(&g->lines);
+	LIST_EACH (struct spider_item, item, &g->items, link)
+		list_remove(&item->link);
+}
+
 /* Once more, from where the file was whole. */
 static void group_again(struct dir_store *d)
 {
 	d->refused = true;
-	d->store.host->said(d->store.host->ctx, true, d->err.msg);
+	dir_tell(d, d->err.msg);
 	loop_timer_in(d->loop, &d->space, REFUSED_US);
+	if (!d->unsynced)
+		return;
+	group_forget(&d->group[0]);
+	group_forget(&d->group[1]);
+	d->store.host->lost(d->store.host->ctx);
 }
 
 static void group_done(void *ctx)
@@ -113,7 +153,7 @@ static void group_done(void *ctx)
 	struct dir_store *d = ctx;
 	const struct spider_store_host *host = d->store.host;
 	struct spider_item *item;
-	if (d->failed && is_want_of_room(&d->err)) {
+	if (d->failed && is_want_of_room(d->err.sys_errno)) {
 		group_again(d);
 		return;
 	}
@@ -143,8 +183,7 @@ static void group_write(struct pool_job *job)
 	if (rc == 0)
 		rc = file_write(&d->lines, g->lines.p, g->lines.n, d->length, &d->err);
 	FAULT("spider.written");
-	if (rc == 0)
-		rc = file_sync_all(&d->lines, &d->err);
+	d->unsynced = rc == 0 && (rc = file_sync_all(&d->lines, &d->err)) < 0;
 	FAULT("spider.synced");
 	d->failed = rc < 0;
 	d->took_us = clock_mono_us() - from_us;
@@ -153,24 +192,55 @@ static void group_write(struct pool_job *job)
 
 /* Room on the disk. */
 
+static bool dir_room(struct spider_store *s)
+{
+	const struct dir_store *d = dir_of(s);
+	return !d->full && !d->refused && (!d->scarce || loop_now_us(d->loop) >= d->trial_us);
+}
+
 static void space_look(void *ctx)
 {
 	struct dir_store *d = ctx;
 	const struct spider_store_host *host = d->store.host;
 	struct statvfs v;
-	bool full = statvfs(d->path, &v) == 0 && (uint64_t)v.f_bavail * v.f_frsize < d->disk_free;
-	if (full != d->full)
-		host->said(host->ctx, full,
-			   full ? "less is free on the disk than disk_free: nothing is fetched"
-				: "there is room on the disk again");
-	d->full = full;
+	d->full = statvfs(d->path, &v) == 0 && (uint64_t)v.f_bavail * v.f_frsize < d->disk_free;
+	dir_tell(d, "less is free on the disk than disk_free");
 	if (d->refused) { /* group_done() comes back here */
 		group_post(d);
 		return;
 	}
 	loop_timer_in(d->loop, &d->space, SPACE_LOOK_US);
-	if (!full)
+	if (dir_room(&d->store))
 		host->room(host->ctx);
+}
+
+static bool dir_refused(struct spider_store *s, int sys_errno, const char *why)
+{
+	struct dir_store *d = dir_of(s);
+	if (!is_want_of_room(sys_errno))
+		return false;
+	d->scarce = true;
+	dir_tell(d, why);
+	d->trial_us = loop_now_us(d->loop) + d->trial_wait_us;
+	return true;
+}
+
+/* Another is tried with after a longer while, should nothing be heard of this one. */
+static void trial_begin(struct dir_store *d)
+{
+	d->trial_wait_us = MIN(d->trial_wait_us * 2, TRIAL_MAX_US);
+	d->trial_us = loop_now_us(d->loop) + d->trial_wait_us;
+}
+
+static void trial_end(struct dir_store *d, bool is_complete)
+{
+	d->trial_us = 0;
+	if (!is_complete)
+		return;
+	d->scarce = false;
+	d->trial_wait_us = TRIAL_MIN_US;
+	dir_tell(d, "");
+	d->store.host->room(d->store.host->ctx);
 }
 
 /* The door. */
@@ -179,7 +249,11 @@ static int dir_begin(struct spider_store *s, struct spider_item *item, const str
 		     struct err *err)
 {
 	CLEANUP(buf_free) struct buf path = BUF_INIT(PATH_MAX);
-	result_file_name(dir_of(s)->path, url, &path);
+	struct dir_store *d = dir_of(s);
+	item->is_trial = d->scarce;
+	if (item->is_trial)
+		trial_begin(d);
+	result_file_name(d->path, url, &path);
 	if (path.over)
 		return err_set(err, ERR_USAGE, "the path of its file would be too long");
 	char *slash = strrchr(path.p, '/');
@@ -204,13 +278,9 @@ static void dir_put(struct spider_store *s, struct spider_item *item,
 					    {"file", str_of(kept ? item->path : "")}};
 	result_print_json(item->url, result, more, ARRAY_LEN(more), &group_next(d)->lines);
 	list_append(&group_next(d)->items, &item->link);
+	if (item->is_trial)
+		trial_end(d, kept);
 	group_soon(d);
-}
-
-static bool dir_room(struct spider_store *s)
-{
-	const struct dir_store *d = dir_of(s);
-	return !d->full && !d->refused;
 }
 
 static void dir_free(struct spider_store **s)
@@ -268,8 +338,11 @@ static int lines_open(struct dir_store *d, struct err *err)
 int spider_dir_open(struct spider_store **ret, const char *path, uint64_t disk_free,
 		    struct loop *loop, const struct spider_store_host *host, struct err *err)
 {
-	static const struct spider_store_ops ops = {
-		.begin = dir_begin, .put = dir_put, .room = dir_room, .free = dir_free};
+	static const struct spider_store_ops ops = {.begin = dir_begin,
+						    .put = dir_put,
+						    .room = dir_room,
+						    .refused = dir_refused,
+						    .free = dir_free};
 	struct dir_store *d = mem_alloc(sizeof *d);
 	struct spider_store *s = &d->store;
 	*d = (struct dir_store){
@@ -278,6 +351,7 @@ int spider_dir_open(struct spider_store **ret, const char *path, uint64_t disk_f
 		.path = mem_text(path),
 		.disk_free = disk_free,
 		.lines = FILE_INIT,
+		.trial_wait_us = TRIAL_MIN_US,
 		.group = {{.lines = BUF_INIT(LINES_MAX)}, {.lines = BUF_INIT(LINES_MAX)}},
 		.soon = {.fn = group_due, .ctx = d},
 		.space = {.fn = space_look, .ctx = d},

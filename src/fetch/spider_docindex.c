@@ -216,6 +216,13 @@ static bool docindex_room(struct spider_store *s)
 	return docindex_of(s)->held < HELD_MOST;
 }
 
+/* The disk has no part in it. */
+static bool docindex_refused(struct spider_store *s, int sys_errno, const char *why)
+{
+	(void)s, (void)sys_errno, (void)why;
+	return false;
+}
+
 static void docindex_free(struct spider_store **s)
 {
 	struct docindex_store *d = docindex_of(*s);
@@ -234,6 +241,7 @@ int spider_docindex_open(struct spider_store **ret, const struct spider_docindex
 	static const struct spider_store_ops ops = {.begin = docindex_begin,
 						    .put = docindex_put,
 						    .room = docindex_room,
+						    .refused = docindex_refused,
 						    .free = docindex_free};
 	struct docindex_store *d = mem_alloc(sizeof *d);
 	struct spider_store *s = &d->store;

@@ -16,7 +16,7 @@
  */
 #define PATIENCE_US (10 * US_PER_MIN)
 
-enum { TRIES = 3 }; /* of a fetch that we ended ourselves */
+enum { TRIES = 3 }; /* of a fetch that we ended ourselves, for another reason than want of room */
 
 struct spider_url {
 	struct spider_item item;
@@ -28,6 +28,7 @@ struct spider_url {
 	int64_t said_us;
 	struct str trans;
 	struct addr addr;
+	const char *wrong; /* why it cannot be fetched; NULL: nothing yet */
 	struct robot_handle robot;
 	enum outcome outcome;
 	unsigned tries;
@@ -82,6 +83,7 @@ static struct spider_url *url_new(struct session *s, struct str line, const stru
 	if (l->url.n)
 		u->item.url = (struct str){u->text + (l->url.p - line.p), l->url.n};
 	u->addr = l->addr;
+	u->wrong = l->wrong;
 	u->said_us = loop_now_us(sp->o.loop);
 	list_append(&sp->urls, &u->all);
 	list_append(&own->urls, &u->own);
@@ -145,10 +147,22 @@ static void url_wait(struct spider_url *u)
 	loop_later(sp->o.loop, &sp->begin);
 }
 
+/* Before all others: with it the store tries whether there is room. */
+static void url_wait_first(struct spider_url *u)
+{
+	list_prepend(&u->server->waiting, &u->waiting);
+}
+
 /* Ended by us, and worth another try. */
 static bool is_ours(const struct robot_result *r)
 {
 	return r->cause == ROBOT_CAUSE_SINK || r->cause == ROBOT_CAUSE_LEASE;
+}
+
+static bool is_refused(struct spider_server *sp, const struct robot_result *r)
+{
+	return r->cause == ROBOT_CAUSE_SINK &&
+	       sp->store->ops->refused(sp->store, r->sys_errno, r->why);
 }
 
 static void url_fetched(void *ctx, const struct robot_result *result)
@@ -162,6 +176,10 @@ static void url_fetched(void *ctx, const struct robot_result *result)
 	if (r.cause == ROBOT_CAUSE_TABLE) {
 		err_set(&err, ERR_SYSTEM, "%s", r.why);
 		u->server->o.failed(u->server->o.ctx, &err);
+		return;
+	}
+	if (is_refused(u->server, &r)) {
+		url_wait_first(u);
 		return;
 	}
 	if (is_ours(&r) && ++u->tries < TRIES) {
@@ -187,12 +205,17 @@ static void url_fetch(struct spider_url *u)
 				.handle = &u->robot};
 	struct url url;
 	struct err err;
-	int rc = url_parse(u->item.url, NULL, sp->room, sizeof sp->room, &url);
-	if (rc != 0) {
+	int rc = u->wrong ? 0 : url_parse(u->item.url, NULL, sp->room, sizeof sp->room, &url);
+	if (rc != 0)
+		u->wrong = url_error_text(rc);
+	if (u->wrong) {
 		sp->counts.unfetchable++;
-		url_refuse(u, OUTCOME_PERMANENT, ROBOT_CAUSE_URL, url_error_text(rc));
+		url_refuse(u, OUTCOME_PERMANENT, ROBOT_CAUSE_URL, u->wrong);
 	} else if (sp->store->ops->begin(sp->store, &u->item, &url, &err) < 0) {
-		url_refuse(u, OUTCOME_LIMIT, ROBOT_CAUSE_SINK, err.msg);
+		if (sp->store->ops->refused(sp->store, err.sys_errno, err.msg))
+			url_wait_first(u);
+		else
+			url_refuse(u, OUTCOME_LIMIT, ROBOT_CAUSE_SINK, err.msg);
 	} else {
 		job.sink = u->item.sink;
 		if (robot_fetch(sp->o.robot, &job, url_fetched, u, &err) < 0)
@@ -215,6 +238,25 @@ void spider_server_room(void *spider_server)
 {
 	struct spider_server *sp = spider_server;
 	loop_later(sp->o.loop, &sp->begin);
+}
+
+static void url_again(struct spider_url *u)
+{
+	if (!u->session) {
+		url_free(u);
+		return;
+	}
+	robot_cancel(&u->robot);
+	u->put = false;
+	if (!list_has(&u->waiting))
+		url_wait(u);
+}
+
+void spider_server_lost(void *spider_server)
+{
+	struct spider_server *sp = spider_server;
+	LIST_EACH (struct spider_url, u, &sp->urls, all)
+		url_again(u);
 }
 
 /* What is said. */
@@ -270,14 +312,10 @@ static void session_got_line(struct session *s, struct str line)
 		return;
 	}
 	struct spider_url *u = url_new(s, line, &l);
-	if (l.wrong) {
-		sp->counts.unfetchable++;
-		url_refuse(u, OUTCOME_PERMANENT, ROBOT_CAUSE_URL, l.wrong);
-	} else if (list_is_empty(&sp->waiting) && sp->store->ops->room(sp->store)) {
+	if (u->wrong || (list_is_empty(&sp->waiting) && sp->store->ops->room(sp->store)))
 		url_fetch(u);
-	} else {
+	else
 		url_wait(u);
-	}
 	if (sp->counts.out >= sp->o.urls_max) {
 		list_append(&sp->paused, &own->paused);
 		conn_pause(session_conn(s));

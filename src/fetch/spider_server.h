@@ -40,6 +40,7 @@ struct spider_server *spider_server_new(const struct spider_server_options *opti
 /* What the store answers to. */
 void spider_server_kept(void *spider_server, struct spider_item *item);
 void spider_server_room(void *spider_server);
+void spider_server_lost(void *spider_server);
 /* Before the first connection. The store stays the caller's. */
 void spider_server_store(struct spider_server *s, struct spider_store *store);
 int spider_server_listen(struct spider_server *s, int fd, struct err *err);

@@ -17,6 +17,7 @@ struct spider_item {
 	struct robot_sink *sink; /* after begin(): where the body is to go */
 	struct link link;        /* after put() */
 	char *path;
+	bool is_trial; /* whether there is room again */
 	struct buf head, body;
 	union {
 		struct robot_file_sink file;
@@ -30,6 +31,9 @@ struct spider_store_host {
 	/* It is kept; its owner frees it. */
 	void (*kept)(void *ctx, struct spider_item *item);
 	void (*room)(void *ctx); /* there may be room again */
+	/* Nothing that was begun and is not kept is sure to be on disk: all of it is to be begun
+	 * anew. The store has none of it any more. */
+	void (*lost)(void *ctx);
 	/* For the log. */
 	void (*said)(void *ctx, bool is_trouble, const char *what);
 	/* The process cannot go on: what is kept is not known any more. */
@@ -38,15 +42,18 @@ struct spider_store_host {
 };
 
 struct spider_store_ops {
-	/* Before it is fetched. Negative: it cannot be kept. */
+	/* Before it is fetched. Negative: it cannot be kept, or not now: refused() says which. */
 	int (*begin)(struct spider_store *s, struct spider_item *item, const struct url *url,
 		     struct err *err);
 	/* Takes its result, whether or not it was begun; kept() comes later, from the loop, but not
 	 * after free(). */
 	void (*put)(struct spider_store *s, struct spider_item *item,
 		    const struct robot_result *result);
-	/* Whether more may be fetched. */
+	/* Whether another may be begun. */
 	bool (*room)(struct spider_store *s);
+	/* begin() or the sink failed, and this is what the system said. true: there is no room for
+	 * it now; room() says when it is to be begun again. */
+	bool (*refused)(struct spider_store *s, int sys_errno, const char *why);
 	void (*free)(struct spider_store **s);
 };
 

@@ -1,5 +1,7 @@
 """The spider as a URL server sees it, one that was written from document 003 alone."""
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -165,6 +167,61 @@ def test_a_spider_that_is_stopped_and_started_goes_on_in_the_same_files(garner):
         us.send("1.2", "d2", net.address(1), net.url(1))
         us.wait_done("1.2")
     assert set(results(g)) == {"d1", "d2"}
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A file system of 1 MiB."""
+    try:
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", tmp_path],
+                                 capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        mounted = False
+    if not mounted:
+        pytest.skip("a file system may be mounted by root only")
+    yield tmp_path
+    subprocess.run(["umount", "-l", tmp_path], check=True)
+
+
+def test_a_full_disk_is_waited_for(garner, small):
+    net = simnet.start(garner(), hosts=3, pages=2, delay="60ms", **PLAIN)
+    g = spider(garner, net, env={"GARNER_DISK_FREE": "0"}, results=f"dir:{small}", status_words="yes",
+               status_interval="100ms")
+    filler = small / "filler"
+    with Urlserver(g.where) as us:
+        us.send("before", "d", net.address(0), net.url(0))
+        us.wait_done("before")
+        filler.write_bytes(bytes(os.statvfs(small).f_bfree * os.statvfs(small).f_frsize))
+        for i in range(3):
+            us.send(f"full{i}", f"d{i}", net.address(i), net.url(i))
+        g.process.wait_line("No space left on device; nothing is fetched until there is room")
+        wait_for("WORKING", lambda: us.working["full2"] >= 20)  # longer than three tries take
+        assert set(us.done) == {"before"}
+        filler.unlink()
+        us.wait_done("full0", "full1", "full2")
+        g.process.wait_line("there is room on the disk again")
+        assert set(us.done.values()) == {"ok"}
+        lines = [json.loads(line) for line in (small / "results.jsonl").read_text().splitlines()]
+        assert sorted(r["doc_id"] for r in lines) == ["d", "d0", "d1", "d2"]
+    assert len(g.process.lines("nothing is fetched")) == 1
+    net.check_polite()
+
+
+@pytest.mark.parametrize("point, times", [("file.write/results.jsonl", 1), ("file.sync/results.jsonl", 2)])
+def test_lines_that_find_no_room_are_written_again_and_a_failed_sync_has_kept_nothing(garner, point, times):
+    """After the sync the document is fetched once more: nobody knows whether it is on disk."""
+    net = simnet.start(garner(), hosts=1, pages=2, delay="60ms", **PLAIN)
+    g = spider(garner, net, env={"GARNER_FAULTS": f"{point}=enospc"}, status_words="yes")
+    with Urlserver(g.where) as us:
+        us.send("1.1", "d1", net.address(0), net.url(0))
+        g.process.wait_line("No space left on device; nothing is fetched until there is room")
+        us.send("wrong", "d2", "nowhere", net.url(0))
+        us.wait_done("1.1", "wrong")
+        assert us.done == {"1.1": "ok", "wrong": "permanent"}
+    lines = (Path(g.dir) / "results" / "results.jsonl").read_text().splitlines()
+    assert sorted(json.loads(line)["doc_id"] for line in lines) == ["d1", "d2"]
+    wait_for("fetches", lambda: counter(g, "documents") == times, every=0.2)
+    assert len(g.process.lines("nothing is fetched")) == 1
 
 
 def test_results_go_to_a_doc_index_and_done_follows_its_ok(garner):

@@ -2,6 +2,7 @@
  * point before it. What must replace a file whole is written next to it and renamed. */
 #include "base/file.h"
 
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/vec.h"
 
@@ -255,6 +256,27 @@ int file_changed(const char *path, struct stat *seen, struct err *err)
 		return 1;
 	*seen = now;
 	return 0;
+}
+
+/* A lease for readers is given while nobody has the file open to write, and to its owner only. Who
+ * comes to write meanwhile waits until it is given back, and we are told by a signal: by one that
+ * does nothing. */
+static int file_lease(const struct file *f)
+{
+	if (fcntl(f->fd, F_SETSIG, SIGURG) != 0 || fcntl(f->fd, F_SETLEASE, F_RDLCK) != 0)
+		return -1;
+	return fcntl(f->fd, F_SETLEASE, F_UNLCK);
+}
+
+int file_in_use(const struct file *f, int64_t since_us, struct err *err)
+{
+	struct stat st;
+	if (file_lease(f) != 0)
+		return errno == EAGAIN ? 1 : err_sys(err, "%s: who writes it", f->path);
+	if (fstat(f->fd, &st) != 0)
+		return err_sys(err, "%s: stat", f->path);
+	/* the time of modification may be set to anything */
+	return (int64_t)st.st_ctim.tv_sec * US_PER_S + st.st_ctim.tv_nsec / 1000 > since_us;
 }
 
 int file_direct(const struct file *f, bool on, struct err *err)

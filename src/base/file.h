@@ -84,6 +84,10 @@ int file_replace(const char *path, struct str bytes, mode_t mode, struct err *er
 int file_changed(const char *path, struct stat *seen, struct err *err);
 /* A path as settings say it: below the folder, unless it is absolute. ERR_USAGE: it is too long. */
 int file_below(const char *folder, const char *path, char ret[PATH_MAX], struct err *err);
+/* Of a file that was opened to be read. 1: somebody has it open to write, or changed it after this
+ * time (of the wall clock); 0: neither; negative: nobody can tell, for it is somebody else's, or on
+ * a file system without leases. */
+int file_in_use(const struct file *f, int64_t since_us, struct err *err);
 /* Whether this is the name of a temporary file whose writer was killed. */
 bool file_is_left(const char *name);
 

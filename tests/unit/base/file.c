@@ -1,6 +1,7 @@
 #include "base/file.h"
 
 #include "../scratch.h"
+#include "base/clock.h"
 #include "base/fault.h"
 
 #include <errno.h>
@@ -455,6 +456,27 @@ static void a_file_that_is_written_or_replaced_has_changed(void **state)
 	assert_int_equal(1, file_changed(scratch("watched/below"), &seen, &err));
 }
 
+static void a_file_is_in_use_while_somebody_writes_and_for_a_while_after(void **state)
+{
+	struct file reader, writer;
+	struct err err;
+	int64_t now_us;
+	(void)state;
+	make(scratch("used"), "text");
+	now_us = clock_wall_us();
+	assert_int_equal(file_open(&reader, scratch("used"), O_RDONLY, 0, &err), 0);
+	assert_int_equal(file_in_use(&reader, now_us - US_PER_MIN, &err), 1);
+	assert_int_equal(file_in_use(&reader, now_us, &err), 0);
+	assert_int_equal(file_open(&writer, scratch("used"), O_WRONLY | O_APPEND, 0, &err), 0);
+	assert_int_equal(file_in_use(&reader, now_us, &err), 1);
+	file_drop(&writer);
+	assert_int_equal(file_in_use(&reader, now_us, &err), 0);
+	file_drop(&reader);
+	assert_int_equal(file_open(&reader, scratch("."), O_RDONLY, 0, &err), 0);
+	assert_int_equal(file_in_use(&reader, now_us, &err), -1); /* what has no leases */
+	file_drop(&reader);
+}
+
 static void a_link_is_made_and_replaced_in_one_step(void **state)
 {
 	(void)state;
@@ -633,6 +655,7 @@ int main(void)
 		cmocka_unit_test(slurp_reads_files_without_a_size),
 		cmocka_unit_test(a_file_gets_a_second_name),
 		cmocka_unit_test(a_file_that_is_written_or_replaced_has_changed),
+		cmocka_unit_test(a_file_is_in_use_while_somebody_writes_and_for_a_while_after),
 		cmocka_unit_test(a_link_is_made_and_replaced_in_one_step),
 		cmocka_unit_test(a_folder_is_walked_name_by_name_while_they_go),
 		cmocka_unit_test(replace_makes_and_replaces),

@@ -108,7 +108,9 @@ struct file_index {
 	struct pool_job job;
 	struct err job_err;
 	int job_rc;
-	bool is_syncing, failed, ending;
+	bool is_syncing, ending;
+	bool failed; /* since the last sync that went well; no URL is handed out */
+	bool lost;   /* what is in `filling` is not in the record file */
 	struct loop_timer sync;
 };
 
@@ -169,20 +171,28 @@ static int append_again(struct file_index *x, struct err *err)
 			return -1;
 		rest = str_from(rest, sizeof n + n);
 	}
+	x->lost = false;
 	return 0;
 }
 
-static void sync_failed(struct file_index *x, const struct err *err)
+/* What is being synced may yet have become durable: sync_done() comes, and begins again. */
+static void filling_lost(struct file_index *x, const struct err *err)
 {
 	if (!x->failed && !x->ending)
 		x->host.said(x->host.ctx, true, err->msg);
-	x->failed = true;
+	x->failed = x->lost = true;
+	if (!x->ending && !x->is_syncing)
+		loop_timer_in(x->loop, &x->sync, AGAIN_US);
+}
+
+/* All of it is to be appended again. */
+static void syncing_lost(struct file_index *x)
+{
 	buf_add_str(&x->syncing.payloads, buf_str(&x->filling.payloads));
 	x->syncing.n += x->filling.n;
 	unsynced_swap(x);
 	unsynced_clear(&x->syncing);
-	if (!x->ending)
-		loop_timer_in(x->loop, &x->sync, AGAIN_US);
+	filling_lost(x, &x->job_err);
 }
 
 static void sync_done(void *ctx)
@@ -190,14 +200,16 @@ static void sync_done(void *ctx)
 	struct file_index *x = ctx;
 	x->is_syncing = false;
 	if (x->job_rc < 0) {
-		sync_failed(x, &x->job_err);
+		syncing_lost(x);
 		return;
 	}
 	FAULT("outcomes.synced");
-	x->failed = false;
+	if (x->failed && !x->lost && !x->ending)
+		x->host.said(x->host.ctx, false, "outcomes are kept again");
+	x->failed = x->lost;
 	unsynced_clear(&x->syncing);
 	if (x->filling.n && !x->ending)
-		loop_timer_in(x->loop, &x->sync, SYNC_AFTER_US);
+		loop_timer_in(x->loop, &x->sync, x->lost ? AGAIN_US : SYNC_AFTER_US);
 }
 
 static void sync_run(struct pool_job *job)
@@ -213,8 +225,8 @@ static void sync_begin(void *ctx)
 	struct err err;
 	if (x->is_syncing)
 		return;
-	if (x->failed && append_again(x, &err) < 0) {
-		sync_failed(x, &err);
+	if (x->lost && append_again(x, &err) < 0) {
+		filling_lost(x, &err);
 		return;
 	}
 	FAULT("outcomes.append");
@@ -235,10 +247,10 @@ static void report_add(struct file_index *x, uint64_t number, struct str url, un
 	snprintf(r.outcome, sizeof r.outcome, "%s", docindex_outcome_name(outcome));
 	fields_write(&outcome_fields, &r, &payload);
 	unsynced_add(&x->filling, buf_str(&payload));
-	if (x->failed)
+	if (x->lost)
 		return;
 	if (record_append(x->writer, buf_str(&payload), &x->filling.group, NULL, &err) < 0)
-		sync_failed(x, &err);
+		filling_lost(x, &err);
 	else if (!x->is_syncing && x->filling.n == 1)
 		loop_timer_in(x->loop, &x->sync, SYNC_AFTER_US);
 }
@@ -477,7 +489,7 @@ static int index_free(struct docindex **dp, struct err *err)
 	pool_drain(x->pool);
 	while (x->is_syncing)
 		loop_poll(x->loop); /* for what the pool has posted */
-	int rc = x->failed ? append_again(x, err) : 0;
+	int rc = x->lost ? append_again(x, err) : 0;
 	if (rc == 0)
 		rc = record_close(&x->writer, err);
 	index_drop(x);

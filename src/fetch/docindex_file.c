@@ -3,6 +3,9 @@
  * is rejected is passed over: its place is remembered with its host, so that a later question looks
  * at one entry for each such host, and not at the lines again.
  *
+ * A line counts when its end is there. The last one of a file may do without: it is handed out when
+ * nobody writes the file any more, and read again when an end comes after all.
+ *
  * Reports are appended to PATH.done as they come and made durable in a thread, many in one sync.
  * When that fails, all that is not durable is appended again after a while, and no URL is handed
  * out until it is. A report belongs to a line as it was: one that was changed since is another URL.
@@ -32,6 +35,7 @@ enum {
 #define SYNC_AFTER_US (US_PER_S / 20) /* so long reports are gathered */
 #define AGAIN_US US_PER_S             /* after a failure, and while only rejected hosts are left */
 #define NOTHING_US (5 * US_PER_S)     /* until the file is looked at again for new lines */
+#define QUIET_US (2 * US_PER_S)       /* so long nobody has written: it is all there */
 
 /* PATH.done. */
 
@@ -92,7 +96,9 @@ struct file_index {
 	uint64_t offset;     /* in the file, of the piece's end */
 	uint64_t number;     /* of the last line */
 	bool skipping;       /* a line that is too long */
-	uint64_t *done;      /* by line: the hash of the URL that has an outcome; 0: none */
+	size_t tail;         /* bytes of a last line without end that was handed out; 0: none */
+	bool told_tail;
+	uint64_t *done; /* by line: the hash of the URL that has an outcome; 0: none */
 	size_t ndone, done_room;
 	struct passed_hosts passed;
 	/* What is asked for. */
@@ -284,33 +290,69 @@ static int piece_fill(struct file_index *x, struct err *err)
 	return n == 0;
 }
 
+/* Whether the last line, which has no end, is all there. */
+static bool tail_is_whole(struct file_index *x)
+{
+	struct err err;
+	uint64_t size;
+	char text[700];
+	int rc = file_in_use(&x->file, clock_wall_us() - QUIET_US, &err);
+	if (rc < 0 && !x->told_tail) {
+		snprintf(text, sizeof text, "%s; its last line has no end, and waits for one",
+			 err.msg);
+		x->host.said(x->host.ctx, true, text);
+		x->told_tail = true;
+	}
+	return rc == 0 && file_size(&x->file, &size, &err) == 0 && size == x->offset;
+}
+
+/* The line that the piece begins with. 1: its end is not there. *ret_n: its length without it, or
+ * PIECE: it is longer. */
+static int line_find(struct file_index *x, size_t *ret_n, struct err *err)
+{
+	int rc = 0;
+	for (;;) {
+		struct str rest = {x->piece + x->at, x->end - x->at};
+		*ret_n = str_find_byte(rest, '\n');
+		if (*ret_n < rest.n || rest.n == PIECE)
+			return 0;
+		if (rc != 0)
+			return rc;
+		rc = piece_fill(x, err);
+	}
+}
+
+/* The same as was handed out when it had no end. */
+static bool line_is_tail(const struct file_index *x, struct str line)
+{
+	return x->tail && str_eq(str_trim(line), str_trim(str_head(line, x->tail)));
+}
+
 /* The next line, and where it is. 1: none now. Of a line that is too long the first bytes. */
 static int line_next(struct file_index *x, struct str *ret, struct passed_line *ret_place,
 		     bool *ret_long, struct err *err)
 {
-	bool skipped;
-	do {
-		struct str rest = {x->piece + x->at, x->end - x->at};
-		size_t n = str_find_byte(rest, '\n');
-		while (n == rest.n && rest.n < PIECE) {
-			int rc = piece_fill(x, err);
-			if (rc < 0 || (rc == 1 && x->end == 0))
-				return rc;
-			rest = (struct str){x->piece, x->end};
-			n = str_find_byte(rest, '\n');
-			if (rc == 1)
-				break; /* the last line has no end */
+	for (;;) {
+		size_t n;
+		int rc = line_find(x, &n, err);
+		bool is_tail = rc == 1 && n && !x->skipping && !x->tail && tail_is_whole(x);
+		if (rc != 0 && !is_tail)
+			return rc;
+		*ret = (struct str){x->piece + x->at, n};
+		*ret_place = (struct passed_line){x->offset - (x->end - x->at), x->number + 1, n};
+		*ret_long = n == PIECE;
+		if (is_tail) {
+			x->tail = n;
+			return 0;
 		}
-		bool is_long = n == PIECE;
-		*ret = str_head(rest, n);
-		*ret_place = (struct passed_line){x->offset - rest.n, x->number + 1, n};
-		*ret_long = is_long;
-		skipped = x->skipping;
-		x->skipping = is_long;
-		x->at += MIN(n + 1, rest.n);
-		x->number += !is_long;
-	} while (skipped);
-	return 0;
+		bool is_known = x->skipping || line_is_tail(x, *ret);
+		x->tail = 0;
+		x->skipping = *ret_long;
+		x->at += MIN(n + 1, x->end - x->at);
+		x->number += !*ret_long;
+		if (!is_known)
+			return 0;
+	}
 }
 
 static struct str url_host(struct str text, char room[URL_MAX])
@@ -397,7 +439,7 @@ static int lines_give(struct file_index *x, struct err *err)
 	struct str line;
 	bool is_long;
 	int rc = passed_give(x, err);
-	for (int i = 0; rc == 0 && i < ROUND_LINES && x->came < x->count; i++) {
+	for (int i = 0; rc == 0 && !x->failed && i < ROUND_LINES && x->came < x->count; i++) {
 		rc = line_next(x, &line, &place, &is_long, err);
 		if (rc == 0)
 			line_look(x, line, &place, is_long);
@@ -514,7 +556,7 @@ int docindex_file_open(struct docindex **ret, const char *path, const struct doc
 				 .sync = {.fn = sync_begin, .ctx = x}};
 	x->filling.payloads = x->syncing.payloads = BUF_INIT(UNSYNCED_MAX);
 	snprintf(done, sizeof done, "%s.done", path);
-	int rc = file_open(&x->file, path, O_RDONLY, 0, err);
+	int rc = file_open_plain(&x->file, path, err);
 	if (rc == 1)
 		rc = err_set(err, ERR_USAGE, "doc_index: there is no file %s", path);
 	if (rc == 0)

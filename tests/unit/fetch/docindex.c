@@ -103,7 +103,7 @@ static void a_list_is_handed_out_once_and_goes_on_where_it_was(void **state)
 {
 	struct owner o;
 	const char *where =
-		list_write("a", "# list\nhttp://a/1\n\n  http://b/2\r\nhttp://a/3", O_TRUNC);
+		list_write("a", "# list\nhttp://a/1\n\n  http://b/2\r\nhttp://a/3\n", O_TRUNC);
 	(void)state;
 	owner_open(&o, where);
 	owner_asks(&o, 2, NULL, "2=http://a/1 4=http://b/2 have 2 ");
@@ -111,7 +111,7 @@ static void a_list_is_handed_out_once_and_goes_on_where_it_was(void **state)
 	owner_asks(&o, 5, NULL, "have 0 after 5 ");
 	owner_reports(&o, "4", "http://b/2", OUTCOME_OK);
 	owner_close(&o);
-	where = list_write("a", "\nhttp://c/4\n", O_APPEND);
+	where = list_write("a", "http://c/4\n", O_APPEND);
 	owner_open(&o, where);
 	owner_asks(&o, 9, NULL, "2=http://a/1 5=http://a/3 6=http://c/4 have 3 ");
 	owner_reports(&o, "2", "http://a/1", DOCINDEX_DONE);
@@ -127,6 +127,29 @@ static void a_list_is_handed_out_once_and_goes_on_where_it_was(void **state)
 	owner_asks(&o, 1, NULL, "have 0 after 5 ");
 	where = list_write("a", "http://d/5\n", O_APPEND); /* seen while it runs */
 	owner_asks(&o, 1, NULL, "7=http://d/5 have 1 ");
+	owner_close(&o);
+}
+
+/* Of one that is being written nobody knows how it will go on. */
+static void a_last_line_without_end_is_handed_out_when_nobody_writes_any_more(void **state)
+{
+	struct owner o;
+	const char *where = list_write("g", "http://a/1\nhttp://a/2", O_TRUNC);
+	(void)state;
+	owner_open(&o, where);
+	owner_asks(&o, 9, NULL, "1=http://a/1 have 1 ");
+	int fd = open(scratch("g"), O_WRONLY | O_APPEND);
+	usleep(2100000);
+	owner_asks(&o, 9, NULL, "have 0 after 5 ");
+	close(fd);
+	owner_asks(&o, 9, NULL, "2=http://a/2 have 1 ");
+	owner_asks(&o, 9, NULL, "have 0 after 5 ");
+	list_write("g", "\r\nhttp://a/3\nhttp://a/", O_APPEND); /* its end, after all */
+	owner_asks(&o, 9, NULL, "3=http://a/3 have 1 ");
+	list_write("g", "4\n", O_APPEND);
+	owner_asks(&o, 9, NULL, "4=http://a/4 have 1 ");
+	owner_asks(&o, 9, NULL, "have 0 after 5 ");
+	assert_int_equal(o.troubles.n, 0);
 	owner_close(&o);
 }
 
@@ -455,6 +478,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_list_is_handed_out_once_and_goes_on_where_it_was),
+		cmocka_unit_test(a_last_line_without_end_is_handed_out_when_nobody_writes_any_more),
 		cmocka_unit_test(hosts_that_are_rejected_come_later),
 		cmocka_unit_test(lines_that_are_not_urls_have_an_outcome),
 		cmocka_unit_test(a_line_that_was_changed_is_another_url),

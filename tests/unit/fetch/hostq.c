@@ -402,6 +402,27 @@ static void a_queue_that_cannot_go_lets_less_urgent_ones_go(void **state)
 	hostq_free(&q);
 }
 
+/* Its queue has others, and room for one more: nobody was asked, so that one may go at once. */
+static void what_was_not_asked_for_holds_up_no_other_of_its_server(void **state)
+{
+	struct hostq_options o = plain;
+	(void)state;
+	o.rule.concurrent = 2;
+	for (int urgent = 0; urgent < 2; urgent++) {
+		o.urgent = urgent;
+		struct hostq *q = make(&o);
+		push_text(q, 1, 0, "a", 0);
+		push_text(q, 1, 0, "b", 0);
+		struct hostq_job a = takes(q, START, "a");
+		assert_true(hostq_unasked(q, &a));
+		struct hostq_job b = takes(q, START, "b");
+		push_text(q, 1, 0, "c", 0);
+		assert_true(hostq_put_back(q, &b, START + S));
+		takes(q, START + S, "b");
+		hostq_free(&q);
+	}
+}
+
 static void who_borrows_keeps_the_delay_himself(void **state)
 {
 	const struct polite_rule open = {.delay_us = 10 * S, .concurrent = UINT16_MAX};
@@ -474,6 +495,7 @@ static void of_a_queue_that_is_held_nothing_goes_out(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_was_not_asked_for_holds_up_no_other_of_its_server),
 		cmocka_unit_test(who_borrows_keeps_the_delay_himself),
 		cmocka_unit_test(what_is_lost_goes_first_again_and_the_delay_holds),
 		cmocka_unit_test(of_a_queue_that_is_held_nothing_goes_out),

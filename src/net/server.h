@@ -58,14 +58,16 @@ struct server_protocol {
 	void (*refused)(struct session *s, const char *why);
 };
 
-/* One table of settings for all line servers: SERVER_LIMITS_AT(struct conf, member). */
+/* One table of settings for all line servers: SERVER_LIMITS_AT(struct conf, member); with another
+ * time without a byte than 10 minutes: SERVER_LIMITS_IDLE_AT(struct conf, member, "0"). */
 struct server_limits {
 	int64_t max_connections, max_per_address, backlog;
 	uint64_t line_max, block_max, queue_max, memory;
 	int64_t idle_us, line_us;
 };
 
-#define SERVER_LIMITS_AT(s, m)                                                                     \
+#define SERVER_LIMITS_AT(s, m) SERVER_LIMITS_IDLE_AT(s, m, "10min")
+#define SERVER_LIMITS_IDLE_AT(s, m, idle)                                                          \
 	{"max_connections", VALUE_INT_AT(s, m.max_connections),    .fallback = "1000", .min = 1,   \
 	 .max = 100000,     .help = "Connections at the same time"},                               \
 		{"max_per_address",                                                                \
@@ -89,7 +91,7 @@ struct server_limits {
 		 .max = INFINITY,    .help = "Bytes of all connections; past it nothing is read"}, \
 		{"idle",                                                                           \
 		 VALUE_TIME_AT(s, m.idle_us),                                                      \
-		 .fallback = "10min",                                                              \
+		 .fallback = idle,                                                                 \
 		 .min = 0,                                                                         \
 		 .max = INFINITY,                                                                  \
 		 .help = "A connection ends after so long without a byte; 0: never"},              \

@@ -39,7 +39,7 @@ static const struct value_spec specs[] = {
 	 .help = "whether DONE is followed by the outcome; the URL server has the same setting"},
 	{"urls_max", VALUE_INT_AT(struct spider_conf, urls_max), "100000", 1, 10000000,
 	 .help = "URLs that it takes at a time; with more, nothing is read from URL servers"},
-	SERVER_LIMITS_AT(struct spider_conf, limits),
+	SERVER_LIMITS_IDLE_AT(struct spider_conf, limits, "0"),
 	TLS_SPECS(struct spider_conf, tls),
 };
 
@@ -58,6 +58,7 @@ enum {
 	COUNT_WORKING,
 	COUNT_UNFETCHABLE,
 	COUNT_GARBAGE,
+	COUNT_HUNG_UP,
 	COUNT_CANCELLED,
 	COUNT_DOCUMENTS,
 	COUNT_BYTES,
@@ -77,6 +78,10 @@ static const struct counter_def counters[] = {
 	[COUNT_UNFETCHABLE] = {"unfetchable_lines", NULL, COUNTER_TOTAL,
 			       "Lines with a TRANS_ID that name nothing to fetch."},
 	[COUNT_GARBAGE] = {"garbage_lines", NULL, COUNTER_TOTAL, "Lines without a TRANS_ID."},
+	[COUNT_HUNG_UP] =
+		{"hung_up", NULL, COUNTER_TOTAL,
+		 "Connections of URL servers that were ended for what came over them, or did "
+		 "not."},
 	[COUNT_CANCELLED] = {"cancelled_urls", NULL, COUNTER_TOTAL,
 			     "URLs whose connection ended before they were done."},
 	[COUNT_DOCUMENTS] = {"documents", NULL, COUNTER_TOTAL, "Documents that were fetched."},
@@ -130,6 +135,16 @@ static void on_lost(void *ctx)
 	spider_server_lost(sp->server);
 }
 
+static void log_urlserver(void *ctx, bool is_trouble, const char *what, const char *peer)
+{
+	(void)ctx;
+	if (is_trouble)
+		log_warn(ROLE, "a URL server was hung up on", KV_TEXT("peer", peer),
+			 KV_TEXT("why", what));
+	else
+		log_info(ROLE, "a URL server", KV_TEXT("peer", peer), KV_TEXT("what", what));
+}
+
 static void log_store(void *ctx, bool is_trouble, const char *what)
 {
 	(void)ctx;
@@ -149,6 +164,7 @@ static void tell_counters(void *ctx)
 		[COUNT_WORKING] = c->working,
 		[COUNT_UNFETCHABLE] = c->unfetchable,
 		[COUNT_GARBAGE] = c->garbage,
+		[COUNT_HUNG_UP] = c->hung_up,
 		[COUNT_CANCELLED] = c->cancelled,
 		[COUNT_DOCUMENTS] = c->documents,
 		[COUNT_BYTES] = c->bytes,
@@ -246,6 +262,7 @@ static int spider_make(struct spider *sp, struct err *err)
 		.status_us = sp->conf->status_us,
 		.urls_max = (uint64_t)sp->conf->urls_max,
 		.status_words = sp->conf->status_words,
+		.said = log_urlserver,
 		.failed = role_loop_fail,
 		.ctx = &sp->role,
 	};

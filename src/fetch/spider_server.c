@@ -46,7 +46,7 @@ struct spider_server {
 	struct spider_server_options o;
 	struct server_limits limits;
 	struct server *server;
-	struct spider_store *store; /* NULL: gone */
+	struct spider_store *store; /* NULL: not there yet */
 	struct spider_counts counts;
 	struct link urls, waiting, silent;
 	struct link paused; /* sessions that nothing is read from */
@@ -334,12 +334,25 @@ static void resume_sessions(struct spider_server *sp)
 	}
 }
 
+static void session_tell(struct session *s, bool is_trouble, const char *what)
+{
+	const struct spider_server_options *o = &spider_of(s)->o;
+	o->said(o->ctx, is_trouble, what, session_peer(s));
+}
+
 static void session_opened(struct session *s)
 {
 	struct spider_session *own = session_state(s);
 	own->session = s;
 	list_init(&own->urls);
 	spider_of(s)->counts.connections++;
+	session_tell(s, false, "is connected");
+}
+
+static void session_refused(struct session *s, const char *why)
+{
+	spider_of(s)->counts.hung_up++;
+	session_tell(s, true, why);
 }
 
 /* What is with the store stays there: a result that is there is worth keeping. */
@@ -347,7 +360,12 @@ static void session_closed(struct session *s, enum conn_end end)
 {
 	struct spider_server *sp = spider_of(s);
 	struct spider_session *own = session_state(s);
-	(void)end;
+	bool is_trouble = end == CONN_END_IDLE || end == CONN_END_SLOW ||
+			  end == CONN_END_LONG_LINE || end == CONN_END_FULL;
+	if (end != CONN_END_DROPPED) /* by us, when we stop */
+		session_tell(s, is_trouble, conn_end_text(end));
+	sp->counts.hung_up += is_trouble;
+	sp->counts.garbage += end == CONN_END_LONG_LINE;
 	sp->counts.connections--;
 	list_remove(&own->paused);
 	LIST_EACH (struct spider_url, u, &own->urls, own) {
@@ -369,6 +387,7 @@ static const struct server_protocol spider_protocol = {
 	.state_size = sizeof(struct spider_session),
 	.opened = session_opened,
 	.closed = session_closed,
+	.refused = session_refused,
 };
 
 struct spider_server *spider_server_new(const struct spider_server_options *options)

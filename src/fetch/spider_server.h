@@ -17,7 +17,8 @@ struct spider_counts {
 	uint64_t out;         /* not done, now */
 	uint64_t done, working;
 	uint64_t unfetchable; /* lines with a TRANS_ID that named nothing to fetch */
-	uint64_t garbage;     /* lines without one */
+	uint64_t garbage;     /* lines without one, or too long */
+	uint64_t hung_up;     /* connections that we ended */
 	uint64_t cancelled;   /* URLs, because their connection ended */
 	uint64_t documents, bytes;
 	uint64_t outcome[OUTCOME_COUNT];
@@ -32,6 +33,8 @@ struct spider_server_options {
 	int64_t status_us; /* how often WORKING is said of a URL that is not done */
 	uint64_t urls_max; /* with more at a time, nothing is read */
 	bool status_words; /* the outcome after DONE */
+	/* For the log. is_trouble: it was hung up on. */
+	void (*said)(void *ctx, bool is_trouble, const char *what, const char *peer);
 	/* This process cannot go on. */
 	void (*failed)(void *ctx, const struct err *err);
 	void *ctx;

@@ -131,6 +131,17 @@ def need(*packages, alone=False):
         pytest.skip(f"peer {' '.join(packages)} is absent: {e}")
 
 
+def name_server(g, *options):
+    """dnsmasq for the garner g, which knows .test and nothing else: its process, and its port."""
+    peer, port = need("dnsmasq-base"), garner.free_port()
+    process = peer.start(g, "dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv",
+                         "--no-hosts", "--log-queries", "--log-facility=-", "--user=", "--group=", "--pid-file=",
+                         "--listen-address=127.0.0.1", "--bind-interfaces", f"--port={port}", "--local=/test/",
+                         "--local-ttl=300", *options)
+    process.wait_line("started")
+    return process, port
+
+
 if __name__ == "__main__":
     for wanted in WANTED:
         try:

@@ -14,16 +14,9 @@ MANY = [f"198.41.{i // 250}.{i % 250 + 1}" for i in range(150)]  # too many for 
 def server(garner):
     """Starts dnsmasq with options of its own; returns the port."""
     g = garner()
-    peer = peers.need("dnsmasq-base")
 
     def start(*options):
-        port = real.free_port()
-        peer.start(g, "dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv",
-                   "--no-hosts", "--log-queries", "--log-facility=-", "--user=", "--group=",
-                   "--pid-file=", "--listen-address=127.0.0.1", "--bind-interfaces",
-                   f"--port={port}", "--local=/test/", "--local-ttl=300",
-                   *options).wait_line("started")
-        return port
+        return peers.name_server(g, *options)[1]
     start.garner = g
     return start
 

@@ -2,19 +2,22 @@
 import collections
 import random
 import re
+import signal
 import threading
 
 import pytest
 
+import peers
+import simnet
 from docindex import DocIndex
 from garner import wait_for
 from spider003 import Spider
 
 
-def serve(garner, spiders, urls, **more):
+def serve(garner, spiders, urls, robot="", **more):
     settings = {"doc_index": "file:urls.txt", "req_host_per_sec": "1000",
                 "spider_host": " ".join(f"127.0.0.1:{s.port}" for s in spiders), **more}
-    config = "[robot]\nnetworks = 127.0.0.0/8\n[urlserver]\n"
+    config = f"[robot]\nnetworks = 127.0.0.0/8\n{robot}\n[urlserver]\n"
     config += "".join(f"{k} = {v}\n" for k, v in settings.items())
     g = garner(config=config)
     g.data.mkdir(exist_ok=True)  # a relative path is one below it
@@ -81,6 +84,40 @@ def test_names_on_one_address_share_its_queue(garner):
         each_has_one(g, urls)
         assert {j.ip for j in s.jobs} == {"127.0.0.1"}
         assert max(most) == 1
+
+
+def test_names_are_resolved_by_a_name_server(garner):
+    """Those of the batch, once each; that of the spider whenever it is connected to. Two names of one
+    address share a queue, and one without an address is not sent."""
+    out, most = collections.Counter(), []
+
+    def work(s, job):
+        out[job.ip] += 1
+        most.append(out[job.ip])
+        threading.Timer(0.02, finish, (s, job)).start()
+
+    def finish(s, job):
+        out[job.ip] -= 1
+        s.done(job)
+
+    names = garner()
+    (names.dir / "hosts").write_text("127.0.0.9 spider.test\n")  # where nobody listens
+    dns, port = peers.name_server(names, "--host-record=a.test,127.20.0.1", "--host-record=b.test,127.20.0.1",
+                                  "--host-record=c.test,127.20.0.2", f"--addn-hosts={names.dir}/hosts")
+    urls = [f"http://{host}.test/{i}" for i in range(5) for host in "abc"] + ["http://none.test/"]
+    with Spider(work) as s:
+        g, us = serve(garner, [], urls, spider_host="spider.test", spider_port=s.port,
+                      robot=f"dns_servers = 127.0.0.1:{port}\ndns_order = ipv4")
+        us.wait_line("a spider is away: .*refused.*peer=spider.test:")
+        (names.dir / "hosts").write_text("127.0.0.1 spider.test\n")
+        dns.send(signal.SIGHUP)
+        wait_for("all outcomes", lambda: len(outcomes(g)) == len(urls), every=0.2)
+        us.wait_line("a spider is there peer=spider.test:")
+        assert outcomes(g) == {i: ["done"] for i in range(1, 16)} | {16: ["site-permanent"]}
+        assert {j.url: j.ip for j in s.jobs} == {u: f"127.20.0.{2 if '//c' in u else 1}" for u in urls[:-1]}
+        assert set(most) == {1} and not s.bad
+        for host in ("a", "b", "c", "none"):
+            assert len(dns.lines(rf"query\[A\] {host}.test ")) == 1
 
 
 def test_status_words_bring_the_outcome(garner):
@@ -155,16 +192,17 @@ def test_lines_that_mean_nothing_are_counted_and_a_hundred_end_the_connection(ga
         g, us = serve(garner, [s], urls)
         each_has_one(g, urls)
         assert s.connections == 3
-        us.stop()
-        counted = {k: v for k, v in counters(g).items() if "wrong_lines" in k}
+        wait_for("counters", lambda: counters(g)["hung_up"] == 2, every=0.2)
+        counted = counters(g)
         assert counted['wrong_lines{kind="late"}'] == 1
         assert counted['wrong_lines{kind="unknown"}'] == 2
-        assert counted['wrong_lines{kind="garbage"}'] >= 100
+        assert counted['wrong_lines{kind="garbage"}'] == 5 + 99 + 1  # with the late one 100 in a row; the long one
 
 
 def counters(g):
-    said = g.run("dump", g.data / "run/counters/urlserver").out
-    return {m[1]: int(m[2]) for m in re.finditer(r"^  (\S+)\s+(\d+)  ", said, re.M)}
+    roles = {r["name"]: r for r in g.run("status", "--json").json()["roles"]}
+    return {c["name"] + (f"{{{c['labels']}}}" if c.get("labels") else ""): c["value"]
+            for c in roles["urlserver"]["counters"]}
 
 
 def test_a_host_stays_with_its_spider_and_goes_to_another_when_that_is_gone(garner):
@@ -270,3 +308,32 @@ def test_settings_of_instances_are_checked(garner):
                      ).run("config", "check")
     assert checked.code == 0 and "urlserver@2.timeout_spider_status" in checked.err, checked
     assert "spider@3.status_interval" in checked.err and "urlserver.timeout" not in checked.err
+
+
+def test_urls_go_over_tls_to_those_who_have_the_key(garner):
+    """Two spiders, of which one has the key of the URL server; the other is a wrong doc index, too."""
+    net = simnet.start(garner(), hosts=4, pages=1, delay="60ms", odd_pages=0, appear=0, vanish=0,
+                       profiles="plain", robots="open", crawl_delay=0)
+    robot = f"[robot]\nnetworks = {net.network}\ndns_servers = {net.dns}\ndns_order = ipv4\ndelay = 80ms\n"
+    spiders, at = {}, {}
+    for name, digit in (("ours", "a"), ("theirs", "b")):
+        g = garner()
+        (g.dir / "key").write_text(digit * 64 + "\n")
+        (g.dir / "key").chmod(0o600)
+        g.configure(f"{robot}[spider]\nlisten = 127.0.0.2:0\ntls_shared_key = {g.dir}/key\n")
+        spiders[name] = g.start("spider").wait_ready()
+        at[name] = re.search(r"address=(\S+)", spiders[name].wait_line("listening setting=listen ")).group(1)
+        key = g.dir / "key" if name == "ours" else key
+    g = garner(config=f"{robot}[urlserver]\ndoc_index = file:urls.txt\nspider_host = {' '.join(at.values())}\n"
+               f"timeout_spider_status = 1s\ntls_shared_key = {key}\n[urlserver@2]\ndoc_index = {at['theirs']}\n")
+    g.data.mkdir(exist_ok=True)
+    urls = [net.url(i) for i in range(4)]
+    (g.data / "urls.txt").write_text("".join(u + "\n" for u in urls))
+    us, second = g.start("urlserver").wait_ready(), g.start("urlserver@2").wait_ready()
+    each_has_one(g, urls)
+    us.wait_line(f'a spider is away: the peer has another key peer={at["theirs"]}')
+    second.wait_line("the doc index is away: the peer has another key")
+    spiders["theirs"].wait_line("a URL server was hung up on .*why=.*key")
+    spiders["ours"].wait_line("a URL server .*is connected")
+    assert not spiders["ours"].lines("warn")
+    net.check_polite()

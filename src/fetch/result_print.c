@@ -89,12 +89,13 @@ void result_print_json(struct str url, const struct robot_result *r,
 	buf_add_byte(out, '\n');
 }
 
+/* Neither a file nor a folder may be called "." or "..". */
 static void put_escaped(struct buf *b, struct str s)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 				    "-_.~,=@+";
 	for (size_t i = 0; i < s.n; i++)
-		if (s.p[i] && strchr(plain, s.p[i]))
+		if (s.p[i] && strchr(plain, s.p[i]) && !(i == 0 && s.p[i] == '.'))
 			buf_add_byte(b, s.p[i]);
 		else
 			buf_printf(b, "%%%02X", (unsigned char)s.p[i]);
@@ -134,7 +135,5 @@ void result_file_name(const char *folder, const struct url *url, struct buf *ret
 	 */
 	if (url->port != url_default_port(URL_HTTPS))
 		buf_printf(ret, ",%u", url->port);
-	/* no file may be called "." or ".." */
-	buf_printf(ret, "/%s%s", name.p[0] == '.' ? "%2E" : "",
-		   buf_text(&name) + (name.p[0] == '.'));
+	buf_printf(ret, "/%s", buf_text(&name));
 }

@@ -33,6 +33,7 @@ struct spider_url {
 	enum outcome outcome;
 	unsigned tries;
 	bool put;    /* it is with the store */
+	size_t cost; /* of spider_server.held */
 	char text[]; /* the line */
 };
 
@@ -48,6 +49,7 @@ struct spider_server {
 	struct server *server;
 	struct spider_store *store; /* NULL: not there yet */
 	struct spider_counts counts;
+	uint64_t held; /* bytes of URLs that are not done */
 	struct link urls, waiting, silent;
 	struct link paused; /* sessions that nothing is read from */
 	struct loop_timer status;
@@ -77,6 +79,7 @@ static struct spider_url *url_new(struct session *s, struct str line, const stru
 	memcpy(u->text, line.p, line.n);
 	u->server = sp;
 	u->session = s;
+	u->cost = sizeof *u + 2 * line.n; /* the robot has a copy */
 	u->trans = (struct str){u->text + (l->trans.p - line.p), l->trans.n};
 	if (l->doc.n)
 		u->item.doc_id = (struct str){u->text + (l->doc.p - line.p), l->doc.n};
@@ -92,6 +95,7 @@ static struct spider_url *url_new(struct session *s, struct str line, const stru
 		loop_timer_in(sp->o.loop, &sp->status, sp->o.status_us);
 	sp->counts.urls++;
 	sp->counts.out++;
+	sp->held += u->cost;
 	return u;
 }
 
@@ -107,6 +111,7 @@ static void url_free(struct spider_url *u)
 	list_remove(&u->silent);
 	spider_item_free(&u->item);
 	sp->counts.out--;
+	sp->held -= u->cost;
 	mem_free(&u);
 }
 
@@ -316,7 +321,7 @@ static void session_got_line(struct session *s, struct str line)
 		url_fetch(u);
 	else
 		url_wait(u);
-	if (sp->counts.out >= sp->o.urls_max) {
+	if (sp->counts.out >= sp->o.urls_max || sp->held >= sp->limits.memory) {
 		list_append(&sp->paused, &own->paused);
 		conn_pause(session_conn(s));
 	}
@@ -326,7 +331,7 @@ static void session_got_line(struct session *s, struct str line)
 static void resume_sessions(struct spider_server *sp)
 {
 	struct spider_session *own;
-	if (sp->counts.out > sp->o.urls_max / 4 * 3)
+	if (sp->counts.out > sp->o.urls_max / 4 * 3 || sp->held > sp->limits.memory / 4 * 3)
 		return;
 	while ((own = LIST_FIRST(struct spider_session, &sp->paused, paused))) {
 		list_remove(&own->paused);

@@ -31,7 +31,8 @@ struct spider_server_options {
 	const struct tls *tls; /* NULL: none */
 	struct robot *robot;
 	int64_t status_us; /* how often WORKING is said of a URL that is not done */
-	uint64_t urls_max; /* with more at a time, nothing is read */
+	/* With more at a time, or with more bytes than limits.memory in them, nothing is read. */
+	uint64_t urls_max;
 	bool status_words; /* the outcome after DONE */
 	/* For the log. is_trouble: it was hung up on. */
 	void (*said)(void *ctx, bool is_trouble, const char *what, const char *peer);

@@ -150,6 +150,19 @@ def test_one_who_never_reads_and_one_who_floods_hold_up_nobody(garner):
     wait_for("nothing left", lambda: counter(g, "urls_under_way") == 0)
 
 
+def test_no_more_is_read_than_memory_has_room_for(garner):
+    net = simnet.start(garner(), hosts=1, pages=1, delay="60ms", **PLAIN)
+    net.set(0, "profile", "hang")
+    g = spider(garner, net, memory="1M")
+    with Urlserver(g.where) as us:
+        us.socket.settimeout(1)
+        with pytest.raises(OSError):
+            for i in range(1000):
+                us.send(f"t{i}", f"d{i}", net.address(0), net.url(0, "/" + "x" * 7800))
+        wait_for("URLs", lambda: counter(g, "urls_under_way") > 0, every=0.2)
+        assert 50 < counter(g, "urls_under_way") < 100
+
+
 def test_a_spider_that_is_stopped_and_started_goes_on_in_the_same_files(garner):
     net = simnet.start(garner(), hosts=2, pages=2, delay="60ms", **PLAIN)
     g = spider(garner, net)

@@ -236,10 +236,12 @@ static int open_store(struct spider *sp, struct err *err)
 			       ? -1
 			       : spider_dir_open(&sp->store, path, env->disk_free, sp->role.loop,
 						 &sp->host, err);
+	/* a larger one would be refused there, again and again */
+	uint64_t body_max = MIN(sp->robot->robot.limits.body, (uint64_t)DOCINDEX_BODY_MAX);
 	const struct spider_docindex_options options = {.address = sp->conf->results,
 							.dns = &sp->robot->dns,
 							.name = name,
-							.body_max = sp->robot->robot.limits.body,
+							.body_max = body_max,
 							.tls = sp->role.tls_out,
 							.loop = sp->role.loop,
 							.host = &sp->host};

@@ -69,26 +69,24 @@ static void place_free(struct url_feed *f, struct place *p)
 	mem_free(&p);
 }
 
-void feed_push(struct url_feed *f, struct str doc_id, struct str host, struct str url,
-	       const struct addr *addr)
+int feed_push(struct url_feed *f, struct str doc_id, struct str host, struct str url,
+	      const struct addr *addr, struct err *err)
 {
 	char ip[ADDR_SHOWN], line[DOCINDEX_WORD_MAX + ADDR_SHOWN + DOCINDEX_URL_MAX + 2];
 	struct place *p = place_of(f, kit_qkey(addr));
-	struct err err;
 	int n = snprintf(line, sizeof line, STR_FMT " %s " STR_FMT, STR_ARG(doc_id),
 			 addr_print(addr, ip), STR_ARG(url));
 	ENSURE(n > 0 && (size_t)n < sizeof line);
-	if (hostq_push(f->queues, p->key, 0, (struct str){line, (size_t)n}, feed_id(doc_id), &err) <
-	    0) {
-		f->o.failed(f->o.ctx, &err);
-		return;
-	}
+	if (hostq_push(f->queues, p->key, 0, (struct str){line, (size_t)n}, feed_id(doc_id), err) <
+	    0)
+		return -1;
 	place_add_name(f, p, host);
 	p->batch_urls = p->batch == f->batch.number ? p->batch_urls + 1 : 1;
 	p->batch = f->batch.number;
 	if (p->urls++ == 0)
 		spider_choose(f, p);
 	feed_later(f);
+	return 0;
 }
 
 /* Outcomes. */

@@ -25,8 +25,6 @@ struct url_feed_options {
 	const struct tls *tls;      /* NULL: none */
 	/* For the log; peer: a spider's address, or NULL. */
 	void (*said)(void *ctx, bool is_trouble, const char *what, const char *peer);
-	/* It cannot go on. */
-	void (*failed)(void *ctx, const struct err *err);
 	void *ctx;
 };
 

@@ -64,6 +64,9 @@ struct url_batch {
 	struct arena arena;
 	struct batch_names names;
 	struct link looking; /* names whose address is asked for */
+	struct link stuck;   /* names with URLs that the queues had no room for */
+	struct loop_timer again;
+	bool told; /* that there is no room */
 };
 
 struct url_feed {
@@ -90,9 +93,9 @@ struct url_feed {
 
 /* url_feed.c */
 void feed_later(struct url_feed *f); /* looks whether something may go out, or is to be asked */
-/* Takes in a URL whose address is known; the slices are copied. */
-void feed_push(struct url_feed *f, struct str doc_id, struct str host, struct str url,
-	       const struct addr *addr);
+/* Takes in a URL whose address is known; the slices are copied. Negative: there is no room now. */
+int feed_push(struct url_feed *f, struct str doc_id, struct str host, struct str url,
+	      const struct addr *addr, struct err *err);
 /* It will not be sent. */
 void feed_unsent(struct url_feed *f, struct str doc_id, struct str url, enum outcome outcome);
 void feed_done(struct url_feed *f, const struct hostq_job *job, unsigned outcome);
@@ -103,7 +106,7 @@ void batch_init(struct url_feed *f);
 void batch_clear(struct url_feed *f); /* also of one whose names are being looked up */
 void batch_free(struct url_feed *f);
 void batch_add(struct url_feed *f, struct str doc_id, struct str url);
-bool batch_is_over(const struct url_feed *f); /* all names have an answer */
+bool batch_is_over(const struct url_feed *f); /* all its URLs are in queues, or reported */
 
 /* url_spiders.c */
 int spiders_open(struct url_feed *f, struct err *err);

@@ -265,8 +265,6 @@ static int feed_make(struct urlserver *u, struct err *err)
 		.nspiders = conf->spiders.n,
 		.tls = u->role.tls_out,
 		.said = on_said,
-		.failed = role_loop_fail,
-		.ctx = &u->role,
 	};
 	return url_feed_new(&u->feed, &options, err);
 }

@@ -60,6 +60,7 @@ struct world {
 	int64_t started_us[HOSTS]; /* last */
 	unsigned of_spider[HOSTS]; /* + 1; 0: none yet */
 	struct buf seen;           /* all TRANS_IDs, with blanks between */
+	unsigned troubles;         /* that were told of something else than spiders */
 	uint64_t seed;
 };
 
@@ -296,15 +297,11 @@ static void spider_play(struct world *w, unsigned number)
 
 /* The world. */
 
-static void ignore_said(void *ctx, bool is_trouble, const char *what, const char *peer)
+static void note_said(void *ctx, bool is_trouble, const char *what, const char *peer)
 {
-	(void)ctx, (void)is_trouble, (void)what, (void)peer;
-}
-
-static void fail_failed(void *ctx, const struct err *err)
-{
-	(void)ctx;
-	fail_msg("%s", err->msg);
+	struct world *w = ctx;
+	w->troubles += is_trouble && !peer;
+	(void)what;
 }
 
 static void world_new(struct world *w, uint64_t queues, uint64_t length, unsigned urls,
@@ -348,14 +345,15 @@ static void world_new(struct world *w, uint64_t queues, uint64_t length, unsigne
 		.queues = {.rule = {.delay_us = DELAY, .concurrent = CONCURRENT},
 			   .queues = (uint32_t)queues,
 			   .length = length,
+			   .memory = 1 << 20,
 			   .turn = UINT32_MAX - 5}, /* they wrap around */
 		.max_per_address = 20,
 		.status_us = STATUS,
 		.status_words = true,
 		.spiders = addresses,
 		.nspiders = SPIDERS,
-		.said = ignore_said,
-		.failed = fail_failed,
+		.said = note_said,
+		.ctx = w,
 	};
 	assert_int_equal(url_feed_new(&w->feed, &o, &err), 0);
 	w->host = url_feed_host(w->feed);
@@ -491,9 +489,67 @@ static void what_has_no_address_is_reported_and_not_sent(void **state)
 	mem_free(&w);
 }
 
+/* All of them are more than the queues hold. */
+static const char *url_of_many_bytes(unsigned doc)
+{
+	static char text[DOCINDEX_URL_MAX];
+	snprintf(text, sizeof text, "http://10.0.0.%u/%0*u", doc % HOSTS + 1, 7800, doc);
+	return text;
+}
+
+/* Says DONE of all that has come. */
+static void spider_does_all(struct world *w, unsigned number)
+{
+	struct played_spider *s = &w->spider[number];
+	char piece[4096], trans[64];
+	ssize_t n;
+	if (s->fd < 0)
+		s->fd = accept4(s->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	while (s->fd >= 0 && (n = recv(s->fd, piece, sizeof piece, 0)) > 0)
+		buf_add(&s->in, piece, (size_t)n);
+	struct str rest = buf_str(&s->in), line;
+	size_t at;
+	while ((at = str_find_byte(rest, '\n')) < rest.n) {
+		line = str_head(rest, at);
+		snprintf(trans, sizeof trans, STR_FMT,
+			 STR_ARG(str_head(line, str_find_byte(line, ' '))));
+		spider_say(s, trans, "DONE");
+		rest = str_from(rest, at + 1);
+	}
+	if (rest.n)
+		memmove(s->in.p, rest.p, rest.n);
+	s->in.n = rest.n;
+}
+
+static void what_the_queues_have_no_room_for_waits_and_nothing_more_is_asked_for(void **state)
+{
+	struct world *w = mem_alloc(sizeof *w);
+	bool stuck = false;
+	(void)state;
+	world_new(w, 100, 1000, URLS, url_of_many_bytes);
+	for (unsigned i = 0; world_done(w) < URLS; i++) {
+		assert_true(i < 100000);
+		loop_step(w->loop, loop_now_us(w->loop) + 50 * MS);
+		stuck |= w->troubles > 0;
+		if (!stuck || world_done(w) > URLS / 2)
+			index_play(w, URLS);
+		else
+			assert_int_equal(w->wanted, 0);
+		for (unsigned s = 0; s < SPIDERS; s++)
+			spider_does_all(w, s);
+	}
+	for (unsigned i = 1; i <= URLS; i++)
+		assert_int_equal(w->done[i], 1);
+	assert_true(stuck && w->troubles == 1);
+	world_free(w);
+	mem_free(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			what_the_queues_have_no_room_for_waits_and_nothing_more_is_asked_for),
 		cmocka_unit_test(the_slots_of_document_003_hold_under_random_losses),
 		cmocka_unit_test(what_is_full_or_shares_an_address_with_too_many_is_rejected),
 		cmocka_unit_test(what_has_no_address_is_reported_and_not_sent),

@@ -52,7 +52,10 @@ struct feed_spider {
 	uint64_t queues; /* places */
 	unsigned wrong;  /* lines in a row that said nothing */
 	int64_t heard_us;
-	bool up, gone, told_away;
+	bool up, told_away;
+	bool gone;   /* given up: its queues go to others */
+	bool mute;   /* was hung up on because it said nothing, and has said nothing since */
+	bool ending; /* we hang up */
 };
 
 /* A host of the batch: the first of document 003's two maps. The second is in struct place. */

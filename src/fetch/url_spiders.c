@@ -5,7 +5,9 @@
  * as long as a URL may be without a word is given up: its queues go to the others, evenly. It may
  * still have fetches under way then, of which nobody will hear; so long a silence ends them in
  * anyone that follows document 003. A spider that is there and says nothing while URLs are out is
- * hung up on after twice that time: its machine may be gone without a word. */
+ * hung up on after twice that time: its machine may be gone without a word, or its process stopped,
+ * for which the system still accepts connections. So from then on it counts as away until it says
+ * something. */
 #include "base/clock.h"
 #include "base/vec.h"
 #include "fetch/spider_status.h"
@@ -81,6 +83,7 @@ static void spider_hang_up(struct feed_spider *s, const char *why)
 	f->counts.hung_up++;
 	f->o.said(f->o.ctx, true, why, s->address);
 	s->told_away = true;
+	s->ending = c != NULL;
 	if (c)
 		conn_close(c);
 }
@@ -97,6 +100,7 @@ static void on_overdue(void *ctx)
 		sent_again(f, first);
 		if (s->up && now_us - s->heard_us >= 2 * f->o.status_us) {
 			s->heard_us = now_us; /* once */
+			s->mute = true;
 			spider_hang_up(s, "a spider was hung up on: it says nothing");
 		}
 	}
@@ -126,13 +130,13 @@ static void place_move(struct url_feed *f, struct place *p, struct feed_spider *
 	hostq_hold(f->queues, p->key, !to->up);
 }
 
-/* NULL: none is up. */
+/* is_up: among those that are up, and were not given up. NULL: none is. */
 static struct feed_spider *spider_free_most(struct url_feed *f, bool is_up)
 {
 	struct feed_spider *best = NULL;
 	for (size_t i = 0; i < f->o.nspiders; i++) {
 		struct feed_spider *s = &f->spider[i];
-		if ((s->up || !is_up) && (!best || s->queues < best->queues))
+		if (((s->up && !s->gone) || !is_up) && (!best || s->queues < best->queues))
 			best = s;
 	}
 	return best;
@@ -173,22 +177,30 @@ static void on_away(void *ctx)
 
 /* Connections. */
 
+static void spider_there(struct feed_spider *s)
+{
+	struct url_feed *f = s->feed;
+	s->gone = s->mute = false;
+	loop_timer_stop(&s->away);
+	if (s->told_away)
+		f->o.said(f->o.ctx, false, "a spider is there", s->address);
+	s->told_away = false;
+	places_spread(f);
+}
+
 static void spider_up(void *ctx, struct conn *c)
 {
 	struct feed_spider *s = ctx;
 	struct url_feed *f = s->feed;
 	(void)c;
 	s->up = true;
-	s->gone = false;
 	s->wrong = 0;
 	s->heard_us = loop_now_us(f->o.loop);
-	loop_timer_stop(&s->away);
-	if (s->told_away)
-		f->o.said(f->o.ctx, false, "a spider is there", s->address);
-	s->told_away = false;
+	if (!s->mute)
+		spider_there(s);
 	LIST_EACH (struct place, p, &s->places, link)
 		hostq_hold(f->queues, p->key, false);
-	places_spread(f);
+	feed_later(f);
 }
 
 static void spider_lose(struct feed_spider *s)
@@ -211,6 +223,9 @@ static void spider_down(void *ctx, const char *why, int64_t retry_us)
 	struct url_feed *f = s->feed;
 	char text[256];
 	(void)retry_us;
+	if (!s->ending)
+		s->mute = false; /* its process has gone, and another will come */
+	s->ending = false;
 	if (s->up)
 		spider_lose(s);
 	if (s->told_away)
@@ -228,7 +243,7 @@ static bool was_sent(const struct url_feed *f, const struct spider_status *said)
 	       said->turn - first <= f->sent[said->slot]->turn - first;
 }
 
-/* 0: it meant something. */
+/* 0: it meant something; 1: it would have, before; negative: it never did. */
 static int line_take(struct feed_spider *s, struct str line)
 {
 	struct url_feed *f = s->feed;
@@ -245,7 +260,7 @@ static int line_take(struct feed_spider *s, struct str line)
 	struct feed_sent *sent = f->sent[said.slot];
 	if (sent->turn != said.turn || sent->spider != s || !list_has(&sent->of_spider)) {
 		f->counts.late++;
-		return -1;
+		return 1;
 	}
 	if (!said.done) {
 		f->counts.working++;
@@ -262,7 +277,10 @@ static void spider_line(void *ctx, struct str line)
 {
 	struct feed_spider *s = ctx;
 	s->heard_us = loop_now_us(s->feed->o.loop);
-	if (line_take(s, line) == 0)
+	int rc = line_take(s, line);
+	if (rc >= 0 && s->mute)
+		spider_there(s);
+	if (rc == 0)
 		s->wrong = 0;
 	else if (++s->wrong == WRONG_MAX)
 		spider_hang_up(s, "a spider was hung up on: 100 lines in a row that mean nothing");

@@ -36,6 +36,8 @@ struct played_spider {
 	int64_t away_us; /* since when; 0: it is connected */
 	int64_t back_us; /* closed until then; 0: it listens */
 	int64_t long_us; /* when it last came back after it had been away for long */
+	int64_t mute_us; /* since when it was hung up on and said nothing; 0: it was not */
+	char last[64];   /* TRANS_ID, in spider_does_all() */
 };
 
 struct world {
@@ -154,6 +156,13 @@ static void spider_cut(struct world *w, unsigned number)
 			model_forget(w, i);
 }
 
+/* It was away, or mute, since then, and is not any more. */
+static void model_back(struct world *w, struct played_spider *s, int64_t since_us)
+{
+	if (since_us && loop_now_us(w->loop) - since_us >= STATUS - 2 * STEP)
+		s->long_us = loop_now_us(w->loop);
+}
+
 static void spider_say(struct played_spider *s, const char *trans, const char *word)
 {
 	char line[128];
@@ -175,8 +184,10 @@ static void model_pass_time(struct world *w)
 static bool model_may_move(const struct world *w, unsigned host)
 {
 	const struct played_spider *was = &w->spider[w->of_spider[host] - 1];
+	int64_t now_us = loop_now_us(w->loop);
 	return was->long_us > w->started_us[host] ||
-	       (was->away_us && loop_now_us(w->loop) - was->away_us >= STATUS - STEP);
+	       (was->away_us && now_us - was->away_us >= STATUS - STEP) ||
+	       (was->mute_us && now_us - was->mute_us >= STATUS - STEP);
 }
 
 static void model_check(struct world *w, const struct model_url *u)
@@ -215,6 +226,8 @@ static void spider_decide(struct world *w, struct model_url *u)
 		spider_say(s, "900.7", "DONE");
 		return;
 	}
+	model_back(w, s, s->mute_us);
+	s->mute_us = 0;
 	if (fate < 30 && loop_now_us(w->loop) - u->word_us < STATUS - 2 * STEP) {
 		spider_say(s, u->trans, "WORKING");
 		u->word_us = loop_now_us(w->loop);
@@ -253,8 +266,7 @@ static void spider_read(struct world *w, unsigned number)
 	if (s->fd < 0 && s->listen_fd >= 0) {
 		s->fd = accept4(s->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (s->fd >= 0) {
-			if (s->away_us && loop_now_us(w->loop) - s->away_us >= STATUS - STEP)
-				s->long_us = loop_now_us(w->loop);
+			model_back(w, s, s->away_us);
 			s->away_us = 0;
 		}
 	}
@@ -269,8 +281,10 @@ static void spider_read(struct world *w, unsigned number)
 	if (rest.n)
 		memmove(s->in.p, rest.p, rest.n);
 	s->in.n = rest.n;
-	if (n == 0) /* it was silent for too long */
+	if (n == 0) { /* it was silent for too long */
 		spider_cut(w, number);
+		s->mute_us = loop_now_us(w->loop);
+	}
 }
 
 static void spider_play(struct world *w, unsigned number)
@@ -304,8 +318,8 @@ static void note_said(void *ctx, bool is_trouble, const char *what, const char *
 	(void)what;
 }
 
-static void world_new(struct world *w, uint64_t queues, uint64_t length, unsigned urls,
-		      const char *(*url)(unsigned))
+static void world_new(struct world *w, int64_t status_us, uint64_t queues, uint64_t length,
+		      unsigned urls, const char *(*url)(unsigned))
 {
 	static const struct docindex_ops ops = {play_want, play_done, play_waiting, NULL};
 	static const char *const sets[] = {"robot.networks=10.0.0.0/8 2001:db8::/32",
@@ -348,7 +362,7 @@ static void world_new(struct world *w, uint64_t queues, uint64_t length, unsigne
 			   .memory = 1 << 20,
 			   .turn = UINT32_MAX - 5}, /* they wrap around */
 		.max_per_address = 20,
-		.status_us = STATUS,
+		.status_us = status_us,
 		.status_words = true,
 		.spiders = addresses,
 		.nspiders = SPIDERS,
@@ -401,7 +415,7 @@ static const char *url_of_ten(unsigned doc)
 static void model_run(uint64_t seed)
 {
 	struct world *w = mem_alloc(sizeof *w);
-	world_new(w, 5, 20, URLS, url_of_ten);
+	world_new(w, STATUS, 5, 20, URLS, url_of_ten);
 	w->seed = seed;
 	for (unsigned i = 0; world_done(w) < URLS; i++) {
 		assert_true(i < 2000000); /* half an hour of its time */
@@ -444,7 +458,7 @@ static void what_is_full_or_shares_an_address_with_too_many_is_rejected(void **s
 {
 	struct world *w = mem_alloc(sizeof *w);
 	(void)state;
-	world_new(w, 100, 25, 40, url_of_six);
+	world_new(w, STATUS, 100, 25, 40, url_of_six);
 	world_step(w);
 	assert_string_equal(buf_text(&w->rejects), " ");
 	index_play(w, 22); /* above max_per_address, below the length of a queue */
@@ -475,7 +489,7 @@ static void what_has_no_address_is_reported_and_not_sent(void **state)
 {
 	struct world *w = mem_alloc(sizeof *w);
 	(void)state;
-	world_new(w, 100, 25, 4, url_of_none);
+	world_new(w, STATUS, 100, 25, 4, url_of_none);
 	for (unsigned i = 0; i < 10; i++) {
 		world_step(w);
 		index_play(w, 10);
@@ -497,12 +511,12 @@ static const char *url_of_many_bytes(unsigned doc)
 	return text;
 }
 
-/* Says DONE of all that has come. */
-static void spider_does_all(struct world *w, unsigned number)
+/* Says DONE of all that has come, or nothing. */
+static void spider_does_all(struct world *w, unsigned number, bool says)
 {
 	struct played_spider *s = &w->spider[number];
-	char piece[4096], trans[64];
-	ssize_t n;
+	char piece[4096];
+	ssize_t n = -1;
 	if (s->fd < 0)
 		s->fd = accept4(s->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	while (s->fd >= 0 && (n = recv(s->fd, piece, sizeof piece, 0)) > 0)
@@ -511,14 +525,17 @@ static void spider_does_all(struct world *w, unsigned number)
 	size_t at;
 	while ((at = str_find_byte(rest, '\n')) < rest.n) {
 		line = str_head(rest, at);
-		snprintf(trans, sizeof trans, STR_FMT,
+		snprintf(s->last, sizeof s->last, STR_FMT,
 			 STR_ARG(str_head(line, str_find_byte(line, ' '))));
-		spider_say(s, trans, "DONE");
+		if (says)
+			spider_say(s, s->last, "DONE");
 		rest = str_from(rest, at + 1);
 	}
 	if (rest.n)
 		memmove(s->in.p, rest.p, rest.n);
 	s->in.n = rest.n;
+	if (n == 0)
+		spider_cut(w, number);
 }
 
 static void what_the_queues_have_no_room_for_waits_and_nothing_more_is_asked_for(void **state)
@@ -526,7 +543,7 @@ static void what_the_queues_have_no_room_for_waits_and_nothing_more_is_asked_for
 	struct world *w = mem_alloc(sizeof *w);
 	bool stuck = false;
 	(void)state;
-	world_new(w, 100, 1000, URLS, url_of_many_bytes);
+	world_new(w, STATUS, 100, 1000, URLS, url_of_many_bytes);
 	for (unsigned i = 0; world_done(w) < URLS; i++) {
 		assert_true(i < 100000);
 		loop_step(w->loop, loop_now_us(w->loop) + 50 * MS);
@@ -536,7 +553,7 @@ static void what_the_queues_have_no_room_for_waits_and_nothing_more_is_asked_for
 		else
 			assert_int_equal(w->wanted, 0);
 		for (unsigned s = 0; s < SPIDERS; s++)
-			spider_does_all(w, s);
+			spider_does_all(w, s, true);
 	}
 	for (unsigned i = 1; i <= URLS; i++)
 		assert_int_equal(w->done[i], 1);
@@ -545,9 +562,48 @@ static void what_the_queues_have_no_room_for_waits_and_nothing_more_is_asked_for
 	mem_free(&w);
 }
 
+static const char *url_of_two_nets(unsigned doc)
+{
+	static char text[64];
+	snprintf(text, sizeof text, "http://10.0.%d.%u/%u", doc > URLS / 2, doc % HOSTS + 1, doc);
+	return text;
+}
+
+/* As a process that was stopped: the system accepts for it. Connections that are made again within
+ * seconds are not the end of its silence. When it wakes it gets URLs again. */
+static void a_spider_that_accepts_and_says_nothing_is_given_up_until_it_says_something(void **state)
+{
+	struct world *w = mem_alloc(sizeof *w);
+	struct url_feed_counts c;
+	(void)state;
+	world_new(w, 2 * US_PER_MIN, 100, 100, URLS, url_of_two_nets);
+	for (unsigned i = 0; i < 6000; i++) { /* 20 minutes */
+		loop_step(w->loop, loop_now_us(w->loop) + 200 * MS);
+		index_play(w, w->next <= URLS / 2 ? URLS / 2 : 0);
+		for (unsigned s = 0; s < SPIDERS; s++)
+			spider_does_all(w, s, s == 1);
+	}
+	assert_int_equal(world_done(w), URLS / 2);
+	url_feed_count(w->feed, &c);
+	assert_true(c.moved >= HOSTS / 2);
+	assert_int_equal(c.hung_up, 1);
+	spider_say(&w->spider[0], w->spider[0].last, "DONE"); /* late */
+	for (unsigned i = 0; i < 1000 && world_done(w) < URLS; i++) {
+		loop_step(w->loop, loop_now_us(w->loop) + 200 * MS);
+		index_play(w, URLS);
+		spider_does_all(w, 0, true);
+		spider_does_all(w, 1, false);
+	}
+	assert_int_not_equal(world_done(w), URLS / 2);
+	world_free(w);
+	mem_free(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			a_spider_that_accepts_and_says_nothing_is_given_up_until_it_says_something),
 		cmocka_unit_test(
 			what_the_queues_have_no_room_for_waits_and_nothing_more_is_asked_for),
 		cmocka_unit_test(the_slots_of_document_003_hold_under_random_losses),

@@ -545,6 +545,7 @@ int docindex_file_open(struct docindex **ret, const char *path, const struct doc
 {
 	struct file_index *x = mem_alloc(sizeof *x);
 	char done[PATH_MAX + 8];
+	size_t n;
 	*x = (struct file_index){.base.ops = &file_ops,
 				 .loop = o->loop,
 				 .host = *o->host,
@@ -559,6 +560,8 @@ int docindex_file_open(struct docindex **ret, const char *path, const struct doc
 	int rc = file_open_plain(&x->file, path, err);
 	if (rc == 1)
 		rc = err_set(err, ERR_USAGE, "doc_index: there is no file %s", path);
+	if (rc == 0) /* a folder can be opened */
+		rc = file_read(&x->file, x->again, 1, 0, &n, err);
 	if (rc == 0)
 		rc = record_open(&x->writer, done, &outcome_kind, 0644, NULL, err);
 	if (rc == 0)

@@ -289,14 +289,17 @@ static void a_setting_that_names_nothing_is_refused(void **state)
 {
 	static const char *const wrong[] = {"", "file:", "file:/nonexistent/list", "192.0.2.1:8189",
 					    "what"};
+	struct owner o;
+	struct err err;
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
-		struct owner o;
-		struct err err;
 		assert_true(try_open(&o, wrong[i], &err) < 0);
 		assert_int_equal(err.code, ERR_USAGE);
 		owner_close(&o);
 	}
+	assert_true(try_open(&o, "file:/", &err) < 0);
+	assert_non_null(strstr(err.msg, "directory"));
+	owner_close(&o);
 }
 
 /* A remote one. */

@@ -388,6 +388,7 @@ static void session_closed(struct session *s, enum conn_end end)
 static const struct server_protocol spider_protocol = {
 	.name = "spider",
 	.line = session_got_line,
+	.reads_on = true, /* or each would wait for the other to read */
 	.words = {[SERVER_LONG_LINE] = "", [SERVER_FULL] = "", [SERVER_STOPPING] = ""},
 	.state_size = sizeof(struct spider_session),
 	.opened = session_opened,

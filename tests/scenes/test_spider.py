@@ -2,6 +2,7 @@
 import json
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -148,6 +149,23 @@ def test_one_who_never_reads_and_one_who_floods_hold_up_nobody(garner):
         us.wait_done("1.1", seconds=60)
     deaf.close()
     wait_for("nothing left", lambda: counter(g, "urls_under_way") == 0)
+
+
+def test_one_who_reads_after_all_is_sent_is_not_waited_for(garner):
+    """Or each would wait for the other to read."""
+    g = garner()
+    g.configure(f"[spider]\nlisten = unix:{g.dir}/spider\n")
+    g.start("spider").wait_ready(30)
+    lines, trans = 20000, "{:064}"
+    us = Urlserver(f"{g.dir}/spider", reads=False)
+    us.socket.settimeout(10)
+    for half in range(0, lines, lines // 2):
+        us.raw("".join(f"{trans.format(i)} d nowhere http://h/\n" for i in range(half, half + lines // 2)).encode())
+        time.sleep(1)  # most of the answers are there
+    with us.socket.makefile("rb") as answers:
+        said = {answers.readline() for _ in range(lines)}
+    assert said == {f"{trans.format(i)} DONE\n".encode() for i in range(lines)}
+    us.close()
 
 
 def test_no_more_is_read_than_memory_has_room_for(garner):

@@ -42,6 +42,7 @@ static const struct conn_limits remote_limits = {
 	.line_max = DOCINDEX_LINE_MAX,
 	.high_mark = 1 << 20,
 	.queue_max = REQUESTS_MAX + (1 << 20),
+	.read_mark = REQUESTS_MAX, /* a doc index may wait for its OKs to be read */
 	.frame_us = US_PER_MIN,
 };
 

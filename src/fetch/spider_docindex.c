@@ -254,7 +254,9 @@ int spider_docindex_open(struct spider_store **ret, const struct spider_docindex
 		.line = BUF_INIT(DOCINDEX_LINE_MAX + 2),
 		.limits = {.line_max = DOCINDEX_LINE_MAX,
 			   .high_mark = 1 << 20,
-			   .queue_max = options->body_max + RESULT_HEAD_MAX + (2 << 20)},
+			   .queue_max = options->body_max + RESULT_HEAD_MAX + (2 << 20),
+			   /* a doc index may wait for its OKs to be read */
+			   .read_mark = SIZE_MAX},
 	};
 	list_init(&d->unsent);
 	list_init(&d->unanswered);

@@ -477,6 +477,22 @@ static void one_that_keeps_nothing_is_not_asked_for_more(void **state)
 	played_close(&p);
 }
 
+static void answers_are_read_while_reports_wait_to_be_sent(void **state)
+{
+	enum { REPORTS = 150000 };
+	struct played p;
+	(void)state;
+	played_open(&p);
+	played_hears(&p, "HELLO us1\n");
+	for (int i = 0; i < REPORTS; i++)
+		owner_reports(&p.o, "1234567890", "", OUTCOME_OK);
+	for (int i = 0; i < 100; i++)
+		owner_step(&p.o, US_PER_MS);
+	played_says(&p, "OK\nOK\nOK\n"); /* and has not read them */
+	assert_int_equal(p.o.index->ops->waiting(p.o.index), REPORTS - 2);
+	played_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -495,6 +511,7 @@ int main(void)
 		cmocka_unit_test(a_liar_is_hung_up_on),
 		cmocka_unit_test(more_than_was_asked_for_is_a_lie),
 		cmocka_unit_test(one_that_keeps_nothing_is_not_asked_for_more),
+		cmocka_unit_test(answers_are_read_while_reports_wait_to_be_sent),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
 }

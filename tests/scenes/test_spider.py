@@ -118,20 +118,31 @@ def test_odd_lines_get_done_where_somebody_can_be_told(garner):
            "alone": ("alone", "permanent"),
            "inside": ("inside d5 10.0.0.1 http://h0.sim.test/", "address"),
            "six": ("six d6 ::1 http://h0.sim.test/", "address"),
-           "file": (f"file d7 {net.address(0)} https://results.jsonl:443/", "limit")}
+           "file": (f"file d7 {net.address(0)} https://results.jsonl:443/", "limit"),
+           "nul": (f"nul d8 {net.address(0)} {net.url(0)}\0x", "permanent"),
+           "cr": (f"cr d9 {net.address(0)} {net.url(0)}\rx", "permanent"),
+           "none": (f"none d10 0.0.0.0 {net.url(0)}", "address"),
+           "mapped": (f"mapped d11 ::ffff:{net.address(0)} {net.url(0)}", "address"),
+           "zone": (f"zone d12 fe80::1%lo {net.url(0)}", "address"),
+           "t" * 64: (f"{'t' * 64} d13 127.1 {net.url(0)}", "permanent"),
+           "long": (f"long d14 {net.address(0)} ".ljust(8192, "x"), "permanent")}
     with Urlserver(g.where) as us:
         us.raw(b"\n \n\xff\xfe\x00 x y z\n" + b"t" * 65 + b" d 127.10.0.1 http://x/\n")
         for line, _ in odd.values():
             us.raw(line.encode() + b"\r\n")
-        us.send("good", "d9", net.address(0), net.url(0))
+        us.send("good", "d0", net.address(0), net.url(0).replace("//", "//me:secret@"))
         us.wait_done("good", *odd)
         assert {t: us.done[t] for t in odd} == {t: o for t, (_, o) in odd.items()}
         got = results(g)
-        assert got["d9"]["outcome"] == "ok" and all(got[f"d{i}"]["why"] for i in range(1, 8))
+        assert got["d0"]["outcome"] == "ok" and all(got[f"d{i}"]["why"] for i in range(1, 15))
+        assert "secret" not in str(got) + g.process.text
         wait_for("counters", lambda: counter(g, "garbage_lines") == 4)
-        us.raw(b"x" * 9000)
-        wait_for("hung up", lambda: us.closed)
         assert not us.strange
+        us.raw(b"twice\n" * 2)  # what a TRANS_ID means is the business of the URL server
+        wait_for("both", lambda: us.strange == [b"twice DONE permanent\n"])
+        us.raw(b"x" * 8193 + b"\n")
+        wait_for("hung up", lambda: us.closed)
+        g.process.wait_line("a URL server was hung up on .*a line is too long")
 
 
 def test_one_who_never_reads_and_one_who_floods_hold_up_nobody(garner):

@@ -205,6 +205,34 @@ def counters(g):
             for c in roles["urlserver"]["counters"]}
 
 
+def test_a_spider_speaks_of_its_own_urls_only(garner):
+    """DONE of what another has, of what was never sent, and WORKING again and again."""
+    held, ready = [], threading.Event()
+
+    def steal(s, job):
+        ready.wait(30)
+        slot, turn = map(int, held[0].trans.split("."))
+        for trans in (held[0].trans, f"{slot}.{turn + 1}", f"{slot + 100}.{turn}"):
+            s.say(f"{trans} DONE", job.conn)
+        job.conn.sendall(f"{job.trans} WORKING\n".encode() * 20000)
+        s.done(job)
+
+    def hold(s, job):
+        held.append(job)
+        ready.set()
+
+    urls = ["http://127.0.0.1/", "http://127.0.0.2/"]
+    with Spider(hold) as a, Spider(steal) as b:
+        g, us = serve(garner, [a, b], urls)
+        wait_for("the outcome of its own", lambda: len(outcomes(g)) == 1, every=0.2)
+        wait_for("counters", lambda: counters(g)["working_lines"] == 20000, every=0.2)
+        assert list(outcomes(g)) == [int(b.jobs[0].doc)]
+        counted = counters(g)
+        assert counted['wrong_lines{kind="late"}'] == 1 and counted['wrong_lines{kind="unknown"}'] == 2
+        a.done(held[0])
+        each_has_one(g, urls)
+
+
 def test_a_host_stays_with_its_spider_and_goes_to_another_when_that_is_gone(garner):
     urls = [f"http://127.0.0.{i % 8 + 1}/{i}" for i in range(160)]
     with Spider() as a, Spider() as b:

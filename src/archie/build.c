@@ -11,9 +11,9 @@
 
 #include "archie/archie_conf.h"
 #include "archie/getter_state.h"
+#include "base/beneath.h"
 #include "base/clock.h"
 #include "base/fault.h"
-#include "base/file.h"
 #include "base/value.h"
 #include "extract/listing_run.h"
 #include "url/url.h"
@@ -329,7 +329,7 @@ static int open_listing(const struct build *b, struct str key, struct file *ret,
 {
 	CLEANUP(buf_free) struct buf folder = BUF_INIT(PATH_MAX);
 	buf_printf(&folder, "%s/lslr", b->o->folder);
-	return file_open_beneath(ret, buf_text(&folder), key, err);
+	return beneath_read(buf_text(&folder), key, ret, err);
 }
 
 /* A site that nobody lists any more is built only if somebody asks for it. */

@@ -48,45 +48,77 @@ int beneath_sync(const struct beneath *b, struct err *err)
 	return file_sync_all(&b->folder, err);
 }
 
-static int name_wrong(const struct beneath *b, struct str name, struct err *err)
-{
-	char shown[VALUE_SHOWN];
-	return err_set(err, ERR_USAGE, "'%s' is not the name of a file below %s",
-		       value_show(name, shown), b->folder.path);
-}
+/* Names. */
 
 /* Relative, without parts that are empty, . or ..; openat2 would refuse most of that, too. */
-static bool is_name(struct str name)
+static int name_check(const char *folder, struct str name, struct err *err)
 {
 	struct str rest = name, part = {0};
-	if (name.n == 0 || name.n >= PATH_MAX || memchr(name.p, 0, name.n))
-		return false;
-	while (str_cut(&rest, '/', &part) == 0)
-		if (part.n == 0 || part.n > BENEATH_NAME_MAX || str_is(part, ".") ||
-		    str_is(part, ".."))
-			return false;
-	return true;
+	bool is_good = name.n > 0 && name.n < PATH_MAX && !memchr(name.p, 0, name.n);
+	char shown[VALUE_SHOWN];
+	while (is_good && str_cut(&rest, '/', &part) == 0)
+		is_good = part.n && !str_is(part, ".") && !str_is(part, "..");
+	if (is_good)
+		return 0;
+	return err_set(err, ERR_USAGE, "%s: expected the name of a file below %s, without . and ..",
+		       value_show(name, shown), folder);
 }
 
-/* The folder that the file is in. */
-static int open_folder(const struct beneath *b, struct str name, int *ret, struct err *err)
+int beneath_at(const struct file *folder, const char *path, int flags, bool follows)
 {
-	char path[PATH_MAX];
-	const struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-				     .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
-						RESOLVE_NO_MAGICLINKS};
+	const struct open_how how = {.flags = (unsigned)(flags | O_CLOEXEC),
+				     .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS |
+						(follows ? 0 : RESOLVE_NO_SYMLINKS)};
+	long fd;
+	if (FAULT_REFUSES("file.open", folder->path))
+		return -1;
+	do
+		fd = syscall(SYS_openat2, folder->fd, path[0] ? path : ".", &how, sizeof how);
+	while (fd < 0 && errno == EINTR);
+	return (int)fd;
+}
+
+/* 1: it does not exist. */
+static int open_name(const struct file *folder, struct str name, int flags, int *ret,
+		     struct err *err)
+{
+	char path[PATH_MAX], shown[VALUE_SHOWN];
 	snprintf(path, sizeof path, STR_FMT, STR_ARG(name));
-	long fd =
-		FAULT_REFUSES("file.open", b->folder.path)
-			? -1
-			: syscall(SYS_openat2, b->folder.fd, name.n ? path : ".", &how, sizeof how);
+	int fd = beneath_at(folder, path, flags, false);
+	if (fd < 0 && errno == ENOENT)
+		return 1;
 	if (fd < 0 && (errno == ELOOP || errno == EXDEV || errno == ENOTDIR))
-		return name_wrong(b, name, err);
+		return err_set(err, ERR_USAGE,
+			       "%s: goes through a link or what is no folder, which is not "
+			       "followed here",
+			       value_show(name, shown));
 	if (fd < 0)
-		return err_sys(err, "%s/%s", b->folder.path, path);
-	*ret = (int)fd;
+		return err_sys(err, "%s/%s", folder->path, value_show(name, shown));
+	*ret = fd;
 	return 0;
 }
+
+int beneath_read(const char *folder, struct str name, struct file *ret, struct err *err)
+{
+	CLEANUP(file_drop) struct file in = FILE_INIT;
+	struct stat st;
+	int fd, rc = name_check(folder, name, err);
+	if (rc == 0)
+		rc = file_open(&in, folder, O_RDONLY | O_DIRECTORY, 0, err);
+	if (rc == 0)
+		rc = open_name(&in, name, O_RDONLY | O_NONBLOCK | O_NOCTTY, &fd, err);
+	if (rc != 0)
+		return rc;
+	*ret = (struct file){fd, mem_alloc(name.n + 1)};
+	memcpy(ret->path, name.p, name.n);
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		return 0;
+	rc = err_set(err, ERR_USAGE, "%s: is not a file", ret->path);
+	file_drop(ret);
+	return rc;
+}
+
+/* New files. */
 
 static void part_name(const struct beneath_file *f, char ret[BENEATH_NAME_MAX + 8])
 {
@@ -107,16 +139,22 @@ int beneath_create(const struct beneath *b, struct str name, struct beneath_file
 		   struct err *err)
 {
 	struct beneath_file f = {.file = FILE_INIT, .dir = -1};
-	const char *slash = name.n ? memrchr(name.p, '/', name.n) : NULL;
-	if (!is_name(name))
-		return name_wrong(b, name, err);
+	char shown[VALUE_SHOWN];
+	if (name_check(b->folder.path, name, err) < 0)
+		return -1;
+	const char *slash = memrchr(name.p, '/', name.n);
 	struct str base = slash ? str_from(name, (size_t)(slash + 1 - name.p)) : name;
+	if (base.n > BENEATH_NAME_MAX)
+		return err_set(err, ERR_USAGE, "%s: the name of a file has at most %d bytes",
+			       value_show(base, shown), BENEATH_NAME_MAX);
+	int rc = open_name(&b->folder, slash ? str_range(name.p, slash) : STR(""),
+			   O_PATH | O_DIRECTORY, &f.dir, err);
+	if (rc == 1)
+		rc = err_sys(err, "%s/" STR_FMT, b->folder.path, STR_ARG(name));
+	if (rc < 0)
+		return -1;
 	memcpy(f.base, base.p, base.n);
 	f.file.path = mem_text(f.base);
-	if (open_folder(b, slash ? str_range(name.p, slash) : STR(""), &f.dir, err) < 0) {
-		mem_free(&f.file.path);
-		return -1;
-	}
 	f.file.fd = openat(f.dir, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0640);
 	if (f.file.fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR))
 		f.file.fd = open_part(&f);

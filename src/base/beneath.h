@@ -1,12 +1,24 @@
 /* A folder in which others say the names of files. Whatever a name says, nothing outside of the
  * folder is opened, made or replaced: names go through openat2(2), which follows no link and never
- * leaves the folder, also while somebody else changes what is in it. */
+ * leaves the folder, also while somebody else changes what is in it.
+ *
+ * NAME as in "000012/345.2": relative, and each folder in it is there. What is not such a name is
+ * ERR_USAGE, and so is one that goes through a link. */
 #pragma once
 #include "base/file.h"
 
+/* The file NAME below a folder, to be read; ret->path is the name. What is not a file is refused
+ * (ERR_USAGE), a pipe is never waited for. 1: it does not exist. */
+int beneath_read(const char *folder, struct str name, struct file *ret, struct err *err);
+/* The call that the others stand on: opens PATH ("": the folder itself) below a folder that is
+ * open. follows: links that stay inside are followed. -1: errno says why. */
+int beneath_at(const struct file *folder, const char *path, int flags, bool follows);
+
+/* To write there. */
+
 struct beneath;
 
-enum { BENEATH_NAME_MAX = 200 }; /* bytes of the last part of a name */
+enum { BENEATH_NAME_MAX = 200 }; /* bytes of the last part of the name of a new file */
 
 /* Made with its parents if it is not there. */
 int beneath_open(struct beneath **ret, const char *folder, struct err *err);
@@ -24,8 +36,6 @@ struct beneath_file {
 	char base[BENEATH_NAME_MAX + 1]; /* the last part of its name */
 };
 
-/* NAME as in "000012/345.2": relative, and each folder in it is there. What is not such a name is
- * ERR_USAGE. */
 int beneath_create(const struct beneath *b, struct str name, struct beneath_file *ret,
 		   struct err *err);
 /* Gives it its name, in the place of what has that name (a link is replaced, not followed), and

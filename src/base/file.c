@@ -54,66 +54,6 @@ int file_open(struct file *ret, const char *path, int flags, mode_t mode, struct
 	return 0;
 }
 
-/* Opens one part of the name in the folder dir, which is closed. */
-static int open_part(int dir, struct str part, bool last, const char *path)
-{
-	char name[NAME_MAX + 1];
-	int fd = -1;
-	(void)path; /* faults alone look at it */
-	if (part.n > NAME_MAX) {
-		errno = ENAMETOOLONG;
-	} else {
-		snprintf(name, sizeof name, STR_FMT, STR_ARG(part));
-		if (!FAULT_REFUSES("file.open", path))
-			fd = UNINTERRUPTED(openat(dir, name,
-						  O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC |
-							  (last ? 0 : O_DIRECTORY)));
-	}
-	int kept = errno;
-	(void)close(dir);
-	errno = kept;
-	return fd;
-}
-
-static bool is_name_beneath(struct str name)
-{
-	struct str rest = name, part;
-	while (str_cut(&rest, '/', &part) == 0)
-		if (part.n == 0 || str_is(part, ".") || str_is(part, ".."))
-			return false;
-	return memchr(name.p, 0, name.n) == NULL;
-}
-
-int file_open_beneath(struct file *ret, const char *folder, struct str name, struct err *err)
-{
-	struct str rest = name, part;
-	struct stat st;
-	char shown[256];
-	snprintf(shown, sizeof shown, STR_FMT, STR_ARG(str_utf8_head(name, sizeof shown - 1)));
-	if (name.n == 0 || !is_name_beneath(name))
-		return err_set(err, ERR_USAGE,
-			       "%s: expected the name of a file below %s, without . and ..", shown,
-			       folder);
-	int fd = UNINTERRUPTED(open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-	while (fd >= 0 && str_cut(&rest, '/', &part) == 0)
-		fd = open_part(fd, part, rest.p == NULL, shown);
-	if (fd < 0 && errno == ENOENT)
-		return 1;
-	if (fd < 0 && (errno == ELOOP || errno == ENOTDIR))
-		return err_set(err, ERR_USAGE,
-			       "%s: goes through a link or what is no folder, which is not "
-			       "followed here",
-			       shown);
-	if (fd < 0)
-		return err_sys(err, "%s: open", shown);
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-		(void)close(fd);
-		return err_set(err, ERR_USAGE, "%s: is not a file", shown);
-	}
-	*ret = (struct file){fd, mem_text(shown)};
-	return 0;
-}
-
 int file_reopen(const struct file *f, int flags, struct file *ret, struct err *err)
 {
 	char self[64];

@@ -20,9 +20,6 @@ struct file {
 int file_open(struct file *ret, const char *path, int flags, mode_t mode, struct err *err);
 /* To read what may have been put there by others: a pipe is refused, never waited for. */
 int file_open_plain(struct file *ret, const char *path, struct err *err);
-/* To read what somebody else names: the file NAME below a folder, "a/b.soif". No link is followed
- * on the way, nothing leaves the folder, and what is no file is refused. 1: it does not exist. */
-int file_open_beneath(struct file *ret, const char *folder, struct str name, struct err *err);
 /* The same file once more, with flags of its own, whatever has its name now. */
 int file_reopen(const struct file *f, int flags, struct file *ret, struct err *err);
 int file_close(struct file *f, struct err *err); /* also of a closed one */

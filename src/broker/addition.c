@@ -1,7 +1,7 @@
 /* A file of the administrator's: a parser that is fed as far as it needs. */
 #include "broker/addition.h"
 
-#include "base/file.h"
+#include "base/beneath.h"
 #include "soif/soif_parse.h"
 
 #include <limits.h>
@@ -26,7 +26,7 @@ int addition_open(struct addition **ret, const char *broker_folder, struct str n
 	if (snprintf(folder, sizeof folder, "%s/%s", broker_folder, ADDITION_FOLDER) >=
 	    (int)sizeof folder)
 		return err_set(err, ERR_USAGE, "%s: the path is too long", broker_folder);
-	int rc = file_open_beneath(&f, folder, name, err);
+	int rc = beneath_read(folder, name, &f, err);
 	if (rc != 0)
 		return rc;
 	if (file_size(&f, &size, err) < 0)

@@ -1,8 +1,9 @@
 /* The role `docs`: a directory tree over HTTP. Types are told by name, else by a look at the first
- * bytes. Every open is openat2() below the root, so that neither dots nor links lead out of it. */
+ * bytes. Every open is beneath_at() the root, so that neither dots nor links lead out of it. */
 #include "web/docs.h"
 
 #include "base/base.h"
+#include "base/beneath.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "net/html.h"
@@ -11,12 +12,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Text without a charset: the file may say it itself, or nobody knows. */
@@ -162,16 +161,12 @@ int docs_open(const struct file *root, const char *path, struct file *ret, bool 
 	struct stat st;
 	if (has_hidden(path))
 		return 1;
-	struct open_how how = {
-		.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
-	};
-	long fd = syscall(SYS_openat2, root->fd, *path ? path : ".", &how, sizeof how);
+	int fd = beneath_at(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, true);
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOSYS))
 		return err_sys(err, "%s", path);
 	if (fd < 0)
 		return 1;
-	*ret = (struct file){(int)fd, strdup(path)};
+	*ret = (struct file){fd, mem_text(path)};
 	if (fstat(ret->fd, &st) < 0 || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))) {
 		file_drop(ret);
 		return 1;

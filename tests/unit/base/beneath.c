@@ -105,12 +105,76 @@ static void links_are_not_followed(void **state)
 	beneath_close(&b);
 }
 
+static int read_file(const char *folder, struct str name, struct err *err)
+{
+	struct file f = FILE_INIT;
+	int rc = beneath_read(scratch(folder), name, &f, err);
+	if (rc == 0)
+		assert_true(str_is(name, f.path));
+	file_drop(&f);
+	return rc;
+}
+
+static void a_name_of_somebody_else_leads_nowhere_else(void **state)
+{
+	static const char *const bad[] = {
+		"",     "/",  "/etc/passwd", "..",   "../rw", "a/../b", "a/./b", "./b",
+		"a//b", "a/", "a",           "link", "up/rw", "pipe",   "b/c",   "inside/b"};
+	struct err err = {0};
+	(void)state;
+	assert_int_equal(dir_make(scratch("read/a"), 0755, &err), 0);
+	assert_int_equal(file_replace(scratch("rw"), STR("outside"), 0644, &err), 0);
+	assert_int_equal(file_replace(scratch("read/a/b"), STR("text"), 0644, &err), 0);
+	assert_int_equal(file_replace(scratch("read/b"), STR("text"), 0644, &err), 0);
+	assert_int_equal(symlink("../rw", scratch("read/link")), 0);
+	assert_int_equal(symlink("..", scratch("read/up")), 0);
+	assert_int_equal(symlink("a", scratch("read/inside")), 0);
+	assert_int_equal(mkfifo(scratch("read/pipe"), 0644), 0);
+	assert_int_equal(read_file("read", STR("b"), &err), 0);
+	assert_int_equal(read_file("read", STR("a/b"), &err), 0);
+	assert_int_equal(read_file("read", STR("absent"), &err), 1);
+	assert_int_equal(read_file("read", STR("absent/b"), &err), 1);
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		if (read_file("read", str_of(bad[i]), &err) != -1)
+			fail_msg("opened: '%s'", bad[i]);
+		assert_int_equal(err.code, ERR_USAGE);
+	}
+	char longer[5000];
+	memset(longer, 'x', sizeof longer);
+	assert_int_equal(read_file("read", (struct str){longer, sizeof longer}, &err), -1);
+	assert_int_equal(read_file("read", (struct str){longer, 256}, &err), -1);
+	assert_int_equal(read_file("read", (struct str){"b\0c", 3}, &err), -1);
+	assert_int_equal(read_file("no-folder", STR("b"), &err), 1);
+}
+
+static void links_inside_are_followed_where_they_may_be(void **state)
+{
+	struct file folder = FILE_INIT;
+	struct err err;
+	(void)state;
+	assert_int_equal(dir_make(scratch("at/a"), 0755, &err), 0);
+	assert_int_equal(symlink("a", scratch("at/inside")), 0);
+	assert_int_equal(symlink("..", scratch("at/up")), 0);
+	assert_int_equal(file_open(&folder, scratch("at"), O_RDONLY | O_DIRECTORY, 0, &err), 0);
+	int fd = beneath_at(&folder, "inside", O_RDONLY, true);
+	assert_true(fd >= 0);
+	close(fd);
+	fd = beneath_at(&folder, "", O_RDONLY, false);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(beneath_at(&folder, "inside", O_RDONLY, false), -1);
+	assert_int_equal(beneath_at(&folder, "up", O_RDONLY, true), -1);
+	file_drop(&folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_has_its_name_when_it_is_complete),
 		cmocka_unit_test(names_that_leave_the_folder_are_refused),
 		cmocka_unit_test(links_are_not_followed),
+		cmocka_unit_test(a_name_of_somebody_else_leads_nowhere_else),
+		cmocka_unit_test(links_inside_are_followed_where_they_may_be),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
 }

@@ -595,51 +595,6 @@ static void a_path_is_below_the_folder_unless_it_is_absolute(void **state)
 	assert_int_equal(err.code, ERR_USAGE);
 }
 
-static int open_beneath(const char *name, struct err *err)
-{
-	struct file f = FILE_INIT;
-	int rc = file_open_beneath(&f, scratch("beneath"), str_of(name), err);
-	if (rc == 0)
-		assert_string_equal(f.path, name);
-	file_drop(&f);
-	return rc;
-}
-
-static void a_name_of_somebody_else_leads_nowhere_else(void **state)
-{
-	static const char *const bad[] = {
-		"",     "/",  "/etc/passwd", "..",   "../rw", "a/../b", "a/./b", "./b",
-		"a//b", "a/", "a",           "link", "up/rw", "pipe",   "b/c",   "inside/b"};
-	struct err err = {0};
-	(void)state;
-	make(scratch("rw"), "outside");
-	assert_int_equal(dir_make(scratch("beneath/a"), 0755, &err), 0);
-	make(scratch("beneath/a/b"), "text");
-	make(scratch("beneath/b"), "text");
-	assert_int_equal(symlink("../rw", scratch("beneath/link")), 0);
-	assert_int_equal(symlink("..", scratch("beneath/up")), 0);
-	assert_int_equal(symlink("a", scratch("beneath/inside")), 0);
-	assert_int_equal(mkfifo(scratch("beneath/pipe"), 0644), 0);
-	assert_int_equal(open_beneath("b", &err), 0);
-	assert_int_equal(open_beneath("a/b", &err), 0);
-	assert_int_equal(open_beneath("absent", &err), 1);
-	assert_int_equal(open_beneath("absent/b", &err), 1);
-	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-		if (open_beneath(bad[i], &err) != -1)
-			fail_msg("opened: '%s'", bad[i]);
-		assert_int_equal(err.code, ERR_USAGE);
-	}
-	char longer[5000];
-	memset(longer, 'x', sizeof longer);
-	struct file f;
-	assert_int_equal(file_open_beneath(&f, scratch("beneath"),
-					   (struct str){longer, sizeof longer}, &err),
-			 -1);
-	assert_int_equal(file_open_beneath(&f, scratch("beneath"), (struct str){"b\0c", 3}, &err),
-			 -1);
-	assert_int_equal(file_open_beneath(&f, scratch("no-folder"), STR("b"), &err), 1);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -665,7 +620,6 @@ int main(void)
 		cmocka_unit_test(a_file_without_a_name_gets_one_that_is_free),
 		cmocka_unit_test(nothing_is_written_through_a_link),
 		cmocka_unit_test(a_path_is_below_the_folder_unless_it_is_absolute),
-		cmocka_unit_test(a_name_of_somebody_else_leads_nowhere_else),
 		cmocka_unit_test(a_folder_of_ours_is_not_a_link),
 		cmocka_unit_test(what_a_killed_writer_left_is_known_by_its_name),
 #ifdef GARNER_FAULTS

@@ -2,8 +2,8 @@
  * hands until it is fetched, then perhaps in the next sync, and answered after that; each peer has
  * a list of its jobs, so that they end with it.
  *
- * Syncs: at most one is under way, in the pool's thread, for all files that were named before it
- * began (the batch); what is named meanwhile waits for the next. A peer that is gone leaves its
+ * Syncs (net/sync_group.h): one is for all files that were named before it began (the batch). A
+ * peer that is gone leaves its
  * jobs in the batch without it: their files have their names, and the botm knows that they have no
  * answer.
  *
@@ -12,9 +12,9 @@
 #include "fetch/bot_core.h"
 
 #include "base/fault.h"
-#include "base/pool.h"
 #include "fetch/bot_wire.h"
 #include "net/outgoing.h"
+#include "net/sync_group.h"
 
 #include <stdio.h>
 #include <sys/statvfs.h>
@@ -71,12 +71,8 @@ struct bot {
 	struct loop_timer beat, look;
 	struct link waiting, syncing; /* jobs */
 	size_t nwaiting;
-	struct loop_timer gather; /* the next sync begins */
-	struct pool *pool;
-	struct pool_job sync;
-	struct err sync_err; /* of the sync that has just ended, as is its result */
-	int sync_rc;
-	bool is_syncing, is_full, away;
+	struct sync_group sync;
+	bool is_full, away;
 	struct conn_limits conn_limits;
 	struct bot_counts counts;
 };
@@ -158,8 +154,6 @@ static void job_fail(struct job *job, enum outcome outcome, enum robot_cause cau
 
 /* Syncs. */
 
-static void sync_begin(struct bot *b);
-
 /* Its file may be there, but nobody would find it after a power cut. */
 static void job_synced(struct job *job, int rc)
 {
@@ -173,45 +167,37 @@ static void job_synced(struct job *job, int rc)
 	job_answer(job);
 }
 
-static void sync_ended(void *ctx)
+static bool sync_begin(void *ctx)
 {
 	struct bot *b = ctx;
-	b->is_syncing = false;
-	if (b->sync_rc < 0)
-		b->o.said(b->o.ctx, true, b->sync_err.msg, "sync");
-	LIST_EACH (struct job, job, &b->syncing, batch)
-		job_synced(job, b->sync_rc);
-	FAULT("bot.answers");
-	sync_begin(b);
-}
-
-static void sync_run(struct pool_job *job)
-{
-	struct bot *b = LIST_OF(struct bot, job, sync);
-	b->sync_rc = beneath_sync(b->folder, &b->sync_err);
-	FAULT("bot.synced");
-	loop_post(b->loop, sync_ended, b);
-}
-
-static void sync_begin(struct bot *b)
-{
-	if (b->is_syncing || list_is_empty(&b->waiting))
-		return;
+	if (list_is_empty(&b->waiting))
+		return false;
 	LIST_EACH (struct job, job, &b->waiting, batch) {
 		list_remove(&job->batch);
 		list_append(&b->syncing, &job->batch);
 	}
-	loop_timer_stop(&b->gather);
 	b->nwaiting = 0;
-	b->is_syncing = true;
 	b->counts.syncs++;
-	b->sync = (struct pool_job){.run = sync_run, .beyond = true}; /* given away by its run */
-	pool_post(b->pool, &b->sync);
+	return true;
 }
 
-static void sync_due(void *ctx)
+static int sync_run(void *ctx, struct err *err)
 {
-	sync_begin(ctx);
+	const struct bot *b = ctx;
+	int rc = beneath_sync(b->folder, err);
+	FAULT("bot.synced");
+	return rc;
+}
+
+static void sync_ended(void *ctx, int rc, const struct err *err)
+{
+	struct bot *b = ctx;
+	if (rc < 0)
+		b->o.said(b->o.ctx, true, err->msg, "sync");
+	LIST_EACH (struct job, job, &b->syncing, batch)
+		job_synced(job, rc);
+	FAULT("bot.answers");
+	sync_group_soon(&b->sync, 0);
 }
 
 /* Others that are nearly done share the sync. */
@@ -219,10 +205,7 @@ static void sync_wait(struct job *job)
 {
 	struct bot *b = job->bot;
 	list_append(&b->waiting, &job->batch);
-	if (++b->nwaiting >= GATHER_MOST)
-		sync_begin(b);
-	else if (!b->gather.set && !b->is_syncing)
-		loop_timer_in(b->loop, &b->gather, GATHER_US);
+	sync_group_soon(&b->sync, ++b->nwaiting < GATHER_MOST ? GATHER_US : 0);
 }
 
 /* What the robot says. */
@@ -559,7 +542,11 @@ int bot_new(struct bot **ret, const struct bot_options *options, struct err *err
 			  .tell = {.fn = tell_all, .ctx = b},
 			  .beat = {.fn = on_beat, .ctx = b},
 			  .look = {.fn = on_look, .ctx = b},
-			  .gather = {.fn = sync_due, .ctx = b},
+			  .sync = {.loop = options->kit->loop,
+				   .begin = sync_begin,
+				   .run = sync_run,
+				   .done = sync_ended,
+				   .ctx = b},
 			  /* it is read on whatever waits to be sent, for no more is asked for than
 			   * peer_hold() takes */
 			  .conn_limits = {.line_max = limits->line_max,
@@ -572,7 +559,7 @@ int bot_new(struct bot **ret, const struct bot_options *options, struct err *err
 	list_init(&b->syncing);
 	int rc = beneath_open(&b->folder, options->folder, err);
 	if (rc == 0)
-		rc = pool_new(&b->pool, &(struct pool_options){.threads = 1}, err);
+		rc = sync_group_open(&b->sync, err);
 	if (rc == 0 && options->botm)
 		rc = bot_connect(b, err);
 	if (rc < 0) {
@@ -602,19 +589,19 @@ static void jobs_drop(struct link *jobs)
 void bot_free(struct bot **bp)
 {
 	struct bot *b = *bp;
+	struct err ignored; /* nobody is left to be told */
 	if (!b)
 		return;
 	peer_end(&b->botm);
 	outgoing_free(&b->out);
 	server_free(&b->server);
 	conn_pool_free(&b->conns);
-	pool_free(&b->pool);
+	(void)sync_group_close(&b->sync, &ignored);
 	jobs_drop(&b->waiting);
 	jobs_drop(&b->syncing);
 	loop_later_cancel(&b->tell);
 	loop_timer_stop(&b->beat);
 	loop_timer_stop(&b->look);
-	loop_timer_stop(&b->gather);
 	beneath_close(&b->folder);
 	mem_free(bp);
 }

@@ -249,8 +249,6 @@ static int botm_run(struct role_env *env, struct err *err)
 	if (rc == 0)
 		rc = role_loop_run(&r.role, err);
 	botm_free(&r.botm);
-	if (r.role.loop)
-		loop_poll(r.role.loop);
 	role_loop_close(&r.role);
 	return rc;
 }

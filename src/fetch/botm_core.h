@@ -35,7 +35,7 @@ struct botm_options {
 /* Texts and limits must outlive it. Fails where files do, or the source has no form. */
 int botm_new(struct botm **ret, const struct botm_options *options, struct err *err);
 int botm_listen(struct botm *b, int fd, struct err *err);
-/* Waits for the disk. Not from inside a callback; loop_poll() before the loop is freed. */
+/* Waits for the disk. Not from inside a callback. */
 void botm_free(struct botm **b);
 
 struct botm_counts {

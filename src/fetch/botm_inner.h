@@ -3,12 +3,12 @@
 #pragma once
 #include "base/hash.h"
 #include "base/list.h"
-#include "base/pool.h"
 #include "base/table.h"
 #include "fetch/bot_wire.h"
 #include "fetch/botm_core.h"
 #include "fetch/botm_names.h"
 #include "net/outgoing.h"
+#include "net/sync_group.h"
 
 enum {
 	BOTM_ROUTES_MAX = 10000, /* botms below one */
@@ -88,25 +88,14 @@ struct botm_removal {
 	bool has_failed;
 };
 
-/* What the thread posts to the loop; outlives a botm that is freed meanwhile. */
-struct botm_note {
-	struct botm *b; /* NULL: it is gone */
-};
-
 /* Names, and the thread that waits for the disk. */
 struct botm_keep {
-	struct botm_note *note;   /* of the commit that is under way */
 	struct botm_names *names; /* NULL: no folder */
-	struct pool *pool;
-	struct pool_job job;
-	struct loop_later later;
-	bool is_busy;
+	struct sync_group sync;
 	uint64_t ndeletes;                       /* removals that are to be answered */
 	struct link answers, removals;           /* that wait for the next commit */
 	struct link busy_answers, busy_removals; /* of the commit that is under way */
 	struct botm_commit commit;
-	struct err err;
-	int rc;
 };
 
 struct botm {

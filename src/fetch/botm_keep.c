@@ -1,7 +1,7 @@
 /* The names of a botm with a folder, and the disk. Answers and deletes that have to be durable
- * gather while a commit is under way in the thread; the next one takes all of them. So there is one
- * sync for as many as came during the last one, and a botm that has little to do waits for none but
- * its own. */
+ * gather while a commit is under way (net/sync_group.h); the next one takes all of them. So there
+ * is one sync for as many as came during the last one, and a botm that has little to do waits for
+ * none but its own. */
 #include "base/fault.h"
 #include "base/file.h"
 #include "fetch/botm_inner.h"
@@ -37,22 +37,14 @@ static void removal_do(struct botm *b, struct botm_removal *r)
 	r->has_failed = file_remove(buf_text(&path), &err) < 0;
 }
 
-static void commit_done(void *ctx);
-
-static void commit_do(struct botm *b)
+static int commit_run(void *ctx, struct err *err)
 {
-	struct botm_keep *k = &b->keep;
-	k->rc = botm_names_commit(&k->commit, &k->err);
-	LIST_EACH (struct botm_removal, r, &k->busy_removals, link)
-		if (k->rc == 0)
+	struct botm *b = ctx;
+	int rc = botm_names_commit(&b->keep.commit, err);
+	LIST_EACH (struct botm_removal, r, &b->keep.busy_removals, link)
+		if (rc == 0)
 			removal_do(b, r);
-}
-
-static void commit_run(struct pool_job *job)
-{
-	struct botm *b = LIST_OF(struct botm, job, keep.job);
-	commit_do(b);
-	loop_post(b->o.loop, commit_done, b->keep.note);
+	return rc;
 }
 
 /* In the loop. */
@@ -66,26 +58,22 @@ static void list_move(struct link *to, struct link *from)
 	}
 }
 
-static void commit_begin(void *ctx)
+static bool commit_begin(void *ctx)
 {
 	struct botm *b = ctx;
 	struct botm_keep *k = &b->keep;
-	if (k->is_busy || (list_is_empty(&k->answers) && list_is_empty(&k->removals)))
-		return;
-	k->is_busy = true;
-	k->note = mem_alloc(sizeof *k->note);
-	k->note->b = b;
+	if (list_is_empty(&k->answers) && list_is_empty(&k->removals))
+		return false;
 	b->counts.commits++;
 	list_move(&k->busy_answers, &k->answers);
 	list_move(&k->busy_removals, &k->removals);
 	k->commit = botm_names_commit_begin(k->names);
-	k->job = (struct pool_job){.run = commit_run};
-	pool_post(k->pool, &k->job);
+	return true;
 }
 
 static void commit_soon(struct botm *b)
 {
-	loop_later(b->o.loop, &b->keep.later);
+	sync_group_soon(&b->keep.sync, 0);
 }
 
 static void removals_answer(struct botm *b)
@@ -102,17 +90,13 @@ static void removals_answer(struct botm *b)
 	botm_bounds_look(b);
 }
 
-static void commit_done(void *ctx)
+static void commit_done(void *ctx, int rc, const struct err *err)
 {
-	struct botm_note *note = ctx;
-	struct botm *b = note->b;
-	mem_free(&note);
-	if (!b)
-		return;
+	struct botm *b = ctx;
 	struct botm_keep *k = &b->keep;
-	k->is_busy = false;
-	if (k->rc < 0 || botm_names_tidy(k->names, &k->err) < 0) {
-		botm_fail(b, &k->err);
+	struct err untidy;
+	if (rc < 0 || botm_names_tidy(k->names, &untidy) < 0) {
+		botm_fail(b, rc < 0 ? err : &untidy);
 		return;
 	}
 	LIST_EACH (struct botm_answer, a, &k->busy_answers, link)
@@ -226,15 +210,18 @@ static void found_say(struct botm *b, const struct botm_names_found *found)
 int botm_keep_open(struct botm *b, struct err *err)
 {
 	struct botm_keep *k = &b->keep;
-	const struct pool_options options = {.threads = 1};
 	struct botm_names_found found;
 	list_init(&k->answers);
 	list_init(&k->removals);
 	list_init(&k->busy_answers);
 	list_init(&k->busy_removals);
-	k->later = (struct loop_later){.fn = commit_begin, .ctx = b};
+	k->sync = (struct sync_group){.loop = b->o.loop,
+				      .begin = commit_begin,
+				      .run = commit_run,
+				      .done = commit_done,
+				      .ctx = b};
 	if (botm_names_open(&k->names, b->o.names, b->o.folder, &found, err) < 0 ||
-	    pool_new(&k->pool, &options, err) < 0 || stored_load(b, err) < 0)
+	    sync_group_open(&k->sync, err) < 0 || stored_load(b, err) < 0)
 		return -1;
 	found_say(b, &found);
 	return 0;
@@ -259,12 +246,14 @@ static void removals_drop(struct link *list)
 static void keep_finish(struct botm *b)
 {
 	struct botm_keep *k = &b->keep;
+	struct err err;
+	if (sync_group_close(&k->sync, &err) < 0)
+		botm_say(b, true, err.msg, "");
 	removals_drop(&k->busy_removals); /* done by now */
 	list_move(&k->busy_removals, &k->removals);
 	k->commit = botm_names_commit_begin(k->names);
-	commit_do(b);
-	if (k->rc < 0)
-		botm_say(b, true, k->err.msg, "");
+	if (commit_run(b, &err) < 0)
+		botm_say(b, true, err.msg, "");
 }
 
 void botm_keep_close(struct botm *b)
@@ -273,13 +262,8 @@ void botm_keep_close(struct botm *b)
 	struct err err;
 	if (!b->o.folder[0])
 		return;
-	if (k->pool) {
-		pool_free(&k->pool);
-		if (k->is_busy)
-			k->note->b = NULL;
+	if (k->sync.pool)
 		keep_finish(b);
-	}
-	loop_later_cancel(&k->later);
 	answers_drop(b, &k->answers);
 	answers_drop(b, &k->busy_answers);
 	removals_drop(&k->removals);

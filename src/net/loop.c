@@ -58,6 +58,7 @@ struct loop {
 	struct handler handler[NSIG];
 	struct loop_io wake;
 	int signal_fd, wake_fd;
+	struct post *posts;   /* that are being called */
 	pthread_mutex_t lock; /* of what follows */
 	struct post *first, **last;
 };
@@ -335,13 +336,38 @@ static void on_wake(void *ctx, unsigned what)
 	uint64_t sum;
 	if (read(l->wake_fd, &sum, sizeof sum) < 0 && errno != EAGAIN)
 		die("the loop's wake-ups cannot be read: %s", strerror(errno));
-	for (struct post *post = take_posts(l), *next; post; post = next) {
-		next = post->next;
+	struct post *post;
+	l->posts = take_posts(l);
+	while ((post = l->posts)) {
+		l->posts = post->next;
 		post->fn(post->ctx);
 		mem_free(&post);
 		if (l->depth == 1)
 			run_later(l);
 	}
+}
+
+/* Returns where the next one goes. */
+static struct post **cancel_posts(struct post **at, const void *ctx)
+{
+	while (*at) {
+		struct post *post = *at;
+		if (post->ctx != ctx) {
+			at = &post->next;
+			continue;
+		}
+		*at = post->next;
+		mem_free(&post);
+	}
+	return at;
+}
+
+void loop_post_cancel(struct loop *l, const void *ctx)
+{
+	(void)cancel_posts(&l->posts, ctx);
+	pthread_mutex_lock(&l->lock);
+	l->last = cancel_posts(&l->first, ctx);
+	pthread_mutex_unlock(&l->lock);
 }
 
 static struct event_base *new_base(void)

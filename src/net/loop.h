@@ -98,3 +98,5 @@ int loop_signal(struct loop *l, int number, void (*fn)(void *ctx, int number), v
 /* From any thread: fn(ctx) in the loop's thread, in the order of the posts. The loop must outlive
  * every thread that posts. */
 void loop_post(struct loop *l, void (*fn)(void *ctx), void *ctx);
+/* In the loop's thread: what was posted with this ctx, and not called yet, is not called. */
+void loop_post_cancel(struct loop *l, const void *ctx);

@@ -249,7 +249,6 @@ static void world_end(struct world *w)
 	}
 	botm_free(&w->top);
 	botsource_free(&w->source);
-	loop_poll(w->loop);
 	conn_pool_free(&w->pool);
 	loop_free(&w->loop);
 	for (int i = 0; i < 2 + MACHINES; i++)

@@ -245,7 +245,6 @@ static inline void flood_end(struct flood *f)
 	botm_free(&f->botm);
 	botsource_free(&f->botsource);
 	server_free(&f->server);
-	loop_poll(f->loop);
 	conn_pool_free(&f->pool);
 	loop_free(&f->loop);
 	close(f->fd[0]);

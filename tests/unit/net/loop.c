@@ -383,6 +383,38 @@ static void posts_left_when_the_loop_ends_are_dropped(void **state)
 	story_end(&s);
 }
 
+static void cancel_and_say(void *ctx)
+{
+	struct letter *a = ctx;
+	loop_post_cancel(a->story->loop, a + 1);
+	say(a);
+}
+
+static void what_was_posted_may_be_cancelled(void **state)
+{
+	(void)state;
+	struct story s = story_new(true);
+	struct letter l[] = {{&s, 'a'}, {&s, 'b'}, {&s, 'c'}};
+	loop_post(s.loop, say, &l[0]);
+	loop_post(s.loop, say, &l[1]);
+	loop_post_cancel(s.loop, &l[1]);
+	loop_post(s.loop, say, &l[2]);
+	loop_poll(s.loop);
+	assert_string_equal(buf_text(&s.text), "ac");
+	loop_post(s.loop, cancel_and_say, &l[0]); /* while they are called */
+	loop_post(s.loop, say, &l[1]);
+	loop_post(s.loop, say, &l[2]);
+	loop_poll(s.loop);
+	assert_string_equal(buf_text(&s.text), "acac");
+	loop_post(s.loop, say, &l[0]);
+	loop_post_cancel(s.loop, &l[0]); /* all of them */
+	loop_poll(s.loop);
+	loop_post(s.loop, say, &l[0]);
+	loop_poll(s.loop);
+	assert_string_equal(buf_text(&s.text), "acaca");
+	story_end(&s);
+}
+
 static void on_signal(void *ctx, int number)
 {
 	struct story *s = ctx;
@@ -421,6 +453,7 @@ int main(void)
 		cmocka_unit_test(a_real_loop_runs_until_it_is_stopped),
 		cmocka_unit_test(posts_of_other_threads_all_arrive_in_order),
 		cmocka_unit_test(posts_left_when_the_loop_ends_are_dropped),
+		cmocka_unit_test(what_was_posted_may_be_cancelled),
 		cmocka_unit_test(signals_reach_the_loop_that_asked),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <sys/random.h>
 
-enum { BATCH = 1 << 20, MAX_LOST = 16 };
+enum { BATCH = 1 << 20, BATCH_LEAST = 4096, MAX_LOST = 16 };
 
 /* Frames on their way to the file; begins with room for a mark as soon as it has any. */
 struct batch {
@@ -134,11 +134,13 @@ static int writer_make_ready(struct record_writer *w, struct err *err)
 
 /* Writing: with the lock held, idle and whole. */
 
+/* Most files take little at a time: room is doubled up to BATCH. */
 static void batch_room(struct batch *b, size_t n)
 {
 	if (b->cap - b->n >= n)
 		return;
-	b->cap = MAX(b->n + n, (size_t)BATCH);
+	size_t more = MIN(MAX(2 * b->cap, (size_t)BATCH_LEAST), (size_t)BATCH);
+	b->cap = MAX(b->n + n, more);
 	b->p = mem_resize(b->p, b->cap);
 }
 
@@ -418,7 +420,7 @@ static int writer_make_file(struct record_writer *w, const struct record_kind *k
 static int writer_write_again(struct record_writer *w, uint64_t from, uint64_t to, struct err *err)
 {
 	FAULT("record.mend.write");
-	batch_room(&w->out, BATCH);
+	batch_room(&w->out, (size_t)MIN(to - from, (uint64_t)BATCH));
 	for (uint64_t at = from; at < to;) {
 		size_t n = (size_t)MIN(to - at, (uint64_t)BATCH);
 		if (file_read(&w->f, w->out.p, n, at, &n, err) < 0 ||

@@ -15,12 +15,12 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/pool.h"
 #include "base/table.h"
 #include "base/vec.h"
 #include "disk/fields.h"
 #include "disk/record.h"
 #include "fetch/docindex.h"
+#include "net/sync_group.h"
 #include "url/url.h"
 
 #include <fcntl.h>
@@ -110,14 +110,9 @@ struct file_index {
 	/* What is reported. */
 	struct record_writer *writer;
 	struct unsynced filling, syncing;
-	struct pool *pool;
-	struct pool_job job;
-	struct err job_err;
-	int job_rc;
-	bool is_syncing, ending;
+	struct sync_group sync;
 	bool failed; /* since the last sync that went well; no URL is handed out */
 	bool lost;   /* what is in `filling` is not in the record file */
-	struct loop_timer sync;
 };
 
 static struct file_index *index_of(const struct docindex *d)
@@ -184,11 +179,10 @@ static int append_again(struct file_index *x, struct err *err)
 /* What is being synced may yet have become durable: sync_done() comes, and begins again. */
 static void filling_lost(struct file_index *x, const struct err *err)
 {
-	if (!x->failed && !x->ending)
+	if (!x->failed)
 		x->host.said(x->host.ctx, true, err->msg);
 	x->failed = x->lost = true;
-	if (!x->ending && !x->is_syncing)
-		loop_timer_in(x->loop, &x->sync, AGAIN_US);
+	sync_group_soon(&x->sync, AGAIN_US);
 }
 
 /* All of it is to be appended again. */
@@ -198,48 +192,43 @@ static void syncing_lost(struct file_index *x)
 	x->syncing.n += x->filling.n;
 	unsynced_swap(x);
 	unsynced_clear(&x->syncing);
-	filling_lost(x, &x->job_err);
+	x->lost = true;
 }
 
-static void sync_done(void *ctx)
+static void sync_done(void *ctx, int rc, const struct err *err)
 {
 	struct file_index *x = ctx;
-	x->is_syncing = false;
-	if (x->job_rc < 0) {
+	if (rc < 0) {
 		syncing_lost(x);
+		filling_lost(x, err);
 		return;
 	}
 	FAULT("outcomes.synced");
-	if (x->failed && !x->lost && !x->ending)
+	if (x->failed && !x->lost)
 		x->host.said(x->host.ctx, false, "outcomes are kept again");
 	x->failed = x->lost;
 	unsynced_clear(&x->syncing);
-	if (x->filling.n && !x->ending)
-		loop_timer_in(x->loop, &x->sync, x->lost ? AGAIN_US : SYNC_AFTER_US);
+	if (x->filling.n)
+		sync_group_soon(&x->sync, x->lost ? AGAIN_US : SYNC_AFTER_US);
 }
 
-static void sync_run(struct pool_job *job)
+static int sync_run(void *ctx, struct err *err)
 {
-	struct file_index *x = LIST_OF(struct file_index, job, job);
-	x->job_rc = record_sync(x->writer, &x->syncing.group, &x->job_err);
-	loop_post(x->loop, sync_done, x);
+	struct file_index *x = ctx;
+	return record_sync(x->writer, &x->syncing.group, err);
 }
 
-static void sync_begin(void *ctx)
+static bool sync_begin(void *ctx)
 {
 	struct file_index *x = ctx;
 	struct err err;
-	if (x->is_syncing)
-		return;
 	if (x->lost && append_again(x, &err) < 0) {
 		filling_lost(x, &err);
-		return;
+		return false;
 	}
 	FAULT("outcomes.append");
 	unsynced_swap(x);
-	x->is_syncing = true;
-	x->job = (struct pool_job){.run = sync_run};
-	pool_post(x->pool, &x->job);
+	return true;
 }
 
 static void report_add(struct file_index *x, uint64_t number, struct str url, unsigned outcome)
@@ -257,8 +246,8 @@ static void report_add(struct file_index *x, uint64_t number, struct str url, un
 		return;
 	if (record_append(x->writer, buf_str(&payload), &x->filling.group, NULL, &err) < 0)
 		filling_lost(x, &err);
-	else if (!x->is_syncing && x->filling.n == 1)
-		loop_timer_in(x->loop, &x->sync, SYNC_AFTER_US);
+	else
+		sync_group_soon(&x->sync, SYNC_AFTER_US);
 }
 
 static void index_done(struct docindex *d, struct str doc_id, struct str url, unsigned outcome)
@@ -499,9 +488,6 @@ static int done_load(struct file_index *x, const char *path, struct err *err)
 
 static void index_drop(struct file_index *x)
 {
-	loop_later_cancel(&x->step);
-	loop_timer_stop(&x->sync);
-	pool_free(&x->pool);
 	if (x->writer)
 		record_drop(&x->writer);
 	TABLE_EACH (passed_hosts, slot, &x->passed) {
@@ -525,12 +511,9 @@ static int index_free(struct docindex **dp, struct err *err)
 {
 	struct file_index *x = index_of(*dp);
 	*dp = NULL;
-	x->ending = true;
 	loop_later_cancel(&x->step);
-	loop_timer_stop(&x->sync);
-	pool_drain(x->pool);
-	while (x->is_syncing)
-		loop_poll(x->loop); /* for what the pool has posted */
+	if (sync_group_close(&x->sync, err) < 0)
+		syncing_lost(x);
 	int rc = x->lost ? append_again(x, err) : 0;
 	if (rc == 0)
 		rc = record_close(&x->writer, err);
@@ -554,7 +537,11 @@ int docindex_file_open(struct docindex **ret, const char *path, const struct doc
 				 .again = mem_alloc(PIECE),
 				 .texts = ARENA_INIT(1 << 30),
 				 .step = {.fn = index_step, .ctx = x},
-				 .sync = {.fn = sync_begin, .ctx = x}};
+				 .sync = {.loop = o->loop,
+					  .begin = sync_begin,
+					  .run = sync_run,
+					  .done = sync_done,
+					  .ctx = x}};
 	x->filling.payloads = x->syncing.payloads = BUF_INIT(UNSYNCED_MAX);
 	snprintf(done, sizeof done, "%s.done", path);
 	int rc = file_open_plain(&x->file, path, err);
@@ -567,7 +554,7 @@ int docindex_file_open(struct docindex **ret, const char *path, const struct doc
 	if (rc == 0)
 		rc = done_load(x, done, err);
 	if (rc == 0)
-		rc = pool_new(&x->pool, &(struct pool_options){.threads = 1}, err);
+		rc = sync_group_open(&x->sync, err);
 	if (rc < 0) {
 		index_drop(x);
 		return -1;

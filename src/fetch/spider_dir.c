@@ -1,6 +1,6 @@
 /* Results in a directory. A file gets its name when it is complete, a line goes into results.jsonl;
  * both are durable by one sync of the file system, which serves all results that came while the one
- * before it ran. It runs in a thread of its own: the loop never waits for the disk.
+ * before it ran (net/sync_group.h).
  *
  * A disk that is full is waited for. Lines that could not be written are written again; a document
  * that could not is fetched again, by itself, to try whether there is room. After a sync that
@@ -9,13 +9,12 @@
  * A kill may leave a line that is cut: its URL was not acknowledged, and the line goes at the next
  * start. It may also leave files and lines that nobody heard of: the URL is sent again then, and
  * the later line holds. */
-#include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
-#include "base/pool.h"
 #include "disk/lock.h"
 #include "fetch/result_print.h"
 #include "fetch/spider_store.h"
+#include "net/sync_group.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -48,21 +47,17 @@ struct dir_store {
 	uint64_t disk_free;
 	struct file lines; /* results.jsonl */
 	uint64_t length;   /* of it, as far as it is synced */
-	struct pool *pool;
-	struct pool_job job;
-	struct group group[2]; /* one is filled, the other the thread has while it is busy */
+	struct sync_group sync;
+	struct group group[2]; /* one is filled, the other is under way */
 	unsigned filled;
-	bool busy;
-	bool refused; /* the lines of the group */
+	bool refused; /* the lines of the group that is under way */
 	bool full;    /* less than disk_free is free */
 	/* A document was refused: they are begun one at a time, until one is complete. */
 	bool scarce;
 	bool told;                       /* of any of these */
 	int64_t trial_us, trial_wait_us; /* when the next may be begun; how long after the last */
-	int64_t took_us;                 /* the last sync */
-	struct err err;                  /* of the thread */
-	bool failed, unsynced;           /* all was written, and the sync failed */
-	struct loop_timer soon, space;
+	bool unsynced;                   /* all was written, and the sync failed */
+	struct loop_timer space;
 };
 
 static struct dir_store *dir_of(struct spider_store *s)
@@ -70,9 +65,7 @@ static struct dir_store *dir_of(struct spider_store *s)
 	return LIST_OF(struct dir_store, s, store);
 }
 
-/* The thread. */
-
-static void group_write(struct pool_job *job);
+/* Syncs. */
 
 /* Of descriptors, too: others will give theirs back. */
 static bool is_want_of_room(int sys_errno)
@@ -104,28 +97,21 @@ static struct group *group_now(struct dir_store *d)
 	return &d->group[!d->filled];
 }
 
-static void group_post(struct dir_store *d)
+static bool group_begin(void *ctx)
 {
-	d->job = (struct pool_job){.run = group_write, .beyond = true};
-	pool_post(d->pool, &d->job);
-}
-
-static void group_begin(struct dir_store *d)
-{
+	struct dir_store *d = ctx;
+	if (d->refused) /* once more */
+		return true;
+	if (list_is_empty(&group_next(d)->items))
+		return false;
 	d->filled = !d->filled;
-	d->busy = true;
-	group_post(d);
-}
-
-static void group_due(void *ctx)
-{
-	group_begin(ctx);
+	return true;
 }
 
 static void group_soon(struct dir_store *d)
 {
-	if (!d->busy && !d->soon.set && !list_is_empty(&group_next(d)->items))
-		loop_timer_in(d->loop, &d->soon, MIN(MAX(d->took_us, GROUP_US), GROUP_MOST_US));
+	if (!d->refused && !list_is_empty(&group_next(d)->items))
+		sync_group_soon(&d->sync, MIN(MAX(d->sync.took_us, GROUP_US), GROUP_MOST_US));
 }
 
 static void group_forget(struct group *g)
@@ -136,11 +122,11 @@ static void group_forget(struct group *g)
 }
 
 /* Once more, from where the file was whole. */
-static void group_again(struct dir_store *d)
+static void group_again(struct dir_store *d, const char *why)
 {
 	d->refused = true;
-	dir_tell(d, d->err.msg);
-	loop_timer_in(d->loop, &d->space, REFUSED_US);
+	dir_tell(d, why);
+	sync_group_soon(&d->sync, REFUSED_US);
 	if (!d->unsynced)
 		return;
 	group_forget(&d->group[0]);
@@ -148,22 +134,23 @@ static void group_again(struct dir_store *d)
 	d->store.host->lost(d->store.host->ctx);
 }
 
-static void group_done(void *ctx)
+static void group_done(void *ctx, int rc, const struct err *err)
 {
 	struct dir_store *d = ctx;
 	const struct spider_store_host *host = d->store.host;
 	struct spider_item *item;
-	if (d->failed && is_want_of_room(d->err.sys_errno)) {
-		group_again(d);
+	if (rc < 0 && is_want_of_room(err->sys_errno)) {
+		group_again(d, err->msg);
 		return;
 	}
-	if (d->failed) {
-		host->failed(host->ctx, &d->err);
+	if (rc < 0) {
+		d->refused = true; /* nothing more is begun */
+		host->failed(host->ctx, err);
 		return;
 	}
 	if (d->refused)
 		loop_timer_in(d->loop, &d->space, 0);
-	d->busy = d->refused = false;
+	d->refused = false;
 	struct group *g = group_now(d);
 	d->length += g->lines.n;
 	buf_clear(&g->lines);
@@ -174,20 +161,17 @@ static void group_done(void *ctx)
 	group_soon(d);
 }
 
-static void group_write(struct pool_job *job)
+static int group_write(void *ctx, struct err *err)
 {
-	struct dir_store *d = LIST_OF(struct dir_store, job, job);
+	struct dir_store *d = ctx;
 	const struct group *g = group_now(d);
-	int64_t from_us = clock_mono_us();
-	int rc = d->refused ? file_truncate(&d->lines, d->length, &d->err) : 0;
+	int rc = d->refused ? file_truncate(&d->lines, d->length, err) : 0;
 	if (rc == 0)
-		rc = file_write(&d->lines, g->lines.p, g->lines.n, d->length, &d->err);
+		rc = file_write(&d->lines, g->lines.p, g->lines.n, d->length, err);
 	FAULT("spider.written");
-	d->unsynced = rc == 0 && (rc = file_sync_all(&d->lines, &d->err)) < 0;
+	d->unsynced = rc == 0 && (rc = file_sync_all(&d->lines, err)) < 0;
 	FAULT("spider.synced");
-	d->failed = rc < 0;
-	d->took_us = clock_mono_us() - from_us;
-	loop_post(d->loop, group_done, d);
+	return rc;
 }
 
 /* Room on the disk. */
@@ -205,10 +189,6 @@ static void space_look(void *ctx)
 	struct statvfs v;
 	d->full = statvfs(d->path, &v) == 0 && (uint64_t)v.f_bavail * v.f_frsize < d->disk_free;
 	dir_tell(d, "less is free on the disk than disk_free");
-	if (d->refused) { /* group_done() comes back here */
-		group_post(d);
-		return;
-	}
 	loop_timer_in(d->loop, &d->space, SPACE_LOOK_US);
 	if (dir_room(&d->store))
 		host->room(host->ctx);
@@ -286,8 +266,8 @@ static void dir_put(struct spider_store *s, struct spider_item *item,
 static void dir_free(struct spider_store **s)
 {
 	struct dir_store *d = dir_of(*s);
-	pool_free(&d->pool); /* what it has posted is dropped with the loop */
-	loop_timer_stop(&d->soon);
+	struct err ignored; /* nobody was told that any of it is kept */
+	(void)sync_group_close(&d->sync, &ignored);
 	loop_timer_stop(&d->space);
 	file_drop(&d->lines);
 	buf_free(&d->group[0].lines);
@@ -353,13 +333,16 @@ int spider_dir_open(struct spider_store **ret, const char *path, uint64_t disk_f
 		.lines = FILE_INIT,
 		.trial_wait_us = TRIAL_MIN_US,
 		.group = {{.lines = BUF_INIT(LINES_MAX)}, {.lines = BUF_INIT(LINES_MAX)}},
-		.soon = {.fn = group_due, .ctx = d},
+		.sync = {.loop = loop,
+			 .begin = group_begin,
+			 .run = group_write,
+			 .done = group_done,
+			 .ctx = d},
 		.space = {.fn = space_look, .ctx = d},
 	};
 	list_init(&d->group[0].items);
 	list_init(&d->group[1].items);
-	if (lines_open(d, err) < 0 ||
-	    pool_new(&d->pool, &(struct pool_options){.threads = 1}, err) < 0) {
+	if (lines_open(d, err) < 0 || sync_group_open(&d->sync, err) < 0) {
 		dir_free(&s);
 		return -1;
 	}

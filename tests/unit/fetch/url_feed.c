@@ -54,7 +54,8 @@ struct world {
 	struct buf rejects; /* of the last request: " host host " */
 	unsigned next;
 	unsigned done[URLS + 1], outcome[URLS + 1];
-	unsigned urls; /* that there are */
+	unsigned ndone; /* URLs that have an outcome */
+	unsigned urls;  /* that there are */
 	const char *(*url)(unsigned doc);
 	/* The model. */
 	struct model_url out[URLS];
@@ -96,7 +97,7 @@ static void play_done(struct docindex *d, struct str doc_id, struct str url, uns
 	uint64_t doc;
 	assert_true(str_u64(doc_id, &doc) && doc >= 1 && doc <= w->urls);
 	assert_true(str_is(url, w->url((unsigned)doc)));
-	w->done[doc]++;
+	w->ndone += w->done[doc]++ == 0;
 	w->outcome[doc] = outcome;
 }
 
@@ -397,14 +398,6 @@ static void world_free(struct world *w)
 	buf_free(&w->seen);
 }
 
-static unsigned world_done(const struct world *w)
-{
-	unsigned n = 0;
-	for (unsigned i = 1; i <= w->urls; i++)
-		n += w->done[i] > 0;
-	return n;
-}
-
 static const char *url_of_ten(unsigned doc)
 {
 	static char text[64];
@@ -417,7 +410,7 @@ static void model_run(uint64_t seed)
 	struct world *w = mem_alloc(sizeof *w);
 	world_new(w, STATUS, 5, 20, URLS, url_of_ten);
 	w->seed = seed;
-	for (unsigned i = 0; world_done(w) < URLS; i++) {
+	for (unsigned i = 0; w->ndone < URLS; i++) {
 		assert_true(i < 2000000); /* half an hour of its time */
 		world_step(w);
 		index_play(w, 50);
@@ -494,7 +487,7 @@ static void what_has_no_address_is_reported_and_not_sent(void **state)
 		world_step(w);
 		index_play(w, 10);
 	}
-	assert_int_equal(world_done(w), 4);
+	assert_int_equal(w->ndone, 4);
 	assert_int_equal(w->outcome[1], OUTCOME_ADDRESS);
 	assert_int_equal(w->outcome[2], OUTCOME_SITE_PERMANENT);
 	assert_int_equal(w->outcome[3], OUTCOME_PERMANENT);
@@ -544,11 +537,11 @@ static void what_the_queues_have_no_room_for_waits_and_nothing_more_is_asked_for
 	bool stuck = false;
 	(void)state;
 	world_new(w, STATUS, 100, 1000, URLS, url_of_many_bytes);
-	for (unsigned i = 0; world_done(w) < URLS; i++) {
+	for (unsigned i = 0; w->ndone < URLS; i++) {
 		assert_true(i < 100000);
 		loop_step(w->loop, loop_now_us(w->loop) + 50 * MS);
 		stuck |= w->troubles > 0;
-		if (!stuck || world_done(w) > URLS / 2)
+		if (!stuck || w->ndone > URLS / 2)
 			index_play(w, URLS);
 		else
 			assert_int_equal(w->wanted, 0);
@@ -583,18 +576,18 @@ static void a_spider_that_accepts_and_says_nothing_is_given_up_until_it_says_som
 		for (unsigned s = 0; s < SPIDERS; s++)
 			spider_does_all(w, s, s == 1);
 	}
-	assert_int_equal(world_done(w), URLS / 2);
+	assert_int_equal(w->ndone, URLS / 2);
 	url_feed_count(w->feed, &c);
 	assert_true(c.moved >= HOSTS / 2);
 	assert_int_equal(c.hung_up, 1);
 	spider_say(&w->spider[0], w->spider[0].last, "DONE"); /* late */
-	for (unsigned i = 0; i < 1000 && world_done(w) < URLS; i++) {
+	for (unsigned i = 0; i < 1000 && w->ndone < URLS; i++) {
 		loop_step(w->loop, loop_now_us(w->loop) + 200 * MS);
 		index_play(w, URLS);
 		spider_does_all(w, 0, true);
 		spider_does_all(w, 1, false);
 	}
-	assert_int_not_equal(world_done(w), URLS / 2);
+	assert_int_not_equal(w->ndone, URLS / 2);
 	world_free(w);
 	mem_free(&w);
 }

@@ -526,14 +526,20 @@ int dir_sync_of(const char *path, struct err *err)
 	return rc;
 }
 
-/* One level. 0: it is there now. */
-static int make_level(const char *path, const char *parent, mode_t mode, struct err *err)
+static bool is_folder(const char *path)
 {
 	struct stat st;
-	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* One level. 0: it is there now. */
+static int make_level(const char *path, const char *parent, mode_t mode, bool sync, struct err *err)
+{
+	struct stat st;
+	if (is_folder(path))
 		return 0;
 	if (mkdir(path, mode) == 0)
-		return dir_sync(parent, err);
+		return sync ? dir_sync(parent, err) : 0;
 	/* another process may have been faster */
 	if (errno == EEXIST && stat(path, &st) == 0) {
 		if (S_ISDIR(st.st_mode))
@@ -543,16 +549,19 @@ static int make_level(const char *path, const char *parent, mode_t mode, struct 
 	return err_sys(err, "%s: make the folder", path);
 }
 
-/* All levels, from the top. */
-static int make_levels(char *path, mode_t mode, struct err *err)
+/* All levels, from the top; mostly there is nothing to do. */
+static int make_levels(const char *name, mode_t mode, bool sync, struct err *err)
 {
+	if (is_folder(name))
+		return 0;
+	CLEANUP(mem_free) char *path = mem_text(name);
 	char *parent = mem_text(*path == '/' ? "/" : ".");
 	int rc = 0;
 	for (char *p = path + strspn(path, "/"); rc == 0 && *p;) {
 		char *end = p + strcspn(p, "/"), *next = end + strspn(end, "/");
 		char kept = *end;
 		*end = 0;
-		rc = make_level(path, parent, mode, err);
+		rc = make_level(path, parent, mode, sync, err);
 		mem_free(&parent);
 		parent = mem_text(path);
 		*end = kept;
@@ -564,10 +573,12 @@ static int make_levels(char *path, mode_t mode, struct err *err)
 
 int dir_make(const char *path, mode_t mode, struct err *err)
 {
-	char *copy = mem_text(path);
-	int rc = make_levels(copy, mode, err);
-	mem_free(&copy);
-	return rc;
+	return make_levels(path, mode, true, err);
+}
+
+int dir_make_unsynced(const char *path, mode_t mode, struct err *err)
+{
+	return make_levels(path, mode, false, err);
 }
 
 static int by_name(const void *a, const void *b)

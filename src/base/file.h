@@ -67,8 +67,10 @@ int file_point(const char *path, const char *to, struct err *err);
 /* 1: there is none. One that is not empty is an error. */
 int dir_remove(const char *path, struct err *err);
 int dir_make(const char *path, mode_t mode, struct err *err); /* with its parents; fine if there */
-int dir_sync(const char *path, struct err *err);              /* the names in it are on disk */
-int dir_sync_of(const char *path, struct err *err);           /* the same for the folder it is in */
+/* The same for one that is on disk when what it is made for is: file_sync_all() follows. */
+int dir_make_unsynced(const char *path, mode_t mode, struct err *err);
+int dir_sync(const char *path, struct err *err);    /* the names in it are on disk */
+int dir_sync_of(const char *path, struct err *err); /* the same for the folder it is in */
 
 /* The whole file, at most `out->max` bytes. 1: it does not exist. A pipe is refused, never waited
  * for. */

@@ -16,6 +16,7 @@
 #include "fetch/kit.h"
 #include "fetch/result_print.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <unistd.h>
@@ -38,6 +39,7 @@ struct fetch {
 	struct loop *loop;
 	struct kit kit;
 	struct hostq *queue;
+	struct file output; /* the folder for documents; closed: none */
 	struct loop_timer timer, progress, flush;
 	struct buf out;
 	uint64_t urls, done, bytes, count[OUTCOME_COUNT];
@@ -314,7 +316,7 @@ static int make_path(struct item *item, const struct url *url, struct err *err)
 		return err_set(err, ERR_USAGE, "%s: the path is too long", f->options->output);
 	char *slash = strrchr(item->path.p, '/');
 	*slash = 0;
-	int rc = dir_make(item->path.p, 0777, err);
+	int rc = dir_make_unsynced(item->path.p, 0777, err);
 	*slash = '/';
 	return rc;
 }
@@ -532,11 +534,23 @@ static int open_queue(struct fetch *f, const char *data, struct err *err)
 	return hostq_new(&f->queue, &queue, err);
 }
 
+/* Before anybody is asked for what cannot be kept. */
+static int open_output(struct fetch *f, struct err *err)
+{
+	const char *folder = f->options->output;
+	if (!folder[0])
+		return 0;
+	if (dir_make_unsynced(folder, 0777, err) < 0)
+		return -1;
+	int rc = file_open(&f->output, folder, O_RDONLY | O_DIRECTORY, 0, err);
+	return rc == 1 ? err_set(err, ERR_SYSTEM, "%s: is gone", folder) : rc;
+}
+
 static int open_all(struct fetch *f, struct err *err)
 {
 	char data[PATH_MAX];
 	if (load_settings(f, err) < 0 || cmd_data_dir(f->config, data, sizeof data, err) < 0 ||
-	    loop_new(&f->loop, NULL, err) < 0 ||
+	    open_output(f, err) < 0 || loop_new(&f->loop, NULL, err) < 0 ||
 	    kit_open(&f->kit, f->loop, data, &f->conf, err) < 0 || open_queue(f, data, err) < 0)
 		return -1;
 	f->timer = (struct loop_timer){.fn = fetch_pump, .ctx = f};
@@ -555,6 +569,7 @@ static void close_all(struct fetch *f)
 	if (kit_close(&f->kit, &err) < 0)
 		log_warn(MAIN, "robots.txt is not remembered", KV_TEXT("error", err.msg));
 	hostq_free(&f->queue);
+	file_drop(&f->output);
 	if (f->loop) {
 		loop_timer_stop(&f->timer);
 		loop_timer_stop(&f->progress);
@@ -580,6 +595,8 @@ static int run_all(struct fetch *f, struct err *err)
 	int rc = f->stopped ? 0 : loop_run(f->loop, err);
 	f->is_running = false;
 	fetch_flush(f);
+	if (rc == 0 && f->output.fd >= 0)
+		rc = file_sync_all(&f->output, err);
 	if (rc < 0)
 		return -1;
 	if (f->err.code != ERR_NONE) {
@@ -602,7 +619,10 @@ int fetch_exit_code(const uint64_t count[OUTCOME_COUNT], uint64_t urls, bool sto
 
 static int run(const struct cmd_call *call)
 {
-	struct fetch f = {.call = call, .options = call->options, .out = BUF_INIT(4 << 20)};
+	struct fetch f = {.call = call,
+			  .options = call->options,
+			  .output = FILE_INIT,
+			  .out = BUF_INIT(4 << 20)};
 	struct err err;
 	list_init(&f.items);
 	int code = cmd_config(call, &f.config);
@@ -629,7 +649,8 @@ static const struct cmd_option options[] = {
 		   .help = "fetch the URLs in this file, one a line; - is standard input"),
 	CMD_OPTION('o', "DIR", "output", VALUE_PATH_AT(struct fetch_options, output),
 		   .help = "keep the documents below this directory, as HOST/NAME, or "
-			   "HOST,PORT/NAME where the port is not that of https"),
+			   "HOST,PORT/NAME where the port is not that of https; all of them are on "
+			   "disk at the end"),
 	CMD_OPTION(0, "ADDRESS", "through", VALUE_TEXT_AT(struct fetch_options, through),
 		   .help = "listen there for a botm, and have its robots fetch the URLs; files are "
 			   "stored on the machines of the robots"),

@@ -238,7 +238,7 @@ static int dir_begin(struct spider_store *s, struct spider_item *item, const str
 		return err_set(err, ERR_USAGE, "the path of its file would be too long");
 	char *slash = strrchr(path.p, '/');
 	*slash = 0;
-	int rc = dir_make(path.p, 0777, err);
+	int rc = dir_make_unsynced(path.p, 0777, err);
 	*slash = '/';
 	if (rc < 0)
 		return -1;

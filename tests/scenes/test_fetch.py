@@ -499,7 +499,17 @@ def test_a_full_disk_or_a_folder_that_cannot_be_made_is_said(garner, serve):
     g = garner(settings())
     (g.dir / "file").write_text("")
     done = g.run("fetch", "-o", "file", server.url + "/x")
-    assert done.code == 7 and "file" in done.err
+    assert done.code == 7 and "file" in done.err and not server.seen
+
+
+def test_documents_are_on_disk_at_the_end_by_one_sync(garner, serve):
+    servers = [serve({"/x": (200, {}, b"x"), "/y": (200, {}, b"y")}) for _ in range(2)]
+    urls = [s.url + p for s in servers for p in ("/x", "/y")]
+    g = garner(settings())
+    done = g.run("fetch", "-o", "kept-pages", *urls, env={"GARNER_FAULTS": "file.sync/kept-pages=eio@2"})
+    assert done.code == 0, done
+    done = g.run("fetch", "-o", "kept-pages", *urls, env={"GARNER_FAULTS": "file.sync/kept-pages=eio"})
+    assert done.code == 7 and "sync" in done.err
 
 
 def test_what_is_remembered_of_robots_txt_can_be_looked_at(garner, serve):

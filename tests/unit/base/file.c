@@ -299,6 +299,8 @@ static void folders_are_made_with_their_parents(void **state)
 	assert_int_equal(dir_make(scratch("p/file/below"), 0755, &err), -1);
 	assert_int_equal(err.sys_errno, ENOTDIR);
 	assert_int_equal(dir_make("/", 0755, &err), 0);
+	assert_int_equal(dir_make_unsynced(scratch("p/s/t"), 0755, &err), 0);
+	assert_int_equal(names_in(scratch("p/s/t")), 0);
 }
 
 static void names_come_sorted(void **state)
@@ -340,6 +342,16 @@ static int disarm(void **state)
 	(void)state;
 	struct err err;
 	return fault_arm("", &err);
+}
+
+static void a_folder_that_is_synced_later_waits_for_no_sync(void **state)
+{
+	(void)state;
+	struct err err = {0};
+	arm("file.sync=eio@1+");
+	assert_int_equal(dir_make_unsynced(scratch("later/a/b"), 0755, &err), 0);
+	assert_int_equal(names_in(scratch("later/a/b")), 0);
+	assert_int_equal(dir_make(scratch("later/c"), 0755, &err), -1);
 }
 
 static void every_call_can_be_made_to_fail(void **state)
@@ -623,6 +635,7 @@ int main(void)
 		cmocka_unit_test(a_folder_of_ours_is_not_a_link),
 		cmocka_unit_test(what_a_killed_writer_left_is_known_by_its_name),
 #ifdef GARNER_FAULTS
+		cmocka_unit_test_teardown(a_folder_that_is_synced_later_waits_for_no_sync, disarm),
 		cmocka_unit_test_teardown(every_call_can_be_made_to_fail, disarm),
 		cmocka_unit_test_teardown(a_replacement_that_fails_leaves_the_old_file_alone,
 					  disarm),

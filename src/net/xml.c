@@ -13,6 +13,7 @@
 #include "net/xml.h"
 
 #include "base/vec.h"
+#include "net/xml_plain.h"
 
 #include <expat.h>
 #include <sys/random.h>
@@ -70,6 +71,8 @@ struct xml_stream {
 	size_t nshadows, shadow_room;
 	struct xml_attr *attr;
 	size_t attr_room;
+	struct xml_plain plain;
+	bool is_plain; /* the message is not expat's */
 };
 
 static bool is_white(char c)
@@ -116,6 +119,10 @@ static void refuse_here(struct xml_stream *x, const char *text)
 	int64_t at = XML_GetCurrentByteIndex(x->parser);
 	if (x->state != STREAM_INSIDE || x->ended)
 		return;
+	if (x->is_plain) {
+		stream_error(x, x->message_at, text);
+		return;
+	}
 	x->end = (uint64_t)(MAX(at, 0) + XML_GetCurrentByteCount(x->parser));
 	stream_error(x, parser_place(x), text);
 	(void)XML_StopParser(x->parser, XML_FALSE); /* may be over already */
@@ -307,7 +314,7 @@ static void message_begin(struct xml_stream *x)
 	XML_SetProcessingInstructionHandler(p, on_instruction);
 	XML_SetStartDoctypeDeclHandler(p, on_doctype);
 	x->state = STREAM_INSIDE;
-	x->ended = false;
+	x->is_plain = x->ended = false;
 	x->depth = 0;
 	x->message_at = x->at;
 	x->given = x->end = 0;
@@ -423,6 +430,28 @@ static size_t message_read(struct xml_stream *x, struct str bytes)
 	return n;
 }
 
+/* One that is plain, all of it; returns its bytes. 0: it is not. */
+static size_t plain_read(struct xml_stream *x, struct str bytes)
+{
+	struct xml_tag tag;
+	size_t n;
+	if (xml_plain_read(&x->plain, bytes, x->limits, &tag, &n) != 0)
+		return 0;
+	x->state = STREAM_INSIDE;
+	x->is_plain = true;
+	x->ended = false;
+	x->message_at = x->at;
+	x->ops->start(x->ctx, &tag);
+	if (x->state != STREAM_INSIDE)
+		return n;
+	x->ended = true;
+	tag.n = 0;
+	x->ops->end(x->ctx, &tag);
+	if (x->state == STREAM_INSIDE)
+		x->state = STREAM_BETWEEN;
+	return n;
+}
+
 static size_t line_skip(struct xml_stream *x, struct str bytes)
 {
 	size_t n = 0;
@@ -443,7 +472,7 @@ int xml_stream_put(struct xml_stream *x, struct str bytes)
 			n = message_read(x, bytes);
 		else if (is_white(bytes.p[0]))
 			n = 1;
-		else
+		else if ((n = plain_read(x, bytes)) == 0)
 			message_begin(x);
 		place_pass(&x->at, str_head(bytes, n));
 		bytes = str_from(bytes, n);
@@ -482,6 +511,7 @@ struct xml_stream *xml_stream_new(const struct xml_limits *limits, const struct 
 	if (getrandom(&x->salt, sizeof x->salt, 0) != sizeof x->salt || x->salt == 0)
 		x->salt = 1;
 	x->gathered = BUF_INIT(limits->token_max + PIECE_MAX);
+	x->plain.values = BUF_INIT(limits->token_max);
 	return x;
 }
 
@@ -499,6 +529,7 @@ void xml_stream_free(struct xml_stream **xp)
 	mem_free(&x->shadow);
 	mem_free(&x->attr);
 	buf_free(&x->gathered);
+	buf_free(&x->plain.values);
 	XML_ParserFree(x->parser);
 	mem_free(xp);
 }

@@ -8,7 +8,7 @@
 struct trace {
 	struct buf out;
 	struct xml_stream *x;
-	bool resync, stop;
+	bool resync, stop, refuse; /* refuse: <no> */
 	unsigned messages;
 };
 
@@ -24,6 +24,8 @@ static void trace_start(void *ctx, const struct xml_tag *tag)
 	buf_add_byte(&t->out, ')');
 	if (t->stop)
 		xml_stream_stop(t->x);
+	if (t->refuse && str_is(tag->name, "no"))
+		xml_stream_refuse(t->x, "not this");
 }
 
 static void trace_text(void *ctx, struct str text)
@@ -123,6 +125,87 @@ static void where_the_stream_is_cut_makes_no_difference(void **state)
 		}
 	}
 	trace_close(&whole);
+}
+
+/* Whole it may be plain and need no expat; a byte at a time it is expat's. */
+static void a_plain_message_means_what_it_means_to_expat(void **state)
+{
+	static const char *const texts[] = {
+		"<a/>",
+		"<a />",
+		"<a  b=\"1\"   c-d.e_2=\"x'y\"  />",
+		"<a b=\"\"/><c d=\"2\"/>",
+		"<a b=\"&quot;&amp;&lt;&gt;&apos;x\" c=\"&amp;amp;\"/>",
+		"<a b=\"/\"/>",
+		"<a b=\"1\" c=\"2\" d=\"3\"/>",
+		"<a b=\"1\" c=\"2\" d=\"3\" e=\"4\"/>",
+		"<a b=\"1\" b=\"2\"/>",
+		"<a b=\"1\"c=\"2\"/>",
+		"<a b=\"x>y\"/>",
+		"<a b=\"x/>y\"/>",
+		"<a b=\"<\"/>",
+		"<a b='1'/>",
+		"<a b = \"1\"/>",
+		"<a b=1/>",
+		"<a b/>",
+		"<a/b=\"1\"/>",
+		"<1/>",
+		"<a 1=\"1\"/>",
+		"< a/>",
+		"</a>",
+		"</>",
+		"<a/ >",
+		"<a b=\"1\"/ >",
+		"<a>/>",
+		"<a b=\"1\">x</a>",
+		"<a b=\"&#65;\"/>",
+		"<a b=\"&x;\"/>",
+		"<a b=\"&\"/>",
+		"<a b=\"&quot\"/>",
+		"<a b=\"\t\"/>",
+		"<a b=\"\x01\"/>",
+		"<a b=\"\xc3\xa4\"/>",
+		"<\xc3\xa4/>",
+		"<a b=\"\x7f\"/>",
+		"<a\tb=\"1\"/>",
+		"<a b=\"1\"\n/>",
+		"<a xmlns=\"u\"/><b/>",
+		"<a xmlns:p=\"u\"/><p:b c=\"1\"/>",
+		"<p:a/>",
+		"<a p:b=\"1\"/>",
+		"<a xmlnsx=\"1\"/>",
+		"<!a/>",
+		"<?a/>",
+		"<!---->/>",
+		"<a b=\"1/>",
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		struct trace whole, cut;
+		char text[256];
+		snprintf(text, sizeof text, "<l k=\"1\"/>\r\n %s\n<z y=\"1\"/>\n", texts[i]);
+		trace_open(&whole);
+		trace_open(&cut);
+		whole.resync = cut.resync = true;
+		assert_int_equal(xml_stream_put(whole.x, str_of(text)), 0);
+		assert_int_equal(trace_put(&cut, str_of(text), 1, 1), 0);
+		assert_str(buf_str(&whole.out), buf_text(&cut.out));
+		trace_close(&whole);
+		trace_close(&cut);
+	}
+}
+
+static void a_plain_message_may_be_refused(void **state)
+{
+	(void)state;
+	struct trace t;
+	for (size_t n = 1; n < 100; n += 50) {
+		trace_open(&t);
+		t.refuse = t.resync = true;
+		assert_int_equal(trace_put(&t, STR("<a/>\n  <no b=\"1\"/> <c/>\n<d/>"), n, n), 0);
+		assert_str(buf_str(&t.out), "(0:a)/0:a;(0:no b=1)!2:3 not this;(0:d)/0:d;");
+		trace_close(&t);
+	}
 }
 
 /* Long enough to be gathered, with > in its value and in comments. */
@@ -372,6 +455,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_top_level_element_is_a_message),
 		cmocka_unit_test(where_the_stream_is_cut_makes_no_difference),
+		cmocka_unit_test(a_plain_message_means_what_it_means_to_expat),
+		cmocka_unit_test(a_plain_message_may_be_refused),
 		cmocka_unit_test(a_message_is_there_with_its_last_byte),
 		cmocka_unit_test(children_are_handed_over_as_they_arrive),
 		cmocka_unit_test(a_prefix_stays_bound_for_the_stream),

@@ -183,6 +183,7 @@ static void child_leave(struct botm_child *c)
 		return;
 	c->is_gone = true;
 	list_remove(&c->link);
+	botm_hosts_forget(b, c);
 	while (!list_is_empty(&c->jobs)) /* the last first, so that the first is first again */
 		botm_job_again(b, LIST_LAST(struct botm_job, &c->jobs, link));
 	LIST_EACH (struct botm_deletion, d, &c->deletions, link) {

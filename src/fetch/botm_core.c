@@ -71,6 +71,9 @@ void botm_bounds_look(struct botm *b)
 
 /* Jobs. */
 
+/* That are passed over in one round, because they wait for a child. */
+enum { WAITING_MOST = 1000 };
+
 static size_t job_size(const struct botm_job *job)
 {
 	return sizeof *job + job->id.n + job->text.n;
@@ -101,6 +104,8 @@ void botm_take_fetch(struct botm *b, const struct bot_message *m)
 	memcpy(block + m->id.n, text.p, text.n);
 	job->id = (struct str){block, m->id.n};
 	job->text = (struct str){block + m->id.n, text.n};
+	job->host = botm_host_of(m->url);
+	job->since_us = loop_now_us(b->o.loop);
 	*botm_jobs_put(&b->jobs, job->id) = job;
 	list_append(&b->queue, &job->link);
 	b->job_bytes += job_size(job);
@@ -164,27 +169,41 @@ void botm_queue_forget(struct botm *b)
 	}
 }
 
+static void job_give(struct botm *b, struct botm_job *job, struct botm_child *c)
+{
+	list_remove(&job->link);
+	list_append(&c->jobs, &job->link);
+	job->child = c;
+	c->out++;
+	c->pending += job->text.n;
+	b->counts.queued--;
+	b->counts.out++;
+	list_remove(&c->ready); /* and to the end, if it can take more */
+	botm_child_ready(c);
+	*VEC_PUSH(b->todo, b->ntodo, b->todo_room) = job;
+}
+
 /* Which job goes to which child; names are given. */
 static int jobs_assign(struct botm *b, struct err *err)
 {
+	int64_t now_us = loop_now_us(b->o.loop), wait_us = INT64_MAX;
+	unsigned waiting = 0;
 	b->ntodo = 0;
-	while (!b->is_full && !list_is_empty(&b->queue) && !list_is_empty(&b->ready)) {
-		struct botm_job *job = LIST_FIRST(struct botm_job, &b->queue, link);
-		struct botm_child *c = LIST_FIRST(struct botm_child, &b->ready, ready);
+	LIST_EACH (struct botm_job, job, &b->queue, link) {
+		if (b->is_full || list_is_empty(&b->ready) || waiting >= WAITING_MOST)
+			break;
+		struct botm_child *c = botm_host_child(b, job, now_us, &wait_us);
+		if (!c) {
+			waiting++;
+			continue;
+		}
 		if (b->keep.names && job->name.generation == 0 &&
 		    botm_names_give(b->keep.names, &job->name, err) < 0)
 			return -1;
-		list_remove(&job->link);
-		list_append(&c->jobs, &job->link);
-		job->child = c;
-		c->out++;
-		c->pending += job->text.n;
-		b->counts.queued--;
-		b->counts.out++;
-		list_remove(&c->ready); /* and to the end, if it can take more */
-		botm_child_ready(c);
-		*VEC_PUSH(b->todo, b->ntodo, b->todo_room) = job;
+		job_give(b, job, c);
 	}
+	if (waiting && !b->patience.set)
+		loop_timer_in(b->o.loop, &b->patience, wait_us);
 	return b->keep.names ? botm_names_flush(b->keep.names, err) : 0;
 }
 
@@ -448,6 +467,8 @@ int botm_new(struct botm **ret, const struct botm_options *options, struct err *
 	b->dispatch = (struct loop_later){.fn = dispatch_run, .ctx = b};
 	b->tell = (struct loop_later){.fn = botm_tell_run, .ctx = b};
 	b->beat = (struct loop_timer){.fn = beat_run, .ctx = b};
+	b->patience = (struct loop_timer){.fn = dispatch_run, .ctx = b};
+	botm_hosts_open(b);
 	list_init(&b->children);
 	list_init(&b->ready);
 	list_init(&b->queue);
@@ -501,6 +522,8 @@ void botm_free(struct botm **bp)
 	loop_later_cancel(&b->tell);
 	loop_timer_stop(&b->beat);
 	loop_timer_stop(&b->slowly);
+	loop_timer_stop(&b->patience);
+	botm_hosts_close(b);
 	botm_jobs_free(&b->jobs);
 	botm_answer_ids_free(&b->answers);
 	botm_answer_names_free(&b->by_name);

@@ -1,5 +1,6 @@
-/* The parts of a botm, for its own files: botm_core.c (jobs and answers), botm_child.c (those that
- * connect), botm_source.c (the one that it connects to), botm_keep.c (names and the disk). */
+/* The parts of a botm, for its own files: botm_core.c (jobs and answers), botm_hosts.c (which child
+ * a job goes to), botm_child.c (those that connect), botm_source.c (the one that it connects to),
+ * botm_keep.c (names and the disk). */
 #pragma once
 #include "base/hash.h"
 #include "base/list.h"
@@ -31,6 +32,8 @@ struct botm_job {
 	struct link link;         /* of the queue, or of its child */
 	struct botm_child *child; /* NULL: it waits */
 	struct botm_name name;    /* generation 0: none yet, or none ever */
+	size_t host;              /* botm_host_of() */
+	int64_t since_us;         /* when it came */
 	struct str id, text;      /* in this block; the message up to its "/>" */
 };
 
@@ -115,6 +118,7 @@ struct botm {
 	bool is_full;              /* of answers */
 	uint64_t told_capacity;
 	struct link children, ready;
+	struct botm_child **host; /* that has it; NULL: none */
 	uint64_t capacity;
 	struct link queue;
 	struct botm_jobs jobs;
@@ -127,7 +131,7 @@ struct botm {
 	struct botm_deletion_ids deletions;
 	struct botm_keep keep;
 	struct loop_later dispatch, tell;
-	struct loop_timer beat, slowly;
+	struct loop_timer beat, slowly, patience;
 	struct buf out;         /* of one message */
 	struct botm_job **todo; /* of one dispatch */
 	size_t ntodo, todo_room;
@@ -149,6 +153,16 @@ void botm_answer_forget(struct botm *b, struct botm_answer *a);
 void botm_take_verdict(struct botm *b, const struct bot_message *m); /* kept, dropped */
 void botm_take_delete(struct botm *b, const struct bot_message *m);
 void botm_bounds_look(struct botm *b); /* after more or fewer wait */
+
+/* botm_hosts.c */
+void botm_hosts_open(struct botm *b);
+void botm_hosts_close(struct botm *b);
+size_t botm_host_of(struct str url);
+/* The child that the job goes to; some child has room. NULL: it waits for the one that has its
+ * host, and *ret_wait_us is not beyond the time for which it does. */
+struct botm_child *botm_host_child(struct botm *b, const struct botm_job *job, int64_t now_us,
+				   int64_t *ret_wait_us);
+void botm_hosts_forget(struct botm *b, const struct botm_child *c);
 
 /* botm_child.c */
 extern const struct server_protocol botm_protocol;

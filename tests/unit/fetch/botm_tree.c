@@ -281,13 +281,21 @@ static struct botm_counts names_of(struct botm *b)
 	return c;
 }
 
-static int submit(struct world *w, const char *id)
+static int submit_url(struct world *w, const char *id, const char *url)
 {
 	const struct bot_message m = {.kind = BOT_FETCH,
 				      .has = BOT_HAS_ID | BOT_HAS_URL,
 				      .id = str_of(id),
-				      .url = STR("http://h/")};
+				      .url = str_of(url)};
 	return botsource_submit(w->source, &m);
+}
+
+/* Each of a host of its own. */
+static int submit(struct world *w, const char *id)
+{
+	char url[32];
+	snprintf(url, sizeof url, "http://h%s/", id);
+	return submit_url(w, id, url);
 }
 
 static void a_source_fills_a_tree_up_to_its_overload(void **state)
@@ -310,6 +318,51 @@ static void a_source_fills_a_tree_up_to_its_overload(void **state)
 	assert_int_equal(n, 12);
 	assert_int_equal(submit(&w, "0"), 2);
 	UNTIL(&w, w.robot[0].asked == 4 && w.robot[1].asked == 4);
+	world_end(&w);
+}
+
+static void a_host_stays_with_its_robot(void **state)
+{
+	enum { HOSTS = 4, TIMES = 5 };
+	bool is_second[HOSTS];
+	struct world w;
+	char id[16], url[64];
+	unsigned n = 0;
+	(void)state;
+	world_begin(&w, "host");
+	UNTIL(&w, capacity_of(&w) == 8 && w.room > 0);
+	for (unsigned i = 0; i < HOSTS; i++)
+		for (unsigned k = 0; k < TIMES; k++) {
+			unsigned before = w.robot[0].asked;
+			snprintf(id, sizeof id, "%u-%u", i, k);
+			snprintf(url, sizeof url, "http://h%u:8080/%u/", i, k);
+			assert_int_equal(submit_url(&w, id, url), 0);
+			n++;
+			UNTIL(&w, w.answered == n);
+			if (k == 0)
+				is_second[i] = w.robot[0].asked == before;
+			assert_int_equal(w.robot[0].asked == before, is_second[i]);
+		}
+	assert_int_equal(w.robot[0].asked, HOSTS / 2 * TIMES); /* hosts are shared out */
+	world_end(&w);
+}
+
+static void a_url_does_not_wait_for_ever_for_the_robot_of_its_host(void **state)
+{
+	struct world w;
+	char id[16];
+	(void)state;
+	world_begin(&w, "wait");
+	w.robot[0].is_slow = w.robot[1].is_slow = true;
+	UNTIL(&w, capacity_of(&w) == 8 && w.room > 0);
+	for (int i = 0; i < 7; i++) { /* one machine takes 6, its robot 4 */
+		snprintf(id, sizeof id, "%d", i);
+		UNTIL(&w, submit_url(&w, id, "http://h/") == 0);
+	}
+	UNTIL(&w, w.robot[0].asked + w.robot[1].asked == 4);
+	assert_true(w.robot[0].asked == 0 || w.robot[1].asked == 0);
+	UNTIL(&w, w.robot[0].asked + w.robot[1].asked == 5);
+	assert_true(w.robot[0].asked == 1 || w.robot[1].asked == 1);
 	world_end(&w);
 }
 
@@ -403,6 +456,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_source_fills_a_tree_up_to_its_overload),
+		cmocka_unit_test(a_host_stays_with_its_robot),
+		cmocka_unit_test(a_url_does_not_wait_for_ever_for_the_robot_of_its_host),
 		cmocka_unit_test(verdicts_and_deletes_find_their_machine),
 		cmocka_unit_test(a_new_botm_at_the_top_gets_everything_again),
 		cmocka_unit_test(an_answer_of_an_earlier_process_is_told_and_dropped),

@@ -51,8 +51,9 @@ struct loan {
 	struct borrower *borrower;
 	uint64_t holds; /* jobs that wait, and URLs that are out */
 	struct lease lease;
-	enum outcome outcome; /* of the last of them */
-	int64_t heard_us;     /* when something was last said of one of them */
+	enum outcome outcome;  /* of the last of them */
+	int64_t rest_until_us; /* it wants to be left alone until then, by a Retry-After */
+	int64_t heard_us;      /* when something was last said of one of them */
 };
 
 /* A URL that a borrower has. */
@@ -140,6 +141,8 @@ struct lent {
 
 /* reaper_lent.c */
 
+/* For how long the server is to be left alone; 0: it may be asked. */
+int64_t loan_rests_us(const struct lent *l, const struct loan *loan);
 /* For the log: who says or does what. */
 void lent_say(struct lent *l, bool is_trouble, const char *who, const char *what);
 /* One that is out; NULL: there is none with this DOC_ID. */

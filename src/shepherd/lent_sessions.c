@@ -37,6 +37,11 @@ static void have_nothing(struct lender *d)
 	d->want = 0;
 }
 
+static bool job_may_go(const struct lent *l, const struct lender *d, const struct lent_job *job)
+{
+	return lender_takes(d, job->host) && !loan_rests_us(l, job->loan);
+}
+
 /* That it is handed out is noted before it is. */
 static int give_note(struct lent *l, const struct lender *d, struct err *err)
 {
@@ -45,7 +50,7 @@ static int give_note(struct lent *l, const struct lender *d, struct err *err)
 	LIST_EACH (struct lent_job, job, &d->borrower->waiting, link) {
 		if (n == d->want)
 			break;
-		if (!lender_takes(d, job->host))
+		if (!job_may_go(l, d, job))
 			continue;
 		if (!job->url && lent_file_out(l, job->job.fp, job->loan, &group, err) < 0)
 			return -1;
@@ -71,7 +76,7 @@ static void lender_give(struct lent *l, struct lender *d)
 	LIST_EACH (struct lent_job, job, &b->waiting, link) {
 		if (n == d->want)
 			break;
-		if (!lender_takes(d, job->host))
+		if (!job_may_go(l, d, job))
 			continue;
 		lent_job_goes_out(job);
 		buf_printf(&l->text, "%s " STR_FMT "\n", footprint_print(job->job.fp, digits),
@@ -275,8 +280,11 @@ static void loan_note(struct lent *l, struct loan *loan, const struct robot_resu
 	if (r->sent_us || r->times.start_us)
 		loan->outcome = r->outcome;
 	loan_note_sent(l, loan, r->sent_us);
-	if (robot_obeys_retry(r->head->status) && r->head->retry_after_us > 0)
-		(void)polite_rest(l->o.polite, &loan->lease, r->head->retry_after_us, now_us);
+	if (!robot_obeys_retry(r->head->status) || r->head->retry_after_us <= 0)
+		return;
+	int64_t rest_us = MIN(r->head->retry_after_us, POLITE_RETRY_MAX_US);
+	loan->rest_until_us = MAX(loan->rest_until_us, now_us + rest_us);
+	(void)polite_rest(l->o.polite, &loan->lease, rest_us, now_us); /* outlives this process */
 }
 
 /* What came is what it says it is. */

@@ -78,6 +78,11 @@ static void loan_hold(struct lent *l, struct loan *loan)
 				  &loan->lease, &wait_us);
 }
 
+int64_t loan_rests_us(const struct lent *l, const struct loan *loan)
+{
+	return MAX(loan->rest_until_us - loop_now_us(l->o.loop), 0);
+}
+
 static bool loan_is_held(const struct lent *l, const struct loan *loan)
 {
 	return !l->o.holds_lease || loan->lease.word;
@@ -299,17 +304,23 @@ struct borrower *lent_borrower(struct lent *l, struct str name)
 }
 
 /* HELLO, said anew, ends the loans of a name: they are first in line again, and since their servers
- * stay with that name, it gets them again. */
+ * stay with that name, it gets them again. Not before a Retry-After is over: the spider that heard
+ * of it may not be the one that they go to now. */
 void lent_borrower_came(struct lent *l, struct borrower *b)
 {
 	struct link *at = &b->waiting;
 	LIST_EACH (struct lent_url, url, &b->urls, link) {
 		if (!url->unsure_us)
 			url->unsure_us = loop_now_us(l->o.loop);
-		if (!url->job || url->job->where != LENT_OUT)
+		struct lent_job *job = url->job;
+		if (!job || job->where != LENT_OUT)
 			continue;
-		job_wait(url->job, url->loan, at);
-		at = &url->job->link;
+		if (loan_rests_us(l, url->loan)) {
+			lent_give_back(job, loan_rests_us(l, url->loan));
+			continue;
+		}
+		job_wait(job, url->loan, at);
+		at = &job->link;
 	}
 	b->sessions++;
 }
@@ -457,6 +468,10 @@ static struct loan *loan_of(struct lent *l, const struct reaper_job *in, uint64_
 		return NULL;
 	if (!loan)
 		return loan_begin(l, in, host, ret_wait_us);
+	if (loan_rests_us(l, loan)) {
+		*ret_wait_us = loan_rests_us(l, loan);
+		return NULL;
+	}
 	return loan_is_held(l, loan) && borrower_wants(l, loan->borrower) ? loan : NULL;
 }
 

@@ -264,13 +264,18 @@ static void done(struct lab *b, int fd, unsigned server, unsigned page, const ch
 	say(b, fd, "DONE %s %s\n", doc_of(server, page, digits), outcome);
 }
 
+static void result_of(struct lab *b, int fd, unsigned server, unsigned page, const char *said)
+{
+	static const char rest[] = "canswer\nb0\nCd41d8cd98f00b204e9800998ecf8427e\n";
+	char digits[FOOTPRINT_TEXT];
+	say(b, fd, "RESULT %s %zu 0\n%s%s", doc_of(server, page, digits),
+	    strlen(said) + strlen(rest), said, rest);
+}
+
 /* A page that is not there. */
 static void result(struct lab *b, int fd, unsigned server, unsigned page)
 {
-	static const char head[] =
-		"opermanent\ncanswer\ns404\nb0\nCd41d8cd98f00b204e9800998ecf8427e\n";
-	char digits[FOOTPRINT_TEXT];
-	say(b, fd, "RESULT %s %zu 0\n%s", doc_of(server, page, digits), strlen(head), head);
+	result_of(b, fd, server, page, "opermanent\ns404\n");
 }
 
 static void keep(struct lab *b)
@@ -436,6 +441,41 @@ static void urls_that_a_new_client_may_not_know_of_are_not_waited_for_for_ever(v
 	assert_true(is_held(&b, 1));
 	close(one);
 	close(spider);
+	lab_free(&b);
+}
+
+/* Which spider its URLs go to next, and what that knows, is the URL server's business. */
+static void a_server_that_wants_a_rest_is_lent_no_more_until_that_is_over(void **state)
+{
+	(void)state;
+	struct lab b;
+	struct err err = {0};
+	lab_make(&b);
+	int one = hello(&b, "one");
+	lend(&b, one, 1, 1);
+	lend(&b, one, 1, 2);
+	result_of(&b, one, 1, 1, "otemporary\ns503\nW60000000\n");
+	say(&b, one, "WANT 9 0\n");
+	buf_clear(&b.w.story);
+	give(&b, 1, 3);
+	expect(&b.w, "not-now:3@60000 ");
+	hang_up(&b, &one);
+	one = hello(&b, "one"); /* gets again what it had, but not now */
+	expect(&b.w, "not-now:2@60000 ");
+	assert_true(is_held(&b, 1));
+	lab_close(&b); /* nor from another process */
+	hang_up(&b, &one);
+	MUST(lab_open(&b, true, &err));
+	wait_us(&b.w, 59 * US_PER_S);
+	one = hello(&b, "one");
+	say(&b, one, "WANT 9 0\n");
+	buf_clear(&b.w.story);
+	give(&b, 1, 2);
+	expect(&b.w, "not-now:4@250 ");
+	wait_us(&b.w, 2 * US_PER_S);
+	hears(&b, one, "HAVE 0 1\n");
+	lend(&b, one, 1, 2);
+	close(one);
 	lab_free(&b);
 }
 
@@ -663,6 +703,7 @@ int main(void)
 			one_who_does_not_come_back_loses_what_it_had_in_an_earlier_process),
 		cmocka_unit_test(
 			urls_that_a_new_client_may_not_know_of_are_not_waited_for_for_ever),
+		cmocka_unit_test(a_server_that_wants_a_rest_is_lent_no_more_until_that_is_over),
 		cmocka_unit_test(a_page_is_not_lent_again_between_its_result_and_its_done),
 		cmocka_unit_test(lines_about_what_is_not_lent_are_counted_and_have_no_other_effect),
 		cmocka_unit_test(what_cannot_be_noted_is_not_handed_out),

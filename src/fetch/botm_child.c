@@ -172,6 +172,7 @@ static void child_meet(struct botm_child *c)
 		return;
 	c->is_met = true;
 	c->b->counts.children++;
+	botm_hosts_share(c->b);
 	botm_say(c->b, false, c->b->keep.names ? "a robot is here" : "a botm is here",
 		 session_peer(c->session));
 }

@@ -189,9 +189,11 @@ static int jobs_assign(struct botm *b, struct err *err)
 	int64_t now_us = loop_now_us(b->o.loop), wait_us = INT64_MAX;
 	unsigned waiting = 0;
 	b->ntodo = 0;
-	LIST_EACH (struct botm_job, job, &b->queue, link) {
-		if (b->is_full || list_is_empty(&b->ready) || waiting >= WAITING_MOST)
-			break;
+	struct link *next = b->queue.next;
+	while (next != &b->queue && !b->is_full && !list_is_empty(&b->ready) &&
+	       waiting < WAITING_MOST) {
+		struct botm_job *job = LIST_OF(struct botm_job, next, link);
+		next = next->next;
 		struct botm_child *c = botm_host_child(b, job, now_us, &wait_us);
 		if (!c) {
 			waiting++;

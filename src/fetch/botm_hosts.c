@@ -3,10 +3,11 @@
  * sixteen times. A URL whose child has no room waits for it, but not for long, as others may be
  * idle; the one that it goes to then has the host from there on.
  *
+ * When a child comes, hosts are shared out anew: it would get none as long as the others have room.
+ *
  * Hosts are places in a table, by a hash. Two that share one have the same child, which costs
- * nothing; and nothing has to be forgotten but children that are gone. To reckon the child from a
- * hash of the host alone was the other way: it moves hosts whenever a child comes or goes, and with
- * few hosts it is not even. */
+ * nothing. To reckon the child from a hash of the host alone was the other way: with few hosts it
+ * is not even. */
 #include "fetch/botm_inner.h"
 
 #define PATIENCE_US US_PER_S
@@ -50,6 +51,11 @@ struct botm_child *botm_host_child(struct botm *b, const struct botm_job *job, i
 	if (!*c || !list_has(&(*c)->ready))
 		*c = LIST_FIRST(struct botm_child, &b->ready, ready);
 	return *c;
+}
+
+void botm_hosts_share(struct botm *b)
+{
+	memset(b->host, 0, HOSTS * sizeof *b->host);
 }
 
 void botm_hosts_forget(struct botm *b, const struct botm_child *c)

@@ -162,6 +162,7 @@ size_t botm_host_of(struct str url);
  * host, and *ret_wait_us is not beyond the time for which it does. */
 struct botm_child *botm_host_child(struct botm *b, const struct botm_job *job, int64_t now_us,
 				   int64_t *ret_wait_us);
+void botm_hosts_share(struct botm *b); /* anew, for a child has come */
 void botm_hosts_forget(struct botm *b, const struct botm_child *c);
 
 /* botm_child.c */

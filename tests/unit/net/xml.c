@@ -3,6 +3,7 @@
 #include "../unit.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 /* All that comes out, as text: (name@uri attr=value ...) text /name, and ! line:column words. */
 struct trace {

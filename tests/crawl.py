@@ -24,9 +24,10 @@ MONTH = 30 * 86400
 class Crawl:
     """garner up on simnet, with everything hurried: a page is looked at again after seconds."""
 
-    def __init__(self, garner, hosts, pages, seed, refresh="15s", shepherd=""):
+    def __init__(self, garner, hosts, pages, seed, refresh="15s", shepherd="", delay=DELAY):
         """shepherd: more lines of its section, in which DIR is the directory of the test."""
         self.g = garner()
+        self.delay = delay
         self.net = simnet.start(self.g, hosts=hosts, pages=pages, seed=seed, delay=OWED,
                                 profiles=PROFILES, robots=ROBOTS, crawl_delay=0,
                                 odd_pages=30, change=60, vanish=20, slow=SLOW)
@@ -40,7 +41,7 @@ restart_max = 200ms
 networks = {self.net.network}
 dns_servers = {self.net.dns}
 dns_order = ipv4
-delay = {DELAY}
+delay = {delay}
 idle_max = 2s
 time_max = 10s
 [shepherd]
@@ -143,7 +144,7 @@ class Fabric:
 
     def __init__(self, garner, c, spiders):
         self.robot = (f"[robot]\nnetworks = {c.net.network}\ndns_servers = {c.net.dns}\ndns_order = ipv4\n"
-                      f"delay = {DELAY}\nidle_max = 2s\ntime_max = 10s\n")
+                      f"delay = {c.delay}\nidle_max = 2s\ntime_max = 10s\n")
         self.index = f"unix:{c.g.dir}/doc_index"
         self.members = []
         for i, n in enumerate(spiders):

@@ -54,7 +54,7 @@ class Chain:
         role = {"outcomes": "urlserver"}.get(role, role)
         member = self.dice.choice([m for m in self.members if m[1].partition("@")[0] == role and m[0] is not self.top])
         self.replace(member, f"{point}=kill@{self.dice.randint(1, 3)}")
-        wait_for(point, lambda: not member[2].alive or self.is_done(), 60, every=0.1)
+        wait_for(point, lambda: not member[2].alive or self.is_done(), 60, every=0.2)
         died = not member[2].alive
         self.kills += died
         self.replace(member)

@@ -8,7 +8,8 @@ from crawl import MONTH, Crawl, Fabric
 
 
 def crawl(garner, local, spiders, **more):
-    c = Crawl(garner, shepherd=Fabric.lends(local), **more)
+    # twice the usual delay, of which as much is owed: six processes more compete for the machine
+    c = Crawl(garner, shepherd=Fabric.lends(local), delay="120ms", **more)
     fabric = Fabric(garner, c, spiders)
     assert c.g.run("add", c.net.url(0)).code == 0
     return c, fabric

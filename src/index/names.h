@@ -177,9 +177,20 @@ struct names_hits {
 int names_query(struct names_reader *r, const struct names_query *q, struct arena *arena,
 		struct names_hits *ret, size_t *ret_at, struct err *err);
 
+/* Expressions of ed(1), with the rules of NAMES_ED, for texts other than names: what one becomes,
+ * in *out. ERR_USAGE: what it cannot be; *ret_at is the byte. */
+enum names_ed {
+	NAMES_ED_NOTHING, /* nothing is left of it: it finds nothing */
+	NAMES_ED_TEXT,    /* no operator: a part, byte for byte */
+	NAMES_ED_RX,      /* an expression in the syntax of rx.h, for rx_compile_name() */
+};
+int names_ed(struct str pattern, struct buf *out, enum names_ed *ret, size_t *ret_at,
+	     struct err *err);
+
 /* URLs of files: the root is that of a site (names_site.url), and what a URL cannot hold of a path
  * is escaped. A directory ends in a slash. false, and nothing is added: there is no root. */
 bool names_url(struct str root, struct str path, bool dir, struct buf *out);
+bool names_entry_url(struct str root, const struct names_entry *entry, struct buf *out);
 /* Of a hit with its file, not of one that is a name alone. */
 bool names_hit_url(const struct names_reader *r, const struct names_hit *hit, struct buf *out);
 
@@ -261,6 +272,9 @@ int names_changes_open(struct names_changes **ret, struct names_reader *r, uint6
 int names_changes_next(struct names_changes *c, struct arena *arena, struct names_change *ret,
 		       struct err *err);
 void names_changes_close(struct names_changes **c);
+/* The number of a directory, by a look at all of them. 1: there is none. */
+int names_dir_find(struct names_reader *r, uint32_t site, struct str dir, uint64_t *ret_number,
+		   struct err *err);
 /* The files of a directory, by line. *line is where to go on, 0 at first. 1: no more. */
 int names_dir_next(struct names_reader *r, uint32_t site, uint64_t dir_number, uint64_t *line,
 		   struct arena *arena, struct names_entry *ret, struct err *err);

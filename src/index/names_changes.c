@@ -166,6 +166,20 @@ int names_changes_next(struct names_changes *c, struct arena *arena, struct name
 	return there_next(c, arena, ret, err);
 }
 
+int names_dir_find(struct names_reader *r, uint32_t site, struct str dir, uint64_t *ret_number,
+		   struct err *err)
+{
+	if (site >= r->sites)
+		return 1;
+	struct buf escaped = BUF_INIT((size_t)2 * NAMES_NAME_MOST);
+	names_escape(dir, &escaped);
+	int rc = escaped.over ? 1
+			      : names_parts_dir_number(r->parts[site], buf_str(&escaped),
+						       ret_number, err);
+	buf_free(&escaped);
+	return rc;
+}
+
 int names_dir_next(struct names_reader *r, uint32_t site, uint64_t dir_number, uint64_t *line,
 		   struct arena *arena, struct names_entry *ret, struct err *err)
 {

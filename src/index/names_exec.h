@@ -1,4 +1,4 @@
-/* What the parts of a query for names share: expressions of ed (names_ed.c), which names of a
+/* What the parts of a query for names share: which names of a
  * segment can match (names_cand.c), what a pattern matches and which limits a file keeps
  * (names_match.c), hits while they are collected (names_hits.c), scans of the parts (names_scan.c)
  * and the query itself (names_query.c). */
@@ -6,17 +6,6 @@
 #include "base/vec.h"
 #include "index/names_inner.h"
 #include "index/rx.h"
-
-/* Expressions of ed */
-
-enum names_ed {
-	NAMES_ED_NOTHING, /* nothing is left of it: it finds nothing */
-	NAMES_ED_TEXT,    /* no operator: a part, byte for byte */
-	NAMES_ED_RX,      /* an expression in the syntax of rx.h */
-};
-/* What an expression becomes, in *out. ERR_USAGE: what it cannot be; *ret_at is the byte. */
-int names_ed(struct str pattern, struct buf *out, enum names_ed *ret, size_t *ret_at,
-	     struct err *err);
 
 /* Time: looked at now and then, since a look costs as much as a few names. */
 

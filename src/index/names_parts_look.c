@@ -115,6 +115,39 @@ int names_parts_dir_line(struct names_parts *p, uint64_t dir, uint64_t *line, st
 	return 0;
 }
 
+/* The place of a whole line in lines, counted from `number` on. */
+static bool find_line(struct str lines, struct str line, uint64_t *number)
+{
+	for (const char *p = lines.p, *end = p + lines.n; p < end; ++*number) {
+		const char *stop = memchr(p, '\n', (size_t)(end - p));
+		stop = stop ? stop : end;
+		if ((size_t)(stop - p) == line.n && memcmp(p, line.p, line.n) == 0)
+			return true;
+		p = stop + 1;
+	}
+	return false;
+}
+
+int names_parts_dir_number(struct names_parts *p, struct str escaped, uint64_t *ret,
+			   struct err *err)
+{
+	enum { AT_ONCE = 1024 }; /* groups */
+	uint64_t number = 0;
+	while (number < p->dirs) {
+		struct str lines;
+		if (names_lines_get(p, NAMES_DIREC, number / NAMES_DIREC_EVERY, AT_ONCE, &lines,
+				    err) < 0)
+			return -1;
+		uint64_t at = number;
+		if (find_line(lines, escaped, &at) && at < p->dirs) {
+			*ret = at;
+			return 0;
+		}
+		number += (uint64_t)AT_ONCE * NAMES_DIREC_EVERY;
+	}
+	return 1;
+}
+
 /* Verifying */
 
 static int verify_folded(const struct names_parts *p, struct str index, struct str nocase,

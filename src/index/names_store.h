@@ -138,6 +138,9 @@ int names_lines_get(struct names_parts *p, enum names_part part, uint64_t group,
 const char *names_lines_skip(const char *p, const char *end, uint64_t n);
 /* The lines of a directory, from *line on: the next one. 1: no more. */
 int names_parts_dir_line(struct names_parts *p, uint64_t dir, uint64_t *line, struct err *err);
+/* The number of a directory, whose path has its escapes. 1: there is none. */
+int names_parts_dir_number(struct names_parts *p, struct str escaped, uint64_t *ret,
+			   struct err *err);
 /* The pages file of parts that have none; writes it. */
 int names_parts_make_pages(struct names_parts *p, const char *path, const struct names_about *about,
 			   struct err *err);

@@ -29,13 +29,17 @@ bool names_url(struct str root, struct str path, bool dir, struct buf *out)
 	return true;
 }
 
-bool names_hit_url(const struct names_reader *r, const struct names_hit *hit, struct buf *out)
+bool names_entry_url(struct str root, const struct names_entry *e, struct buf *out)
 {
-	const struct names_entry *e = &hit->file;
-	if (!names_url(r->site[hit->site].url, e->dir, true, out))
+	if (!names_url(root, e->dir, true, out))
 		return false;
 	add_escaped(out, e->name);
 	if (e->kind == NAMES_DIR)
 		buf_add_byte(out, '/');
 	return true;
+}
+
+bool names_hit_url(const struct names_reader *r, const struct names_hit *hit, struct buf *out)
+{
+	return names_entry_url(r->site[hit->site].url, &hit->file, out);
 }

@@ -13,14 +13,17 @@
 #include <limits.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 size_t role_listens(const struct role *role, const char *name, const struct config *config,
 		    struct role_listen ret[ROLE_MOST_LISTENS])
 {
 	size_t n = 0;
+	if (role->run_socket)
+		ret[n++] = (struct role_listen){"run", role->run_socket, true};
 	if (!role->section)
-		return 0;
+		return n;
 	const char *base = config_get(config, config_instance(config, role->section, name)), *text;
 	for (size_t i = 0; i < role->section->nspecs; i++) {
 		const struct value_spec *spec = &role->section->specs[i];
@@ -30,7 +33,7 @@ size_t role_listens(const struct role *role, const char *name, const struct conf
 		if (!text || !*text)
 			continue;
 		ENSURE(n < ROLE_MOST_LISTENS);
-		ret[n++] = (struct role_listen){spec->name, text};
+		ret[n++] = (struct role_listen){spec->name, text, false};
 	}
 	return n;
 }
@@ -44,6 +47,30 @@ int run_path(const char *data, const char *folder, const char *name, char *ret, 
 		return err_set(err, ERR_USAGE, "%s: the path of the data directory is too long",
 			       data);
 	return 0;
+}
+
+/* Who may connect is decided by who may enter run/: to connect one has to be able to write. */
+static int open_in_run(const char *name, const struct config *config, int *ret_fd, struct err *err)
+{
+	char data[PATH_MAX], path[PATH_MAX], text[PATH_MAX + sizeof "unix:"];
+	if (cmd_data_dir(config, data, sizeof data, err) < 0 ||
+	    run_path(data, NULL, name, path, sizeof path, err) < 0)
+		return -1;
+	snprintf(text, sizeof text, "unix:%s", path);
+	if (listen_open(text, ret_fd, err) < 0)
+		return -1;
+	if (chmod(path, 0666) == 0)
+		return 0;
+	err_sys(err, "%s", path);
+	close(*ret_fd);
+	return -1;
+}
+
+int role_listen_open(const struct role_listen *listen, const struct config *config, int *ret_fd,
+		     struct err *err)
+{
+	return listen->in_run ? open_in_run(listen->text, config, ret_fd, err)
+			      : listen_open(listen->text, ret_fd, err);
 }
 
 int run_dirs_make(const char *data, struct err *err)
@@ -70,12 +97,13 @@ static int own_signals(struct err *err)
 	return 0;
 }
 
-static int open_socket(const struct role_listen *listen, int *ret_fd, struct err *err)
+static int open_socket(const struct role_listen *listen, const struct config *config, int *ret_fd,
+		       struct err *err)
 {
 	int fd = notify_socket(listen->key);
 	char address[256];
 	if (fd < 0) {
-		if (listen_open(listen->text, &fd, err) < 0)
+		if (role_listen_open(listen, config, &fd, err) < 0)
 			return err_in(err, "%s", listen->key);
 		if (listen_name(fd, address, sizeof address, err) < 0) {
 			close(fd);
@@ -94,6 +122,12 @@ static int open_sockets(struct role_env *env, struct err *err)
 	struct role_listen listens[ROLE_MOST_LISTENS];
 	size_t n = role_listens(env->role, env->name, env->config, listens), next = 0;
 	const struct config_section *section = env->role->section;
+	if (env->role->run_socket) {
+		struct role_socket *s = &env->socket[env->nsockets++];
+		*s = (struct role_socket){.key = listens[next].key, .fd = -1};
+		if (open_socket(&listens[next++], env->config, &s->fd, err) < 0)
+			return -1;
+	}
 	for (size_t i = 0; section && i < section->nspecs; i++) {
 		const char *key = section->specs[i].name;
 		if (section->specs[i].type != VALUE_LISTEN)
@@ -102,7 +136,7 @@ static int open_sockets(struct role_env *env, struct err *err)
 		struct role_socket *s = &env->socket[env->nsockets++];
 		*s = (struct role_socket){.key = key, .fd = -1};
 		if (next < n && strcmp(listens[next].key, key) == 0 &&
-		    open_socket(&listens[next++], &s->fd, err) < 0)
+		    open_socket(&listens[next++], env->config, &s->fd, err) < 0)
 			return -1;
 	}
 	return 0;

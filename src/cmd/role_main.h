@@ -6,6 +6,7 @@
 /* A setting of type VALUE_LISTEN that is not empty. */
 struct role_listen {
 	const char *key, *text; /* the text is the configuration's */
+	bool in_run;            /* not a setting: the text is the name of a Unix socket in run/ */
 };
 enum { ROLE_MOST_LISTENS = 16 }; /* more in one section is a broken promise */
 
@@ -13,6 +14,9 @@ enum { ROLE_MOST_LISTENS = 16 }; /* more in one section is a broken promise */
  */
 size_t role_listens(const struct role *role, const char *name, const struct config *config,
 		    struct role_listen ret[ROLE_MOST_LISTENS]);
+
+int role_listen_open(const struct role_listen *listen, const struct config *config, int *ret_fd,
+		     struct err *err);
 
 /* Makes DATA with run/, run/locks and run/counters. */
 int run_dirs_make(const char *data, struct err *err);

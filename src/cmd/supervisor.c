@@ -114,7 +114,7 @@ static int child_run_process(struct child *c, struct err *err)
 		if (strcmp(plan->socket[i].unit->name, c->name) != 0)
 			continue;
 		ENSURE(n < ARRAY_LEN(fds));
-		names[n] = plan->socket[i].key;
+		names[n] = plan->socket[i].listen.key;
 		fds[n++] = plan->socket[i].fd;
 	}
 	struct launch launch;

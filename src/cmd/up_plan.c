@@ -5,8 +5,6 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "cmd/proc.h"
-#include "cmd/role_main.h"
-#include "role/listen.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -155,22 +153,25 @@ static const struct up_socket *find_socket(const struct up_plan *plan, const str
 	for (size_t i = 0; plan && i < plan->nsockets; i++) {
 		const struct up_socket *s = &plan->socket[i];
 		if (s->fd >= 0 && strcmp(s->unit->name, like->unit->name) == 0 &&
-		    strcmp(s->key, like->key) == 0 && strcmp(s->text, like->text) == 0)
+		    strcmp(s->listen.key, like->listen.key) == 0 &&
+		    strcmp(s->listen.text, like->listen.text) == 0)
 			return s;
 	}
 	return NULL;
 }
 
 /* Opens it, or shares the one that is open already. */
-static int open_socket(struct up_socket *s, const struct up_plan *before, struct err *err)
+static int open_socket(struct up_socket *s, const struct config *config,
+		       const struct up_plan *before, struct err *err)
 {
 	const struct up_socket *old = find_socket(before, s);
 	if (old) {
 		s->fd = fcntl(old->fd, F_DUPFD_CLOEXEC, PROC_SAFE_FD);
-		return s->fd < 0 ? err_sys(err, "the socket of %s.%s", s->unit->name, s->key) : 0;
+		return s->fd < 0 ? err_sys(err, "the socket of %s.%s", s->unit->name, s->listen.key)
+				 : 0;
 	}
-	if (listen_open(s->text, &s->fd, err) < 0)
-		return err_in(err, "%s.%s", s->unit->name, s->key);
+	if (role_listen_open(&s->listen, config, &s->fd, err) < 0)
+		return err_in(err, "%s.%s", s->unit->name, s->listen.key);
 	return proc_safe_fd(&s->fd, err);
 }
 
@@ -182,9 +183,9 @@ static int open_sockets_of(struct up_plan *plan, const struct up_unit *unit,
 	VEC_ROOM(plan->socket, plan->socket_room, plan->nsockets + n);
 	for (size_t i = 0; i < n; i++) {
 		struct up_socket *s = &plan->socket[plan->nsockets];
-		*s = (struct up_socket){unit, listens[i].key, listens[i].text, -1};
+		*s = (struct up_socket){unit, listens[i], -1};
 		plan->nsockets++;
-		if (open_socket(s, before, err) < 0)
+		if (open_socket(s, plan->config, before, err) < 0)
 			return -1;
 	}
 	return 0;

@@ -1,7 +1,7 @@
 /* Plans: what the configuration asks of the supervisor, made whole or not at all, so that a reload
  * either takes effect or changes nothing. */
 #pragma once
-#include "cmd/command.h"
+#include "cmd/role_main.h"
 
 struct up_conf {
 	struct value_list roles;
@@ -20,9 +20,8 @@ struct up_unit {
 
 struct up_socket {
 	const struct up_unit *unit;
-	const char *key;  /* of the setting */
-	const char *text; /* its value, the configuration's own text */
-	int fd;           /* -1: closed for good */
+	struct role_listen listen;
+	int fd; /* -1: closed for good */
 };
 
 struct up_plan {

@@ -58,6 +58,10 @@ struct role {
 	const char *apart;   /* a role that must have another data directory; NULL: none */
 	const char *summary; /* one line for help */
 	const char *description;
+	/* "archie": it also listens on the Unix socket run/archie, for other roles and programs of
+	 * this machine: role_fd(env, "run"). Whoever can enter run/ can connect. NULL: it has none.
+	 */
+	const char *run_socket;
 	const char *scheme; /* "http": a person looks at scheme://ADDRESS/; NULL: not for people */
 	/* NULL: no settings. Where it has `several`, the role may run several times. */
 	const struct config_section *section;

@@ -33,11 +33,21 @@ static const struct value_spec specs[] = {
 	{"nightly_at", VALUE_TEXT_AT(S, nightly_at), "03:00",
 	 .help = "when listings are got and databases built, each day, by the clock of this "
 		 "machine"},
+	{"queue_max", VALUE_INT_AT(S, queue_max), "10000", 1, 1000000,
+	 .help = "requests that may wait for a searcher, at most 20 of one address; further ones "
+		 "are "
+		 "told that the server is busy"},
+	{"searchers", VALUE_INT_AT(S, searchers), "0", 0, 64,
+	 .help = "processes that search, at least 2, of which one takes cheap requests only; 0: "
+		 "one "
+		 "for each CPU"},
+	{"search_time_limit", VALUE_TIME_AT(S, search_time_limit_us), "60s", 10e3, 3600e6,
+	 .help = "how long a search may take; what it has found by then is the answer"},
 };
 
 const struct config_section archie_section = {
 	.name = "archie",
-	.help = "How listings of archives are got, and databases of file names built.",
+	.help = "How listings of archives are got, and databases of file names built and searched.",
 	.size = sizeof(S),
 	.specs = specs,
 	.nspecs = ARRAY_LEN(specs),

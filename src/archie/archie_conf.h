@@ -1,4 +1,4 @@
-/* The section [archie]: how listings are got and databases built. */
+/* The section [archie]: how listings are got, databases built and searched. */
 #pragma once
 #include "role/config.h"
 
@@ -9,6 +9,8 @@ struct archie_conf {
 	int64_t idle_us, total_us; /* of a transfer */
 	int64_t retry_min_us, retry_max_us;
 	const char *nightly_at;
+	int64_t queue_max, searchers; /* searchers 0: one for each CPU */
+	int64_t search_time_limit_us;
 };
 extern const struct config_section archie_section;
 

@@ -4,9 +4,10 @@
 
 extern const struct command add_command;
 extern const struct command archie_command;
-extern const struct command archie_build_command;  /* of garner archie */
-extern const struct command archie_parse_command;  /* of garner archie */
-extern const struct command archie_whatis_command; /* of garner archie */
+extern const struct command archie_build_command;    /* of garner archie */
+extern const struct command archie_parse_command;    /* of garner archie */
+extern const struct command archie_searcher_command; /* of garner archie */
+extern const struct command archie_whatis_command;   /* of garner archie */
 extern const struct command check_command;
 extern const struct command completion_command;
 extern const struct command config_command;

@@ -2,6 +2,7 @@
 #include "cmd/command.h"
 #include "cmd/role_archie.h"
 #include "cmd/role_broker.h"
+#include "cmd/role_queuer.h"
 #include "fetch/bot.h"
 #include "fetch/botm.h"
 #include "fetch/spider.h"
@@ -21,6 +22,7 @@ const struct role *const roles[] = {
 	&spider_role,
 	&botm_role,
 	&archie_getter_role,
+	&archie_queuer_role,
 	&broker_role,
 	&web_role,
 	NULL,

@@ -77,6 +77,7 @@ void archie_free(struct archie **a)
 struct waiting {
 	const struct archie_wait *wait; /* NULL: nobody */
 	int64_t asked_us;               /* when stop() was asked last */
+	int64_t away_us, away_until_us; /* that the queuer may still be away */
 	bool stopped;
 };
 
@@ -112,58 +113,12 @@ static int wait_for(struct waiting *w, int fd, short events, int64_t until_us)
 			continue; /* EINTR */
 		if (p[0].revents)
 			return 0;
-		if (p[1].revents && wait_is_over(w))
+		/* one that was told and left it unread is told again when it is time */
+		bool told = p[1].fd >= 0 && p[1].revents;
+		if (told && wait_is_over(w))
 			return -1;
+		p[1].fd = has_fd && !told ? w->wait->fd : -1;
 	}
-}
-
-/* Connecting */
-
-static int connect_once(struct archie *a)
-{
-	struct sockaddr_un un = {.sun_family = AF_UNIX};
-	if (a->connect)
-		return a->connect(a->ctx);
-	size_t n = strlen(a->path);
-	if (n >= sizeof un.sun_path) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	memcpy(un.sun_path, a->path, n);
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd >= 0 && connect(fd, (const struct sockaddr *)&un, sizeof un) < 0) {
-		int saved = errno;
-		close(fd);
-		errno = saved;
-		return -1;
-	}
-	return fd;
-}
-
-/* 0, or the refusal in *ret_why. */
-static int archie_connect(struct archie *a, struct waiting *w, enum archie_refusal *ret_why,
-			  struct err *err)
-{
-	int64_t until_us = clock_mono_us() + AWAY_US;
-	if (a->fd >= 0)
-		return 0;
-	while ((a->fd = connect_once(a)) < 0) {
-		int saved = errno;
-		int64_t now_us = clock_mono_us();
-		if (now_us < until_us && wait_for(w, -1, 0, now_us + TRY_US) == 1)
-			continue;
-		if (w->stopped) {
-			*ret_why = ARCHIE_CANCELLED;
-			return err_set(err, ERR_BUSY, "cancelled");
-		}
-		*ret_why = ARCHIE_AWAY;
-		errno = saved;
-		return a->path ? err_sys(err, "the server does not search now: %s", a->path)
-			       : err_set(err, ERR_BUSY, "the server does not search now");
-	}
-	framing_init(&a->frame, ARCHIE_LINE_MOST, ARCHIE_BLOCK_MOST + READ_BYTES);
-	a->room = mem_alloc(READ_BYTES);
-	return 0;
 }
 
 /* Sending and receiving. 0; 1: the connection broke; negative: the caller wants no more. */
@@ -218,6 +173,93 @@ static int receive_line(struct archie *a, struct waiting *w, int64_t until_us,
 		return 0;
 	framing_want(&a->frame, FRAMING_BLOCK, ret->bytes);
 	return receive_frame(a, w, until_us, ret_block);
+}
+
+/* Connecting: the queuer has to say its first line, since the socket may be there without it. */
+
+static int connect_once(struct archie *a)
+{
+	struct sockaddr_un un = {.sun_family = AF_UNIX};
+	if (a->connect)
+		return a->connect(a->ctx);
+	size_t n = strlen(a->path);
+	if (n >= sizeof un.sun_path) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	memcpy(un.sun_path, a->path, n);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd >= 0 && connect(fd, (const struct sockaddr *)&un, sizeof un) < 0) {
+		int saved = errno;
+		close(fd);
+		errno = saved;
+		return -1;
+	}
+	return fd;
+}
+
+/* 0: it is there; 1: it is not; negative: it refuses, or the caller wants no more. */
+static int greet(struct archie *a, struct waiting *w, enum archie_refusal *ret_why, struct err *err)
+{
+	struct archie_line line;
+	struct str block;
+	if ((a->fd = connect_once(a)) < 0) {
+		err_sys(err, "the server does not search now%s%s", a->path ? ": " : "",
+			a->path ? a->path : "");
+		return 1;
+	}
+	framing_init(&a->frame, ARCHIE_LINE_MOST, ARCHIE_BLOCK_MOST + READ_BYTES);
+	a->room = mem_alloc(READ_BYTES);
+	int rc = receive_line(a, w, w->away_until_us, &line, &block);
+	if (rc == 0 && line.word == ARCHIE_WORD_HELLO)
+		return 0;
+	if (rc == 0 && line.word == ARCHIE_WORD_REFUSED) {
+		*ret_why = line.why;
+		rc = err_set(err, ERR_BUSY, STR_FMT, STR_ARG(line.text));
+	} else if (rc >= 0) {
+		rc = 1;
+		err_set(err, ERR_BUSY, "the server does not search now");
+	}
+	archie_hang_up(a);
+	return rc;
+}
+
+static bool is_cut(const struct archie *a)
+{
+	char c;
+	ssize_t n = recv(a->fd, &c, 1, MSG_PEEK | MSG_DONTWAIT);
+	return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+/* Within what is left of the time that the queuer may be away. */
+static int archie_connect(struct archie *a, struct waiting *w, enum archie_refusal *ret_why,
+			  struct err *err)
+{
+	int64_t since_us = clock_mono_us();
+	int rc;
+	if (a->fd >= 0 && is_cut(a))
+		archie_hang_up(a);
+	if (a->fd >= 0)
+		return 0;
+	*ret_why = ARCHIE_AWAY;
+	w->away_until_us = since_us + w->away_us;
+	while ((rc = greet(a, w, ret_why, err)) == 1) {
+		int64_t now_us = clock_mono_us();
+		if (now_us >= w->away_until_us)
+			return -1;
+		if (wait_for(w, -1, 0, MIN(now_us + TRY_US, w->away_until_us)) < 0)
+			rc = -1;
+		if (rc < 0)
+			break;
+	}
+	w->away_us = MAX(w->away_until_us - clock_mono_us(), 0);
+	if (rc == 0)
+		return 0;
+	if (w->stopped) {
+		*ret_why = ARCHIE_CANCELLED;
+		err_set(err, ERR_BUSY, "cancelled");
+	}
+	return -1;
 }
 
 /* Calls */
@@ -283,7 +325,7 @@ int archie_call(struct archie *a, const struct archie_ask *ask, const struct arc
 		struct err *err)
 {
 	struct calling c = {.a = a,
-			    .w = {.wait = wait, .asked_us = clock_mono_us()},
+			    .w = {.wait = wait, .asked_us = clock_mono_us(), .away_us = AWAY_US},
 			    .id = {(uint64_t)getpid(), ++a->n},
 			    .arena = arena,
 			    .ret = ret,
@@ -302,28 +344,22 @@ int archie_call(struct archie *a, const struct archie_ask *ask, const struct arc
 	archie_line_print(&line, &a->out);
 	buf_add_str(&a->out, buf_str(&block));
 	buf_free(&block);
-	/* A connection that lay idle may have been cut since, and one may be cut by a queuer that
-	 * is killed: asking changes nothing. */
-	for (unsigned tries = 0; rc == 0; tries++) {
-		bool fresh = a->fd < 0;
+	for (unsigned tries = 0; rc == 0 && tries < 2; tries++) {
 		if (archie_connect(a, &c.w, ret_why, err) < 0)
 			return -1;
 		if ((rc = call_once(&c)) != 1)
 			return rc;
 		archie_hang_up(a);
-		if (tries >= (fresh ? 1u : 2u)) {
-			*ret_why = ARCHIE_AWAY;
-			return err_set(err, ERR_REMOTE,
-				       "the server went away twice before it answered");
-		}
+		*ret_why = ARCHIE_AWAY;
 		rc = 0;
 	}
-	return rc;
+	return rc < 0 ? -1
+		      : err_set(err, ERR_REMOTE, "the server went away twice before it answered");
 }
 
 int archie_call_load(struct archie *a, struct archie_load *ret, struct err *err)
 {
-	struct waiting w = {.asked_us = clock_mono_us()};
+	struct waiting w = {.asked_us = clock_mono_us(), .away_us = AWAY_US};
 	int64_t until_us = clock_mono_us() + AWAY_US;
 	enum archie_refusal why;
 	struct archie_line line;

@@ -24,7 +24,8 @@ struct pending {
 	void *ctx;
 	struct str bytes; /* line and block; ours; empty: it cannot be asked */
 	char *why;        /* it cannot be asked */
-	int64_t since_us; /* without a connection since; 0: it was sent */
+	int64_t since_us; /* without the queuer since; 0: it was sent */
+	int64_t away_us;  /* that this may still last */
 	unsigned sent;    /* how often */
 };
 
@@ -34,6 +35,7 @@ struct archie_link {
 	struct loop *loop;
 	struct outgoing *out; /* NULL: there is no such address */
 	struct conn *conn;    /* NULL: not connected */
+	bool greeted;         /* the queuer is there: it has said its first line */
 	struct link asked;    /* in their order */
 	struct pendings by_number;
 	struct loop_timer look;
@@ -67,6 +69,7 @@ static void pending_end(struct archie_link *l, struct pending *p, const struct a
 
 static void pending_send(struct archie_link *l, struct pending *p)
 {
+	p->away_us -= loop_now_us(l->loop) - p->since_us;
 	p->since_us = 0;
 	p->sent++;
 	conn_send(l->conn, p->bytes);
@@ -76,7 +79,7 @@ static void pending_send(struct archie_link *l, struct pending *p)
 static struct pending *pending_overdue(struct archie_link *l, int64_t now_us)
 {
 	LIST_EACH (struct pending, p, &l->asked, link)
-		if (p->why || (p->since_us && (now_us - p->since_us >= AWAY_US || !l->out)))
+		if (p->why || (p->since_us && (now_us - p->since_us >= p->away_us || !l->out)))
 			return p;
 	return NULL;
 }
@@ -130,6 +133,15 @@ static void on_load(struct archie_link *l, const struct archie_load *load)
 	}
 }
 
+/* The socket may be there without the queuer; this is the queuer. */
+static void on_hello(struct archie_link *l)
+{
+	l->greeted = true;
+	LIST_EACH (struct pending, p, &l->asked, link)
+		if (p->since_us && !p->why)
+			pending_send(l, p);
+}
+
 static void on_line(void *ctx, struct str text)
 {
 	struct archie_link *l = ctx;
@@ -137,6 +149,13 @@ static void on_line(void *ctx, struct str text)
 	char why[ARCHIE_TEXT_MOST + 1];
 	if (archie_line_parse(text, &l->line, &err) < 0) {
 		link_break(l);
+		return;
+	}
+	if (!l->greeted) {
+		if (l->line.word == ARCHIE_WORD_HELLO)
+			on_hello(l);
+		else
+			link_break(l); /* it is too busy for us */
 		return;
 	}
 	struct pending *p = pending_of(l, l->line.id);
@@ -194,9 +213,7 @@ static void on_up(void *ctx, struct conn *c)
 {
 	struct archie_link *l = ctx;
 	l->conn = c;
-	LIST_EACH (struct pending, p, &l->asked, link)
-		if (p->since_us && !p->why)
-			pending_send(l, p);
+	l->greeted = false;
 }
 
 static void on_down(void *ctx, const char *why, int64_t retry_us)
@@ -205,12 +222,14 @@ static void on_down(void *ctx, const char *why, int64_t retry_us)
 	int64_t now_us = MAX(loop_now_us(l->loop), 1);
 	(void)retry_us;
 	l->conn = NULL;
+	l->greeted = false;
 	snprintf(l->why, sizeof l->why, "%s", why);
 	LIST_EACH (struct pending, p, &l->asked, link) {
 		if (p->since_us)
 			continue;
-		/* one that was asked twice has waited long enough */
-		p->since_us = p->sent > 1 ? MAX(now_us - AWAY_US, 1) : now_us;
+		p->since_us = now_us;
+		if (p->sent > 1)
+			p->away_us = 0; /* it was asked twice */
 		look_soon(l, 0);
 	}
 }
@@ -267,7 +286,10 @@ void archie_link_free(struct archie_link **lp)
 static struct pending *pending_new(struct archie_link *l, void *ctx)
 {
 	struct pending *p = mem_alloc(sizeof *p);
-	*p = (struct pending){.n = ++l->n, .ctx = ctx, .since_us = MAX(loop_now_us(l->loop), 1)};
+	*p = (struct pending){.n = ++l->n,
+			      .ctx = ctx,
+			      .since_us = MAX(loop_now_us(l->loop), 1),
+			      .away_us = AWAY_US};
 	list_append(&l->asked, &p->link);
 	*pendings_put(&l->by_number, p->n) = p;
 	return p;
@@ -275,7 +297,7 @@ static struct pending *pending_new(struct archie_link *l, void *ctx)
 
 static void pending_go(struct archie_link *l, struct pending *p)
 {
-	if (l->conn && !p->why)
+	if (l->greeted && !p->why)
 		pending_send(l, p);
 	else
 		look_soon(l, p->why || !l->out ? 0 : LOOK_US);
@@ -313,7 +335,7 @@ void archie_link_cancel(struct archie_link *l, uint64_t id)
 					 .id = {(uint64_t)getpid(), id}};
 	if (!p)
 		return;
-	if (l->conn && !(*p)->since_us) {
+	if (l->greeted && !(*p)->since_us) {
 		archie_line_print(&line, &out);
 		conn_send(l->conn, buf_str(&out));
 		buf_free(&out);

@@ -19,10 +19,11 @@ const char *const archie_refusal_words[ARCHIE_REFUSALS] = {
 };
 
 static const char *const words[ARCHIE_WORDS] = {
-	[ARCHIE_WORD_ASK] = "ASK",       [ARCHIE_WORD_CANCEL] = "CANCEL",
-	[ARCHIE_WORD_LOAD] = "LOAD",     [ARCHIE_WORD_QUEUED] = "QUEUED",
-	[ARCHIE_WORD_ANSWER] = "ANSWER", [ARCHIE_WORD_REFUSED] = "REFUSED",
-	[ARCHIE_WORD_SEARCH] = "SEARCH", [ARCHIE_WORD_STOP] = "STOP",
+	[ARCHIE_WORD_HELLO] = "ARCHIE",    [ARCHIE_WORD_ASK] = "ASK",
+	[ARCHIE_WORD_CANCEL] = "CANCEL",   [ARCHIE_WORD_LOAD] = "LOAD",
+	[ARCHIE_WORD_QUEUED] = "QUEUED",   [ARCHIE_WORD_ANSWER] = "ANSWER",
+	[ARCHIE_WORD_REFUSED] = "REFUSED", [ARCHIE_WORD_SEARCH] = "SEARCH",
+	[ARCHIE_WORD_STOP] = "STOP",
 };
 
 /* Lines */
@@ -80,6 +81,10 @@ static void load_parse(struct fields *f, struct archie_line *l)
 static void fields_parse(struct fields *f, struct archie_line *l)
 {
 	switch (l->word) {
+	case ARCHIE_WORD_HELLO:
+		if (field_number(f, ARCHIE_VERSION) != ARCHIE_VERSION)
+			f->bad = true;
+		break;
 	case ARCHIE_WORD_ASK:
 		l->id = field_id(f);
 		l->niceness = field_number(f, ARCHIE_NICE_MOST);
@@ -100,6 +105,7 @@ static void fields_parse(struct fields *f, struct archie_line *l)
 	case ARCHIE_WORD_ANSWER:
 		l->id = field_id(f);
 		l->wait_us = field_number(f, INT64_MAX);
+		l->cut = field_number(f, 1);
 		l->bytes = field_number(f, ARCHIE_BLOCK_MOST);
 		break;
 	case ARCHIE_WORD_REFUSED:
@@ -162,9 +168,13 @@ static void put_words(struct buf *out, struct str text)
 void archie_line_print(const struct archie_line *l, struct buf *out)
 {
 	buf_add_text(out, words[l->word]);
-	if (l->word != ARCHIE_WORD_LOAD && l->word != ARCHIE_WORD_STOP)
+	if (l->word != ARCHIE_WORD_HELLO && l->word != ARCHIE_WORD_LOAD &&
+	    l->word != ARCHIE_WORD_STOP)
 		put_id(out, l->id);
 	switch (l->word) {
+	case ARCHIE_WORD_HELLO:
+		put_number(out, ARCHIE_VERSION);
+		break;
 	case ARCHIE_WORD_ASK:
 		put_number(out, l->niceness);
 		put_number(out, l->verbose);
@@ -183,6 +193,7 @@ void archie_line_print(const struct archie_line *l, struct buf *out)
 		break;
 	case ARCHIE_WORD_ANSWER:
 		put_number(out, l->wait_us);
+		put_number(out, l->cut);
 		put_number(out, l->bytes);
 		break;
 	case ARCHIE_WORD_REFUSED:
@@ -450,9 +461,8 @@ bool archie_writer_row(struct archie_writer *w, const struct archie_writer_site 
 void archie_writer_end(struct archie_writer *w, const struct archie_answer *a)
 {
 	struct buf *out = w->out;
-	bool cut = a->cut || w->full;
 	uint32_t n = htole32(w->rows);
-	put_varint(out, (a->exact ? END_EXACT : 0u) | (cut ? END_CUT : 0u));
+	put_varint(out, (a->exact ? END_EXACT : 0u) | (a->cut ? END_CUT : 0u));
 	put_varint(out, a->total);
 	put_varint(out, (uint64_t)MAX(a->search_us, 0));
 	put_text(out, str_utf8_head(a->problem, ARCHIE_TEXT_MOST));

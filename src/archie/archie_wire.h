@@ -5,6 +5,7 @@
 #include "archie/archie.h"
 
 enum {
+	ARCHIE_VERSION = 1, /* "ARCHIE 1" */
 	ARCHIE_LINE_MOST = 1024,
 	ARCHIE_TEXT_MOST = 400,                        /* of a refusal, in its line */
 	ARCHIE_BLOCK_MOST = ARCHIE_ANSWER_MOST + 4096, /* with what stands around the rows */
@@ -16,11 +17,12 @@ struct archie_id {
 };
 
 enum archie_word {
+	ARCHIE_WORD_HELLO,   /* version; the first line of the queuer */
 	ARCHIE_WORD_ASK,     /* id niceness verbose bytes; a request follows */
 	ARCHIE_WORD_CANCEL,  /* id */
 	ARCHIE_WORD_LOAD,    /* of one who asks: nothing; of the queuer: the load */
 	ARCHIE_WORD_QUEUED,  /* id position seconds */
-	ARCHIE_WORD_ANSWER,  /* id wait_us bytes; an answer follows */
+	ARCHIE_WORD_ANSWER,  /* id wait_us cut bytes; an answer follows */
 	ARCHIE_WORD_REFUSED, /* id why text */
 	ARCHIE_WORD_SEARCH,  /* id limit_us bytes; to a searcher; a request follows */
 	ARCHIE_WORD_STOP,    /* to a searcher: what it looks for is not wanted any more */
@@ -31,7 +33,7 @@ struct archie_line {
 	enum archie_word word;
 	struct archie_id id;
 	uint64_t niceness, position, seconds, wait_us, limit_us, bytes;
-	bool verbose;
+	bool verbose, cut;
 	bool has_load; /* LOAD with numbers */
 	struct archie_load load;
 	enum archie_refusal why;

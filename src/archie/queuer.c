@@ -3,8 +3,8 @@
  * ends are ours. So the queuer costs a few system calls for each request, however long the answer.
  *
  * What can grow is bounded: requests by queue_max and by their bytes, answers by how many searchers
- * there are, since nobody is searched for whose answers lie around; and if those that do not read
- * hold too much all together, the one that has not for longest is hung up on. */
+ * there are, since nothing is searched for one who has many unread; and where all together are too
+ * many, the one with the most is hung up on. */
 #include "archie/queuer.h"
 
 #include "archie/archie_wire.h"
@@ -14,45 +14,46 @@
 #include "base/hash.h"
 #include "net/server.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 enum {
-	HIGH_MARK = 64 << 10,     /* unread bytes of an asker that is served no further */
 	ANSWERS_MOST = 256 << 20, /* unread bytes of all */
-	REQUESTS_MOST = 64 << 20, /* bytes of requests that wait */
+	ANSWER_LARGE = 64 << 10,  /* after which it is looked how many these are */
+	REQUESTS_MOST = 64 << 20, /* bytes of requests */
 	RATE_SECONDS = 60,
 	DEATHS_QUICK = 5, /* deaths in a row after which a searcher is started late */
 };
 #define TICK_US US_PER_S
 #define STALL_US (30 * US_PER_S) /* that an asker may not read */
-#define GRACE_US (2 * US_PER_S)  /* that a search may take to notice its end */
+#define CANCEL_US (1 * US_PER_S) /* that a search may take to notice that it is not wanted */
+#define GRACE_US (5 * US_PER_S)  /* and that its time is over */
 #define RESTART_MOST_US (1 * US_PER_S)
 
 struct request {
 	struct queue_item item;
-	struct link of_asker, held; /* held: while its asker is choked */
-	struct asker *asker;        /* NULL: hung up */
-	struct searcher_slot *slot; /* that looks for it; NULL: it waits */
+	struct link of_asker, held, untold;
+	struct asker *asker;        /* NULL: it does not want it any more */
+	struct searcher_slot *slot; /* that looks for it; NULL: none does */
 	struct archie_id id;
-	struct str bytes; /* ours */
+	char *bytes;
+	size_t n;
 	int64_t sent_us;
 	uint64_t told; /* the position that it was told last */
 	unsigned tries;
-	bool verbose, cancelled;
+	bool verbose;
 };
 
 /* A connection of an interface: the state of its session. */
 struct asker {
 	struct queuer *q;
 	struct session *session;
-	struct link link, requests, held;
+	struct link link, requests;
+	struct link held;        /* requests, while it does not read */
 	struct archie_line line; /* the one whose block is to come */
-	int64_t choked_us;       /* since when it is; 0: it reads */
+	int64_t choked_us;       /* since when it does not read; 0: it does */
 };
 
 struct searcher_slot {
@@ -60,27 +61,28 @@ struct searcher_slot {
 	size_t number;
 	struct conn *conn; /* NULL: it is not there */
 	struct request *request;
-	struct archie_line line;
-	struct loop_timer timer; /* the time limit; or when to start it again */
-	int64_t started_us;
-	unsigned deaths; /* in a row */
-	bool alive;      /* its process has not been reaped */
+	struct archie_line line; /* the one whose block is to come */
+	struct loop_timer timer; /* the end of its search; or when to start it again */
+	unsigned deaths;         /* in a row */
+	bool alive;              /* its process has not been reaped */
 };
 
 struct queuer {
 	struct queuer_options o;
+	struct server_limits limits;
 	struct server *server;
 	struct conn_pool *pool; /* of searchers */
 	struct queue *queue;
 	struct link askers;
+	struct link untold; /* verbose requests that have not heard their place */
 	struct searcher_slot *slot;
 	struct loop_timer tick;
 	struct loop_later dispatch;
 	struct buf out;
 	struct arena arena; /* of a request that is looked at */
 	uint64_t seed;
-	size_t held; /* requests */
-	uint64_t request_bytes;
+	size_t held;            /* requests */
+	uint64_t request_bytes; /* of all */
 	uint64_t rate[RATE_SECONDS];
 	size_t rate_at, rate_n;
 	struct queuer_counts counts;
@@ -96,9 +98,73 @@ static int64_t now_us(const struct queuer *q)
 	return loop_now_us(q->o.loop);
 }
 
-/* Words to askers */
+static bool same_id(struct archie_id a, struct archie_id b)
+{
+	return a.pid == b.pid && a.n == b.n;
+}
 
-static void asker_choke(struct asker *a);
+/* Those that take dear requests too. */
+static unsigned general_searchers(const struct queuer *q)
+{
+	return (unsigned)(q->o.searchers - 1);
+}
+
+/* Askers that do not read */
+
+static void asker_drop(struct asker *a)
+{
+	a->q->counts.dropped++;
+	a->choked_us = 0;
+	conn_close(session_conn(a->session));
+}
+
+static void answers_look(struct queuer *q)
+{
+	struct server_stats stats;
+	struct asker *most = NULL;
+	server_stats(q->server, &stats);
+	if (stats.conns.memory <= ANSWERS_MOST)
+		return;
+	LIST_EACH (struct asker, a, &q->askers, link)
+		if (!most || conn_queued(session_conn(a->session)) >
+				     conn_queued(session_conn(most->session)))
+			most = a;
+	if (most)
+		asker_drop(most);
+}
+
+static void askers_look(struct queuer *q)
+{
+	answers_look(q);
+	LIST_EACH (struct asker, a, &q->askers, link)
+		if (a->choked_us && now_us(q) - a->choked_us > STALL_US)
+			asker_drop(a);
+}
+
+static void request_hold(struct queuer *q, struct request *r)
+{
+	list_append(&r->asker->held, &r->held);
+	q->held++;
+}
+
+static void request_unhold(struct queuer *q, struct request *r)
+{
+	q->held -= list_has(&r->held);
+	list_remove(&r->held);
+}
+
+static void on_drained(struct session *s)
+{
+	struct asker *a = session_state(s);
+	a->choked_us = 0;
+	LIST_EACH (struct request, r, &a->held, held) {
+		request_unhold(a->q, r);
+		queue_put_back(a->q->queue, &r->item, now_us(a->q));
+	}
+	dispatch_soon(a->q);
+}
+
+/* Words to askers */
 
 /* What comes after the line may be empty. */
 static void asker_send(struct asker *a, const struct archie_line *line, struct str block)
@@ -107,11 +173,13 @@ static void asker_send(struct asker *a, const struct archie_line *line, struct s
 	struct conn *c = session_conn(a->session);
 	buf_clear(&q->out);
 	archie_line_print(line, &q->out);
-	bool more = conn_send(c, buf_str(&q->out));
+	bool reads = conn_send(c, buf_str(&q->out));
 	if (block.n)
-		more = conn_send(c, block);
-	if (!more)
-		asker_choke(a);
+		reads = conn_send(c, block);
+	if (!reads && !a->choked_us)
+		a->choked_us = MAX(now_us(q), 1);
+	if (block.n > ANSWER_LARGE)
+		answers_look(q);
 }
 
 static void asker_refuse(struct asker *a, struct archie_id id, enum archie_refusal why,
@@ -123,6 +191,18 @@ static void asker_refuse(struct asker *a, struct archie_id id, enum archie_refus
 	asker_send(a, &line, STR(""));
 }
 
+static void request_tell(struct request *r, uint64_t position, int64_t eta_us)
+{
+	if (!r->verbose || r->told == position || r->asker->choked_us)
+		return;
+	r->told = position;
+	const struct archie_line line = {.word = ARCHIE_WORD_QUEUED,
+					 .id = r->id,
+					 .position = position,
+					 .seconds = (uint64_t)((eta_us + US_PER_S - 1) / US_PER_S)};
+	asker_send(r->asker, &line, STR(""));
+}
+
 /* Requests */
 
 static struct request *request_of(struct queue_item *item)
@@ -130,25 +210,18 @@ static struct request *request_of(struct queue_item *item)
 	return LIST_OF(struct request, item, item);
 }
 
-static void request_unhold(struct request *r)
-{
-	if (!list_has(&r->held))
-		return;
-	list_remove(&r->held);
-	r->asker->q->held--;
-}
-
 static void request_free(struct queuer *q, struct request *r)
 {
 	queue_remove(q->queue, &r->item);
-	request_unhold(r);
+	request_unhold(q, r);
 	list_remove(&r->of_asker);
-	q->request_bytes -= r->bytes.n;
-	mem_free(&r->bytes.p);
+	list_remove(&r->untold);
+	q->request_bytes -= r->n;
+	mem_free(&r->bytes);
 	mem_free(&r);
 }
 
-/* Nobody wants its answer any more. */
+/* Nobody wants its answer any more. A searcher that does not notice is killed. */
 static void request_give_up(struct queuer *q, struct request *r)
 {
 	struct searcher_slot *s = r->slot;
@@ -156,156 +229,129 @@ static void request_give_up(struct queuer *q, struct request *r)
 		request_free(q, r);
 		return;
 	}
-	request_unhold(r);
 	list_remove(&r->of_asker);
 	r->asker = NULL;
-	r->cancelled = true;
 	if (s->conn)
 		conn_send(s->conn, STR("STOP\n"));
-	loop_timer_in(q->o.loop, &s->timer, GRACE_US);
-}
-
-static void request_refuse(struct queuer *q, struct request *r, enum archie_refusal why,
-			   const char *text)
-{
-	if (r->asker)
-		asker_refuse(r->asker, r->id, why, text);
-	request_free(q, r);
+	loop_timer_in(q->o.loop, &s->timer, CANCEL_US);
 }
 
 static struct request *request_find(struct asker *a, struct archie_id id)
 {
 	LIST_EACH (struct request, r, &a->requests, of_asker)
-		if (r->id.pid == id.pid && r->id.n == id.n)
+		if (same_id(r->id, id))
 			return r;
 	return NULL;
 }
 
-/* The same for all of an address; of IPv6 for a network of 64 bits. */
+/* The same number for all of an address; of IPv6 for all of a network of 64 bits. */
 static uint64_t share_of(const struct queuer *q, struct str from)
 {
 	struct addr addr;
 	if (!addr_parse(from, &addr))
 		return hash64_seeded(from, q->seed);
 	addr = addr_server(&addr);
-	return hash64_seeded((struct str){(const char *)&addr, sizeof addr}, q->seed);
+	return hash64_seeded((struct str){(const char *)addr.b, sizeof addr.b}, q->seed);
 }
 
-static void request_tell(struct queuer *q, struct request *r, uint64_t position, int64_t eta_us)
-{
-	if (!r->verbose || r->told == position || !r->asker)
-		return;
-	r->told = position;
-	const struct archie_line line = {.word = ARCHIE_WORD_QUEUED,
-					 .id = r->id,
-					 .position = position,
-					 .seconds = (uint64_t)((eta_us + US_PER_S - 1) / US_PER_S)};
-	(void)q;
-	asker_send(r->asker, &line, STR(""));
-}
-
-/* Those that take dear requests too. */
-static unsigned general_searchers(const struct queuer *q)
-{
-	return (unsigned)MAX(q->o.searchers - 1, 1u);
-}
-
-static const char *put_request(struct queuer *q, struct request *r)
+/* Why it cannot wait, or NULL: it does. */
+static const char *request_put(struct queuer *q, struct request *r)
 {
 	if (queue_waiting(q->queue) + q->held >= q->o.queue_max ||
-	    q->request_bytes + r->bytes.n > REQUESTS_MOST)
+	    q->request_bytes + r->n > REQUESTS_MOST)
 		return "the queue is full; try again later";
-	switch (queue_put(q->queue, &r->item, now_us(q))) {
-	case QUEUE_OK:
-		return NULL;
-	case QUEUE_FULL:
-		return "the queue is full; try again later";
-	case QUEUE_SHARE:
-		break;
-	}
-	return "too many requests of your address wait already";
+	if (queue_put(q->queue, &r->item, now_us(q)) != QUEUE_OK)
+		return "too many requests of your address wait already";
+	return NULL;
 }
 
-static void request_take(struct asker *a, struct str bytes)
+static void request_take(struct asker *a, const struct archie_ask *ask, struct str bytes)
 {
 	struct queuer *q = a->q;
-	struct archie_ask ask;
-	struct err err;
-	const char *busy;
-	if (archie_ask_decode(bytes, &q->arena, &ask, &err) < 0) {
-		arena_clear(&q->arena);
-		asker_refuse(a, a->line.id, ARCHIE_BAD, err.msg);
-		return;
-	}
-	q->counts.asked[ask.what]++;
-	if (ask.what == ARCHIE_FIND)
-		q->counts.asked_type[ask.query.type]++;
 	struct request *r = mem_alloc(sizeof *r);
 	*r = (struct request){.item = {.niceness = (unsigned)a->line.niceness,
-				       .cost = queue_cost(&ask),
+				       .cost = queue_cost(ask),
 				       .arrived_us = now_us(q),
-				       .from = share_of(q, ask.from)},
+				       .from = share_of(q, ask->from)},
 			      .asker = a,
 			      .id = a->line.id,
 			      .verbose = a->line.verbose,
-			      .bytes = {mem_copy(bytes.p, bytes.n), bytes.n}};
-	arena_clear(&q->arena);
-	if ((busy = put_request(q, r))) {
+			      .bytes = mem_copy(bytes.p, bytes.n),
+			      .n = bytes.n};
+	q->counts.asked[ask->what]++;
+	if (ask->what == ARCHIE_FIND)
+		q->counts.asked_type[ask->query.type]++;
+	const char *busy = request_put(q, r);
+	q->request_bytes += r->n;
+	if (busy) {
 		asker_refuse(a, r->id, ARCHIE_BUSY, busy);
-		mem_free(&r->bytes.p);
-		mem_free(&r);
+		request_free(q, r);
 		return;
 	}
-	q->request_bytes += r->bytes.n;
 	list_append(&a->requests, &r->of_asker);
+	if (r->verbose)
+		list_append(&q->untold, &r->untold);
 	FAULT("queuer.taken");
 	dispatch_soon(q);
 }
 
-/* Askers */
+/* Words of askers */
 
-/* Searches nothing more for one that does not read. */
-static void asker_choke(struct asker *a)
-{
-	struct queuer *q = a->q;
-	if (!a->choked_us)
-		a->choked_us = MAX(now_us(q), 1);
-	LIST_EACH (struct request, r, &a->requests, of_asker) {
-		if (r->slot || list_has(&r->held))
-			continue;
-		queue_remove(q->queue, &r->item);
-		list_append(&a->held, &r->held);
-		q->held++;
-	}
-}
-
-static void on_drained(struct session *s)
+static void on_block(struct session *s, struct str block)
 {
 	struct asker *a = session_state(s);
-	a->choked_us = 0;
-	LIST_EACH (struct request, r, &a->held, held) {
-		request_unhold(r);
-		queue_put_back(a->q->queue, &r->item, now_us(a->q));
-	}
-	dispatch_soon(a->q);
+	struct queuer *q = a->q;
+	struct archie_ask ask;
+	struct err err;
+	if (archie_ask_decode(block, &q->arena, &ask, &err) < 0)
+		asker_refuse(a, a->line.id, ARCHIE_BAD, err.msg);
+	else
+		request_take(a, &ask, block);
+	arena_clear(&q->arena);
+}
+
+static void asker_cancel(struct asker *a, struct archie_id id)
+{
+	struct request *r = request_find(a, id);
+	if (!r)
+		return; /* it was answered meanwhile */
+	a->q->counts.cancels++;
+	asker_refuse(a, id, ARCHIE_CANCELLED, "cancelled, as was asked");
+	request_give_up(a->q, r);
+}
+
+static void asker_load(struct asker *a);
+
+static void on_line(struct session *s, struct str text)
+{
+	struct asker *a = session_state(s);
+	struct archie_line *line = &a->line;
+	struct err err;
+	int rc = archie_line_parse(text, line, &err);
+	if (rc == 0 && line->word == ARCHIE_WORD_ASK && session_block(s, line->bytes, on_block))
+		return;
+	if (rc == 0 && line->word == ARCHIE_WORD_CANCEL)
+		asker_cancel(a, line->id);
+	else if (rc == 0 && line->word == ARCHIE_WORD_LOAD && !line->has_load)
+		asker_load(a);
+	else
+		conn_close(session_conn(s));
 }
 
 static void on_opened(struct session *s)
 {
 	struct asker *a = session_state(s);
-	struct queuer *q = server_ctx(session_server(s));
-	*a = (struct asker){.q = q, .session = s};
+	*a = (struct asker){.q = server_ctx(session_server(s)), .session = s};
 	list_init(&a->requests);
 	list_init(&a->held);
-	list_append(&q->askers, &a->link);
+	list_append(&a->q->askers, &a->link);
 }
 
 static void on_closed(struct session *s, enum conn_end end)
 {
 	struct asker *a = session_state(s);
 	struct queuer *q = a->q;
-	if (end == CONN_END_FULL)
-		q->counts.dropped++;
+	q->counts.dropped += end == CONN_END_FULL;
 	LIST_EACH (struct request, r, &a->requests, of_asker) {
 		q->counts.hung_up++;
 		request_give_up(q, r);
@@ -314,48 +360,12 @@ static void on_closed(struct session *s, enum conn_end end)
 	dispatch_soon(q);
 }
 
-static void on_block(struct session *s, struct str block)
-{
-	request_take(session_state(s), block);
-}
-
-static void answer_load(struct asker *a);
-
-static void on_line(struct session *s, struct str text)
-{
-	struct asker *a = session_state(s);
-	struct err err;
-	struct request *r;
-	if (archie_line_parse(text, &a->line, &err) < 0) {
-		conn_close(session_conn(s));
-		return;
-	}
-	switch (a->line.word) {
-	case ARCHIE_WORD_ASK:
-		if (session_block(s, a->line.bytes, on_block))
-			return;
-		break;
-	case ARCHIE_WORD_CANCEL:
-		if ((r = request_find(a, a->line.id))) {
-			a->q->counts.cancels++;
-			asker_refuse(a, r->id, ARCHIE_CANCELLED, "cancelled, as was asked");
-			request_give_up(a->q, r);
-		}
-		return;
-	case ARCHIE_WORD_LOAD:
-		if (a->line.has_load)
-			break;
-		answer_load(a);
-		return;
-	default:
-		break;
-	}
-	conn_close(session_conn(s));
-}
-
 static const struct server_protocol protocol = {
 	.name = "archie-queue",
-	.words = {"", "", "", "", ""},
+	.greeting = "ARCHIE 1\n",
+	.words = {[SERVER_LONG_LINE] = "",
+		  [SERVER_FULL] = "REFUSED 0.0 busy too many connections\n",
+		  [SERVER_STOPPING] = ""},
 	.state_size = sizeof(struct asker),
 	.opened = on_opened,
 	.line = on_line,
@@ -363,33 +373,9 @@ static const struct server_protocol protocol = {
 	.closed = on_closed,
 };
 
-/* Hangs up on those that have not read for too long, or since all together hold too much. */
-static void askers_drop(struct queuer *q)
-{
-	struct server_stats stats;
-	struct asker *oldest = NULL;
-	LIST_EACH (struct asker, a, &q->askers, link) {
-		if (!a->choked_us)
-			continue;
-		if (now_us(q) - a->choked_us > STALL_US) {
-			q->counts.dropped++;
-			conn_close(session_conn(a->session));
-		} else if (!oldest || a->choked_us < oldest->choked_us) {
-			oldest = a;
-		}
-	}
-	server_stats(q->server, &stats);
-	if (oldest && stats.conns.memory > ANSWERS_MOST) {
-		q->counts.dropped++;
-		conn_close(session_conn(oldest->session));
-	}
-}
-
 /* Searchers */
 
-static void slot_start(struct searcher_slot *s);
-
-/* What it was looking for is looked for once more, or given up. */
+/* What it was looking for is looked for once more, or refused. */
 static void slot_lose(struct searcher_slot *s)
 {
 	struct queuer *q = s->q;
@@ -399,40 +385,29 @@ static void slot_lose(struct searcher_slot *s)
 	if (!r)
 		return;
 	r->slot = NULL;
-	if (r->cancelled) {
-		request_free(q, r);
-	} else if (r->tries > 1) {
-		request_refuse(q, r, ARCHIE_FAILED, "the search failed twice");
-	} else {
+	if (r->asker && r->tries < 2) {
 		q->counts.again++;
 		queue_put_back(q->queue, &r->item, now_us(q));
-		if (r->asker->choked_us)
-			asker_choke(r->asker);
 		dispatch_soon(q);
+		return;
 	}
+	if (r->asker)
+		asker_refuse(r->asker, r->id, ARCHIE_FAILED, "the search failed twice");
+	request_free(q, r);
 }
 
 static void slot_closed(void *ctx, enum conn_end end, int sys_errno)
 {
 	struct searcher_slot *s = ctx;
-	struct queuer *q = s->q;
 	(void)end;
 	(void)sys_errno;
 	s->conn = NULL;
 	slot_lose(s);
 	if (s->alive)
-		q->o.ops->kill(q->o.ctx, s->number);
+		s->q->o.ops->kill(s->q->o.ctx, s->number);
 }
 
-/* It has not come to its end in time, or says what makes no sense. */
-static void slot_kill(struct searcher_slot *s)
-{
-	struct queuer *q = s->q;
-	if (s->conn)
-		conn_close(s->conn);
-	if (s->alive)
-		q->o.ops->kill(q->o.ctx, s->number);
-}
+static void slot_start(struct searcher_slot *s);
 
 static void slot_timer(void *ctx)
 {
@@ -441,59 +416,35 @@ static void slot_timer(void *ctx)
 		slot_start(s);
 		return;
 	}
-	if (!s->request)
-		return;
-	if (!s->request->cancelled)
-		s->q->counts.overruns++;
-	slot_kill(s);
+	s->q->counts.overruns += s->request && s->request->asker;
+	if (s->conn)
+		conn_close(s->conn);
 }
 
-static void slot_send(struct searcher_slot *s, struct request *r)
-{
-	struct queuer *q = s->q;
-	const struct archie_line line = {.word = ARCHIE_WORD_SEARCH,
-					 .id = r->id,
-					 .limit_us = (uint64_t)q->o.limit_us,
-					 .bytes = r->bytes.n};
-	s->request = r;
-	r->slot = s;
-	r->tries++;
-	r->sent_us = now_us(q);
-	q->counts.searches++;
-	buf_clear(&q->out);
-	archie_line_print(&line, &q->out);
-	buf_add_str(&q->out, r->bytes);
-	conn_send(s->conn, buf_str(&q->out));
-	loop_timer_in(q->o.loop, &s->timer, q->o.limit_us + GRACE_US);
-	FAULT("queuer.sent");
-}
-
-/* An answer, or a refusal, of the searcher: its request has ended. */
+/* An answer or a refusal: the search has ended. */
 static void slot_answered(struct searcher_slot *s, struct str block)
 {
 	struct queuer *q = s->q;
 	struct request *r = s->request;
+	int64_t took_us = now_us(q) - r->sent_us;
 	s->request = NULL;
 	s->deaths = 0;
 	loop_timer_stop(&s->timer);
 	r->slot = NULL;
 	dispatch_soon(q);
-	if (!r->cancelled)
-		queue_served(q->queue, r->item.cost, now_us(q) - r->sent_us);
-	if (!r->asker) {
-		request_free(q, r);
-		return;
-	}
-	if (s->line.word == ARCHIE_WORD_REFUSED) {
-		q->counts.refused[s->line.why]++;
-	} else {
+	if (r->asker && s->line.word == ARCHIE_WORD_ANSWER) {
 		s->line.wait_us = (uint64_t)MAX(r->sent_us - r->item.arrived_us, 0);
 		q->counts.answered++;
+		q->counts.cut += s->line.cut;
 		q->counts.wait_us += s->line.wait_us;
-		q->counts.search_us += (uint64_t)(now_us(q) - r->sent_us);
+		q->counts.search_us += (uint64_t)took_us;
 		q->rate[q->rate_at]++;
+		queue_served(q->queue, r->item.cost, took_us);
+	} else if (r->asker) {
+		q->counts.refused[s->line.why]++;
 	}
-	asker_send(r->asker, &s->line, block);
+	if (r->asker)
+		asker_send(r->asker, &s->line, block);
 	FAULT("queuer.answered");
 	request_free(q, r);
 }
@@ -502,16 +453,14 @@ static void slot_line(void *ctx, struct str text)
 {
 	struct searcher_slot *s = ctx;
 	struct err err;
-	if (archie_line_parse(text, &s->line, &err) < 0 || !s->request ||
-	    s->request->id.pid != s->line.id.pid || s->request->id.n != s->line.id.n ||
-	    (s->line.word != ARCHIE_WORD_ANSWER && s->line.word != ARCHIE_WORD_REFUSED)) {
-		slot_kill(s);
-		return;
-	}
-	if (s->line.word == ARCHIE_WORD_ANSWER)
+	bool expected = archie_line_parse(text, &s->line, &err) == 0 && s->request &&
+			same_id(s->request->id, s->line.id);
+	if (expected && s->line.word == ARCHIE_WORD_ANSWER)
 		conn_want(s->conn, s->line.bytes);
-	else
+	else if (expected && s->line.word == ARCHIE_WORD_REFUSED)
 		slot_answered(s, STR(""));
+	else
+		conn_close(s->conn);
 }
 
 static void slot_bytes(void *ctx, struct str piece, uint64_t left)
@@ -529,39 +478,65 @@ static const struct conn_limits slot_limits = {
 	.queue_max = 2 << 20,
 };
 
+static void slot_send(struct searcher_slot *s, struct request *r)
+{
+	struct queuer *q = s->q;
+	const struct archie_line line = {.word = ARCHIE_WORD_SEARCH,
+					 .id = r->id,
+					 .limit_us = (uint64_t)q->o.limit_us,
+					 .bytes = r->n};
+	s->request = r;
+	r->slot = s;
+	r->tries++;
+	r->sent_us = now_us(q);
+	q->counts.searches++;
+	buf_clear(&q->out);
+	archie_line_print(&line, &q->out);
+	buf_add(&q->out, r->bytes, r->n);
+	conn_send(s->conn, buf_str(&q->out));
+	loop_timer_in(q->o.loop, &s->timer, q->o.limit_us + GRACE_US);
+	FAULT("queuer.sent");
+}
+
+/* At once, unless one after the other dies. */
 static void start_later(struct searcher_slot *s)
 {
+	s->deaths++;
 	int64_t us = s->deaths <= DEATHS_QUICK ? 0
 					       : backoff_us(s->deaths - DEATHS_QUICK,
 							    10 * US_PER_MS, RESTART_MOST_US);
 	loop_timer_in(s->q->o.loop, &s->timer, us);
 }
 
+static int start_process(struct searcher_slot *s, int *ret_fd, struct err *err)
+{
+	struct queuer *q = s->q;
+	int ends[2];
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_sys(err, "a socket");
+	int rc = fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0
+			 ? err_sys(err, "a socket")
+			 : q->o.ops->start(q->o.ctx, s->number, ends[1], err);
+	close(ends[1]);
+	if (rc < 0)
+		close(ends[0]);
+	else
+		*ret_fd = ends[0];
+	return rc;
+}
+
 static void slot_start(struct searcher_slot *s)
 {
 	struct queuer *q = s->q;
 	struct err err;
-	int ends[2];
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
-		err_sys(&err, "cannot make a socket for a searcher");
+	int fd = -1;
+	if (start_process(s, &fd, &err) < 0) {
 		q->o.ops->said(q->o.ctx, "a searcher cannot be started", err.msg);
-		s->deaths++;
 		start_later(s);
 		return;
 	}
-	if (fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0 ||
-	    q->o.ops->start(q->o.ctx, s->number, ends[1], &err) < 0) {
-		q->o.ops->said(q->o.ctx, "a searcher cannot be started", err.msg);
-		close(ends[0]);
-		close(ends[1]);
-		s->deaths++;
-		start_later(s);
-		return;
-	}
-	close(ends[1]);
 	s->alive = true;
-	s->started_us = now_us(q);
-	s->conn = conn_new(q->pool, ends[0], NULL, &slot_limits, &slot_ops, s);
+	s->conn = conn_new(q->pool, fd, NULL, &slot_limits, &slot_ops, s);
 	dispatch_soon(q);
 }
 
@@ -569,7 +544,6 @@ void queuer_ended(struct queuer *q, size_t number, const char *reason)
 {
 	struct searcher_slot *s = &q->slot[number];
 	s->alive = false;
-	s->deaths++;
 	q->counts.deaths++;
 	q->o.ops->said(q->o.ctx, "a searcher ended and is replaced", reason);
 	if (s->conn)
@@ -578,38 +552,67 @@ void queuer_ended(struct queuer *q, size_t number, const char *reason)
 	start_later(s);
 }
 
-static void dispatch(void *ctx)
+/* Turns */
+
+/* The next one whose asker reads; those of others are held back. */
+static struct request *next_request(struct queuer *q, bool cheap_only)
 {
-	struct queuer *q = ctx;
-	askers_drop(q);
-	for (size_t i = 0; i < q->o.searchers; i++) {
-		struct searcher_slot *s = &q->slot[i];
-		if (!s->conn || !s->alive || s->request)
-			continue;
-		struct queue_item *item = queue_take(q->queue, i == 0);
-		if (item)
-			slot_send(s, request_of(item));
+	struct queue_item *item;
+	while ((item = queue_take(q->queue, cheap_only))) {
+		struct request *r = request_of(item);
+		if (!r->asker->choked_us)
+			return r;
+		request_hold(q, r);
+	}
+	return NULL;
+}
+
+/* Those that came and have to wait. How they come forward is told by the tick. */
+static void tell_new(struct queuer *q)
+{
+	enum { AT_ONCE = 16 }; /* since each is a look at the whole queue */
+	uint64_t position;
+	int64_t eta_us;
+	for (int i = 0; !list_is_empty(&q->untold); i++) {
+		struct request *r = LIST_FIRST(struct request, &q->untold, untold);
+		list_remove(&r->untold);
+		if (i < AT_ONCE &&
+		    queue_place(q->queue, &r->item, general_searchers(q), &position, &eta_us) == 0)
+			request_tell(r, position, eta_us);
 	}
 }
 
-/* Numbers */
+static void dispatch(void *ctx)
+{
+	struct queuer *q = ctx;
+	for (size_t i = 0; i < q->o.searchers; i++) {
+		struct searcher_slot *s = &q->slot[i];
+		struct request *r;
+		if (s->conn && s->alive && !s->request && (r = next_request(q, i == 0)))
+			slot_send(s, r);
+	}
+	tell_new(q);
+}
 
 static void each_told(void *ctx, struct queue_item *item, uint64_t position, int64_t eta_us)
 {
-	request_tell(ctx, request_of(item), position, eta_us);
+	(void)ctx;
+	request_tell(request_of(item), position, eta_us);
 }
 
 static void on_tick(void *ctx)
 {
 	struct queuer *q = ctx;
 	queue_age(q->queue, now_us(q));
-	queue_each(q->queue, general_searchers(q), each_told, q);
-	askers_drop(q);
+	queue_each(q->queue, general_searchers(q), each_told, NULL);
+	askers_look(q);
 	q->rate_at = (q->rate_at + 1) % RATE_SECONDS;
 	q->rate_n = MIN(q->rate_n + 1, (size_t)RATE_SECONDS);
 	q->rate[q->rate_at] = 0;
 	dispatch_soon(q);
 }
+
+/* Numbers */
 
 static uint64_t running(const struct queuer *q)
 {
@@ -619,7 +622,7 @@ static uint64_t running(const struct queuer *q)
 	return n;
 }
 
-/* Until a general searcher is free: none if one is. */
+/* Until one that takes any request is free, as it looks. */
 static int64_t first_free_us(const struct queuer *q)
 {
 	int64_t first_us = INT64_MAX;
@@ -629,10 +632,10 @@ static int64_t first_free_us(const struct queuer *q)
 			r ? r->sent_us + queue_usual_us(q->queue, r->item.cost) - now_us(q) : 0;
 		first_us = MIN(first_us, MAX(left_us, 0));
 	}
-	return first_us == INT64_MAX ? 0 : first_us;
+	return first_us;
 }
 
-static void answer_load(struct asker *a)
+static void asker_load(struct asker *a)
 {
 	enum { USUAL_COST = 200 }; /* a part of a name, a hundred hits */
 	struct queuer *q = a->q;
@@ -663,34 +666,44 @@ void queuer_counts(const struct queuer *q, struct queuer_counts *ret)
 
 /* Beginning and end */
 
+static void slots_make(struct queuer *q)
+{
+	q->slot = mem_array(q->o.searchers, sizeof *q->slot);
+	for (size_t i = 0; i < q->o.searchers; i++) {
+		struct searcher_slot *s = &q->slot[i];
+		*s = (struct searcher_slot){.q = q, .number = i};
+		s->timer = (struct loop_timer){.fn = slot_timer, .ctx = s};
+		loop_timer_in(q->o.loop, &s->timer, 0);
+	}
+}
+
 struct queuer *queuer_new(const struct queuer_options *options)
 {
-	static const struct server_limits limits = {.max_connections = QUEUER_CONNECTIONS,
-						    .max_per_address = QUEUER_CONNECTIONS,
-						    .backlog = 1024,
-						    .line_max = ARCHIE_LINE_MOST,
-						    .block_max = ARCHIE_REQUEST_MOST,
-						    .queue_max = 1 << 30,
-						    .memory = (uint64_t)2 * ANSWERS_MOST,
-						    .line_us = US_PER_MIN};
 	struct queuer *q = mem_alloc(sizeof *q);
 	*q = (struct queuer){.o = *options,
 			     .out = BUF_INIT(ARCHIE_LINE_MOST + ARCHIE_REQUEST_MOST),
 			     .arena = ARENA_INIT((size_t)4 << 20)};
 	ENSURE(options->searchers >= 2 && options->searchers <= QUEUER_SEARCHERS_MOST);
-	q->server = server_new(q->o.loop, &protocol, &limits, NULL, q);
+	/* every searcher may have an answer for the same asker */
+	q->limits = (struct server_limits){.max_connections = QUEUER_CONNECTIONS,
+					   .max_per_address = QUEUER_CONNECTIONS,
+					   .backlog = 1024,
+					   .line_max = ARCHIE_LINE_MOST,
+					   .block_max = ARCHIE_REQUEST_MOST,
+					   .queue_max = (uint64_t)ARCHIE_BLOCK_MOST *
+							(options->searchers + 1),
+					   .memory = UINT64_MAX,
+					   .line_us = US_PER_MIN};
+	q->server = server_new(q->o.loop, &protocol, &q->limits, NULL, q);
 	q->pool = conn_pool_new(q->o.loop, UINT64_MAX);
 	q->queue = queue_new(q->o.queue_max, QUEUER_SHARE);
-	(void)!getrandom(&q->seed, sizeof q->seed, 0);
+	if (getrandom(&q->seed, sizeof q->seed, 0) != sizeof q->seed)
+		q->seed = (uint64_t)now_us(q);
 	list_init(&q->askers);
+	list_init(&q->untold);
 	q->tick = (struct loop_timer){.fn = on_tick, .ctx = q};
 	q->dispatch = (struct loop_later){.fn = dispatch, .ctx = q};
-	q->slot = mem_array(q->o.searchers, sizeof *q->slot);
-	for (size_t i = 0; i < q->o.searchers; i++) {
-		q->slot[i] = (struct searcher_slot){.q = q, .number = i};
-		q->slot[i].timer = (struct loop_timer){.fn = slot_timer, .ctx = &q->slot[i]};
-		loop_timer_in(q->o.loop, &q->slot[i].timer, 0);
-	}
+	slots_make(q);
 	loop_timer_every(q->o.loop, &q->tick, TICK_US);
 	return q;
 }
@@ -708,9 +721,9 @@ void queuer_free(struct queuer **qp)
 	if (!q)
 		return;
 	for (size_t i = 0; i < q->o.searchers; i++)
-		q->slot[i].alive = false; /* so that none is killed or started any more */
-	server_free(&q->server);
+		q->slot[i].alive = false; /* the owner ends them */
 	conn_pool_free(&q->pool);
+	server_free(&q->server);
 	for (size_t i = 0; i < q->o.searchers; i++)
 		loop_timer_stop(&q->slot[i].timer);
 	loop_timer_stop(&q->tick);

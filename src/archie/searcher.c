@@ -13,11 +13,16 @@
 #include "net/framing.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-enum { READ_BYTES = 64 << 10, ARENA_KEPT = 64 << 20 };
+enum {
+	READ_BYTES = 64 << 10,
+	OUT_KEPT = 1 << 20,
+	OFFSET_MOST = 1000000, /* of a search, which has to remember what it leaves out */
+};
 
 struct searcher {
 	int fd;
@@ -29,7 +34,7 @@ struct searcher {
 	/* Of the search that runs. */
 	struct archie_id id;
 	int64_t end_us; /* by the clock */
-	bool stopped, late;
+	bool stopped, late, found;
 	struct archie_writer writer;
 	struct archie_answer answer;
 	enum archie_refusal why;
@@ -68,11 +73,10 @@ static bool add_row(struct searcher *s, uint32_t site, const struct archie_row *
 	return archie_writer_row(&s->writer, &told, row);
 }
 
-static bool add_file(struct searcher *s, uint32_t site, const struct names_entry *file,
-		     uint64_t mirrors, bool whole)
+/* A row of a file of which all is known. */
+static bool add_file(struct searcher *s, uint32_t site, const struct names_entry *file)
 {
-	const struct archie_row row = {
-		.file = *file, .mirrors = mirrors, .url = {whole ? "" : NULL, 0}};
+	const struct archie_row row = {.file = *file, .url = {"", 0}};
 	return add_row(s, site, &row);
 }
 
@@ -88,6 +92,12 @@ static int find_files(struct searcher *s, struct archie_ask *ask, int64_t limit_
 	struct names_query *q = &ask->query;
 	struct names_hits hits;
 	size_t at;
+	if (q->offset > OFFSET_MOST) {
+		s->why = ARCHIE_BAD;
+		return err_set(err, ERR_USAGE,
+			       "the first %d hits can be looked at, not those from %" PRIu64 " on",
+			       OFFSET_MOST, q->offset);
+	}
 	q->maxhits = most_of(q);
 	q->budget_us = limit_us;
 	q->stop = search_over;
@@ -98,10 +108,18 @@ static int find_files(struct searcher *s, struct archie_ask *ask, int64_t limit_
 		s->why = ARCHIE_BAD;
 		return at == SIZE_MAX ? -1 : err_in(err, "byte %zu of the expression", at + 1);
 	}
-	for (size_t i = 0; i < hits.n; i++)
-		if (!add_file(s, hits.hit[i].site, &hits.hit[i].file, hits.hit[i].mirrors,
-			      !q->no_files))
+	for (size_t i = 0; i < hits.n; i++) {
+		const struct names_hit *hit = &hits.hit[i];
+		struct archie_row row = {
+			.file = {.name = hit->file.name, .links = -1, .size = -1, .time_s = -1},
+			.mirrors = hit->mirrors};
+		if (!q->no_files) {
+			row.file = hit->file;
+			row.url = STR("");
+		}
+		if (!add_row(s, hit->site, &row))
 			break;
+	}
 	s->answer.total = hits.total;
 	s->answer.exact = hits.exact;
 	s->answer.cut = hits.cut;
@@ -224,14 +242,21 @@ static int find_sites(struct searcher *s, const struct archie_ask *ask, struct e
 
 /* One site */
 
+static bool is_called(const struct names_site *site, struct str name)
+{
+	return str_eq_nocase(site->host, name) || str_eq(site->address, name);
+}
+
 static int site_of(struct searcher *s, const struct archie_ask *ask, uint32_t *ret, struct err *err)
 {
 	size_t n, i = 0;
 	const struct names_site *site = names_sites(s->names, &n);
 	struct str name = ask->query.sites ? ask->query.site[0] : STR("");
-	while (i < n && !str_eq(site[i].key, name) && !str_eq_nocase(site[i].host, name) &&
-	       !str_eq(site[i].address, name))
+	while (i < n && !str_eq(site[i].key, name))
 		i++;
+	if (i == n)
+		for (i = 0; i < n && !is_called(&site[i], name);)
+			i++;
 	*ret = (uint32_t)i;
 	if (i < n)
 		return 0;
@@ -255,7 +280,7 @@ static int list_site(struct searcher *s, const struct archie_ask *ask, struct er
 		int rc = names_get(s->names, number, q->offset + i, &s->arena, &e, err);
 		if (rc < 0)
 			return -1;
-		if (rc == 1 || !add_file(s, number, &e, 0, true))
+		if (rc == 1 || !add_file(s, number, &e))
 			break;
 		if (i % 256 == 255 && search_over(s)) {
 			s->answer.cut = true;
@@ -265,37 +290,77 @@ static int list_site(struct searcher *s, const struct archie_ask *ask, struct er
 	return 0;
 }
 
+/* Where the last component of a path begins. */
+static size_t last_slash(struct str path)
+{
+	size_t n = path.n;
+	while (n && path.p[n - 1] != '/')
+		n--;
+	return n;
+}
+
+/* Every file of a folder, from the first one on, until fn says true. */
+static int folder_each(struct searcher *s, uint32_t site, struct str folder,
+		       bool (*fn)(struct searcher *s, uint32_t site, const struct names_entry *e,
+				  const struct names_query *q),
+		       const struct names_query *q, struct err *err)
+{
+	uint64_t dir, line = 0;
+	struct names_entry e;
+	int rc = names_dir_find(s->names, site, folder, &dir, err);
+	if (rc != 0)
+		return rc;
+	for (;;) {
+		struct arena_mark mark = arena_mark(&s->arena);
+		rc = names_dir_next(s->names, site, dir, &line, &s->arena, &e, err);
+		if (rc != 0 || fn(s, site, &e, q))
+			return rc < 0 ? -1 : 0;
+		arena_reset(&s->arena, mark);
+	}
+}
+
+static bool folder_row(struct searcher *s, uint32_t site, const struct names_entry *e,
+		       const struct names_query *q)
+{
+	uint64_t at = s->answer.total++;
+	if (at >= q->offset && at - q->offset < most_of(q))
+		(void)add_file(s, site, e);
+	s->writer.dir = q->pattern; /* the arena is given back */
+	if (at % 256 != 255 || !search_over(s))
+		return false;
+	s->answer.cut = true;
+	s->answer.exact = false;
+	return true;
+}
+
+/* Whether this is the folder that is asked for: then it is empty. */
+static bool folder_named(struct searcher *s, uint32_t site, const struct names_entry *e,
+			 const struct names_query *q)
+{
+	size_t slash = last_slash(q->pattern);
+	(void)site;
+	s->found = e->kind == NAMES_DIR && str_eq(e->name, str_from(q->pattern, slash));
+	return s->found;
+}
+
 static int list_folder(struct searcher *s, const struct archie_ask *ask, struct err *err)
 {
 	const struct names_query *q = &ask->query;
-	uint32_t number;
-	uint64_t dir, line = 0;
-	int rc = site_of(s, ask, &number, err);
-	if (rc == 0)
-		rc = names_dir_find(s->names, number, q->pattern, &dir, err);
-	if (rc == 1) {
-		s->why = ARCHIE_EMPTY;
-		return err_set(err, ERR_USAGE, "there is no such folder on that site");
-	}
+	uint32_t site;
+	if (site_of(s, ask, &site, err) < 0)
+		return -1;
 	s->answer.exact = true;
-	while (rc == 0) {
-		struct names_entry e;
-		struct arena_mark mark = arena_mark(&s->arena);
-		rc = names_dir_next(s->names, number, dir, &line, &s->arena, &e, err);
-		if (rc != 0)
-			break;
-		uint64_t at = s->answer.total++;
-		if (at >= q->offset && at - q->offset < most_of(q))
-			(void)add_file(s, number, &e, 0, true);
-		else
-			arena_reset(&s->arena, mark);
-		if (at % 256 == 255 && search_over(s)) {
-			s->answer.cut = true;
-			s->answer.exact = false;
-			break;
-		}
-	}
-	return rc < 0 ? -1 : 0;
+	int rc = folder_each(s, site, q->pattern, folder_row, q, err);
+	if (rc <= 0)
+		return rc;
+	size_t slash = last_slash(q->pattern);
+	s->found = false;
+	rc = folder_each(s, site, str_head(q->pattern, slash ? slash - 1 : 0), folder_named, q,
+			 err);
+	if (rc < 0 || s->found)
+		return rc;
+	s->why = ARCHIE_EMPTY;
+	return err_set(err, ERR_USAGE, "there is no such folder on that site");
 }
 
 /* A search */
@@ -384,7 +449,9 @@ static int search_answer(struct searcher *s, struct str bytes, int64_t limit_us,
 		head.text = str_of(why.msg);
 	} else {
 		s->answer.search_us = clock_thread_us() - cpu_us;
+		s->answer.cut = s->answer.cut || s->writer.full;
 		archie_writer_end(&s->writer, &s->answer);
+		head.cut = s->answer.cut;
 		head.bytes = s->out.n;
 	}
 	FAULT("searcher.done");
@@ -392,7 +459,7 @@ static int search_answer(struct searcher *s, struct str bytes, int64_t limit_us,
 	struct iovec part[] = {{line.p, line.n}, {s->out.p, s->out.n}};
 	int rc = write_all(s->fd, part, s->out.n ? 2 : 1, err);
 	buf_free(&line);
-	if (s->out.cap > (size_t)1 << 20)
+	if (s->out.cap > OUT_KEPT)
 		buf_free(&s->out);
 	arena_clear(&s->arena);
 	return rc;

@@ -6,7 +6,6 @@
 #include "cmd/commands.h"
 #include "extract/cage_door.h"
 
-#include <limits.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -23,28 +22,25 @@ static int is_socket(int fd, struct err *err)
 		       "standard input; it is not for people");
 }
 
-/* Nothing is written, nothing is started, and a core would tell what people look for. */
-static void give_up(void)
+/* Nothing is written, nothing is started, and a core would tell what people look for. Where the
+ * kernel lacks one of these, the others hold. */
+static void give_up(const char *folder)
 {
 	const struct rlimit none = {0, 0};
 	(void)door_no_new_privileges();
-	(void)setrlimit(RLIMIT_FSIZE, &none);
+	(void)door_landlock(folder);
 	(void)setrlimit(RLIMIT_CORE, &none);
 	(void)setrlimit(RLIMIT_NPROC, &none);
 }
 
 static int run(const struct cmd_call *call)
 {
-	char folder[PATH_MAX];
 	struct err err;
-	int rc = cmd_data_path(call, "archie", folder, sizeof folder);
-	if (rc)
-		return rc;
 	(void)prctl(PR_SET_NAME, "archie-searcher");
 	if (is_socket(STDIN_FILENO, &err) < 0)
 		return cmd_fail(call, &err);
-	give_up();
-	if (searcher_run(STDIN_FILENO, folder, &err) < 0)
+	give_up(call->argv[0]);
+	if (searcher_run(STDIN_FILENO, call->argv[0], &err) < 0)
 		return cmd_fail(call, &err);
 	return 0;
 }
@@ -52,8 +48,12 @@ static int run(const struct cmd_call *call)
 const struct command archie_searcher_command = {
 	.name = "searcher",
 	.summary = "look for files on behalf of the queuer",
+	.args = "FOLDER",
+	.min_args = 1,
+	.max_args = 1,
+	.args_help = "the folder with the databases, archie/ of the data directory",
 	.description = "The role archie-queuer starts as many of these as archie.searchers says, "
 		       "and tells each on its standard input, a socket, what to look for. They "
-		       "read the databases in archie/ of the data directory and write nothing.",
+		       "read the databases in FOLDER and write nothing.",
 	.run = run,
 };

@@ -25,8 +25,6 @@
 
 extern char **environ;
 
-enum { CONF_MOST = 4 << 20 };
-
 enum {
 	COUNT_WHAT,                             /* as many as there are of enum archie_what */
 	COUNT_TYPE = COUNT_WHAT + ARCHIE_WHATS, /* of enum names_type, without whatis */
@@ -112,7 +110,7 @@ struct role_queuer {
 	size_t searchers;
 	struct loop_timer tell;
 	uint64_t told[COUNT_TOTALS];
-	char conf_path[PATH_MAX], pid_path[PATH_MAX];
+	char folder[PATH_MAX], pid_path[PATH_MAX];
 	struct err err; /* what ended it; code ERR_NONE: a signal did */
 };
 
@@ -140,12 +138,12 @@ static int child_start(void *ctx, size_t number, int fd, struct err *err)
 	struct role_queuer *r = ctx;
 	struct child *c = &r->child[number];
 	struct arena arena = ARENA_INIT((size_t)16 << 20);
-	char name[] = "garner", archie[] = "archie", searcher[] = "searcher", dash_c[] = "-c";
-	char *const argv[] = {name, archie, searcher, dash_c, r->conf_path, NULL};
+	char name[] = "garner", archie[] = "archie", searcher[] = "searcher";
+	char *const argv[] = {name, archie, searcher, r->folder, NULL};
 	struct launch launch;
 	launch_make(&(struct launch_input){.self = "garner",
 					   .role = "archie",
-					   .conf = r->conf_path,
+					   .conf = "",
 					   .env = environ,
 					   .notify = ""},
 		    &arena, &launch);
@@ -250,17 +248,6 @@ static size_t searchers_of(const struct archie_conf *conf)
 	return (size_t)MIN(MAX(n, 2), QUEUER_SEARCHERS_MOST);
 }
 
-/* What holds here is written down for searchers, whatever file, variables and options said it. */
-static int write_conf(struct role_queuer *r, struct err *err)
-{
-	CLEANUP(buf_free) struct buf text = BUF_INIT(CONF_MOST);
-	config_write(r->env->config, false, &text);
-	if (text.over)
-		return err_set(err, ERR_USAGE, "the configuration is longer than %d bytes",
-			       CONF_MOST);
-	return file_replace(r->conf_path, buf_str(&text), 0600, err);
-}
-
 static int write_pid(struct role_queuer *r, struct err *err)
 {
 	char text[32];
@@ -271,12 +258,9 @@ static int write_pid(struct role_queuer *r, struct err *err)
 static int queuer_open(struct role_queuer *r, struct err *err)
 {
 	static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
-	char folder[PATH_MAX];
-	snprintf(folder, sizeof folder, "%s/archie", r->env->data);
+	snprintf(r->folder, sizeof r->folder, "%s/archie", r->env->data);
 	snprintf(r->pid_path, sizeof r->pid_path, "%s/archie/queuer.pid", r->env->data);
-	snprintf(r->conf_path, sizeof r->conf_path, "%s/run/archie-queuer.conf", r->env->data);
-	if (dir_make(folder, DIR_MODE, err) < 0 || write_conf(r, err) < 0 ||
-	    loop_new(&r->loop, NULL, err) < 0)
+	if (dir_make(r->folder, DIR_MODE, err) < 0 || loop_new(&r->loop, NULL, err) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
 		if (loop_signal(r->loop, signals[i], on_signal, r, err) < 0)

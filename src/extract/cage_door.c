@@ -87,7 +87,22 @@ struct landlock_rights {
 	uint64_t files, net, scoped;
 };
 
-unsigned door_landlock(void)
+/* Files below the folder may be read. */
+static bool landlock_let_read(int ruleset, const char *folder)
+{
+	enum { RULE_BENEATH = 1, READ_FILE = 4, READ_DIR = 8 };
+	struct __attribute__((packed)) {
+		uint64_t allowed;
+		int32_t parent;
+	} rule = {READ_FILE | READ_DIR, open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC)};
+	bool done = rule.parent >= 0 &&
+		    syscall(SYS_landlock_add_rule, ruleset, RULE_BENEATH, &rule, 0) == 0;
+	if (rule.parent >= 0)
+		close(rule.parent);
+	return done;
+}
+
+unsigned door_landlock(const char *folder)
 {
 	enum {
 		VERSION_FLAG = 1,
@@ -113,7 +128,8 @@ unsigned door_landlock(void)
 	long fd = syscall(SYS_landlock_create_ruleset, &rights, size, 0);
 	if (fd < 0)
 		return 0;
-	bool held = syscall(SYS_landlock_restrict_self, fd, 0) == 0;
+	bool held = (!folder || landlock_let_read((int)fd, folder)) &&
+		    syscall(SYS_landlock_restrict_self, fd, 0) == 0;
 	close((int)fd);
 	if (!held)
 		return 0;
@@ -266,7 +282,7 @@ unsigned door_shut(size_t memory, struct door_ends ends)
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	held |= door_no_new_privileges() ? (unsigned)CAGE_NO_NEW_PRIVILEGES : 0;
-	held |= door_landlock();
+	held |= door_landlock(NULL);
 	held |= door_limits(memory, mapped) ? (unsigned)CAGE_LIMITS : 0;
 	held |= door_seccomp(ends) ? (unsigned)CAGE_SECCOMP : 0;
 	return held;

@@ -31,6 +31,7 @@ unsigned door_shut(size_t memory, struct door_ends ends);
 bool door_no_new_privileges(void);
 bool door_other_user(void);
 bool door_limits(size_t memory, size_t mapped);
-size_t door_mapped(void);     /* bytes of addresses in use; 0: not known */
-unsigned door_landlock(void); /* CAGE_LANDLOCK, CAGE_LANDLOCK_NET */
+size_t door_mapped(void); /* bytes of addresses in use; 0: not known */
+/* CAGE_LANDLOCK, CAGE_LANDLOCK_NET. folder: where files may still be read; NULL: nowhere. */
+unsigned door_landlock(const char *folder);
 bool door_seccomp(struct door_ends ends);

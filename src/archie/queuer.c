@@ -380,11 +380,11 @@ static void slot_lose(struct searcher_slot *s)
 {
 	struct queuer *q = s->q;
 	struct request *r = s->request;
-	s->request = NULL;
-	loop_timer_stop(&s->timer);
 	if (!r)
 		return;
+	s->request = NULL;
 	r->slot = NULL;
+	loop_timer_stop(&s->timer);
 	if (r->asker && r->tries < 2) {
 		q->counts.again++;
 		queue_put_back(q->queue, &r->item, now_us(q));

@@ -1,0 +1,558 @@
+/* The queuer on a loop whose time stands still, between clients and searchers that do as the test
+ * says. Words go over Unix sockets, as between processes. */
+#include "archie/queuer.h"
+
+#include "../scratch.h"
+#include "../unit.h"
+#include "archie/archie_wire.h"
+#include "base/clock.h"
+#include "role/listen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { SEARCHERS = 3, CLIENTS = 4 };
+
+struct unit_searcher {
+	int fd; /* -1: it does not run */
+	bool killed;
+	unsigned starts;
+	struct archie_line line; /* what it was told last */
+	char pattern[64];
+};
+
+struct world {
+	struct loop *loop;
+	struct queuer *q;
+	int listen_fd, client[CLIENTS];
+	struct unit_searcher searcher[SEARCHERS];
+	unsigned refuse_starts;
+	int64_t now_us;
+};
+
+static int on_start(void *ctx, size_t number, int fd, struct err *err)
+{
+	struct world *w = ctx;
+	struct unit_searcher *s = &w->searcher[number];
+	if (w->refuse_starts) {
+		w->refuse_starts--;
+		return err_set(err, ERR_SYSTEM, "not now");
+	}
+	assert_true(s->fd < 0);
+	s->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	assert_int_equal(fcntl(s->fd, F_SETFL, O_NONBLOCK), 0);
+	s->killed = false;
+	s->starts++;
+	return 0;
+}
+
+static void on_kill(void *ctx, size_t number)
+{
+	((struct world *)ctx)->searcher[number].killed = true;
+}
+
+static void on_said(void *ctx, const char *what, const char *why)
+{
+	(void)ctx, (void)what, (void)why;
+}
+
+static void searcher_die(struct world *w, size_t number)
+{
+	close(w->searcher[number].fd);
+	w->searcher[number].fd = -1;
+	queuer_ended(w->q, number, "signal KILL");
+}
+
+/* Time passes, and those that were killed are gone. */
+static void pass(struct world *w, int64_t us)
+{
+	w->now_us += us;
+	loop_step(w->loop, w->now_us);
+	for (size_t i = 0; i < SEARCHERS; i++)
+		if (w->searcher[i].fd >= 0 && w->searcher[i].killed)
+			searcher_die(w, i);
+	loop_step(w->loop, w->now_us);
+}
+
+static void client_open(struct world *w, size_t i)
+{
+	struct sockaddr_un un = {.sun_family = AF_UNIX};
+	char hello[16];
+	snprintf(un.sun_path, sizeof un.sun_path, "%s", scratch("archie"));
+	w->client[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	assert_int_equal(connect(w->client[i], (struct sockaddr *)&un, sizeof un), 0);
+	pass(w, 1);
+	assert_int_equal(recv(w->client[i], hello, sizeof hello, 0), 9);
+	assert_memory_equal(hello, "ARCHIE 1\n", 9);
+}
+
+static void world_new(struct world *w, size_t queue_max)
+{
+	static const struct queuer_ops ops = {.start = on_start, .kill = on_kill, .said = on_said};
+	const struct loop_options options = {.manual = true, .start_us = US_PER_S};
+	char address[300];
+	struct err err;
+	*w = (struct world){.now_us = US_PER_S};
+	for (size_t i = 0; i < SEARCHERS; i++)
+		w->searcher[i].fd = -1;
+	for (size_t i = 0; i < CLIENTS; i++)
+		w->client[i] = -1;
+	snprintf(address, sizeof address, "unix:%s", scratch("archie"));
+	assert_int_equal(listen_open(address, &w->listen_fd, &err), 0);
+	assert_int_equal(loop_new(&w->loop, &options, &err), 0);
+	w->q = queuer_new(&(struct queuer_options){.loop = w->loop,
+						   .searchers = SEARCHERS,
+						   .queue_max = queue_max,
+						   .limit_us = 60 * US_PER_S,
+						   .ops = &ops,
+						   .ctx = w});
+	assert_int_equal(queuer_listen(w->q, w->listen_fd, &err), 0);
+	client_open(w, 0);
+	for (size_t i = 0; i < SEARCHERS; i++)
+		assert_int_equal(w->searcher[i].starts, 1);
+}
+
+static void world_free(struct world *w)
+{
+	queuer_free(&w->q);
+	loop_poll(w->loop);
+	loop_free(&w->loop);
+	for (size_t i = 0; i < SEARCHERS; i++)
+		if (w->searcher[i].fd >= 0)
+			close(w->searcher[i].fd);
+	for (size_t i = 0; i < CLIENTS; i++)
+		if (w->client[i] >= 0)
+			close(w->client[i]);
+	close(w->listen_fd);
+}
+
+/* Clients */
+
+struct unit_ask {
+	enum names_type type;
+	const char *pattern, *from;
+	uint64_t niceness;
+	bool verbose;
+};
+
+static void client_say(struct world *w, size_t i, struct str text)
+{
+	assert_int_equal(send(w->client[i], text.p, text.n, MSG_NOSIGNAL), text.n);
+	pass(w, 1);
+}
+
+static void client_ask(struct world *w, size_t i, uint64_t n, struct unit_ask a)
+{
+	struct buf block = BUF_INIT(ARCHIE_REQUEST_MOST), out = BUF_INIT(ARCHIE_REQUEST_MOST * 2);
+	const struct archie_ask ask = {
+		.from = str_of(a.from),
+		.query = {.type = a.type, .pattern = str_of(a.pattern), .maxhits = 100}};
+	struct err err;
+	assert_int_equal(archie_ask_encode(&ask, &block, &err), 0);
+	archie_line_print(&(struct archie_line){.word = ARCHIE_WORD_ASK,
+						.id = {1, n},
+						.niceness = a.niceness,
+						.verbose = a.verbose,
+						.bytes = block.n},
+			  &out);
+	buf_add_str(&out, buf_str(&block));
+	client_say(w, i, buf_str(&out));
+	buf_free(&block);
+	buf_free(&out);
+}
+
+static void ask_exact(struct world *w, size_t i, uint64_t n, const char *pattern)
+{
+	client_ask(w, i, n, (struct unit_ask){.type = NAMES_EXACT, .pattern = pattern});
+}
+
+static void ask_regex(struct world *w, size_t i, uint64_t n, const char *pattern)
+{
+	client_ask(w, i, n, (struct unit_ask){.type = NAMES_REGEX, .pattern = pattern});
+}
+
+/* What it has heard since, with "|" for line ends; blocks here are lines too. */
+static const char *client_heard(struct world *w, size_t i)
+{
+	static char room[1 << 16];
+	ssize_t n = recv(w->client[i], room, sizeof room - 1, 0);
+	if (n == 0)
+		return "END";
+	room[MAX(n, 0)] = 0;
+	for (ssize_t k = 0; k < n; k++)
+		if (room[k] == '\n')
+			room[k] = '|';
+	return room;
+}
+
+/* Searchers */
+
+/* Whether it was told something, which is in line and pattern then. */
+static bool searcher_told(struct world *w, size_t i)
+{
+	struct unit_searcher *s = &w->searcher[i];
+	char room[4096];
+	struct err err;
+	struct archie_ask ask;
+	struct arena arena = ARENA_INIT(1 << 20);
+	ssize_t n = s->fd < 0 ? -1 : recv(s->fd, room, sizeof room, 0);
+	if (n <= 0)
+		return false;
+	struct str rest = {room, (size_t)n}, line;
+	assert_int_equal(str_cut(&rest, '\n', &line), 0);
+	assert_int_equal(archie_line_parse(line, &s->line, &err), 0);
+	if (s->line.word == ARCHIE_WORD_SEARCH) {
+		assert_int_equal(rest.n, s->line.bytes);
+		assert_int_equal(archie_ask_decode(rest, &arena, &ask, &err), 0);
+		snprintf(s->pattern, sizeof s->pattern, STR_FMT, STR_ARG(ask.query.pattern));
+	}
+	arena_free(&arena);
+	return true;
+}
+
+static bool searcher_has(struct world *w, size_t i, const char *pattern)
+{
+	return searcher_told(w, i) && w->searcher[i].line.word == ARCHIE_WORD_SEARCH &&
+	       strcmp(w->searcher[i].pattern, pattern) == 0;
+}
+
+static void searcher_say(struct world *w, size_t i, struct str text)
+{
+	while (text.n) {
+		ssize_t n = send(w->searcher[i].fd, text.p, text.n, MSG_NOSIGNAL);
+		assert_true(n > 0 || errno == EAGAIN);
+		text = str_from(text, (size_t)MAX(n, 0));
+		pass(w, 1);
+	}
+}
+
+static void searcher_answers(struct world *w, size_t i, const char *block)
+{
+	char text[256];
+	snprintf(text, sizeof text, "ANSWER %" PRIu64 ".%" PRIu64 " 0 0 %zu\n%s",
+		 w->searcher[i].line.id.pid, w->searcher[i].line.id.n, strlen(block), block);
+	searcher_say(w, i, str_of(text));
+}
+
+static struct queuer_counts counts_of(struct world *w)
+{
+	struct queuer_counts c;
+	queuer_counts(w->q, &c);
+	return c;
+}
+
+static void a_request_is_searched_and_its_answer_handed_on(void **state)
+{
+	struct world w;
+	(void)state;
+	world_new(&w, 100);
+	ask_exact(&w, 0, 7, "one");
+	assert_true(searcher_has(&w, 0, "one"));
+	assert_int_equal(w.searcher[0].line.limit_us, 60 * US_PER_S);
+	pass(&w, 5);
+	searcher_answers(&w, 0, "rows of it\n");
+	assert_string_equal(client_heard(&w, 0), "ANSWER 1.7 0 0 11|rows of it|");
+	/* one that cannot be */
+	ask_regex(&w, 0, 8, "[");
+	assert_true(searcher_has(&w, 1, "["));
+	searcher_say(&w, 1, STR("REFUSED 1.8 bad no bracket\n"));
+	assert_string_equal(client_heard(&w, 0), "REFUSED 1.8 bad no bracket|");
+	struct queuer_counts c = counts_of(&w);
+	assert_true(c.asked[ARCHIE_FIND] == 2 && c.asked_type[NAMES_REGEX] == 1);
+	assert_true(c.answered == 1 && c.refused[ARCHIE_BAD] == 1 && c.searches == 2);
+	world_free(&w);
+}
+
+static void the_first_searcher_is_kept_free_of_dear_requests(void **state)
+{
+	struct world w;
+	(void)state;
+	world_new(&w, 100);
+	for (uint64_t n = 1; n <= 5; n++)
+		ask_regex(&w, 0, n, "dear");
+	assert_false(searcher_told(&w, 0));
+	assert_true(searcher_has(&w, 1, "dear") && searcher_has(&w, 2, "dear"));
+	ask_exact(&w, 0, 6, "cheap");
+	assert_true(searcher_has(&w, 0, "cheap"));
+	ask_exact(&w, 0, 7, "cheap too");
+	searcher_answers(&w, 1, "");
+	assert_true(searcher_has(&w, 1, "cheap too")); /* before those that wait for longer */
+	world_free(&w);
+}
+
+static void a_verbose_request_hears_its_place_and_how_it_comes_forward(void **state)
+{
+	struct world w;
+	(void)state;
+	world_new(&w, 100);
+	ask_regex(&w, 0, 1, "a");
+	ask_regex(&w, 0, 2, "b");
+	ask_regex(&w, 0, 3, "c");
+	client_ask(&w, 0, 4,
+		   (struct unit_ask){.type = NAMES_REGEX, .pattern = "d", .verbose = true});
+	assert_string_equal(client_heard(&w, 0), "QUEUED 1.4 2 1|");
+	pass(&w, 3 * US_PER_S);
+	assert_string_equal(client_heard(&w, 0), ""); /* nothing new */
+	assert_true(searcher_told(&w, 1));
+	searcher_answers(&w, 1, "");
+	pass(&w, US_PER_S);
+	assert_string_equal(client_heard(&w, 0), "ANSWER 1.1 0 0 0|QUEUED 1.4 1 4|");
+	assert_true(searcher_told(&w, 1));
+	searcher_answers(&w, 1, "");
+	assert_true(searcher_has(&w, 1, "d"));
+	world_free(&w);
+}
+
+static void cancelling_takes_a_request_out_of_the_queue_or_stops_its_search(void **state)
+{
+	struct world w;
+	(void)state;
+	world_new(&w, 100);
+	ask_regex(&w, 0, 1, "a");
+	ask_regex(&w, 0, 2, "b");
+	ask_regex(&w, 0, 3, "c");
+	assert_true(searcher_told(&w, 1) && searcher_told(&w, 2));
+	client_say(&w, 0, STR("CANCEL 1.3\nCANCEL 1.9\n"));
+	assert_string_equal(client_heard(&w, 0), "REFUSED 1.3 cancelled cancelled, as was asked|");
+	client_say(&w, 0, STR("CANCEL 1.1\n"));
+	assert_string_equal(client_heard(&w, 0), "REFUSED 1.1 cancelled cancelled, as was asked|");
+	assert_true(searcher_told(&w, 1) && w.searcher[1].line.word == ARCHIE_WORD_STOP);
+	w.searcher[1].line.id = (struct archie_id){1, 1};
+	searcher_answers(&w, 1, "late\n");
+	assert_string_equal(client_heard(&w, 0), "");
+	/* one that does not notice is replaced */
+	client_say(&w, 0, STR("CANCEL 1.2\n"));
+	pass(&w, 1500 * US_PER_MS);
+	assert_int_equal(w.searcher[2].starts, 2);
+	struct queuer_counts c = counts_of(&w);
+	assert_true(c.cancels == 3 && c.deaths == 1 && c.overruns == 0 && c.waiting == 0 &&
+		    c.running == 0);
+	world_free(&w);
+}
+
+static void hanging_up_cancels_everything(void **state)
+{
+	struct world w;
+	(void)state;
+	world_new(&w, 100);
+	client_open(&w, 1);
+	for (uint64_t n = 1; n <= 4; n++)
+		ask_regex(&w, 1, n, "x");
+	assert_true(searcher_told(&w, 1) && searcher_told(&w, 2));
+	close(w.client[1]);
+	w.client[1] = -1;
+	pass(&w, 1);
+	assert_true(searcher_told(&w, 1) && w.searcher[1].line.word == ARCHIE_WORD_STOP);
+	assert_true(searcher_told(&w, 2) && w.searcher[2].line.word == ARCHIE_WORD_STOP);
+	struct queuer_counts c = counts_of(&w);
+	assert_true(c.hung_up == 4 && c.waiting == 0 && c.running == 2);
+	world_free(&w);
+}
+
+static void a_search_whose_searcher_dies_is_tried_once_more_and_then_refused(void **state)
+{
+	struct world w;
+	(void)state;
+	world_new(&w, 100);
+	ask_exact(&w, 0, 1, "poison");
+	assert_true(searcher_has(&w, 0, "poison"));
+	searcher_die(&w, 0);
+	pass(&w, 1);
+	size_t second = searcher_has(&w, 1, "poison") ? 1 : 0;
+	assert_string_equal(client_heard(&w, 0), "");
+	if (second == 0)
+		assert_true(searcher_has(&w, 0, "poison"));
+	searcher_die(&w, second);
+	pass(&w, 1);
+	assert_string_equal(client_heard(&w, 0), "REFUSED 1.1 failed the search failed twice|");
+	struct queuer_counts c = counts_of(&w);
+	assert_true(c.again == 1 && c.deaths == 2 && c.refused[ARCHIE_FAILED] == 1);
+	pass(&w, 1);
+	assert_int_equal(counts_of(&w).searchers, SEARCHERS);
+	world_free(&w);
+}
+
+static void a_search_past_its_time_is_ended_with_its_searcher(void **state)
+{
+	struct world w;
+	(void)state;
+	world_new(&w, 100);
+	ask_regex(&w, 0, 1, "slow");
+	assert_true(searcher_has(&w, 1, "slow"));
+	pass(&w, 64 * US_PER_S);
+	assert_int_equal(w.searcher[1].starts, 1); /* it may need a moment to come to its end */
+	pass(&w, 2 * US_PER_S);
+	assert_int_equal(w.searcher[1].starts, 2);
+	assert_int_equal(counts_of(&w).overruns, 1);
+	assert_true(searcher_has(&w, 2, "slow") || searcher_has(&w, 1, "slow"));
+	world_free(&w);
+}
+
+static void searchers_that_die_one_after_the_other_are_started_ever_later(void **state)
+{
+	struct world w;
+	(void)state;
+	world_new(&w, 100);
+	w.refuse_starts = 100;
+	for (int i = 0; i < 12; i++) {
+		if (w.searcher[0].fd >= 0)
+			searcher_die(&w, 0);
+		pass(&w, 1);
+	}
+	unsigned left = w.refuse_starts;
+	assert_true(left >= 94);
+	pass(&w, 10 * US_PER_S);
+	assert_true(w.refuse_starts >= left - 20 && w.refuse_starts < left - 5);
+	w.refuse_starts = 0;
+	pass(&w, 2 * US_PER_S);
+	ask_exact(&w, 0, 1, "there again");
+	assert_true(searcher_has(&w, 0, "there again"));
+	world_free(&w);
+}
+
+static void nonsense_ends_connections_on_both_sides(void **state)
+{
+	static const char *const talk[] = {"HELLO\n", "ASK 1.1 0 0 65537\n", "LOAD 1 2 3\n",
+					   "SEARCH 1.1 5 0\n", "QUEUED 1.1 1 1\n"};
+	struct world w;
+	(void)state;
+	world_new(&w, 100);
+	for (size_t i = 0; i < ARRAY_LEN(talk); i++) {
+		client_open(&w, 1);
+		client_say(&w, 1, str_of(talk[i]));
+		assert_string_equal(client_heard(&w, 1), "END");
+		close(w.client[1]);
+		w.client[1] = -1;
+	}
+	/* a block that is not a request is refused, and the connection goes on */
+	client_say(&w, 0, STR("ASK 1.1 0 0 3\nabcLOAD\n"));
+	assert_string_equal(client_heard(&w, 0),
+			    "REFUSED 1.1 bad 3 bytes that are not a request|LOAD 0 0 0|");
+	searcher_say(&w, 2, STR("ANSWER 5.5 0 0 0\n")); /* nobody asked */
+	pass(&w, 1);
+	assert_int_equal(w.searcher[2].starts, 2);
+	ask_exact(&w, 0, 1, "x");
+	assert_true(searcher_told(&w, 0));
+	searcher_say(&w, 0, STR("ANSWER 1.2 0 0 0\n")); /* not what was asked */
+	pass(&w, 1);
+	assert_int_equal(w.searcher[0].starts, 2);
+	world_free(&w);
+}
+
+static void the_queue_and_the_share_of_an_address_are_bounded(void **state)
+{
+	struct world w;
+	uint64_t n = 0;
+	(void)state;
+	world_new(&w, 25);
+	/* two are searched, 20 wait */
+	for (; n < 22; n++)
+		client_ask(&w, 0, n,
+			   (struct unit_ask){
+				   .type = NAMES_REGEX, .pattern = "x", .from = "2001:db8::1"});
+	assert_string_equal(client_heard(&w, 0), "");
+	client_ask(&w, 0, n++, (struct unit_ask){.type = NAMES_REGEX, .from = "2001:db8::2"});
+	assert_string_equal(client_heard(&w, 0),
+			    "REFUSED 1.22 busy too many requests of your address wait already|");
+	for (int i = 0; i < 5; i++)
+		client_ask(&w, 0, n++,
+			   (struct unit_ask){.type = NAMES_REGEX, .from = "2001:db8:0:1::1"});
+	assert_string_equal(client_heard(&w, 0), "");
+	client_ask(&w, 0, n++, (struct unit_ask){.type = NAMES_REGEX, .from = "192.0.2.1"});
+	assert_string_equal(client_heard(&w, 0),
+			    "REFUSED 1.28 busy the queue is full; try again later|");
+	struct queuer_counts c = counts_of(&w);
+	assert_true(c.waiting == 25 && c.running == 2 && c.refused[ARCHIE_BUSY] == 2);
+	world_free(&w);
+}
+
+/* An answer of so many bytes. */
+static void searcher_answers_much(struct world *w, size_t i, size_t n)
+{
+	char *text = mem_alloc(n + 100);
+	int head = snprintf(text, 100, "ANSWER %" PRIu64 ".%" PRIu64 " 0 0 %zu\n",
+			    w->searcher[i].line.id.pid, w->searcher[i].line.id.n, n);
+	memset(text + head, 'x', n);
+	searcher_say(w, i, (struct str){text, (size_t)head + n});
+	mem_free(&text);
+}
+
+static void whoever_does_not_read_is_searched_for_no_further_and_dropped_after_a_while(void **state)
+{
+	struct world w;
+	static char room[1 << 20];
+	(void)state;
+	world_new(&w, 100);
+	client_open(&w, 1);
+	for (uint64_t n = 0; n < 6; n++)
+		ask_exact(&w, 0, n, "much");
+	for (size_t i = 0; i < SEARCHERS; i++) {
+		assert_true(searcher_has(&w, i, "much"));
+		searcher_answers_much(&w, i, ARCHIE_ANSWER_MOST);
+	}
+	/* none of its others is searched */
+	size_t more = 0;
+	for (size_t i = 0; i < SEARCHERS; i++)
+		more += searcher_told(&w, i);
+	assert_int_equal(more, 0);
+	assert_int_equal(counts_of(&w).waiting, 3);
+	ask_exact(&w, 1, 1, "of another");
+	assert_true(searcher_has(&w, 0, "of another"));
+	/* it reads after all */
+	for (int i = 0; i < 2000 && counts_of(&w).waiting; i++) {
+		while (recv(w.client[0], room, sizeof room, 0) > 0)
+			;
+		pass(&w, 1);
+	}
+	assert_true(searcher_has(&w, 1, "much") && searcher_has(&w, 2, "much"));
+	searcher_answers_much(&w, 1, ARCHIE_ANSWER_MOST);
+	pass(&w, 20 * US_PER_S);
+	assert_int_equal(counts_of(&w).dropped, 0);
+	pass(&w, 12 * US_PER_S);
+	struct queuer_counts c = counts_of(&w);
+	assert_true(c.dropped == 1 && c.connections == 1 && c.waiting == 0);
+	world_free(&w);
+}
+
+static void the_load_counts_what_waits_and_is_searched(void **state)
+{
+	struct world w;
+	(void)state;
+	world_new(&w, 100);
+	ask_regex(&w, 0, 1, "x");
+	assert_true(searcher_told(&w, 1));
+	pass(&w, 2 * US_PER_S);
+	searcher_answers(&w, 1, "");
+	client_heard(&w, 0);
+	for (uint64_t n = 2; n < 6; n++)
+		client_ask(&w, 0, n, (struct unit_ask){.type = NAMES_SUB, .pattern = "y"});
+	client_say(&w, 0, STR("LOAD\n"));
+	/* two are searched and two wait, each for 20 ms as far as anyone knows: one turn until a
+	 * searcher is free, one for those before */
+	assert_string_equal(client_heard(&w, 0), "LOAD 4 39996 500|");
+	world_free(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_request_is_searched_and_its_answer_handed_on),
+		cmocka_unit_test(the_first_searcher_is_kept_free_of_dear_requests),
+		cmocka_unit_test(a_verbose_request_hears_its_place_and_how_it_comes_forward),
+		cmocka_unit_test(cancelling_takes_a_request_out_of_the_queue_or_stops_its_search),
+		cmocka_unit_test(hanging_up_cancels_everything),
+		cmocka_unit_test(a_search_whose_searcher_dies_is_tried_once_more_and_then_refused),
+		cmocka_unit_test(a_search_past_its_time_is_ended_with_its_searcher),
+		cmocka_unit_test(searchers_that_die_one_after_the_other_are_started_ever_later),
+		cmocka_unit_test(nonsense_ends_connections_on_both_sides),
+		cmocka_unit_test(the_queue_and_the_share_of_an_address_are_bounded),
+		cmocka_unit_test(
+			whoever_does_not_read_is_searched_for_no_further_and_dropped_after_a_while),
+		cmocka_unit_test(the_load_counts_what_waits_and_is_searched),
+	};
+	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
+}

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "cmd/commands.h"
 #include "extract/cage_door.h"
+#include "index/rx.h"
 
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -27,6 +28,8 @@ static int is_socket(int fd, struct err *err)
 static void give_up(const char *folder)
 {
 	const struct rlimit none = {0, 0};
+	struct err ignored;
+	(void)rx_load(&ignored); /* where it cannot be, expressions say so */
 	(void)door_no_new_privileges();
 	(void)door_landlock(folder);
 	(void)setrlimit(RLIMIT_CORE, &none);

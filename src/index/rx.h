@@ -32,6 +32,8 @@ int rx_compile(struct rx **ret, struct str pattern, bool folded, size_t *ret_at,
  * but some characters ([^a], \W, \P{L}) match it. "^" and "$" are the ends of the name. */
 int rx_compile_name(struct rx **ret, struct str pattern, size_t *ret_at, struct err *err);
 void rx_free(struct rx **rx);
+/* Loads what the first expression would load, for those who can open no files later on. */
+int rx_load(struct err *err);
 
 /* Literals: every match contains, for each group, at least one of its literals. No group: nothing
  * is known. A literal is a run of characters that are all of words (letters, digits, marks) or all

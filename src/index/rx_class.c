@@ -298,3 +298,9 @@ unsigned rx_ranges_kinds(const struct rx_chars *c, const struct rx_ranges *r)
 			kinds |= 1u << token_unicode_class(&c->unicode, at);
 	return kinds;
 }
+
+int rx_load(struct err *err)
+{
+	struct token_unicode unicode;
+	return token_unicode_load(&unicode, err);
+}

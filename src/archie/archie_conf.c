@@ -41,7 +41,7 @@ static const struct value_spec specs[] = {
 	 .help = "processes that search, at least 2, of which one takes cheap requests only; 0: "
 		 "one "
 		 "for each CPU"},
-	{"search_time_limit", VALUE_TIME_AT(S, search_time_limit_us), "60s", 10e3, 3600e6,
+	{"search_time_limit", VALUE_TIME_AT(S, search_time_limit_us), "60s", 1e3, 3600e6,
 	 .help = "how long a search may take; what it has found by then is the answer"},
 };
 

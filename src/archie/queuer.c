@@ -255,7 +255,7 @@ static uint64_t share_of(const struct queuer *q, struct str from)
 }
 
 /* Why it cannot wait, or NULL: it does. */
-static const char *request_put(struct queuer *q, struct request *r)
+static const char *request_put_once(struct queuer *q, struct request *r)
 {
 	if (queue_waiting(q->queue) + q->held >= q->o.queue_max ||
 	    q->request_bytes + r->n > REQUESTS_MOST)
@@ -263,6 +263,17 @@ static const char *request_put(struct queuer *q, struct request *r)
 	if (queue_put(q->queue, &r->item, now_us(q)) != QUEUE_OK)
 		return "too many requests of your address wait already";
 	return NULL;
+}
+
+static void dispatch(void *ctx);
+
+/* The same; those that came together with it may have their turns first. */
+static const char *request_put(struct queuer *q, struct request *r)
+{
+	if (!request_put_once(q, r))
+		return NULL;
+	dispatch(q);
+	return request_put_once(q, r);
 }
 
 static void request_take(struct asker *a, const struct archie_ask *ask, struct str bytes)

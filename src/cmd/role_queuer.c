@@ -21,9 +21,13 @@
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 extern char **environ;
+
+/* Of the searchers that compute for seconds: what is answered in a moment goes before. */
+enum { DEAR_NICE = 5 };
 
 enum {
 	COUNT_WHAT,                             /* as many as there are of enum archie_what */
@@ -152,6 +156,8 @@ static int child_start(void *ctx, size_t number, int fd, struct err *err)
 	arena_free(&arena);
 	if (rc < 0)
 		return -1;
+	if (number > 0)
+		(void)setpriority(PRIO_PROCESS, (id_t)c->proc.pid, DEAR_NICE);
 	c->io = (struct loop_io){.fn = child_ended, .ctx = c};
 	loop_io_want(r->loop, &c->io, c->proc.pidfd, LOOP_READ);
 	return 0;

@@ -4,8 +4,8 @@
  *
  *   way=call|link  what=find|whatis|sites|site|folder|load  type=sub  syntax=ed  pattern=TEXT
  *   site=  domain=  in=  hits=  offset=  sort=N  nice=  verbose=1  from=ADDRESS
- *   times=N   so often, one after the other; of a link all at once
- *   stop_ms=N   cancels after so long
+ *   times=N   so often; by a link at_once=N at a time (all of them), otherwise one after the other
+ *   pause_ms=N   after each answer   stop_ms=N   cancels after so long
  *   quiet=1   rows are not printed */
 #include "archie/archie.h"
 #include "base/clock.h"
@@ -13,6 +13,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static const char *const whats[] = {"find", "whatis", "sites", "site", "folder", "load"};
 enum { WHAT_LOAD = ARCHIE_WHATS };
@@ -24,8 +25,9 @@ struct asking {
 	unsigned what;
 	uint64_t times;
 	int64_t stop_us, end_us;
+	int64_t pause_us;
 	bool link, quiet, failed;
-	uint64_t left;
+	uint64_t at_once, asked, left;
 	struct loop *loop;
 	struct archie_link *l;
 	uint64_t *ids;
@@ -81,6 +83,10 @@ static void take_option(struct asking *a, struct str key, struct str value)
 		a->ask.from = value;
 	else if (str_is(key, "times"))
 		a->times = number_of(value);
+	else if (str_is(key, "at_once"))
+		a->at_once = number_of(value);
+	else if (str_is(key, "pause_ms"))
+		a->pause_us = (int64_t)number_of(value) * US_PER_MS;
 	else if (str_is(key, "stop_ms"))
 		a->stop_us = (int64_t)number_of(value) * US_PER_MS;
 	else if (str_is(key, "quiet"))
@@ -150,6 +156,8 @@ static void print_answer(struct asking *a, const struct archie_answer *answer,
 	}
 	jsonw_object_end(&j);
 	print_line(&out);
+	if (a->pause_us)
+		usleep((useconds_t)a->pause_us);
 }
 
 static void print_load(struct asking *a, const struct archie_load *load)
@@ -209,10 +217,14 @@ static void call_all(struct asking *a)
 
 /* The way that does not */
 
+static void link_ask(struct asking *a);
+
 static void link_end(struct asking *a)
 {
 	if (--a->left == 0)
 		loop_stop(a->loop);
+	else if (a->asked < a->times)
+		link_ask(a);
 }
 
 static void on_answered(void *ctx, const struct archie_answer *answer, enum archie_refusal why,
@@ -228,10 +240,20 @@ static void on_load(void *ctx, const struct archie_load *load)
 	link_end(ctx);
 }
 
+static void link_ask(struct asking *a)
+{
+	static const struct archie_link_ops ops = {.queued = on_queued, .answered = on_answered};
+	if (a->what == WHAT_LOAD)
+		archie_link_load(a->l, on_load, a);
+	else
+		a->ids[a->asked] = archie_link_ask(a->l, &a->ask, &ops, a);
+	a->asked++;
+}
+
 static void on_time(void *ctx)
 {
 	struct asking *a = ctx;
-	for (uint64_t i = 0; i < a->times; i++)
+	for (uint64_t i = 0; i < a->asked; i++)
 		archie_link_cancel(a->l, a->ids[i]);
 	puts("{\"why\":\"cancelled\"}");
 	loop_stop(a->loop);
@@ -239,7 +261,6 @@ static void on_time(void *ctx)
 
 static void link_all(struct asking *a)
 {
-	static const struct archie_link_ops ops = {.queued = on_queued, .answered = on_answered};
 	struct err err;
 	if (loop_new(&a->loop, NULL, &err) < 0)
 		die("%s", err.msg);
@@ -247,11 +268,8 @@ static void link_all(struct asking *a)
 	a->l = archie_link_new(pool, a->data);
 	a->left = a->times;
 	a->ids = mem_array(a->times, sizeof *a->ids);
-	for (uint64_t i = 0; i < a->times; i++)
-		if (a->what == WHAT_LOAD)
-			archie_link_load(a->l, on_load, a);
-		else
-			a->ids[i] = archie_link_ask(a->l, &a->ask, &ops, a);
+	while (a->asked < a->times && a->asked < a->at_once)
+		link_ask(a);
 	a->timer = (struct loop_timer){.fn = on_time, .ctx = a};
 	if (a->stop_us)
 		loop_timer_in(a->loop, &a->timer, a->stop_us);
@@ -267,7 +285,7 @@ static void link_all(struct asking *a)
 
 int main(int argc, char **argv)
 {
-	struct asking a = {.data = argc > 1 ? argv[1] : "", .times = 1};
+	struct asking a = {.data = argc > 1 ? argv[1] : "", .times = 1, .at_once = UINT64_MAX};
 	for (int i = 2; i < argc; i++) {
 		struct str rest = str_of(argv[i]), key;
 		if (str_cut(&rest, '=', &key) != 0 || !rest.p)

@@ -4,7 +4,7 @@
     q.find("zebrawood", "exact")["rows"]      # the answer of one request
     n = q.ask(type="regex", pattern=".*")     # or its number, for later: q.wait(n), q.cancel(n)
 
-Whoever wants to be killed is found by searchers(g)."""
+Those to be killed are found by searchers(g)."""
 import os
 import socket
 import struct

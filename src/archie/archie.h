@@ -93,8 +93,8 @@ struct archie;
 /* Connects when it is first needed, and anew when the queuer was away: a call waits up to 4 s for
  * it. data: the data directory. */
 struct archie *archie_new(const char *data);
-/* For a process that may not connect by itself: whoever started it hands over connected sockets.
- * connect: returns one, or -1 when there is none now. */
+/* For a process that may not connect by itself: the one that started it hands over connected
+ * sockets. connect: returns one, or -1 when there is none now. */
 struct archie *archie_new_handed(int (*connect)(void *ctx), void *ctx);
 void archie_free(struct archie **a);
 

@@ -199,7 +199,8 @@ static int connect_once(struct archie *a)
 }
 
 /* 0: it is there; 1: it is not; negative: it refuses, or the caller wants no more. */
-static int greet(struct archie *a, struct waiting *w, enum archie_refusal *ret_why, struct err *err)
+static int archie_greet(struct archie *a, struct waiting *w, enum archie_refusal *ret_why,
+			struct err *err)
 {
 	struct archie_line line;
 	struct str block;
@@ -243,7 +244,7 @@ static int archie_connect(struct archie *a, struct waiting *w, enum archie_refus
 		return 0;
 	*ret_why = ARCHIE_AWAY;
 	w->away_until_us = since_us + w->away_us;
-	while ((rc = greet(a, w, ret_why, err)) == 1) {
+	while ((rc = archie_greet(a, w, ret_why, err)) == 1) {
 		int64_t now_us = clock_mono_us();
 		if (now_us >= w->away_until_us)
 			return -1;

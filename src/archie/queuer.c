@@ -265,14 +265,14 @@ static const char *request_put_once(struct queuer *q, struct request *r)
 	return NULL;
 }
 
-static void dispatch(void *ctx);
+static void queue_dispatch(void *ctx);
 
 /* The same; those that came together with it may have their turns first. */
 static const char *request_put(struct queuer *q, struct request *r)
 {
 	if (!request_put_once(q, r))
 		return NULL;
-	dispatch(q);
+	queue_dispatch(q);
 	return request_put_once(q, r);
 }
 
@@ -593,7 +593,7 @@ static void tell_new(struct queuer *q)
 	}
 }
 
-static void dispatch(void *ctx)
+static void queue_dispatch(void *ctx)
 {
 	struct queuer *q = ctx;
 	for (size_t i = 0; i < q->o.searchers; i++) {
@@ -625,7 +625,7 @@ static void on_tick(void *ctx)
 
 /* Numbers */
 
-static uint64_t running(const struct queuer *q)
+static uint64_t searches_running(const struct queuer *q)
 {
 	uint64_t n = 0;
 	for (size_t i = 0; i < q->o.searchers; i++)
@@ -656,7 +656,7 @@ static void asker_load(struct asker *a)
 	const struct archie_line line = {
 		.word = ARCHIE_WORD_LOAD,
 		.has_load = true,
-		.load = {.queue = queue_waiting(q->queue) + q->held + running(q),
+		.load = {.queue = queue_waiting(q->queue) + q->held + searches_running(q),
 			 .wait_us = first_free_us(q) +
 				    queue_wait_us(q->queue, USUAL_COST, general_searchers(q)),
 			 .per_s = (double)answers / (double)MAX(q->rate_n, (size_t)1)}};
@@ -669,7 +669,7 @@ void queuer_counts(const struct queuer *q, struct queuer_counts *ret)
 	server_stats(q->server, &stats);
 	*ret = q->counts;
 	ret->waiting = queue_waiting(q->queue) + q->held;
-	ret->running = running(q);
+	ret->running = searches_running(q);
 	ret->connections = stats.inside;
 	for (size_t i = 0; i < q->o.searchers; i++)
 		ret->searchers += q->slot[i].alive;
@@ -713,7 +713,7 @@ struct queuer *queuer_new(const struct queuer_options *options)
 	list_init(&q->askers);
 	list_init(&q->untold);
 	q->tick = (struct loop_timer){.fn = on_tick, .ctx = q};
-	q->dispatch = (struct loop_later){.fn = dispatch, .ctx = q};
+	q->dispatch = (struct loop_later){.fn = queue_dispatch, .ctx = q};
 	slots_make(q);
 	loop_timer_every(q->o.loop, &q->tick, TICK_US);
 	return q;

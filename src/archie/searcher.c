@@ -498,7 +498,7 @@ static int next_frame(struct searcher *s, char *room, struct str *ret, struct er
 	}
 }
 
-static int serve(struct searcher *s, char *room, struct err *err)
+static int searcher_serve(struct searcher *s, char *room, struct err *err)
 {
 	struct str frame;
 	struct archie_line line;
@@ -528,7 +528,7 @@ int searcher_run(int fd, const char *folder, struct err *err)
 			     .out = BUF_INIT(ARCHIE_BLOCK_MOST)};
 	char *room = mem_alloc(READ_BYTES);
 	framing_init(&s.frame, ARCHIE_LINE_MOST, ARCHIE_REQUEST_MOST + READ_BYTES);
-	int rc = serve(&s, room, err);
+	int rc = searcher_serve(&s, room, err);
 	framing_free(&s.frame);
 	names_close(&s.names);
 	arena_free(&s.arena);

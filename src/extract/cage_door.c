@@ -94,11 +94,14 @@ static bool landlock_let_read(int ruleset, const char *folder)
 	struct __attribute__((packed)) {
 		uint64_t allowed;
 		int32_t parent;
-	} rule = {READ_FILE | READ_DIR, open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC)};
-	bool done = rule.parent >= 0 &&
-		    syscall(SYS_landlock_add_rule, ruleset, RULE_BENEATH, &rule, 0) == 0;
-	if (rule.parent >= 0)
-		close(rule.parent);
+	} rule = {.allowed = READ_FILE | READ_DIR};
+	struct file f = FILE_INIT;
+	struct err ignored;
+	if (file_open(&f, folder, O_PATH | O_DIRECTORY, 0, &ignored) < 0)
+		return false;
+	rule.parent = f.fd;
+	bool done = syscall(SYS_landlock_add_rule, ruleset, RULE_BENEATH, &rule, 0) == 0;
+	file_drop(&f);
 	return done;
 }
 

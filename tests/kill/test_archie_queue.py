@@ -1,4 +1,4 @@
-"""SIGKILL to the queuer and to searchers, at every fault point and at random instants: whoever asks has an answer or a
+"""SIGKILL to the queuer and to searchers, at every fault point and at random instants: anyone who asks has an answer or a
 clear error within 4 s, and the service is whole within 2 s."""
 import json
 import os

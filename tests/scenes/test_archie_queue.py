@@ -265,7 +265,7 @@ def test_a_queuer_that_is_killed_under_garner_up_refuses_nobody(garner):
             q.wait(n)
     again = Asker(g)            # the socket is there at once
     assert again.find("zebra")["total"] == 1 and queuer_pid(g) != before
-    for p in asks:              # and whoever waited asks again by itself
+    for p in asks:              # and those that waited ask again by themselves
         out, _ = p.communicate(timeout=30)
         assert json.loads(out)["why"] == "" and p.returncode == 0
     assert up.stop() == 0

@@ -226,7 +226,7 @@ static void one_that_was_cut_while_it_lay_idle_is_no_try(void **state)
 	called_free(&c, &s);
 }
 
-static void whoever_waits_may_stop_waiting(void **state)
+static void one_that_waits_may_stop_waiting(void **state)
 {
 	struct peer_script s = {.stops = 3};
 	struct called c;
@@ -316,7 +316,7 @@ int main(void)
 		cmocka_unit_test(refusals_have_their_word_and_text),
 		cmocka_unit_test(a_connection_that_breaks_is_made_anew_once),
 		cmocka_unit_test(one_that_was_cut_while_it_lay_idle_is_no_try),
-		cmocka_unit_test(whoever_waits_may_stop_waiting),
+		cmocka_unit_test(one_that_waits_may_stop_waiting),
 		cmocka_unit_test(
 			a_descriptor_that_becomes_readable_is_asked_about_at_once_and_not_all_the_time),
 		cmocka_unit_test(nonsense_of_the_queuer_is_a_failure),

@@ -82,7 +82,7 @@ static void one_that_takes_cheap_requests_only_is_never_given_others(void **stat
 	queue_put(q, &nice, 0);
 	assert_ptr_equal(queue_take(q, true), &nice);
 	assert_null(queue_take(q, true));
-	/* and whoever takes all takes cheap ones too, in their turn */
+	/* and one that takes all takes cheap ones too, in their turn */
 	queue_put_back(q, &nice, 0);
 	assert_ptr_equal(queue_take(q, false), &dear);
 	assert_ptr_equal(queue_take(q, false), &nice);

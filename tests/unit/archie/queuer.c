@@ -481,7 +481,8 @@ static void searcher_answers_much(struct world *w, size_t i, size_t n)
 	mem_free(&text);
 }
 
-static void whoever_does_not_read_is_searched_for_no_further_and_dropped_after_a_while(void **state)
+static void
+one_that_does_not_read_is_searched_for_no_further_and_dropped_after_a_while(void **state)
 {
 	struct world w;
 	static char room[1 << 20];
@@ -551,7 +552,7 @@ int main(void)
 		cmocka_unit_test(nonsense_ends_connections_on_both_sides),
 		cmocka_unit_test(the_queue_and_the_share_of_an_address_are_bounded),
 		cmocka_unit_test(
-			whoever_does_not_read_is_searched_for_no_further_and_dropped_after_a_while),
+			one_that_does_not_read_is_searched_for_no_further_and_dropped_after_a_while),
 		cmocka_unit_test(the_load_counts_what_waits_and_is_searched),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_done);

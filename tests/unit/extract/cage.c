@@ -410,6 +410,15 @@ static int only_landlock(void)
 	return (held & CAGE_LANDLOCK ? HELD : 0) | (file >= 0 || here >= 0 ? OPENED : 0);
 }
 
+static int landlock_but_for_etc(void)
+{
+	unsigned held = door_no_new_privileges() ? door_landlock("/etc") : 0;
+	int file = open("/etc/passwd", O_RDONLY), other = open("/tmp", O_RDONLY | O_DIRECTORY);
+	int written = open("/etc/passwd", O_RDWR);
+	return (held & CAGE_LANDLOCK ? HELD : 0) | (file >= 0 ? OPENED : 0) |
+	       (other >= 0 || written >= 0 ? CONNECTED : 0);
+}
+
 static int only_limits(void)
 {
 	bool held = door_limits(64 << 20, door_mapped());
@@ -471,10 +480,12 @@ static void each_lock_holds_alone(void **state)
 {
 	(void)state;
 	int landlock = behind_lock(only_landlock);
-	if (landlock & HELD)
+	if (landlock & HELD) {
 		assert_int_equal(landlock, HELD);
-	else
+		assert_int_equal(behind_lock(landlock_but_for_etc), HELD | OPENED);
+	} else {
 		print_message("this kernel has no landlock\n");
+	}
 	if (DOOR_SANITIZED)
 		return;
 	assert_int_equal(behind_lock(only_limits), HELD);

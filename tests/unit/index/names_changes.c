@@ -270,6 +270,43 @@ static void files_of_a_directory_come_by_line(void **state)
 	arena_free(&arena);
 }
 
+static void a_directory_is_found_by_its_path(void **state)
+{
+	enum { DIRS = 20000 }; /* more than are looked at together */
+	struct err err;
+	char path[64], want[64];
+	uint64_t number;
+	struct names_writer *w = site_writer(folder);
+	const struct names_site_spec spec = {.key = STR("a-1"), .url = STR("ftp://a-1/")};
+	(void)state;
+	assert_int_equal(names_begin(w, &spec, &err), 0);
+	for (unsigned i = 0; i < DIRS; i++) {
+		snprintf(path, sizeof path, "pub/%u\n\\/f", i);
+		struct names_entry e = site_entry(path);
+		assert_int_equal(names_add(w, &e, &err), 0);
+	}
+	assert_int_equal(names_commit(w, &err), 0);
+	SITE_PUT(w, "b-1", "f");
+	names_writer_close(&w);
+	struct names_reader *r = site_reader(folder);
+	for (unsigned i = 0; i < DIRS; i += DIRS / 10 - 1) {
+		struct arena arena = ARENA_INIT(SIZE_MAX);
+		struct names_entry e;
+		uint64_t line = 0;
+		snprintf(want, sizeof want, "pub/%u\n\\", i);
+		assert_int_equal(names_dir_find(r, 0, str_of(want), &number, &err), 0);
+		assert_int_equal(names_dir_next(r, 0, number, &line, &arena, &e, &err), 0);
+		assert_str(e.dir, want);
+		arena_free(&arena);
+	}
+	assert_int_equal(names_dir_find(r, 0, STR("pub"), &number, &err), 1);
+	assert_int_equal(names_dir_find(r, 0, STR("pub/1"), &number, &err), 1);
+	assert_int_equal(names_dir_find(r, 0, STR(""), &number, &err), 1);
+	assert_int_equal(names_dir_find(r, 1, STR(""), &number, &err), 0);
+	assert_int_equal(names_dir_find(r, 2, STR(""), &number, &err), 1);
+	names_close(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -282,6 +319,7 @@ int main(void)
 		cmocka_unit_test_setup(what_went_away_is_forgotten_after_a_month, fresh_folder),
 		cmocka_unit_test_setup(who_follows_a_lost_index_has_to_begin_again, fresh_folder),
 		cmocka_unit_test_setup(files_of_a_directory_come_by_line, fresh_folder),
+		cmocka_unit_test_setup(a_directory_is_found_by_its_path, fresh_folder),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
 }

@@ -19,7 +19,7 @@ int archie_remembered(const char *folder, struct getter_state *ret, struct err *
 }
 
 /* The getter's, or that of the builder where it came later. */
-static void fill_error(const char *folder, struct archie_row *row)
+static void fill_error(const char *folder, struct archie_site_row *row)
 {
 	struct err err;
 	const struct getter_record *r = row->record;
@@ -35,14 +35,15 @@ static void fill_error(const char *folder, struct archie_row *row)
 
 void archie_row_fill(const char *folder, const struct archie_conf *conf,
 		     const struct getter_state *state, const struct archie_site *site,
-		     struct archie_row *ret)
+		     struct archie_site_row *ret)
 {
 	const struct getter_record *r = getter_state_find(state, site->key);
-	*ret = (struct archie_row){.site = site,
-				   .record = r,
-				   .database = getter_database(folder, site->key),
-				   .waiting = getter_waiting_us(folder, site->key) != 0,
-				   .next_us = getter_due_us(folder, site, conf->max_age_us, r)};
+	*ret = (struct archie_site_row){.site = site,
+					.record = r,
+					.database = getter_database(folder, site->key),
+					.waiting = getter_waiting_us(folder, site->key) != 0,
+					.next_us =
+						getter_due_us(folder, site, conf->max_age_us, r)};
 	ret->partial = r && r->cut && getter_is_built(&ret->database, r);
 	ret->current_us = getter_current_us(&ret->database, r);
 	ret->next_us =
@@ -62,7 +63,7 @@ static void record_json(const struct getter_record *r, struct jsonw *j)
 	jsonw_put_uint(j, "failures", r->failures);
 }
 
-void archie_row_json(const struct archie_row *row, int64_t now_us, struct jsonw *j)
+void archie_row_json(const struct archie_site_row *row, int64_t now_us, struct jsonw *j)
 {
 	char shown[ADDR_SHOWN];
 	jsonw_object(j);
@@ -97,7 +98,7 @@ static void summary_add(const char *folder, const struct getter_state *state,
 			const struct archie_site *site, struct archie_summary *ret)
 {
 	static const struct archie_conf any; /* when it is tried next is not asked */
-	struct archie_row row;
+	struct archie_site_row row;
 	archie_row_fill(folder, &any, state, site, &row);
 	ret->sites++;
 	ret->databases += row.database.built_us != 0;

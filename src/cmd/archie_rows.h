@@ -6,7 +6,7 @@
 #include "archie/getter_state.h"
 #include "base/jsonw.h"
 
-struct archie_row {
+struct archie_site_row {
 	const struct archie_site *site;
 	const struct getter_record *record; /* NULL: it was never tried */
 	struct getter_database database;
@@ -24,9 +24,9 @@ int archie_remembered(const char *folder, struct getter_state *ret, struct err *
 /* folder: archie/. */
 void archie_row_fill(const char *folder, const struct archie_conf *conf,
 		     const struct getter_state *state, const struct archie_site *site,
-		     struct archie_row *ret);
+		     struct archie_site_row *ret);
 /* As an object. */
-void archie_row_json(const struct archie_row *row, int64_t now_us, struct jsonw *j);
+void archie_row_json(const struct archie_site_row *row, int64_t now_us, struct jsonw *j);
 
 /* All of them together. */
 struct archie_summary {

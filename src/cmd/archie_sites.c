@@ -57,7 +57,7 @@ static void put_seconds(struct buf *out, int64_t us)
 	duration_print_short(out, MAX(us, 0) / US_PER_S * US_PER_S);
 }
 
-static void row_text(const struct archie_row *row, int64_t now_us, struct text_table *t)
+static void row_text(const struct archie_site_row *row, int64_t now_us, struct text_table *t)
 {
 	CLEANUP(buf_free) struct buf cell = BUF_INIT(4096);
 	put_safe(&cell, row->site->url);
@@ -100,7 +100,7 @@ static void print_list(const struct cmd_call *call, const struct archie_list *l,
 	for (size_t i = 0; i < ARRAY_LEN(heads); i++)
 		text_table_add(&t, heads[i]);
 	for (size_t i = 0; i < l->sites.n; i++) {
-		struct archie_row row;
+		struct archie_site_row row;
 		archie_row_fill(l->folder, l->conf, state, &l->sites.site[i], &row);
 		if (json)
 			archie_row_json(&row, now_us, &j);

@@ -54,7 +54,7 @@ struct answer {
 	struct plan_answer plan;
 	struct known_object *object;
 	size_t objects;
-	struct archie_row archive; /* that it belongs to; site NULL: to none */
+	struct archie_site_row archive; /* that it belongs to; site NULL: to none */
 };
 
 static const char *const known_words[] = {[WHY_NEVER] = "never",
@@ -508,7 +508,7 @@ static void print_object(FILE *out, const struct known_object *o, struct arena *
 		fprintf(out, "its text is lost\n");
 }
 
-static void print_archive(FILE *out, const struct archie_row *row, struct arena *arena)
+static void print_archive(FILE *out, const struct archie_site_row *row, struct arena *arena)
 {
 	const struct getter_record *r = row->record;
 	int64_t now_us = clock_wall_us();

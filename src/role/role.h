@@ -59,7 +59,8 @@ struct role {
 	const char *summary; /* one line for help */
 	const char *description;
 	/* "archie": it also listens on the Unix socket run/archie, for other roles and programs of
-	 * this machine: role_fd(env, "run"). Anyone who can enter run/ can connect. NULL: it has none.
+	 * this machine: role_fd(env, "run"). Anyone who can enter run/ can connect. NULL: it has
+	 * none.
 	 */
 	const char *run_socket;
 	const char *scheme; /* "http": a person looks at scheme://ADDRESS/; NULL: not for people */

@@ -1,0 +1,37 @@
+/* Pseudo-domains: names that stand for domains and other pseudo-domains, as ardomains.cf has them.
+ *
+ *   usa            edu:com:mil:gov:us   United States
+ *   northamerica   usa:ca:mx            North America
+ *
+ * A line is a name, its members with colons between them, and words for people. A # begins a
+ * comment, a \ at the end of a line joins the next one to it. A member that is a pseudo-domain must
+ * stand above. */
+#pragma once
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+
+enum {
+	DOMAINS_MOST = 1000, /* lines; more are left out */
+	DOMAINS_DEEP = 20,   /* pseudo-domains in pseudo-domains */
+};
+
+struct domain {
+	struct str name, members, text; /* text may be empty */
+	unsigned line;                  /* of the file, from 1 */
+};
+struct domains {
+	const struct domain *domain;
+	size_t n;
+};
+
+/* The slices lie in the arena. A line that is not of this form, or that defines a name anew, is
+ * left out, and `warnings` (NULL: nobody wants to know) gets a line about it: "line 3: ...". */
+struct domains domains_parse(struct str text, struct arena *arena, struct buf *warnings);
+/* NULL: it is not a pseudo-domain. */
+const struct domain *domains_find(const struct domains *d, struct str name);
+/* What a list with colons between its members ("usa:.de:no") stands for, in small letters, without
+ * dots at either end, each once. ERR_USAGE: a loop, deeper than DOMAINS_DEEP, a member that is
+ * defined below its use, or more than `most`. */
+int domains_expand(const struct domains *d, struct str list, size_t most, struct arena *arena,
+		   struct str **ret, size_t *ret_n, struct err *err);

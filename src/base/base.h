@@ -7,7 +7,7 @@
  *   errors    err.h (words and exit codes), log.h (lines for people), fault.h (made by tests)
  *   values    value.h (settings and options), endpoint.h (addresses), nearest.h (did you mean),
  *             attrs.h (attributes of documents), hash.h
- *   files     file.h
+ *   files     file.h, embed.h (in the program)
  *   time      clock.h, thread.h, pool.h (work that must not hold others up)
  *
  * Out of memory ends the program. Sizes that come from outside are bounded before anything is

@@ -2,6 +2,7 @@
  * are part of the program. */
 #include "web/layout.h"
 
+#include "base/embed.h"
 #include "base/hash.h"
 
 #include <inttypes.h>
@@ -167,14 +168,8 @@ void layout_end(struct html *h)
 	html_close(h, "html");
 }
 
-/* The bytes of a file of web/, between two symbols. */
-#define ASSET(name, file)                                                                   \
-	extern const char name##_begin[], name##_end[];                                     \
-	__asm__(".pushsection .rodata\n" #name "_begin:\n.incbin \"" GARNER_ASSETS "/" file \
-		"\"\n" #name "_end:\n.byte 0\n.popsection\n")
-
-ASSET(asset_style, "style.css");
-ASSET(asset_status, "status.js");
+EMBED(asset_style, GARNER_ASSETS "/style.css");
+EMBED(asset_status, GARNER_ASSETS "/status.js");
 
 static int answer_asset(struct http_answer *ret, const char *begin, const char *end,
 			const char *type)

@@ -15,11 +15,11 @@
 #include "archie/domains.h"
 
 enum {
-	SHELL_LINE_MOST = 256,        /* bytes of a line, without its end */
-	SHELL_VALUE_MOST = 256,       /* of a variable */
-	SHELL_TEXT_MOST = 256 << 10,  /* of a file in archie/etc */
-	SHELL_OUTPUT_MOST = 16 << 20, /* of what is kept to be mailed; more is left out */
-	SHELL_LIST_MOST = 5000,       /* sites that `list` shows */
+	SHELL_LINE_MOST = 256,       /* bytes of a line, without its end */
+	SHELL_VALUE_MOST = 256,      /* of a variable */
+	SHELL_TEXT_MOST = 256 << 10, /* of a file in archie/etc */
+	SHELL_OUTPUT_MOST = 4 << 20, /* of what is kept to be mailed; more is left out */
+	SHELL_LIST_MOST = 5000,      /* sites that `list` shows */
 };
 
 enum shell_mode { SHELL_INTERACTIVE, SHELL_EMAIL, SHELL_SYSTEM_RC, SHELL_USER_RC, SHELL_MODES };
@@ -78,7 +78,7 @@ struct shell_ops {
 	int (*mail)(void *ctx, const struct shell_mail *mail, struct err *err);
 	/* The request that a site be indexed; as mail(). */
 	int (*new_site)(void *ctx, struct str host, struct err *err);
-	/* `term`, `pager` or `stty erase` has changed. */
+	/* What holds at shell_begin(), and when `term`, `pager` or `stty erase` changes it. */
 	void (*terminal)(void *ctx, const struct shell_terminal *t);
 	void (*erase)(void *ctx, char c);
 };
@@ -105,11 +105,13 @@ void shell_begin(struct shell *s);
 /* A line without its end. Too long ones are refused here as well. 0: go on. 1: the user leaves. */
 int shell_line(struct shell *s, struct str line);
 /* "archie> ", "help> ", "help set> ". Good until the next line. */
-struct str shell_prompt(const struct shell *s);
+struct str shell_prompt(struct shell *s);
 /* Whether this line belongs into the history: not an empty one. */
 bool shell_remembers(struct str line);
 /* ^C at the prompt: leaves help. */
 void shell_interrupt(struct shell *s);
+/* The end of input, or ^D. 1: the user leaves. 0: help is left, and there may be more. */
+int shell_eof(struct shell *s);
 /* Once, at `bye` and at the end of input. Of a mail: hands over what there is, or the help text
  * when nothing was asked; nothing when `mail` has sent it all. Returns what mail() did; 0
  * elsewhere. */
@@ -117,7 +119,7 @@ int shell_end(struct shell *s, struct err *err);
 
 /* Whether a command was seen that yields output. */
 bool shell_asked(const struct shell *s);
-/* The value of a variable, as `show` has it; of a boolean "set" or "". p is NULL: it is not set. */
+/* The value of a variable, as `show` has it; of a boolean "set". p is NULL: it is not set. */
 struct str shell_value(const struct shell *s, const char *name);
 uint64_t shell_number(const struct shell *s, const char *name); /* of a number */
 /* The terminal changed its size, or said what it is: as `set term`, in silence. A type that is not

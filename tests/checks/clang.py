@@ -12,6 +12,8 @@ import common
 LATER = {
     "archie, the URL server, uns: line servers that help":
         "session_help",
+    "telnet has a history and variables to obey, mail wants to know whether it was asked":
+        "shell_asked shell_remembers shell_value",
     "queues that are saved":
         "hostq_rejects hostq_rejects_next hostq_restore hostq_save url_list_add_extent "
         "url_list_each_part",

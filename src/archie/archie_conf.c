@@ -1,9 +1,12 @@
 /* The settings of the archive's roles and commands. */
 #include "archie/archie_conf.h"
 
+#include "archie/shell.h"
 #include "base/file.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #define S struct archie_conf
 
@@ -43,6 +46,10 @@ static const struct value_spec specs[] = {
 		 "for each CPU"},
 	{"search_time_limit", VALUE_TIME_AT(S, search_time_limit_us), "60s", 1e3, 3600e6,
 	 .help = "how long a search may take; what it has found by then is the answer"},
+	{"host", VALUE_TEXT_AT(S, host),
+	 .help = "what users call this server; empty: what the machine is called"},
+	{"layout", VALUE_WORD_AT(S, layout), "3.5", .words = shell_layout_words,
+	 .help = "the version of the old server whose layouts telnet, mail and login shell have"},
 };
 
 const struct config_section archie_section = {
@@ -64,6 +71,15 @@ int archie_nightly_s(const struct archie_conf *conf, int64_t *ret_s, struct err 
 			       conf->nightly_at);
 	*ret_s = (int64_t)(h * 3600 + min * 60);
 	return 0;
+}
+
+const char *archie_host(const struct archie_conf *conf, char ret[ARCHIE_HOST_MOST])
+{
+	snprintf(ret, ARCHIE_HOST_MOST, "%s", conf->host);
+	if (!ret[0] && gethostname(ret, ARCHIE_HOST_MOST - 1) < 0)
+		snprintf(ret, ARCHIE_HOST_MOST, "localhost");
+	ret[ARCHIE_HOST_MOST - 1] = 0;
+	return ret;
 }
 
 int archie_has_room(const char *folder, uint64_t disk_free, struct err *err)

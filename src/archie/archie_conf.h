@@ -11,6 +11,8 @@ struct archie_conf {
 	const char *nightly_at;
 	int64_t queue_max, searchers; /* searchers 0: one for each CPU */
 	int64_t search_time_limit_us;
+	const char *host; /* "": what the machine is called */
+	int layout;       /* enum shell_layout */
 };
 extern const struct config_section archie_section;
 
@@ -22,5 +24,8 @@ static inline int64_t archie_retry_most_us(const struct archie_conf *conf)
 
 /* The time of day, "03:00", in seconds after midnight. */
 int archie_nightly_s(const struct archie_conf *conf, int64_t *ret_s, struct err *err);
+/* What users call this server: archie.host, or the name of the machine. Returns ret. */
+enum { ARCHIE_HOST_MOST = 256 };
+const char *archie_host(const struct archie_conf *conf, char ret[ARCHIE_HOST_MOST]);
 /* ERR_SYSTEM: fewer bytes than the setting disk_free are free where the folder lies. */
 int archie_has_room(const char *folder, uint64_t disk_free, struct err *err);

@@ -125,8 +125,29 @@ static int show_usage(const struct cmd_line *line, const struct err *err)
 	return code;
 }
 
+/* Nothing but TERM is left of it. */
+static void clear_environment(void)
+{
+	const char *term = getenv("TERM");
+	char *kept = term ? mem_text(term) : NULL;
+	if (clearenv() != 0 || (kept && setenv("TERM", kept, 1) != 0))
+		die("the environment cannot be cleared");
+	mem_free(&kept);
+}
+
+static int arm_faults(struct err *err)
+{
+	const char *faults = getenv("GARNER_FAULTS");
+	return faults ? fault_arm(faults, err) : 0;
+}
+
 static int run_command(const struct program *program, const struct cmd_line *line, char *self)
 {
+	struct err err;
+	if (line->command->bare)
+		clear_environment();
+	if (arm_faults(&err) < 0)
+		return say_error(&err);
 	const struct role *role = line->command->role;
 	bool instance = role && strcmp(line->command->name, role->name) != 0;
 	struct cmd_call call = {
@@ -191,14 +212,10 @@ static int flush_output(int code)
 int cmd_main(const struct program *program, int argc, char **argv)
 {
 	static char *nameless[] = {"garner", NULL};
-	struct err err;
 	struct cmd_line line = LINE_INIT;
 	fill_standard_descriptors();
 	umask(umask(0) | S_IWOTH); /* nothing that anyone may write, however we were started */
 	signal(SIGPIPE, SIG_IGN);
-	const char *faults = getenv("GARNER_FAULTS");
-	if (faults && fault_arm(faults, &err) < 0)
-		return say_error(&err);
 	int code = argc > 0 ? run_line(program, &line, argc, argv)
 			    : run_line(program, &line, 1, nameless);
 	log_flush();

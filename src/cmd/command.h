@@ -32,6 +32,9 @@ struct command {
 	const char
 		*aliases; /* old names that stand for it as argv[0], separated by blanks, or NULL */
 	bool classic;     /* its own options may also begin with a single dash: -count */
+	/* A login shell: no option is taken, not even those that all commands have, and nothing of
+	 * the environment but TERM. Strangers choose both. */
+	bool bare;
 	const char *summary; /* one line */
 	/* Paragraphs, separated by empty lines; one that begins with a blank is kept as it is. */
 	const char *description;

@@ -218,7 +218,8 @@ void help_of_command(struct help *h, const struct command *command, const char *
 		text_term(h->out, command->args, command->args_help, COLUMN_MOST);
 	}
 	put_options(h, "Options", command->options, command->noptions);
-	put_options(h, "Options everywhere", cmd_globals, cmd_nglobals);
+	if (!command->bare)
+		put_options(h, "Options everywhere", cmd_globals, cmd_nglobals);
 	if (command->role)
 		put_settings(h, command->role->section);
 	put_examples(h, command->examples, command->nexamples);
@@ -260,17 +261,23 @@ static const struct cmd_option options[] = {
 		 "print the old names, for links to this program"),
 };
 
+static void print_aliases(const struct cmd_call *call, const struct command *command)
+{
+	struct str rest = str_of(command->aliases), alias;
+	while (str_cut(&rest, ' ', &alias) == 0)
+		if (alias.n)
+			fprintf(call->out, STR_FMT "\n", STR_ARG(alias));
+	for (size_t i = 0; i < command->nsubs; i++)
+		print_aliases(call, command->subs[i]);
+}
+
 /* Every role answers to its own name, but only those get a link that an old program had: `web` in
  * everybody's path would be presumptuous. */
 static void print_links(const struct cmd_call *call)
 {
 	const struct program *program = call->program;
-	for (size_t i = 0; i < program->ncommands; i++) {
-		struct str rest = str_of(program->commands[i]->aliases), alias;
-		while (str_cut(&rest, ' ', &alias) == 0)
-			if (alias.n)
-				fprintf(call->out, STR_FMT "\n", STR_ARG(alias));
-	}
+	for (size_t i = 0; i < program->ncommands; i++)
+		print_aliases(call, program->commands[i]);
 	for (size_t i = 0; i < program->nroles; i++)
 		if (program->roles[i]->old_name)
 			fprintf(call->out, "%s\n", program->roles[i]->name);

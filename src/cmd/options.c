@@ -96,16 +96,31 @@ static bool has_alias(const struct command *command, struct str name)
 	return false;
 }
 
+static const struct command *find_alias(const struct command *command, struct str name)
+{
+	if (has_alias(command, name))
+		return command;
+	for (size_t i = 0; i < command->nsubs; i++)
+		if (has_alias(command->subs[i], name))
+			return command->subs[i];
+	return NULL;
+}
+
+/* login(1) puts a dash before the name of a login shell. */
 const struct command *cmd_find_called(const struct program *program, const char *argv0,
 				      struct arena *arena)
 {
 	const char *slash = strrchr(argv0, '/');
 	struct str name = str_of(slash ? slash + 1 : argv0);
+	const struct command *found = NULL;
+	if (str_starts(name, STR("-")))
+		name = str_from(name, 1);
 	if (str_starts(name, STR("garner-")))
 		return cmd_find(program, str_from(name, sizeof "garner-" - 1), arena);
-	for (size_t i = 0; i < program->ncommands; i++)
-		if (has_alias(program->commands[i], name))
-			return program->commands[i];
+	for (size_t i = 0; !found && i < program->ncommands; i++)
+		found = find_alias(program->commands[i], name);
+	if (found)
+		return found;
 	for (size_t i = 0; i < program->nroles; i++)
 		if (str_is(name, program->roles[i]->name))
 			return cmd_of_role(program->roles[i], arena);
@@ -352,6 +367,16 @@ static void enter_command(struct cmd_line *line, const struct command *command)
 		value_defaults(&command->options[i].spec, 1, &line->arena, line->options);
 }
 
+/* The command that an old name stands for, through the one that it is a part of. */
+static void enter_called(struct cmd_line *line, const struct program *program,
+			 const struct command *called)
+{
+	for (size_t i = 0; i < program->ncommands; i++)
+		if (cmd_find_sub(program->commands[i], str_of(called->name)) == called)
+			enter_command(line, program->commands[i]);
+	enter_command(line, called);
+}
+
 static int parse_name(struct parse *p, const char *word)
 {
 	struct cmd_line *line = p->line;
@@ -416,6 +441,8 @@ static void list_subs(const struct command *command, struct buf *out)
 static int check_args(const struct cmd_line *line, struct err *err)
 {
 	const struct command *command = line->command;
+	if (command->bare && (line->file || line->nsets))
+		return err_set(err, ERR_USAGE, "%s: it takes no options", line->full_name);
 	if (command->nsubs > 0) {
 		struct buf names = BUF_INIT(300);
 		list_subs(command, &names);
@@ -442,7 +469,9 @@ int line_parse(struct cmd_line *line, const struct program *program, const struc
 	 * words. */
 	line->sets = arena_array(&line->arena, most, sizeof *line->sets);
 	if (called)
-		enter_command(line, called);
+		enter_called(line, program, called);
+	if (called && called->bare && argc > 1)
+		return err_set(err, ERR_USAGE, "%s: it takes no arguments", line->full_name);
 	while (p.at < argc)
 		if (parse_next(&p) < 0)
 			return line->help ? 0 : -1;

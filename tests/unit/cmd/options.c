@@ -62,7 +62,9 @@ static const struct command classic_command = {
 };
 static const struct command first_sub = {.name = "first", .summary = "one", .run = nothing};
 static const struct command second_sub = {.name = "second", .summary = "two", .run = nothing};
-static const struct command *const subs[] = {&first_sub, &second_sub};
+static const struct command shell_sub = {
+	.name = "shell", .aliases = "oldsh", .bare = true, .summary = "a shell", .run = nothing};
+static const struct command *const subs[] = {&first_sub, &second_sub, &shell_sub};
 static const struct command group_command = {
 	.name = "group", .summary = "a group", .subs = subs, .nsubs = ARRAY_LEN(subs)};
 
@@ -318,7 +320,7 @@ static void arguments_are_counted(void **state)
 	fails_with(PARSE("exec", "a", "b", "c"), "one argument too many: 'c'");
 	fails_with(PARSE("plain", "x"), "one argument too many: 'x'");
 	fails_with(PARSE("group", "first", "x"), "one argument too many: 'x'");
-	fails_with(PARSE("group"), "group: which command? first or second");
+	fails_with(PARSE("group"), "group: which command? first, second or shell");
 }
 
 static void a_command_of_commands_is_entered(void **state)
@@ -445,6 +447,11 @@ static void the_name_of_the_program_names_the_command(void **state)
 		{"/usr/bin/garner-show", "show"},
 		{"archaic", "show"},
 		{"./oldshow", "show"},
+		{"oldsh", "shell"},
+		{"-oldsh", "shell"},
+		{"/bin/-oldsh", "shell"},
+		{"--oldsh", NULL},
+		{"shell", NULL},
 		{"worker", "worker"},
 		{"garner-worker", "worker"},
 		{"show", NULL},
@@ -466,6 +473,40 @@ static void the_name_of_the_program_names_the_command(void **state)
 	struct got got = PARSE_AS("garner-group", "first");
 	assert_int_equal(got.rc, 0);
 	assert_string_equal(got.line.full_name, "group first");
+	done(&got);
+}
+
+static void a_login_shell_takes_no_word(void **state)
+{
+	(void)state;
+	static const char *const words[] = {"-c", "--help", "--version", "-s", "x", "-", "--", ""};
+	struct got got = PARSE_AS("-oldsh");
+	assert_int_equal(got.rc, 0);
+	assert_string_equal(got.line.full_name, "group shell");
+	done(&got);
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		got = PARSE_AS("-oldsh", words[i], "x");
+		assert_true(got.rc < 0);
+		assert_string_equal(got.err.msg, "group shell: it takes no arguments");
+		assert_false(got.line.help || got.line.version);
+		done(&got);
+	}
+	got = PARSE("-c", "x", "group", "shell");
+	assert_true(got.rc < 0);
+	assert_string_equal(got.err.msg, "group shell: it takes no options");
+	done(&got);
+	got = PARSE("group", "shell", "-s", "x=y");
+	assert_true(got.rc < 0);
+	done(&got);
+	got = PARSE("group", "shell", "x");
+	assert_true(got.rc < 0);
+	done(&got);
+	got = PARSE("group", "shell", "--help");
+	assert_true(got.line.help);
+	struct buf out = BUF_INIT(10000);
+	help_of_command(&(struct help){&out, false}, got.line.command, got.line.full_name);
+	assert_null(strstr(buf_text(&out), "--config"));
+	buf_free(&out);
 	done(&got);
 }
 
@@ -590,6 +631,7 @@ int main(void)
 		cmocka_unit_test(a_role_may_take_a_file_with_options_around_it),
 		cmocka_unit_test(flags_of_roles_are_in_help_and_completion),
 		cmocka_unit_test(the_name_of_the_program_names_the_command),
+		cmocka_unit_test(a_login_shell_takes_no_word),
 		cmocka_unit_test(text_is_wrapped_before_the_eightieth_column),
 		cmocka_unit_test(the_tables_of_garner_are_whole),
 		cmocka_unit_test(the_help_of_garner_fits_a_terminal),

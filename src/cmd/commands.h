@@ -7,6 +7,7 @@ extern const struct command archie_command;
 extern const struct command archie_build_command;    /* of garner archie */
 extern const struct command archie_parse_command;    /* of garner archie */
 extern const struct command archie_searcher_command; /* of garner archie */
+extern const struct command archie_shell_command;    /* of garner archie */
 extern const struct command archie_whatis_command;   /* of garner archie */
 extern const struct command check_command;
 extern const struct command completion_command;

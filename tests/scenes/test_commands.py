@@ -183,7 +183,7 @@ def test_a_link_by_another_name_is_that_command(garner):
 def test_the_names_for_links_are_listed(garner):
     g = garner(program=PROGRAM)
     # not tick: it was no program of old
-    assert g.run("help", "--links").out.split() == ["dumpregistry", "brkclient", "echo"]
+    assert g.run("help", "--links").out.split() == ["dumpregistry", "brkclient", "archie", "echo"]
 
 
 # man pages

@@ -100,6 +100,7 @@ struct lender {
 	struct docindex_requests in;
 	struct link dues;
 	uint64_t want;                   /* of the WANT that waits; 0: none does */
+	uint64_t asked;                  /* of one whose hosts are coming in: it is not one yet */
 	uint64_t head;                   /* bytes of the RESULT that is coming in */
 	char doc[DOCINDEX_WORD_MAX + 1]; /* and whose it is */
 	struct rejected rejects;

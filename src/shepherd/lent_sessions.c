@@ -164,6 +164,7 @@ static void lender_error(struct lender *d, const char *what)
 static void want_is_complete(struct lender *d)
 {
 	struct lent *l = lent_of_session(d->session);
+	d->want = d->asked;
 	if (!d->want) {
 		have_nothing(d);
 		return;
@@ -192,7 +193,7 @@ static void run_want(struct lender *d, const struct docindex_request *r)
 		return;
 	}
 	l->nrejects += d->nrejects = r->rejects;
-	d->want = r->count;
+	d->asked = r->count;
 	if (!r->rejects)
 		want_is_complete(d);
 }
@@ -331,7 +332,7 @@ static void lender_pace(struct lent *l, struct lender *d)
 void lender_look(struct lent *l, struct lender *d, int64_t now_us)
 {
 	lender_pace(l, d);
-	if (d->want && !d->in.rejects && d->want_until_us <= now_us)
+	if (d->want && d->want_until_us <= now_us)
 		have_nothing(d);
 }
 

@@ -427,7 +427,7 @@ static uint64_t lent_room(const struct reaper *r)
 {
 	uint64_t room = 0;
 	LIST_EACH (struct lender, d, &lent_of(r)->lenders, link)
-		if (d->borrower && !d->in.rejects)
+		if (d->borrower)
 			room += d->want - MIN(d->want, d->borrower->nwaiting);
 	return room;
 }

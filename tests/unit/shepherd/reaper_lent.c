@@ -544,6 +544,42 @@ static void lines_about_what_is_not_lent_are_counted_and_have_no_other_effect(vo
 	lab_free(&b);
 }
 
+static void a_want_counts_when_the_last_of_its_rejected_hosts_is_there(void **state)
+{
+	(void)state;
+	struct lab b;
+	lab_make(&b);
+	int one = hello(&b, "one"), two = hello(&b, "two");
+	say(&b, one, "WANT 100 2\ns1.test\n");
+	assert_int_equal(b.lent->ops->room(b.lent), 0);
+	say(&b, two, "WANT 1 0\n");
+	give(&b, 2, 1);
+	hears(&b, one, "");
+	hears_url(&b, two, 2, 1);
+	say(&b, one, "s2.test\n");
+	hears(&b, one, "");
+	give(&b, 3, 1);
+	hears_url(&b, one, 3, 1);
+	/* also for a server that it has */
+	say(&b, one, "WANT 100 1\n");
+	buf_clear(&b.w.story);
+	give(&b, 3, 2);
+	expect(&b.w, "not-now:3@250 ");
+	wait_us(&b.w, 10 * US_PER_S); /* nor is it answered before */
+	hears(&b, one, "");
+	say(&b, one, "s1.test\n");
+	give(&b, 3, 2);
+	hears_url(&b, one, 3, 2);
+	/* of none there is nothing to wait for, but the hosts */
+	say(&b, one, "WANT 0 1\n");
+	hears(&b, one, "");
+	say(&b, one, "s1.test\n");
+	hears(&b, one, "HAVE 0 1\n");
+	close(one);
+	close(two);
+	lab_free(&b);
+}
+
 static void what_cannot_be_noted_is_not_handed_out(void **state)
 {
 	(void)state;
@@ -706,6 +742,7 @@ int main(void)
 		cmocka_unit_test(a_server_that_wants_a_rest_is_lent_no_more_until_that_is_over),
 		cmocka_unit_test(a_page_is_not_lent_again_between_its_result_and_its_done),
 		cmocka_unit_test(lines_about_what_is_not_lent_are_counted_and_have_no_other_effect),
+		cmocka_unit_test(a_want_counts_when_the_last_of_its_rejected_hosts_is_there),
 		cmocka_unit_test(what_cannot_be_noted_is_not_handed_out),
 		cmocka_unit_test(the_file_stays_short_and_whole_whenever_its_rewriting_is_killed),
 		cmocka_unit_test(of_two_who_have_a_server_by_the_file_the_later_one_has_it),

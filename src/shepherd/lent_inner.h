@@ -27,6 +27,7 @@ static inline bool is_same_fp(struct footprint a, struct footprint b)
 
 TABLE(lent_docs, struct footprint, struct lent_job *, hash_of_fp, is_same_fp)
 TABLE(lent_urls, struct footprint, struct lent_url *, hash_of_fp, is_same_fp)
+TABLE(lent_unkept, struct footprint, bool, hash_of_fp, is_same_fp)
 TABLE(lent_places, struct footprint, size_t, hash_of_fp, is_same_fp)
 TABLE(lent_ids, uint64_t, struct lent_job *, hash_u64, table_same_u64)
 TABLE(loans, qkey, struct loan *, hash_u64, table_same_u64)
@@ -81,15 +82,13 @@ struct lent_job {
 	struct reaper_job job;
 	uint64_t host; /* of its URL, as a hash */
 	int64_t from_us, not_now_us;
-	struct answer_due *due; /* whose OK it is; NULL: nobody waits */
 	bool cancelled;
 };
 
-/* An OK that is to be said. */
+/* An OK that is to be said, when its document is not in lent.unkept. */
 struct answer_due {
-	struct link link; /* in lender.dues */
-	bool answered, kept;
-	struct lent_job *job; /* NULL: answered */
+	struct link link;    /* in lender.dues */
+	struct footprint fp; /* {0}: of none */
 };
 
 /* A session: of a URL server, or of a spider. */
@@ -129,6 +128,9 @@ struct lent {
 	uint64_t nrejects;     /* of all lenders */
 	struct lent_docs docs; /* jobs */
 	struct lent_urls urls; /* that are out */
+	/* Documents of which a RESULT or a DONE has decided something that is not durable yet, even
+	 * if its session has ended: it will be repeated in another. */
+	struct lent_unkept unkept;
 	struct lent_ids ids;
 	struct loans loans;
 	struct arena_pool arenas;
@@ -170,9 +172,7 @@ void lent_borrower_left(struct lent *l, struct borrower *b);
 extern const struct server_protocol lent_protocol;
 /* Whether its WANT takes URLs of this host. */
 bool lender_takes(const struct lender *d, uint64_t host);
-/* The OK of a request is not waited for by a job any more: it is due with the next checkpoint. */
-void lender_due_answered(struct answer_due *due);
-/* What was answered is durable. */
+/* lent.unkept is shorter: OKs may be due. */
 void lender_kept(struct lender *d);
 /* Hands out what waits. For the loop. */
 void lent_give(void *lent);

@@ -1,7 +1,8 @@
 /* What URL servers and spiders say to the lending reaper, by doc/protocols/docindex.md. A WANT
- * waits for URLs for a while. The OK of a RESULT, or of a DONE that decides something, goes out
- * after the checkpoint that keeps what followed from it; OKs of a session stand in a queue, since
- * they have to come in the order of what they answer. */
+ * waits for URLs for a while. The OK of a RESULT or a DONE goes out after the checkpoint that keeps
+ * what followed from it, or from the one before of the same document; where nothing is to be kept,
+ * at once. OKs of a session stand in a queue, since they have to come in the order of what they
+ * answer. */
 #include "base/clock.h"
 #include "base/fault.h"
 #include "fetch/result_wire.h"
@@ -100,17 +101,8 @@ void lent_give(void *lent)
 
 /* Sessions. */
 
-static struct answer_due *due_add(struct lender *d)
-{
-	struct answer_due *due = mem_alloc(sizeof *due);
-	list_append(&d->dues, &due->link);
-	return due;
-}
-
 static void due_free(struct answer_due *due)
 {
-	if (due->job)
-		due->job->due = NULL;
 	list_remove(&due->link);
 	mem_free(&due);
 }
@@ -118,35 +110,29 @@ static void due_free(struct answer_due *due)
 /* What is kept is said, up to the first that is not. */
 static void lender_say(struct lender *d)
 {
+	struct lent *l = lent_of_session(d->session);
 	struct answer_due *due;
-	while ((due = LIST_FIRST(struct answer_due, &d->dues, link)) && due->kept) {
+	while ((due = LIST_FIRST(struct answer_due, &d->dues, link)) &&
+	       !lent_unkept_get(&l->unkept, due->fp)) {
 		conn_send(session_conn(d->session), STR("OK\n"));
 		due_free(due);
 	}
 }
 
-void lender_due_answered(struct answer_due *due)
-{
-	if (!due)
-		return;
-	due->answered = true;
-	due->job = NULL;
-}
-
 void lender_kept(struct lender *d)
 {
-	LIST_EACH (struct answer_due, due, &d->dues, link)
-		due->kept |= due->answered;
 	if (!list_is_empty(&d->dues))
 		FAULT("lent.kept");
 	lender_say(d);
 }
 
-/* Nothing has to be kept for it. */
-static void due_at_once(struct lender *d)
+/* OK, when all that was said of the document is kept. */
+static void due_add(struct lender *d, struct str doc)
 {
-	struct answer_due *due = due_add(d);
-	due->answered = due->kept = true;
+	struct answer_due *due = mem_alloc(sizeof *due);
+	if (!footprint_parse(doc, &due->fp))
+		due->fp = (struct footprint){0};
+	list_append(&d->dues, &due->link);
 	lender_say(d);
 }
 
@@ -251,19 +237,16 @@ static void run_report(struct lender *d, const struct docindex_request *r)
 {
 	struct lent *l = lent_of_session(d->session);
 	struct lent_url *url = lent_url_of_doc(l, r->name);
+	if (url && url->job)
+		*lent_unkept_put(&l->unkept, url->fp) = true;
+	due_add(d, r->name);
 	if (!url) { /* the second time, or it is not lent any more */
 		count_unknown(l, LENT_UNKNOWN_DONE);
-		due_at_once(d);
 		return;
 	}
 	loan_note_sent(l, url->loan, url->told ? 0 : loop_now_us(l->o.loop));
-	if (url->job) {
-		url->job->due = due_add(d);
-		url->job->due->job = url->job;
+	if (url->job) /* as a rule not: its RESULT was here before */
 		report_answer(l, url->job, r->outcome);
-	} else { /* as a rule: its RESULT was here before */
-		due_at_once(d);
-	}
 	lent_url_end(l, url);
 }
 
@@ -336,7 +319,7 @@ void lender_look(struct lent *l, struct lender *d, int64_t now_us)
 		have_nothing(d);
 }
 
-/* The job that a RESULT is for, which gets its OK. NULL: nobody waits for one, and it has that. */
+/* The job that a RESULT is for; NULL: nobody waits for one. Its OK is due in both cases. */
 static struct lent_job *result_job(struct lent *l, struct lender *d, struct lent_url *url)
 {
 	struct lent_job *job = url ? url->job : NULL;
@@ -344,13 +327,11 @@ static struct lent_job *result_job(struct lent *l, struct lender *d, struct lent
 		count_unknown(l, LENT_UNKNOWN_RESULT);
 	else
 		url->told = true;
-	if (!job) { /* or it is the second time */
+	if (job)
+		*lent_unkept_put(&l->unkept, url->fp) = true;
+	else /* or it is the second time */
 		l->reaper.counts.late++;
-		due_at_once(d);
-		return NULL;
-	}
-	job->due = due_add(d);
-	job->due->job = job;
+	due_add(d, str_of(d->doc));
 	return job;
 }
 
@@ -428,7 +409,7 @@ static void session_got_line(struct session *s, struct str line)
 	case DOCINDEX_HELLO:
 		d->borrower = lent_borrower(lent_of_session(s), r.name);
 		lent_borrower_came(lent_of_session(s), d->borrower);
-		due_at_once(d);
+		due_add(d, STR(""));
 		break;
 	case DOCINDEX_WANT:
 		run_want(d, &r);

@@ -232,7 +232,6 @@ static void job_free(struct lent_job *job)
 	l->reading -= job->where == LENT_READ;
 	lent_ids_remove(&l->ids, job->job.id);
 	lent_docs_remove(&l->docs, job->job.fp);
-	lender_due_answered(job->due);
 	l->reaper.counts.out--;
 	arena_give(&job->arena, &l->arenas);
 	mem_free(&job);
@@ -532,10 +531,16 @@ static void lent_cancel(struct reaper *r, uint64_t id)
 		job_free(*job);
 }
 
+/* What was answered is durable; what is still being read is not. */
 static void lent_kept(struct reaper *r)
 {
 	struct lent *l = lent_of(r);
 	struct err err;
+	TABLE_EACH (lent_unkept, slot, &l->unkept) {
+		struct lent_job **job = lent_docs_get(&l->docs, slot->key);
+		if (!job || (*job)->where != LENT_READ)
+			lent_unkept_remove(&l->unkept, slot->key);
+	}
 	LIST_EACH (struct lender, d, &l->lenders, link)
 		lender_kept(d);
 	if (lent_file_keep(l, &err) < 0)
@@ -589,6 +594,7 @@ static void lent_free(struct reaper **r)
 	lent_ids_free(&l->ids);
 	lent_docs_free(&l->docs);
 	lent_urls_free(&l->urls);
+	lent_unkept_free(&l->unkept);
 	loans_free(&l->loans);
 	arena_pool_free(&l->arenas);
 	buf_free(&l->text);

@@ -7,8 +7,6 @@
 #include "shepherd/reaper_local.h"
 #include "unit/shepherd/reapd_lab.h"
 
-#include <limits.h>
-
 #define LEND_US (900 * US_PER_S)
 
 struct lab {
@@ -19,7 +17,7 @@ struct lab {
 	struct arena arena;
 	struct reaper *local, *lent;
 	struct counters *counters;
-	char data[300], path[400], program[PATH_MAX + 32];
+	char data[300], path[400];
 	uint64_t id;
 };
 
@@ -66,16 +64,12 @@ static void lab_close(struct lab *b)
 	settle(&b->w);
 }
 
-static void find_parser(struct lab *b)
+/* The parser of these tests is this program, and never done: what is read stays so. */
+static void parser_run(void)
 {
-	char here[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", here, sizeof here - 1);
-	assert_true(n > 0);
-	here[n] = 0;
-	*strrchr(here, '/') = 0;
-	snprintf(b->program, sizeof b->program, "%s/../garner-parse", here);
-	b->parse = cage_defaults;
-	b->parse.program = b->program;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		pause();
 }
 
 static void lab_make(struct lab *b)
@@ -97,7 +91,8 @@ static void lab_make(struct lab *b)
 	MUST(dir_make(run, DIR_MODE, &err));
 	MUST(counters_create(&b->counters, counters, "shepherd", defs, ARRAY_LEN(defs), 0, &err));
 	value_defaults(robot_section.specs, robot_section.nspecs, &b->arena, &b->robot);
-	find_parser(b);
+	b->parse = cage_defaults;
+	b->parse.program = "/proc/self/exe";
 	MUST(kit_open(&b->kit, b->w.loop, b->data, &b->robot, &err));
 	const struct reaper_local_options local = {.kit = &b->kit,
 						   .robot = &b->robot,
@@ -276,6 +271,26 @@ static void result_of(struct lab *b, int fd, unsigned server, unsigned page, con
 static void result(struct lab *b, int fd, unsigned server, unsigned page)
 {
 	result_of(b, fd, server, page, "opermanent\ns404\n");
+}
+
+/* A page that a parser has to read. */
+static void page_result(struct lab *b, int fd, unsigned server, unsigned page)
+{
+	static const char head[] = "ook\ncanswer\ns200\nb7\nC9bf657702fa9718fb7df2dfc6339f34d\n";
+	char digits[FOOTPRINT_TEXT];
+	say(b, fd, "RESULT %s %zu 7\n%s<p>page", doc_of(server, page, digits), strlen(head), head);
+}
+
+/* The parser is done with it. */
+static void page_is_read(struct lab *b, unsigned server, unsigned page)
+{
+	struct lent *l = LIST_OF(struct lent, b->lent, reaper);
+	char text[64];
+	struct lent_job **job = lent_docs_get(&l->docs, page_of(server, page, text).fp);
+	const struct reaper_answer a = {.code = CODE_OK, .ago_us = -1};
+	assert_true(job && (*job)->where == LENT_READ);
+	lent_answer(*job, &a);
+	settle(&b->w);
 }
 
 static void keep(struct lab *b)
@@ -544,6 +559,52 @@ static void lines_about_what_is_not_lent_are_counted_and_have_no_other_effect(vo
 	lab_free(&b);
 }
 
+static void a_second_result_or_done_has_its_ok_when_the_first_is_kept(void **state)
+{
+	(void)state;
+	struct lab b;
+	lab_make(&b);
+	int one = hello(&b, "one"), spider = hello(&b, "spider"), other = hello(&b, "other");
+	lend(&b, one, 1, 1);
+	page_result(&b, spider, 1, 1);
+	hang_up(&b, &spider); /* it will repeat it */
+	page_result(&b, other, 1, 1);
+	done(&b, one, 1, 1, "ok");
+	done(&b, one, 1, 1, "ok");
+	keep(&b); /* but it is still being read */
+	hears(&b, other, "");
+	hears(&b, one, "");
+	buf_clear(&b.w.story);
+	page_is_read(&b, 1, 1);
+	expect(&b.w, "done:1=0+0 ");
+	result(&b, other, 1, 1);
+	hears(&b, other, "");
+	hears(&b, one, "");
+	keep(&b);
+	hears(&b, other, "OK\nOK\n");
+	hears(&b, one, "OK\nOK\n");
+	result(&b, other, 1, 1); /* all is kept */
+	done(&b, one, 1, 1, "ok");
+	hears(&b, other, "OK\n");
+	hears(&b, one, "OK\n");
+	/* a DONE that decides what becomes of the page */
+	lend(&b, one, 2, 1);
+	done(&b, one, 2, 1, "site-temporary");
+	hang_up(&b, &one);
+	one = hello(&b, "one");
+	done(&b, one, 2, 1, "site-temporary");
+	result(&b, other, 2, 1);
+	result(&b, other, 3, 1); /* has to wait for its turn, not for more */
+	hears(&b, one, "");
+	hears(&b, other, "");
+	keep(&b);
+	hears(&b, one, "OK\n");
+	hears(&b, other, "OK\nOK\n");
+	close(one);
+	close(other);
+	lab_free(&b);
+}
+
 static void a_want_counts_when_the_last_of_its_rejected_hosts_is_there(void **state)
 {
 	(void)state;
@@ -728,8 +789,10 @@ static void a_damaged_file_is_refused_with_what_to_do(void **state)
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	if (argc > 1 && strcmp(argv[1], "--worker") == 0)
+		parser_run();
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			a_server_is_free_when_its_last_url_is_done_not_when_its_result_is_there),
@@ -742,6 +805,7 @@ int main(void)
 		cmocka_unit_test(a_server_that_wants_a_rest_is_lent_no_more_until_that_is_over),
 		cmocka_unit_test(a_page_is_not_lent_again_between_its_result_and_its_done),
 		cmocka_unit_test(lines_about_what_is_not_lent_are_counted_and_have_no_other_effect),
+		cmocka_unit_test(a_second_result_or_done_has_its_ok_when_the_first_is_kept),
 		cmocka_unit_test(a_want_counts_when_the_last_of_its_rejected_hosts_is_there),
 		cmocka_unit_test(what_cannot_be_noted_is_not_handed_out),
 		cmocka_unit_test(the_file_stays_short_and_whole_whenever_its_rewriting_is_killed),

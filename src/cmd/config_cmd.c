@@ -119,8 +119,42 @@ static int check_doc_index(const struct crawl_conf *conf, struct err *err)
 	return server_may_listen_at(conf->doc_index, &conf->tls, err);
 }
 
-/* Keys and certificates of connections between machines, and who could connect. */
-static int check_links(const struct cmd_call *call, const struct config *config, struct err *err)
+/* NULL: there is no such setting. */
+static const void *setting_of(const struct sections *s, const struct config *config,
+			      const char *section, const char *key)
+{
+	for (struct setting it = {s}; next_setting(&it);)
+		if (strcmp(it.section->name, section) == 0 && strcmp(it.spec->name, key) == 0)
+			return (const char *)config_get(config, it.section) + it.spec->offset;
+	return NULL;
+}
+
+/* Whether it is the section of this role, or of an instance of it. */
+static bool is_section_of(const struct config_section *section, const char *role)
+{
+	size_t n = strlen(role);
+	return strncmp(section->name, role, n) == 0 &&
+	       (!section->name[n] || section->name[n] == '@');
+}
+
+/* Whether a spider is to run by this configuration: up.roles names one, or it has settings. */
+static bool spider_is_meant(const struct sections *s, const struct config *config)
+{
+	const struct value_list *named = setting_of(s, config, "up", "roles");
+	for (size_t i = 0; named && i < named->n; i++)
+		if (strcmp(named->item[i], "spider") == 0)
+			return true;
+	for (struct setting it = {s}; next_setting(&it);)
+		if (is_section_of(it.section, "spider") &&
+		    (strchr(it.section->name, '@') || config_is_set(config, it.section, it.spec)))
+			return true;
+	return false;
+}
+
+/* Keys and certificates of connections between machines, who could connect, and what cannot be
+ * fetched by the one who is asked. */
+static int check_links(const struct cmd_call *call, const struct sections *s,
+		       const struct config *config, struct err *err)
 {
 	static const struct {
 		const struct role *role;
@@ -141,25 +175,14 @@ static int check_links(const struct cmd_call *call, const struct config *config,
 	for (size_t i = 0; i < ARRAY_LEN(links); i++)
 		if (cmd_has_role(call->program, links[i].role) && links[i].check(config, err) < 0)
 			return -1;
-	return 0;
-}
-
-/* NULL: there is no such setting. */
-static const void *setting_of(const struct sections *s, const struct config *config,
-			      const char *section, const char *key)
-{
-	for (struct setting it = {s}; next_setting(&it);)
-		if (strcmp(it.section->name, section) == 0 && strcmp(it.spec->name, key) == 0)
-			return (const char *)config_get(config, it.section) + it.spec->offset;
-	return NULL;
+	return spider_is_meant(s, config) ? spider_proxy_check(config, err) : 0;
 }
 
 /* Whether it is the section of this role, or of an instance of it; then its setting. */
 static bool time_setting(const struct config *config, const struct config_section *section,
 			 const char *role, const char *key, int64_t *ret_us)
 {
-	size_t n = strlen(role);
-	if (strncmp(section->name, role, n) != 0 || (section->name[n] && section->name[n] != '@'))
+	if (!is_section_of(section, role))
 		return false;
 	const struct value_spec *spec = value_find(section->specs, section->nspecs, str_of(key));
 	memcpy(ret_us, (const char *)config_get(config, section) + spec->offset, sizeof *ret_us);
@@ -254,7 +277,7 @@ static int run_check(const struct cmd_call *call)
 	int code = 0;
 	if (crawl && crawl_conf_check(crawl_conf_of(config), &err) < 0)
 		code = (int)err.code;
-	if (code == 0 && !call->argc && check_links(call, config, &err) < 0)
+	if (code == 0 && !call->argc && check_links(call, &s, config, &err) < 0)
 		code = (int)err.code;
 	if (code == 0)
 		fprintf(call->out, "%s: %zu setting%s, all good\n", in.file ? in.file : "no file",

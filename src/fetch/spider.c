@@ -222,6 +222,17 @@ int spider_conf_check(const struct config *config, struct err *err)
 	return config_check_each(config, &section, check_one, err);
 }
 
+int spider_proxy_check(const struct config *config, struct err *err)
+{
+	const struct robot_section_conf *robot = config_get(config, &robot_section);
+	if (!robot->robot.proxy || !robot->robot.proxy[0])
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "robot.proxy is set, and a spider is to run: a proxy knows the names, and "
+		       "spiders are told addresses; unset it, or run the spider with a "
+		       "configuration of its own");
+}
+
 /* Beginning and end. */
 
 static int open_store(struct spider *sp, struct err *err)
@@ -252,7 +263,8 @@ static int spider_make(struct spider *sp, struct err *err)
 {
 	int fd;
 	/* anyone who can connect can have pages fetched */
-	if (role_loop_socket(&sp->role, &sp->conf->tls, &fd, err) < 0 ||
+	if (spider_proxy_check(sp->role.env->config, err) < 0 ||
+	    role_loop_socket(&sp->role, &sp->conf->tls, &fd, err) < 0 ||
 	    role_loop_open(&sp->role, err) < 0 ||
 	    kit_open(&sp->kit, sp->role.loop, sp->role.env->data, sp->robot, err) < 0)
 		return -1;

@@ -306,3 +306,15 @@ def test_what_cannot_work_is_said_before_anything_runs(garner, settings, words):
     assert done.code == 2 and words in done.err, done.err
     done = g.run("spider", timeout=20)
     assert done.code == 2 and words in done.err, done.err
+
+
+def test_a_proxy_and_a_spider_do_not_go_together(garner):
+    """The proxy would ask servers at other addresses than the URL server says. Who runs no spider may have one."""
+    proxy = "[robot]\nproxy = http://127.0.0.1:1\n"
+    g = garner(config=f"{proxy}[spider]\nlisten = unix:x\n")
+    done = g.run("spider", timeout=20)
+    assert done.code == 2 and "robot.proxy is set, and a spider is to run" in done.err, done
+    for more, code in (("[spider]\nlisten = unix:x\n", 2), ("[up]\nroles = spider\n", 2), ("[up]\nroles = spider@1\n", 2),
+                       ("[up]\nroles = web\n", 0)):
+        done = garner(config=proxy + more).run("config", "check")
+        assert done.code == code and ("robot.proxy is set" in done.err) == (code == 2), (more, done)

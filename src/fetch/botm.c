@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "fetch/bot_wire.h"
 #include "fetch/botm_core.h"
+#include "fetch/robot.h"
 #include "net/outgoing.h"
 #include "net/role_loop.h"
 
@@ -215,6 +216,7 @@ static int place_files(struct role_botm *r, struct err *err)
 
 static int botm_make(struct role_botm *r, struct err *err)
 {
+	const struct robot_section_conf *robot = config_get(r->role.env->config, &robot_section);
 	int fd;
 	/* anyone who can connect gets URLs, and says what they hold */
 	if (role_loop_socket(&r->role, &r->conf->tls, &fd, err) < 0 ||
@@ -228,6 +230,7 @@ static int botm_make(struct role_botm *r, struct err *err)
 		.names = r->names,
 		.machine = r->machine,
 		.source = r->conf->source,
+		.dns = &robot->dns,
 		.limits = &r->conf->limits,
 		.tls = r->role.tls,
 		.tls_source = r->role.tls_out,

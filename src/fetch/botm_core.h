@@ -15,13 +15,15 @@
 #include "net/server.h"
 
 struct botm;
+struct dns_conf;
 
 struct botm_options {
 	struct loop *loop;
-	const char *folder;  /* "": a botm of botms, and machine and names mean nothing */
-	const char *names;   /* the file of names */
-	const char *machine; /* bot_is_machine() */
-	const char *source;  /* where it connects to */
+	const char *folder;         /* "": a botm of botms, and machine and names mean nothing */
+	const char *names;          /* the file of names */
+	const char *machine;        /* bot_is_machine() */
+	const char *source;         /* where it connects to */
+	const struct dns_conf *dns; /* whom to ask for its name; NULL: the machine's name servers */
 	const struct server_limits *limits;
 	const struct tls *tls, *tls_source; /* NULL: none */
 	unsigned overload;                  /* percent that a botm is filled beyond its capacity */

@@ -232,6 +232,7 @@ int botm_source_open(struct botm *b, struct err *err)
 	};
 	const struct outgoing_options options = {
 		.address = b->o.source,
+		.dns = b->o.dns,
 		.trusted = true,
 		.connect_us = 10 * US_PER_S,
 		.retry_min_us = RETRY_MIN_US,

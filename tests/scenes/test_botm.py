@@ -1,8 +1,10 @@
 """A botm between a source and robots: what a user of the fabric sees, and what robots with bad manners do to it."""
 import json
+import socket
 import threading
 from pathlib import Path
 
+import peers
 from bots import Bot, Link, Source, connect, content
 from garner import wait_for
 
@@ -469,3 +471,14 @@ def test_settings_are_checked(garner):
                             ("machine = a/b", "botm.machine"), ("source =", "source")):
         done = garner(config=f"[botm]\n{settings}\n").run("config", "check")
         assert done.code == 2 and words in done.err, (settings, done)
+
+
+def test_the_name_of_a_source_is_asked_of_the_robots_name_server(garner):
+    names = garner()
+    _, port = peers.name_server(names, "--host-record=source.test,127.0.0.1")
+    with socket.create_server(("127.0.0.1", 0)) as source:
+        source.settimeout(20)
+        g = garner(config=f"[robot]\ndns_servers = 127.0.0.1:{port}\ndns_order = ipv4\n"
+                          f"[botm]\nlisten = unix:botm\nsource = source.test:{source.getsockname()[1]}\n")
+        g.start("botm").wait_line("connected to the source")
+        source.accept()[0].close()

@@ -137,18 +137,25 @@ static bool is_section_of(const struct config_section *section, const char *role
 	       (!section->name[n] || section->name[n] == '@');
 }
 
-/* Whether a spider is to run by this configuration: up.roles names one, or it has settings. */
-static bool spider_is_meant(const struct sections *s, const struct config *config)
+/* Whether its role is to run by this configuration: up.roles names it, or it has settings. */
+static bool is_meant(const struct sections *s, const struct config_section *section)
 {
-	const struct value_list *named = setting_of(s, config, "up", "roles");
+	const struct value_list *named = setting_of(s, s->config, "up", "roles");
+	bool is_set = strchr(section->name, '@') != NULL;
 	for (size_t i = 0; named && i < named->n; i++)
-		if (strcmp(named->item[i], "spider") == 0)
-			return true;
-	for (struct setting it = {s}; next_setting(&it);)
-		if (is_section_of(it.section, "spider") &&
-		    (strchr(it.section->name, '@') || config_is_set(config, it.section, it.spec)))
-			return true;
-	return false;
+		is_set |= strcmp(named->item[i], section->name) == 0;
+	for (size_t k = 0; k < section->nspecs; k++)
+		is_set |= config_is_set(s->config, section, &section->specs[k]);
+	return is_set;
+}
+
+static int check_proxy(const struct sections *s, struct err *err)
+{
+	const struct config_section *one;
+	for (size_t i = 0; (one = section_at(s, i)); i++)
+		if (is_section_of(one, "spider") && is_meant(s, one))
+			return spider_proxy_check(s->config, err);
+	return 0;
 }
 
 /* Keys and certificates of connections between machines, who could connect, and what cannot be
@@ -175,34 +182,39 @@ static int check_links(const struct cmd_call *call, const struct sections *s,
 	for (size_t i = 0; i < ARRAY_LEN(links); i++)
 		if (cmd_has_role(call->program, links[i].role) && links[i].check(config, err) < 0)
 			return -1;
-	return spider_is_meant(s, config) ? spider_proxy_check(config, err) : 0;
+	return check_proxy(s, err);
 }
 
-/* Whether it is the section of this role, or of an instance of it; then its setting. */
-static bool time_setting(const struct config *config, const struct config_section *section,
-			 const char *role, const char *key, int64_t *ret_us)
+static const void *value_in(const struct sections *s, const struct config_section *section,
+			    const char *key)
 {
-	if (!is_section_of(section, role))
-		return false;
 	const struct value_spec *spec = value_find(section->specs, section->nspecs, str_of(key));
-	memcpy(ret_us, (const char *)config_get(config, section) + spec->offset, sizeof *ret_us);
-	return true;
+	return (const char *)config_get(s->config, section) + spec->offset;
 }
 
 /* A URL server that is less patient than twice the silence of a spider. */
-static void warn_of_silence(const struct config *config, const struct config_section *spider,
-			    int64_t every_us)
+static void warn_of_silence(const struct sections *s, const struct config_section *spider,
+			    const struct config_section *urlserver)
 {
-	const struct config_section *one;
-	int64_t timeout_us;
-	for (size_t i = 0; (one = config_section_at(config, i)); i++)
-		if (time_setting(config, one, "urlserver", "timeout_spider_status", &timeout_us) &&
-		    timeout_us < 2 * every_us)
-			fprintf(stderr,
-				"warning: %s.timeout_spider_status is below twice "
-				"%s.status_interval: URLs that are being fetched will be sent "
-				"again\n",
-				one->name, spider->name);
+	const int64_t *every_us = value_in(s, spider, "status_interval");
+	const int64_t *timeout_us = value_in(s, urlserver, "timeout_spider_status");
+	if (*timeout_us < 2 * *every_us)
+		fprintf(stderr,
+			"warning: %s.timeout_spider_status is below twice %s.status_interval: URLs "
+			"that are being fetched will be sent again\n",
+			urlserver->name, spider->name);
+}
+
+static void warn_of_words(const struct sections *s, const struct config_section *spider,
+			  const struct config_section *urlserver)
+{
+	const bool *says = value_in(s, spider, "status_words");
+	const bool *takes = value_in(s, urlserver, "status_words");
+	if (*says != *takes && is_meant(s, spider) && is_meant(s, urlserver))
+		fprintf(stderr, "warning: %s.status_words and %s.status_words differ: %s\n",
+			spider->name, urlserver->name,
+			*says ? "what is done will be sent again"
+			      : "how a fetch went will not be said");
 }
 
 /* A spider of this configuration that brings its results to this crawl uses its table of
@@ -217,14 +229,24 @@ static bool lends_to_itself(const struct sections *s, const struct config *confi
 }
 
 /* What is allowed and hardly meant. Both roles need not run on this machine; where only one does,
- * the other's default is compared. */
+ * the other's default is compared, if a look does not ask what is meant. */
 static void warn_of_settings(const struct sections *s, const struct config *config)
 {
-	const struct config_section *one;
-	int64_t every_us;
-	for (size_t i = 0; (one = config_section_at(config, i)); i++)
-		if (time_setting(config, one, "spider", "status_interval", &every_us))
-			warn_of_silence(config, one, every_us);
+	static const struct {
+		const char *one, *other; /* roles */
+		void (*look)(const struct sections *s, const struct config_section *one,
+			     const struct config_section *other);
+	} pairs[] = {
+		{"spider", "urlserver", warn_of_silence},
+		{"spider", "urlserver", warn_of_words},
+	};
+	const struct config_section *one, *other;
+	for (size_t p = 0; p < ARRAY_LEN(pairs); p++)
+		for (size_t i = 0; (one = section_at(s, i)); i++)
+			for (size_t k = 0; (other = section_at(s, k)); k++)
+				if (is_section_of(one, pairs[p].one) &&
+				    is_section_of(other, pairs[p].other))
+					pairs[p].look(s, one, other);
 	if (lends_to_itself(s, config))
 		fprintf(stderr, "warning: spider.results is shepherd.doc_index, and "
 				"shepherd.lend_lease = yes: a spider in the data directory of the "

@@ -53,9 +53,10 @@ struct feed_spider {
 	unsigned wrong;  /* lines in a row that said nothing */
 	int64_t heard_us;
 	bool up, told_away;
-	bool gone;   /* given up: its queues go to others */
-	bool mute;   /* was hung up on because it said nothing, and has said nothing since */
-	bool ending; /* we hang up */
+	bool gone;       /* given up: its queues go to others */
+	bool mute;       /* was hung up on because it said nothing, and has said nothing since */
+	bool ending;     /* we hang up */
+	bool told_words; /* of this connection: it says outcomes, which are not taken */
 };
 
 /* A host of the batch: the first of document 003's two maps. The second is in struct place. */

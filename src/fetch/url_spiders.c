@@ -194,6 +194,7 @@ static void spider_up(void *ctx, struct conn *c)
 	struct url_feed *f = s->feed;
 	(void)c;
 	s->up = true;
+	s->told_words = false;
 	s->wrong = 0;
 	s->heard_us = loop_now_us(f->o.loop);
 	if (!s->mute)
@@ -243,6 +244,20 @@ static bool was_sent(const struct url_feed *f, const struct spider_status *said)
 	       said->turn - first <= f->sent[said->slot]->turn - first;
 }
 
+/* A spider with status words, and we have none: nothing that it fetches is ever done. */
+static void words_complain(struct feed_spider *s, struct str line)
+{
+	struct url_feed *f = s->feed;
+	struct spider_status said;
+	if (s->told_words || spider_status_read(line, true, &said) != SPIDER_FINE)
+		return;
+	s->told_words = true;
+	f->o.said(f->o.ctx, true,
+		  "a spider says words after DONE, which are not taken, and its URLs are sent "
+		  "again: set status_words on both sides",
+		  s->address);
+}
+
 /* 0: it meant something; 1: it would have, before; negative: it never did. */
 static int line_take(struct feed_spider *s, struct str line)
 {
@@ -251,6 +266,7 @@ static int line_take(struct feed_spider *s, struct str line)
 	struct hostq_job job;
 	if (spider_status_read(line, f->o.status_words, &said) != SPIDER_FINE) {
 		f->counts.garbage++;
+		words_complain(s, line);
 		return -1;
 	}
 	if (!was_sent(f, &said)) {

@@ -127,6 +127,32 @@ def test_status_words_bring_the_outcome(garner):
         each_has_one(g, urls, "permanent")
 
 
+def test_words_that_are_not_taken_are_told_once_per_connection(garner):
+    def work(s, job):
+        s.done(job, "ok")
+        if s.connections > 1:
+            s.done(job)
+
+    urls = [f"http://127.0.0.{i}/" for i in range(1, 5)]
+    with Spider(work) as s:
+        g, us = serve(garner, [s], urls)
+        us.wait_line("set status_words on both sides")
+        wait_for("all URLs", lambda: len(s.jobs) == len(urls))
+        s.cut()
+        each_has_one(g, urls)
+        assert us.stop() == 0  # the log folds what it has said before
+        assert [l.endswith(" repeated=1") for l in us.lines("set status_words on both sides")] == [False, True]
+
+
+def test_config_check_compares_status_words(garner):
+    both = "[spider]\nstatus_words = {}\n[urlserver@1]\nstatus_words = {}\n"
+    for words, said in ((both.format("yes", "yes"), ""), ("[spider]\nstatus_words = yes\n", ""),
+                        (both.format("yes", "no"), "what is done will be sent again"),
+                        (both.format("no", "yes"), "how a fetch went will not be said")):
+        done = garner(config=words).run("config", "check")
+        assert done.code == 0 and (said in done.err if said else not done.err), (words, done)
+
+
 def test_a_url_without_a_word_is_sent_again_and_working_is_a_word(garner):
     """The first says WORKING for longer than the timeout and is not sent again; the second does not."""
     ended = threading.Event()

@@ -50,6 +50,9 @@ static const struct value_spec specs[] = {
 	 .help = "what users call this server; empty: what the machine is called"},
 	{"layout", VALUE_WORD_AT(S, layout), "3.5", .words = shell_layout_words,
 	 .help = "the version of the old server whose layouts telnet, mail and login shell have"},
+	{"servers", VALUE_LIST_AT(S, servers),
+	 .help = "other servers that search archives, HOST:PORT of their archie-ng; they are named "
+		 "to those who ask for servers, and asked for their load each minute"},
 };
 
 const struct config_section archie_section = {

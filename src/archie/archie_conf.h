@@ -13,6 +13,7 @@ struct archie_conf {
 	int64_t search_time_limit_us;
 	const char *host; /* "": what the machine is called */
 	int layout;       /* enum shell_layout */
+	struct value_list servers;
 };
 extern const struct config_section archie_section;
 

@@ -1,4 +1,5 @@
 /* The roles of garner, in the order in which help names them. Each is defined by its room. */
+#include "archie/ng_role.h"
 #include "cmd/command.h"
 #include "cmd/role_archie.h"
 #include "cmd/role_broker.h"
@@ -23,6 +24,7 @@ const struct role *const roles[] = {
 	&botm_role,
 	&archie_getter_role,
 	&archie_queuer_role,
+	&archie_ng_role,
 	&broker_role,
 	&web_role,
 	NULL,

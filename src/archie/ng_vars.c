@@ -1,0 +1,275 @@
+/* Variables: a table of values, and how they become a query. Each change is tried out on a copy:
+ * what makes no query is refused at once, not at the search. Texts are copied anew with each
+ * change, so that a session that sets for ever holds no more than what is set. */
+#include "archie/ng_vars.h"
+
+#include "archie/archie.h"
+#include "archie/domains.h"
+#include "base/clock.h"
+#include "base/file.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <time.h>
+
+enum {
+	TEXTS_MOST = 1 << 20,
+	QUERY_MOST = 4 << 20,
+	DOMAINS_FILE_MOST = 1 << 20,
+	OFFSET_MOST = 1000000,
+	TIME_LENGTH = 15, /* bytes of YYYYMMDDhhmmssZ */
+	SORTS = 5,        /* of enum names_sort */
+};
+
+const char *const ng_sort_words[] = {"none",      "filename",  "hostname", "size",  "time", "rnone",
+				     "rfilename", "rhostname", "rsize",    "rtime", NULL};
+const char *const ng_syntax_words[] = {[NAMES_EXTENDED] = "extended", [NAMES_ED] = "ed", NULL};
+static const char *const search_words[] = {"exact",     "sub",           "subcase",     "regex",
+					   "exact_sub", "exact_subcase", "exact_regex", NULL};
+
+#define AT(type, member) VALUE_##type##_AT(struct ng_vars, member)
+const struct value_spec ng_var_specs[] = {
+	{"search", AT(WORD, search), "sub", .words = search_words,
+	 .help = "what STRING is: a whole name, a part of one, an expression, or first one and "
+		 "then the other"},
+	{"syntax", AT(WORD, syntax), "ed", .words = ng_syntax_words,
+	 .help = "of expressions: that of ed, or extended"},
+	{"path", AT(BOOL, path), "no", .help = "whether whole paths are matched, not names alone"},
+	{"maxhits", AT(INT, maxhits), "100", 0, ARCHIE_ROWS_MOST,
+	 .help = "results at most; 0: 10,000"},
+	{"maxmatch", AT(INT, maxmatch), "0", 0, INT32_MAX,
+	 .help = "different names at most; 0: any number"},
+	{"maxhitspm", AT(INT, maxhitspm), "0", 0, INT32_MAX,
+	 .help = "files of each name at most; 0: any number"},
+	{"offset", AT(INT, offset), "0", 0, OFFSET_MOST, .help = "results that are left out first"},
+	{"match_domain", AT(TEXT, match_domain),
+	 .help = "only sites in one of these domains or pseudo-domains: usa:de"},
+	{"match_path", AT(TEXT, match_path),
+	 .help = "only files with one of these in their path: gnu:linux"},
+	{"match_site", AT(TEXT, match_site),
+	 .help = "only these sites, by host name, with blanks between them"},
+	{"kind", AT(TEXT, kind), .help = "only these of file, dir, link and other, with blanks"},
+	{"size_min", AT(SIZE, size_min), "0", 0, 1e15,
+	 .help = "only files of at least so many bytes"},
+	{"size_max", AT(SIZE, size_max), "0", 0, 1e15,
+	 .help = "only files of at most so many bytes; 0: any"},
+	{"time_min", AT(TEXT, time_min),
+	 .help = "only files that changed then or later: YYYYMMDDhhmmssZ"},
+	{"time_max", AT(TEXT, time_max), .help = "only files that did not change after that"},
+	{"sortby", AT(WORD, sortby), "none", .words = ng_sort_words,
+	 .help = "the order of hits; with r before it the other way round"},
+	{"mirrors", AT(BOOL, mirrors), "no",
+	 .help = "whether files of the same name and size are one hit"},
+	{"niceness", AT(INT, niceness), "0", 0, ARCHIE_NICE_MOST,
+	 .help = "0 is usual, 32765 the last in the queue"},
+	{"status", AT(BOOL, status), "no", .help = "whether lines QUEUE tell the place"},
+};
+const size_t ng_nvars = ARRAY_LEN(ng_var_specs);
+
+/* Times */
+
+static void put_digits(struct buf *out, unsigned v, unsigned digits)
+{
+	char text[8];
+	for (unsigned i = digits; i-- > 0; v /= 10)
+		text[i] = (char)('0' + v % 10);
+	buf_add(out, text, digits);
+}
+
+void ng_time_print(struct buf *out, int64_t time_s)
+{
+	struct tm tm;
+	time_t t = (time_t)time_s;
+	if (time_s == -1 || !gmtime_r(&t, &tm) || tm.tm_year < -1900 || tm.tm_year > 9999 - 1900) {
+		buf_add_byte(out, '-');
+		return;
+	}
+	put_digits(out, (unsigned)tm.tm_year + 1900, 4);
+	put_digits(out, (unsigned)tm.tm_mon + 1, 2);
+	put_digits(out, (unsigned)tm.tm_mday, 2);
+	put_digits(out, (unsigned)tm.tm_hour, 2);
+	put_digits(out, (unsigned)tm.tm_min, 2);
+	put_digits(out, (unsigned)tm.tm_sec, 2);
+	buf_add_byte(out, 'Z');
+}
+
+bool ng_time_parse(struct str text, int64_t *ret_s)
+{
+	static const struct {
+		size_t from, n;
+		uint64_t most;
+	} parts[] = {{0, 4, 9999}, {4, 2, 12}, {6, 2, 31}, {8, 2, 23}, {10, 2, 59}, {12, 2, 60}};
+	uint64_t v[ARRAY_LEN(parts)];
+	int64_t days;
+	if (text.n != TIME_LENGTH || text.p[TIME_LENGTH - 1] != 'Z')
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		if (!str_u64(str_head(str_from(text, parts[i].from), parts[i].n), &v[i]) ||
+		    v[i] > parts[i].most)
+			return false;
+	if (!calendar_day((int64_t)v[0], (int64_t)v[1], (int64_t)v[2], &days))
+		return false;
+	*ret_s = days * 86400 + (int64_t)(v[3] * 3600 + v[4] * 60 + v[5]);
+	return true;
+}
+
+/* Queries */
+
+struct domains ng_domains(const char *folder, struct arena *arena)
+{
+	char path[PATH_MAX];
+	struct buf text = BUF_INIT(DOMAINS_FILE_MOST);
+	struct domains d = {0};
+	struct err ignored;
+	snprintf(path, sizeof path, "%s/etc/ardomains.cf", folder);
+	if (file_slurp(path, &text, &ignored) == 0)
+		d = domains_parse(buf_str(&text), arena, NULL);
+	buf_free(&text);
+	return d;
+}
+
+static int list_of(const char *name, const char *text, char separator, struct arena *arena,
+		   const struct str **ret, uint32_t *ret_n, struct err *err)
+{
+	struct str rest = str_of(text), item;
+	struct str *list = arena_array(arena, NAMES_LIST_MOST, sizeof *list);
+	uint32_t n = 0;
+	while (str_cut(&rest, separator, &item) == 0) {
+		if (!item.n)
+			continue;
+		if (n == NAMES_LIST_MOST)
+			return err_set(err, ERR_USAGE, "%s: more than %d", name, NAMES_LIST_MOST);
+		list[n++] = item;
+	}
+	*ret = list;
+	*ret_n = n;
+	return 0;
+}
+
+static int domains_of(const struct ng_vars *v, const char *folder, struct arena *arena,
+		      struct names_query *q, struct err *err)
+{
+	struct str *list = NULL;
+	size_t n = 0;
+	if (!v->match_domain[0])
+		return 0;
+	const struct domains d = ng_domains(folder, arena);
+	if (domains_expand(&d, str_of(v->match_domain), NAMES_LIST_MOST, arena, &list, &n, err) < 0)
+		return err_in(err, "match_domain");
+	q->domain = list;
+	q->domains = (uint32_t)n;
+	return 0;
+}
+
+static int kinds_of(const struct ng_vars *v, struct arena *arena, unsigned *ret, struct err *err)
+{
+	const struct str *list;
+	uint32_t n;
+	char shown[VALUE_SHOWN];
+	if (list_of("kind", v->kind, ' ', arena, &list, &n, err) < 0)
+		return -1;
+	for (uint32_t i = 0; i < n; i++) {
+		unsigned kind = 0;
+		while (kind < NAMES_KINDS &&
+		       !str_is(list[i], names_kind_name((enum names_kind)kind)))
+			kind++;
+		if (kind == NAMES_KINDS)
+			return err_set(err, ERR_USAGE,
+				       "kind: '%s' is neither file, dir, link nor other",
+				       value_show(list[i], shown));
+		*ret |= 1u << kind;
+	}
+	return 0;
+}
+
+static int time_of(const char *name, const char *text, bool *ret_has, int64_t *ret, struct err *err)
+{
+	char shown[VALUE_SHOWN];
+	*ret_has = text[0];
+	if (!text[0] || ng_time_parse(str_of(text), ret))
+		return 0;
+	return err_set(err, ERR_USAGE, "%s: expected a time such as 20240229120000Z, got '%s'",
+		       name, value_show(str_of(text), shown));
+}
+
+int ng_vars_query(const struct ng_vars *v, const char *folder, struct arena *arena,
+		  struct names_query *ret, struct err *err)
+{
+	struct names_query q = {
+		.type = (enum names_type)v->search,
+		.syntax = (enum names_syntax)v->syntax,
+		.path = v->path,
+		.has_size_min = v->size_min > 0,
+		.has_size_max = v->size_max > 0,
+		.size_min = (int64_t)v->size_min,
+		.size_max = (int64_t)v->size_max,
+		.maxhits = (uint64_t)v->maxhits,
+		.maxmatch = (uint64_t)v->maxmatch,
+		.maxhitspm = (uint64_t)v->maxhitspm,
+		.offset = (uint64_t)v->offset,
+		.sort = (enum names_sort)(v->sortby % SORTS),
+		.reverse = v->sortby >= SORTS,
+		.mirrors = v->mirrors,
+	};
+	if (domains_of(v, folder, arena, &q, err) < 0 ||
+	    list_of("match_path", v->match_path, ':', arena, &q.component, &q.components, err) <
+		    0 ||
+	    list_of("match_site", v->match_site, ' ', arena, &q.site, &q.sites, err) < 0 ||
+	    kinds_of(v, arena, &q.kinds, err) < 0 ||
+	    time_of("time_min", v->time_min, &q.has_time_min, &q.time_min, err) < 0 ||
+	    time_of("time_max", v->time_max, &q.has_time_max, &q.time_max, err) < 0)
+		return -1;
+	*ret = q;
+	return 0;
+}
+
+/* A session's */
+
+void ng_held_init(struct ng_held *h)
+{
+	*h = (struct ng_held){.arena = ARENA_INIT(TEXTS_MOST)};
+	value_defaults(ng_var_specs, ng_nvars, &h->arena, &h->vars);
+}
+
+void ng_held_free(struct ng_held *h)
+{
+	arena_free(&h->arena);
+}
+
+static const char **text_at(struct ng_vars *v, const struct value_spec *spec)
+{
+	return (const char **)(void *)((char *)v + spec->offset);
+}
+
+int ng_held_set(struct ng_held *h, const char *folder, struct str name, struct str value,
+		struct err *err)
+{
+	const struct value_spec *spec = value_find(ng_var_specs, ng_nvars, name);
+	struct arena arena = ARENA_INIT(TEXTS_MOST), scratch = ARENA_INIT(QUERY_MOST);
+	struct ng_vars vars = h->vars;
+	struct names_query query;
+	char shown[VALUE_SHOWN];
+	if (!spec)
+		return err_set(err, ERR_USAGE, "there is no variable '%s'; HELP names them",
+			       value_show(name, shown));
+	if (!value.n)
+		value = str_of(spec->fallback);
+	int rc = value_parse(spec, value, &arena, &vars, err);
+	if (rc < 0)
+		(void)err_in(err, "%s", spec->name);
+	else
+		rc = ng_vars_query(&vars, folder, &scratch, &query, err);
+	if (rc == 0) {
+		for (size_t i = 0; i < ng_nvars; i++)
+			if (ng_var_specs[i].type == VALUE_TEXT) {
+				const char **text = text_at(&vars, &ng_var_specs[i]);
+				*text = arena_text(&arena, str_of(*text));
+			}
+		arena_free(&h->arena);
+		*h = (struct ng_held){.vars = vars, .arena = arena};
+	} else {
+		arena_free(&arena);
+	}
+	arena_free(&scratch);
+	return rc;
+}

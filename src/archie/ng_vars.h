@@ -1,0 +1,41 @@
+/* Variables of the line protocol for programs: what a search is limited by. One table gives their
+ * names, bounds and help; a query is made of them. */
+#pragma once
+#include "base/value.h"
+#include "index/names.h"
+
+struct ng_vars {
+	int search, syntax, sortby; /* enum names_type, enum names_syntax; of ng_sort_words */
+	bool path, mirrors, status;
+	int64_t maxhits, maxmatch, maxhitspm, offset, niceness;
+	uint64_t size_min, size_max; /* 0: no limit */
+	/* Domains and components with colons between them, sites and kinds with blanks; times as
+	 * ng_time_print() has them. Empty: no limit. */
+	const char *match_domain, *match_path, *match_site, *kind, *time_min, *time_max;
+};
+extern const struct value_spec ng_var_specs[];
+extern const size_t ng_nvars;
+extern const char *const ng_sort_words[], *const ng_syntax_words[];
+
+/* The variables of a session, with the memory of their texts. */
+struct ng_held {
+	struct ng_vars vars;
+	struct arena arena;
+};
+void ng_held_init(struct ng_held *h);
+void ng_held_free(struct ng_held *h);
+/* An empty value is the first one again. ERR_USAGE: there is no such variable, or it cannot have
+ * this value; nothing has changed. folder: archie/. */
+int ng_held_set(struct ng_held *h, const char *folder, struct str name, struct str value,
+		struct err *err);
+/* All but the pattern; lists lie in the arena. ERR_USAGE: which variable cannot be so. */
+int ng_vars_query(const struct ng_vars *v, const char *folder, struct arena *arena,
+		  struct names_query *ret, struct err *err);
+
+struct domains;
+/* Pseudo-domains, from etc/ardomains.cf in the folder; none where it cannot be read. */
+struct domains ng_domains(const char *folder, struct arena *arena);
+
+/* YYYYMMDDhhmmssZ; what is not told, or not of four digits, is "-". */
+void ng_time_print(struct buf *out, int64_t time_s);
+bool ng_time_parse(struct str text, int64_t *ret_s) MUST_USE;

@@ -7,8 +7,8 @@ const struct command archie_command = {
 	.name = "archie",
 	.summary = "names of files in archives",
 	.description = "Archives of the net publish listings of what they hold. These commands get "
-		       "listings, read them, and build what is searched by name.",
-	CMD_SUBS(&archie_sites_command, &archie_get_command, &archie_build_command,
-		 &archie_parse_command, &archie_shell_command, &archie_whatis_command,
-		 &archie_searcher_command),
+		       "listings, read them, build what is searched by name, and search it.",
+	CMD_SUBS(&archie_find_command, &archie_sites_command, &archie_get_command,
+		 &archie_build_command, &archie_parse_command, &archie_shell_command,
+		 &archie_whatis_command, &archie_searcher_command),
 };

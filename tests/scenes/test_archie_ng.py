@@ -1,8 +1,11 @@
 """Files for programs: the line protocol with a real queuer, those who send ahead, cancel, hang up or send
-rubbish, and other servers."""
+rubbish, other servers, and garner archie find."""
 import contextlib
+import json
 import os
 import signal
+import socket
+import threading
 
 import pytest
 
@@ -185,3 +188,78 @@ def test_loads_of_other_servers_are_told_with_their_age(server, garner):
     assert (own[2], own[5]) == ("0", "0") and other[1] == f"{host}:{port}" and int(other[5]) < 60
     assert nobody == ["LOAD", f"127.0.0.1:{dead}", *["-"] * 4]
     assert [r[1] for r in c.ask("SERVERS")[0]] == [own[1], other[1], nobody[1]]
+
+
+DEFAULT = """
+Host ftp.example.test
+
+    Location: /
+           FILE -rw-r--r--         17  Jan  5 1994  README
+    Location: /pub
+           FILE -rw-r--r--       1234  Feb 28 1995  archie.tar.Z
+      DIRECTORY drwxr-xr-x        512  Jan  5 1994  walnut tools
+    Location: /pub/walnut tools
+           FILE -rw-r--r--         99  Mar  1 1996  zebrawood-1.4.tar.gz
+"""
+
+
+def test_find_prints_the_layouts_of_the_old_clients(server):
+    at = ("archie", "find", "--server", "%s:%d" % server.ng)
+
+    def find(*args, code=0):
+        done = server.run(*at, *args)
+        assert done.code == code, done
+        return done.out
+
+    assert find("a") == DEFAULT
+    assert find("-l", "--type", "regex", "^[Rw]", "--sort", "filename") == \
+        "19940105000000Z     17 ftp.example.test /README\n19940105000000Z    512 ftp.example.test /pub/walnut tools/\n"
+    assert find("-a", "zebra") == "/alex/test/example/ftp/pub/walnut tools/zebrawood-1.4.tar.gz"
+    newest = [line.split("/")[-1] for line in find("-l", "-t", "--kind", "file", "a").splitlines()]
+    assert newest == ["zebrawood-1.4.tar.gz", "archie.tar.Z", "README"]
+    got = json.loads(find("--json", "--in", "pub", "--larger", "99", "--smaller", "99", "--older", "1d", "--kind",
+                          "file,link", "--domain", "everywhere", "--site", "ftp.example.test", "--maxmatch", "1", "z"))
+    assert got["hits"] == [{"host": SITE[0], "address": SITE[1], "listed": 1000000000, "kind": "file",
+                            "mode": "-rw-r--r--", "size": 99, "time": 825638400,
+                            "path": "pub/walnut tools/zebrawood-1.4.tar.gz"}] and not got["cut"]
+    assert find("nothing", code=1) == "" == find("--newer", "1d", "a", code=1)
+    assert "no ]" in server.run(*at, "--type", "regex", "a[").err
+    find("--type", "regex", "a[", code=2)
+    find("--in", "a:b", "x", code=2)
+    find("two\nlines", code=2)
+
+
+def test_find_asks_the_server_with_the_least_wait_and_on_failure_the_next(server, garner):
+    dead, own, (host, port) = free_port(), free_port(), server.ng
+    config = f"[archie]\nsearchers = 2\nservers = 127.0.0.1:{dead}, {host}:{port}\n[archie-ng]\nlisten = 127.0.0.1:{own}\n"
+    g = garner(config)
+    done = g.run("archie", "find", "--json", "zebra")       # nobody is here: as the configuration has them
+    assert done.code == 0 and json.loads(done.out)["server"] == f"{host}:{port}", done
+    assert done.err.count("asking the next server") == 2
+    g.start("archie-queuer").wait_ready()                   # without names; as busy as the other, and asked first
+    start(g)
+    c = Client(("127.0.0.1", own))
+    wait_for("its load", lambda: c.ask("LOAD")[0][2][2] == "0")
+    done = g.run("archie", "find", "--json", "zebra")
+    assert done.code == 0 and json.loads(done.out)["server"] == f"{host}:{port}", done
+    assert done.err.count("asking the next server") == 1 and f"127.0.0.1:{dead}" not in done.err
+    assert g.run("archie", "find", "--server", f"127.0.0.1:{dead}", "zebra").code == 6
+
+
+def test_find_takes_no_rubbish_for_an_answer(garner):
+    g = garner("")
+
+    def serve(listener, answer):
+        with listener.accept()[0] as c:
+            c.recv(65536)
+            c.sendall(answer)
+            c.shutdown(socket.SHUT_WR)
+            c.recv(1)
+
+    for answer in (b"", b"OK 0\n" * 4, b"OK 0\n" * 4 + b"HIT\tx\nOK 1\n", b"\0" * 1000, b"ERROR busy \x1b[2J\n"):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            thread = threading.Thread(target=serve, args=(listener, answer))
+            thread.start()
+            done = g.run("archie", "find", "--server", "127.0.0.1:%d" % listener.getsockname()[1], "x")
+            thread.join()
+        assert done.code == 6 and done.out == "" and "\x1b" not in done.err, done

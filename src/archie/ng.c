@@ -516,7 +516,8 @@ int ng_new(struct ng **ret, const struct ng_options *options, struct err *err)
 	*ng = (struct ng){.self = mem_text(options->self)};
 	list_init(&ng->loads);
 	snprintf(ng->folder, sizeof ng->folder, "%s/archie", options->data);
-	if (ng_peers_new(&ng->peers, options->pool, options->servers, ng->self, err) < 0) {
+	if (ng_peers_new(&ng->peers, options->asks_servers ? options->pool : NULL, options->servers,
+			 ng->self, err) < 0) {
 		ng_free(&ng);
 		return -1;
 	}

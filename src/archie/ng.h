@@ -30,6 +30,8 @@ enum ng_verb {
 	NG_VERBS
 };
 
+#define NG_LONG_LINE "ERROR bad the line is too long, closing\n"
+
 /* What all sessions share. */
 struct ng;
 
@@ -38,6 +40,7 @@ struct ng_options {
 	const char *data;                 /* the data directory */
 	const char *self;                 /* HOST:PORT, as others are told of this server */
 	const struct value_list *servers; /* others; used where they are */
+	bool asks_servers; /* for their loads; otherwise nobody knows these, and names do */
 };
 int ng_new(struct ng **ret, const struct ng_options *options, struct err *err);
 /* After its sessions. */

@@ -126,14 +126,14 @@ static int peer_open(struct ng_peer *p, struct ng_peers *all, struct conn_pool *
 						 .up = peer_up,
 						 .down = peer_down,
 						 .ctx = p};
-	return outgoing_new(&p->out, pool, &options, err);
+	return pool ? outgoing_new(&p->out, pool, &options, err) : 0;
 }
 
 int ng_peers_new(struct ng_peers **ret, struct conn_pool *pool, const struct value_list *servers,
 		 const char *self, struct err *err)
 {
 	struct ng_peers *all = mem_alloc(sizeof *all);
-	*all = (struct ng_peers){.loop = conn_pool_loop(pool)};
+	*all = (struct ng_peers){.loop = pool ? conn_pool_loop(pool) : NULL};
 	for (size_t i = 0; i < servers->n; i++) {
 		if (strcmp(servers->item[i], self) == 0)
 			continue;
@@ -172,7 +172,7 @@ size_t ng_peers_up(const struct ng_peers *p)
 {
 	size_t up = 0;
 	for (size_t i = 0; i < p->n; i++)
-		up += outgoing_conn(p->peer[i].out) != NULL;
+		up += p->peer[i].out && outgoing_conn(p->peer[i].out);
 	return up;
 }
 

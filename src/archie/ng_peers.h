@@ -18,8 +18,8 @@ void ng_load_print(struct buf *out, const char *server, const struct ng_load *lo
 
 struct ng_peers;
 
-/* servers: HOST:PORT of each, used where they are; self is left out. ERR_USAGE: one has no form, or
- * they are more than NG_PEERS_MOST. */
+/* servers: HOST:PORT of each, used where they are; self is left out. pool: NULL: none is asked.
+ * ERR_USAGE: one has no form, or they are more than NG_PEERS_MOST. */
 int ng_peers_new(struct ng_peers **ret, struct conn_pool *pool, const struct value_list *servers,
 		 const char *self, struct err *err);
 void ng_peers_free(struct ng_peers **p);

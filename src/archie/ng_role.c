@@ -2,11 +2,9 @@
  * killed, its clients ask again. */
 #include "archie/ng_role.h"
 
-#include "archie/archie_conf.h"
 #include "archie/ng.h"
 #include "base/endpoint.h"
 #include "net/role_loop.h"
-#include "net/server.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -43,6 +41,26 @@ const char *archie_ng_listen(const struct config *config)
 {
 	const struct ng_conf *conf = config_get(config, &section);
 	return conf->listen;
+}
+
+const struct server_limits *archie_ng_limits(const struct config *config)
+{
+	const struct ng_conf *conf = config_get(config, &section);
+	return &conf->limits;
+}
+
+void archie_ng_self(const struct archie_conf *conf, int fd, char ret[ARCHIE_NG_SELF])
+{
+	char host[ARCHIE_HOST_MOST];
+	struct endpoint e = {.len = sizeof e.un};
+	unsigned port = 0;
+	if (getsockname(fd, &e.any, &e.len) == 0) {
+		if (e.any.sa_family == AF_INET)
+			port = ntohs(e.v4.sin_port);
+		else if (e.any.sa_family == AF_INET6)
+			port = ntohs(e.v6.sin6_port);
+	}
+	snprintf(ret, ARCHIE_NG_SELF, "%s:%u", archie_host(conf, host), port);
 }
 
 enum {
@@ -124,7 +142,7 @@ static void on_closed(struct session *s, enum conn_end end)
 
 static const struct server_protocol protocol = {
 	.name = ROLE,
-	.words = {[SERVER_LONG_LINE] = "ERROR bad the line is too long, closing\n",
+	.words = {[SERVER_LONG_LINE] = NG_LONG_LINE,
 		  [SERVER_FULL] = "ERROR busy too many connections, try again later\n",
 		  [SERVER_STOPPING] = "ERROR away the server stops\n"},
 	.state_size = sizeof(struct ng_session *),
@@ -168,36 +186,22 @@ static void role_drain(void *ctx)
 	server_drain(r->server, r->conf->drain_us, role_drained, r);
 }
 
-/* HOST:PORT, as others are told of this server. */
-static void self_name(const struct archie_conf *conf, int fd, char *ret, size_t cap)
-{
-	char host[ARCHIE_HOST_MOST];
-	struct endpoint e = {.len = sizeof e.un};
-	unsigned port = 0;
-	if (getsockname(fd, &e.any, &e.len) == 0) {
-		if (e.any.sa_family == AF_INET)
-			port = ntohs(e.v4.sin_port);
-		else if (e.any.sa_family == AF_INET6)
-			port = ntohs(e.v6.sin6_port);
-	}
-	snprintf(ret, cap, "%s:%u", archie_host(conf, host), port);
-}
-
 static int role_make(struct ng_role *r, struct err *err)
 {
 	const struct archie_conf *archie = config_get(r->role.env->config, &archie_section);
-	char self[ARCHIE_HOST_MOST + 16];
+	char self[ARCHIE_NG_SELF];
 	int fd = role_fd(r->role.env, "listen");
 	if (fd < 0)
 		return err_set(err, ERR_USAGE, ROLE ".listen is empty: there is nothing to do");
 	if (role_loop_open(&r->role, err) < 0)
 		return -1;
-	self_name(archie, fd, self, sizeof self);
+	archie_ng_self(archie, fd, self);
 	r->pool = conn_pool_new(r->role.loop, LINK_MEMORY);
 	const struct ng_options options = {.pool = r->pool,
 					   .data = r->role.env->data,
 					   .self = self,
-					   .servers = &archie->servers};
+					   .servers = &archie->servers,
+					   .asks_servers = true};
 	if (ng_new(&r->ng, &options, err) < 0)
 		return -1;
 	r->server = server_new(r->role.loop, &protocol, &r->conf->limits, NULL, r);

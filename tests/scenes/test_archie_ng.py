@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import threading
 
 import pytest
@@ -188,6 +189,20 @@ def test_loads_of_other_servers_are_told_with_their_age(server, garner):
     assert (own[2], own[5]) == ("0", "0") and other[1] == f"{host}:{port}" and int(other[5]) < 60
     assert nobody == ["LOAD", f"127.0.0.1:{dead}", *["-"] * 4]
     assert [r[1] for r in c.ask("SERVERS")[0]] == [own[1], other[1], nobody[1]]
+
+
+def test_inetd_hands_over_one_connection(server):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        c = Client(listener.getsockname())
+        taken, _ = listener.accept()
+    with taken:
+        p = subprocess.Popen(server.command("archie", "ng"), stdin=taken, stdout=taken, env=server.env)
+    c.say("SET search exact\nFIND README\nLOAD\nSERVERS\nQUIT\n")
+    got = [c.answer()[1] for _ in range(5)]
+    assert got == ["OK 0", "OK 1", "OK 1", "OK 1", "OK 0"] and c.line() == ""
+    c.close()
+    assert p.wait(20) == 0
+    assert server.run("archie", "ng").code == 2
 
 
 DEFAULT = """

@@ -12,9 +12,8 @@ import common
 LATER = {
     "archie, the URL server, uns: line servers that help":
         "session_help",
-    "those who serve many at a time ask the archive's queue without waiting":
-        "archie_call_load archie_link_ask archie_link_cancel archie_link_free archie_link_load archie_link_new "
-        "archie_new_handed",
+    "telnet is handed its connections to the archive's queue, and the web tells how busy that is":
+        "archie_call_load archie_new_handed",
     "telnet has a history and variables to obey, mail wants to know whether it was asked":
         "shell_asked shell_remembers shell_value",
     "queues that are saved":

@@ -163,8 +163,8 @@ static int domains_of(const struct ng_vars *v, const char *folder, struct arena 
 
 static int kinds_of(const struct ng_vars *v, struct arena *arena, unsigned *ret, struct err *err)
 {
-	const struct str *list;
-	uint32_t n;
+	const struct str *list = NULL;
+	uint32_t n = 0;
 	char shown[VALUE_SHOWN];
 	if (list_of("kind", v->kind, ' ', arena, &list, &n, err) < 0)
 		return -1;

@@ -217,6 +217,23 @@ static void warn_of_words(const struct sections *s, const struct config_section 
 			      : "how a fetch went will not be said");
 }
 
+/* A botm whose robots store what they fetch where it does not look for it. */
+static void warn_of_folders(const struct sections *s, const struct config_section *botm,
+			    const struct config_section *bot)
+{
+	const char *const *listen = value_in(s, botm, "listen"), *const *to =
+									 value_in(s, bot, "botm");
+	const char *const *theirs = value_in(s, botm, "folder"), *const *ours =
+									 value_in(s, bot, "folder");
+	if (strcmp(*listen, *to) == 0 && (*theirs)[0] && strcmp(*theirs, *ours) != 0 &&
+	    is_meant(s, botm) && is_meant(s, bot))
+		fprintf(stderr,
+			"warning: %s.folder and %s.folder differ, and %s.botm is %s.listen: no "
+			"file "
+			"will be stored\n",
+			botm->name, bot->name, bot->name, botm->name);
+}
+
 /* A spider of this configuration that brings its results to this crawl uses its table of
  * politeness.
  */
@@ -239,6 +256,7 @@ static void warn_of_settings(const struct sections *s, const struct config *conf
 	} pairs[] = {
 		{"spider", "urlserver", warn_of_silence},
 		{"spider", "urlserver", warn_of_words},
+		{"botm", "bot", warn_of_folders},
 	};
 	const struct config_section *one, *other;
 	for (size_t p = 0; p < ARRAY_LEN(pairs); p++)

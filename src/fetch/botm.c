@@ -27,8 +27,9 @@ static const struct value_spec specs[] = {
 	 .help = "what its machine is called in answers, at most 64 letters, digits, dots, dashes "
 		 "and underscores, unlike all others of the same source; empty: the host's name"},
 	{"folder", VALUE_PATH_AT(struct botm_conf, folder), .fallback = "cache/files",
-	 .help = "where robots store what they fetch, below the data directory or absolute; the "
-		 "robots' setting is the same; empty: botms connect to it in place of robots"},
+	 .help = "where robots store what they fetch, below the data directory or absolute; its "
+		 "robots have the same, and no other botm has; next to it is the file of names; "
+		 "empty: botms connect to it in place of robots"},
 	{"overload", VALUE_PERCENT_AT(struct botm_conf, overload), .fallback = "10%", .min = 0,
 	 .max = 1000,
 	 .help = "how far a botm below this one is filled beyond its capacity, so that its "
@@ -193,23 +194,26 @@ int botm_conf_check(const struct config *config, struct err *err)
 	return config_check_each(config, &botm_section, check_one, err);
 }
 
-/* A botm that runs several times has its own names and files each: cache/names@1. */
+/* The file of names belongs to the folder and lies next to it, so that it is the same one whichever
+ * botm has the folder: cache/names for cache/files, cache/names@1 for cache/files@1, pages.names
+ * for pages. */
 static int place_files(struct role_botm *r, struct err *err)
 {
-	const char *data = r->role.env->data, *folder = r->conf->folder;
-	const char *at = strchr(r->role.env->name, '@');
-	char cache[PATH_MAX], names[64], files[64];
-	if (!folder || !folder[0])
+	char above[PATH_MAX], *folder = r->folder;
+	if (!r->conf->folder || !r->conf->folder[0])
 		return 0;
-	snprintf(names, sizeof names, "cache/names%s", at ? at : "");
-	snprintf(files, sizeof files, "cache/files%s", at ? at : "");
-	if (strcmp(folder, "cache/files") == 0)
-		folder = files;
-	if (file_below(data, names, r->names, err) < 0 ||
-	    file_below(data, folder, r->folder, err) < 0 ||
-	    file_below(data, "cache", cache, err) < 0)
+	if (file_below(r->role.env->data, r->conf->folder, folder, err) < 0)
 		return -1;
-	return dir_make(cache, DIR_MODE, err);
+	for (size_t n = strlen(folder); n > 1 && folder[n - 1] == '/'; n--)
+		folder[n - 1] = '\0';
+	const char *last = strrchr(folder, '/') + 1; /* file_below() puts one before it */
+	bool is_files = str_starts(str_of(last), STR("files"));
+	snprintf(above, sizeof above, "%.*s", (int)(last - folder), folder);
+	int n = snprintf(r->names, sizeof r->names, "%s%s%s%s", above, is_files ? "names" : "",
+			 is_files ? last + strlen("files") : last, is_files ? "" : ".names");
+	if (n >= PATH_MAX)
+		return err_set(err, ERR_USAGE, "%.100s: the path is too long", folder);
+	return dir_make(above, DIR_MODE, err);
 }
 
 /* Running. */

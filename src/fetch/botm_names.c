@@ -337,7 +337,10 @@ static int folder_take(struct botm_names *n, struct err *err)
 	if (flock(n->lock.fd, LOCK_EX | LOCK_NB) == 0)
 		return 0;
 	return errno == EWOULDBLOCK
-		       ? err_set(err, ERR_BUSY, "%s: another botm has this folder", n->folder)
+		       ? err_set(err, ERR_BUSY,
+				 "%s: another botm has this folder; set botm.folder, for each botm "
+				 "another one",
+				 n->folder)
 		       : err_sys(err, "%s: lock", n->folder);
 }
 

@@ -131,6 +131,7 @@ class Bots(Chain):
         self.top = make(config=f"[botm]\nlisten = unix:{self.g.dir}/top\nsource = {self.source_at}\nfolder =\n")
         self.add(self.top, "botm")
         machines = "".join(f"[botm@{i}]\nlisten = unix:{self.g.dir}/m{i}\nsource = unix:{self.g.dir}/top\nmachine = m{i}\n"
+                           f"folder = cache/files@{i}\n"
                            for i in (1, 2))
         bots = "".join(f"[bot@{i}{j}]\nbotm = unix:{self.g.dir}/m{i}\nparallel = 6\nfolder = cache/files@{i}\n"
                        for i in (1, 2) for j in "ab")

@@ -466,6 +466,36 @@ def test_a_second_botm_of_one_machine_and_a_ring_are_refused(garner, tmp_path):
     s.close()
 
 
+def test_an_instance_has_the_folder_of_its_robots_and_no_other_botm_has(garner):
+    for folder, files, kept in (("", "cache/files", "cache/names"), ("pages/", "pages", "pages.names"),
+                                ("cache/files@7", "cache/files@7", "cache/names@7")):
+        g = garner()
+        setting = f"folder = {folder}\n" if folder else ""
+        g.configure(f"[botm]\nsource = unix:{g.dir}/s\n{setting}[bot@1]\nbotm = unix:{g.dir}/botm\n{setting}"
+                    f"[botm@1]\nlisten = unix:{g.dir}/botm\n[botm@2]\nlisten = unix:{g.dir}/other\n")
+        first = g.start("botm@1").wait_ready()
+        Bot(f"unix:{g.dir}/botm", g.data / files)
+        done = g.run("fetch", "--through", f"unix:{g.dir}/s", "--json", "http://h.example/a", timeout=30)
+        assert done.code == 0 and json.loads(done.out.splitlines()[0])["outcome"] == "ok", done
+        assert len(list((g.data / files).glob("*/*"))) == 1 and (g.data / kept).is_file()
+        second = g.run("botm@2", timeout=20)
+        assert second.code == 5 and "another botm has this folder; set botm.folder" in second.err, second
+        assert first.stop() == 0
+        # the day after
+        second = g.start("botm@2").wait_ready()
+        assert second.stop() == 0
+        assert len(list((g.data / files).glob("*/*"))) == 1
+        assert g.run("check", str(g.data / kept)).code == 0
+        assert "cache/names" not in g.run("doctor").out
+
+
+def test_config_check_compares_the_folders_of_a_botm_and_its_bots(garner):
+    for bot, said in (("bot@1]\nbotm = unix:x\n", "no file will be stored"), ("bot@1]\nbotm = unix:y\n", ""),
+                      ("bot@1]\nbotm = unix:x\nfolder = f\n", "")):
+        done = garner(config=f"[botm@1]\nlisten = unix:x\nfolder = f\n[{bot}").run("config", "check")
+        assert done.code == 0 and (said in done.err if said else not done.err), (bot, done)
+
+
 def test_settings_are_checked(garner):
     for settings, words in (("listen = 0.0.0.0:8191", "tls"), ("source = 192.0.2.1:1", "tls"),
                             ("machine = a/b", "botm.machine"), ("source =", "source")):

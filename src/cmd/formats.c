@@ -9,6 +9,7 @@
 #include "disk/record.h"
 #include "fetch/botm_names.h"
 #include "fetch/docindex.h"
+#include "fetch/fetched_file.h"
 #include "fetch/hostq.h"
 #include "fetch/polite.h"
 #include "fetch/robots_cache.h"
@@ -29,7 +30,6 @@
 const struct format *const formats[] = {
 	&archie_listing_format,
 	&archie_sites_format,
-	&botm_file_format,
 	&botm_names_format,
 	&brake_format,
 	&bucket_dict_format,
@@ -43,6 +43,7 @@ const struct format *const formats[] = {
 	&docstore_format,
 	&docstore_table_format,
 	&feedback_format,
+	&fetched_format,
 	&getter_format,
 	&gone_format,
 	&hostq_format,

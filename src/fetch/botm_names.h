@@ -90,6 +90,3 @@ void botm_name_print(struct botm_name name, char ret[BOTM_NAME_ROOM]);
 bool botm_name_parse(struct str text, struct botm_name *ret) MUST_USE;
 
 extern const struct format botm_names_format;
-/* Any file below cache/files: what a robot fetched is not a file of ours, whatever it begins with.
- */
-extern const struct format botm_file_format;

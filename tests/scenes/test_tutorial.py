@@ -52,6 +52,7 @@ SAYS = {
     "states": "closed",
     "dump garner-data/list.done": "2 records",
     "results.jsonl": "pears.html",
+    "spider-data check": "0 damaged",
     "fetch --through": "2 of 2 URLs, 2 ok",
     "dump fabric": "kept   000000/001",
 }

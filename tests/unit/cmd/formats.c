@@ -218,6 +218,33 @@ static void check_stops_at_a_depth(void **state)
 	assert_non_null(strstr(output, "64 folders deep, not looked into\n"));
 }
 
+/* One page is called as a file of ours, others begin as one does. */
+static void what_a_robot_fetched_is_no_file_of_ours_whatever_it_looks_like(void **state)
+{
+	static const char *const pages[] = {"spider/h.test/index", "spider@2/h,80/a%2Fb",
+					    "spider/intranet/index", "cache/files/000000/001"};
+	(void)state;
+	put("run/other", STR("GARNERCN\x09\0\0\0"));
+	for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
+		char *path = below(pages[i]);
+		*strrchr(path, '/') = 0;
+		assert_int_equal(dir_make(path, 0700, &err), 0);
+		put(pages[i], STR("GARNERCN\x09\0\0\0"));
+	}
+	put("spider/results.jsonl", STR("{}\n"));
+	put("spider@2/results.jsonl", STR("{}\n"));
+	assert_int_equal(check(false, below("spider")), 0);
+	assert_int_equal(check(false, below("spider@2")), 0);
+	assert_int_equal(check(false, below("cache")), 0);
+	put("spider/h.test/index", STR("<p>a page"));
+	assert_int_equal(check(false, below("spider")), 0);
+	assert_string_equal(output,
+			    "3 files: 2 sound, 1 unknown, 0 noted, 0 damaged, 0 unreadable\n");
+	/* in the data directory itself they do not hide ours */
+	put("results.jsonl", STR("{}\n"));
+	assert_int_equal(check(false, below("run")), ERR_DAMAGED);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -231,6 +258,7 @@ int main(void)
 		TEST(check_follows_no_links_and_opens_no_fifos),
 		TEST(check_of_what_is_not_there_is_partly_done),
 		TEST(check_stops_at_a_depth),
+		TEST(what_a_robot_fetched_is_no_file_of_ours_whatever_it_looks_like),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,91 @@
+/* Files that robots fetched, known by their place. A spider's folder may be anywhere, and is known
+ * by its results.jsonl. Where somebody lets the results go into the data directory itself, what
+ * lies next to the folders of hosts is ours: a name without a dot or a port is not taken for a host
+ * there.
+ */
+#include "fetch/fetched_file.h"
+
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+static bool is_of_botm(const char *path)
+{
+	return strstr(path, "/cache/files/") || strstr(path, "/cache/files@");
+}
+
+static bool has_mode(struct str folder, const char *name, mode_t mode)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	int n = snprintf(path, sizeof path, STR_FMT "/%s", STR_ARG(folder), name);
+	return n > 0 && (size_t)n < sizeof path && stat(path, &st) == 0 &&
+	       (st.st_mode & S_IFMT) == mode;
+}
+
+/* The path without its last part; *ret_name: that. */
+static struct str path_above(struct str path, struct str *ret_name)
+{
+	size_t n = path.n;
+	while (n && path.p[n - 1] != '/')
+		n--;
+	*ret_name = str_from(path, n);
+	return str_head(path, n ? n - 1 : 0);
+}
+
+/* FOLDER/HOST/NAME or FOLDER/HOST,PORT/NAME (fetch/result_print.h). */
+static bool is_of_spider(const char *path)
+{
+	struct str name, host;
+	struct str folder = path_above(path_above(str_of(path), &name), &host);
+	if (!has_mode(folder, "results.jsonl", S_IFREG))
+		return false;
+	return str_find_byte(host, '.') < host.n || str_find_byte(host, ',') < host.n ||
+	       !has_mode(folder, "run", S_IFDIR);
+}
+
+static bool is_fetched(const char *path)
+{
+	return is_of_botm(path) || is_of_spider(path);
+}
+
+static bool fetched_claims(struct str head)
+{
+	(void)head;
+	return false;
+}
+
+static int fetched_print(const char *path, struct printer *p, struct err *err)
+{
+	char bytes[16 << 10];
+	struct file f = FILE_INIT;
+	size_t n = 0;
+	int rc = file_open(&f, path, O_RDONLY | O_NONBLOCK, 0, err);
+	for (uint64_t at = 0; rc == 0; at += n) {
+		rc = file_read(&f, bytes, sizeof bytes, at, &n, err);
+		if (rc < 0 || n == 0)
+			break;
+		buf_add(&p->out, bytes, n);
+		printer_step(p);
+	}
+	file_drop(&f);
+	return rc;
+}
+
+static int fetched_verify(const char *path, struct err *err)
+{
+	(void)path, (void)err;
+	return 0;
+}
+
+const struct format fetched_format = {
+	.name = "fetched",
+	.claims = fetched_claims,
+	.placed = is_fetched,
+	.help = "what a robot fetched, as it came",
+	.print = fetched_print,
+	.verify = fetched_verify,
+};

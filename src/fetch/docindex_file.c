@@ -26,6 +26,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 enum {
 	PIECE = 64 << 10,   /* bytes read at a time; a longer line is not a URL */
@@ -56,10 +57,23 @@ static const struct field_table outcome_fields = {FIELDS("an outcome", outcome_f
 
 static const struct record_kind outcome_kind = {"GARNEROC", 1, PIECE + 64};
 
+/* PATH.done next to a file PATH: nothing else that lies with lists is called so. */
+static bool is_next_to_list(const char *path)
+{
+	char list[PATH_MAX];
+	struct stat st;
+	struct str p = str_of(path), end = STR(".done");
+	if (!str_ends(p, end) || p.n >= sizeof list)
+		return false;
+	snprintf(list, sizeof list, STR_FMT, STR_ARG(str_head(p, p.n - end.n)));
+	return stat(list, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 const struct format outcomes_format = {
 	.name = "outcomes",
 	.magic = "GARNEROC",
 	.version = 1,
+	.placed = is_next_to_list,
 	.help = "what became of the URLs of a list",
 	.remedy = "remove it, and all URLs of the list are fetched again",
 	.records = &outcome_kind,
@@ -478,12 +492,24 @@ static int done_load(struct file_index *x, const char *path, struct err *err)
 		if (rc == 0 && (r.line == 0 || r.line > UINT32_MAX))
 			rc = err_set(err, ERR_DAMAGED, "line %llu cannot be",
 				     (unsigned long long)r.line);
-		if (rc < 0)
+		if (rc < 0) {
+			(void)err_in(err, "%s", path);
 			break;
+		}
 		line_set_done(x, r.line, r.url);
 	}
 	record_reader_free(&reader);
-	return rc < 0 ? err_in(err, "%s", path) : 0;
+	return MIN(rc, 0);
+}
+
+static int done_open(struct file_index *x, const char *path, struct err *err)
+{
+	int rc = record_open(&x->writer, path, &outcome_kind, 0644, NULL, err);
+	if (rc == 0)
+		rc = done_load(x, path, err);
+	if (rc < 0 && err->code == ERR_DAMAGED)
+		format_advise(&outcomes_format, err);
+	return rc;
 }
 
 static void index_drop(struct file_index *x)
@@ -550,9 +576,7 @@ int docindex_file_open(struct docindex **ret, const char *path, const struct doc
 	if (rc == 0) /* a folder can be opened */
 		rc = file_read(&x->file, x->again, 1, 0, &n, err);
 	if (rc == 0)
-		rc = record_open(&x->writer, done, &outcome_kind, 0644, NULL, err);
-	if (rc == 0)
-		rc = done_load(x, done, err);
+		rc = done_open(x, done, err);
 	if (rc == 0)
 		rc = sync_group_open(&x->sync, err);
 	if (rc < 0) {

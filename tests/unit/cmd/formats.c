@@ -245,6 +245,22 @@ static void what_a_robot_fetched_is_no_file_of_ours_whatever_it_looks_like(void 
 	assert_int_equal(check(false, below("run")), ERR_DAMAGED);
 }
 
+static void outcomes_are_known_by_their_list_when_their_first_bytes_are_damaged(void **state)
+{
+	(void)state;
+	put("list.done", STR("XXRNEROC\1\0\0\0"));
+	assert_int_equal(check(false, below("list.done")), 0);
+	put("list", STR("http://a/\n"));
+	assert_int_equal(check(false, below("list.done")), ERR_DAMAGED);
+	assert_non_null(strstr(output, "; remove it, and all URLs of the list are fetched again"));
+	/* not so what a robot fetched */
+	assert_int_equal(dir_make(below("spider/h.test"), 0700, &err), 0);
+	put("spider/results.jsonl", STR("{}\n"));
+	put("spider/h.test/list", STR("a page"));
+	put("spider/h.test/list.done", STR("another"));
+	assert_int_equal(check(false, below("spider")), 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -259,6 +275,7 @@ int main(void)
 		TEST(check_of_what_is_not_there_is_partly_done),
 		TEST(check_stops_at_a_depth),
 		TEST(what_a_robot_fetched_is_no_file_of_ours_whatever_it_looks_like),
+		TEST(outcomes_are_known_by_their_list_when_their_first_bytes_are_damaged),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "../unit.h"
 
 #include "base/fault.h"
+#include "disk/record.h"
 #include "fetch/docindex.h"
 #include "role/listen.h"
 
@@ -285,6 +286,38 @@ static void what_finds_no_room_while_a_sync_goes_well_is_not_taken_for_durable(v
 	owner_close(&o);
 }
 
+/* A start on a list whose outcomes have two other bytes at a place. */
+static void start_with_damage(off_t at)
+{
+	const char *where = list_write("g", "http://a/1\nhttp://a/2\n", O_TRUNC);
+	struct owner o;
+	struct err err;
+	owner_open(&o, where);
+	owner_asks(&o, 2, NULL, "1=http://a/1 2=http://a/2 have 2 ");
+	owner_reports(&o, "1", "http://a/1", OUTCOME_OK);
+	owner_reports(&o, "2", "http://a/2", OUTCOME_OK);
+	owner_settles(&o);
+	owner_close(&o);
+	int fd = open(scratch("g.done"), O_WRONLY);
+	assert_int_equal(pwrite(fd, "XX", 2, at), 2);
+	close(fd);
+	assert_true(try_open(&o, where, &err) < 0);
+	assert_int_equal(err.code, ERR_DAMAGED);
+	const char *path = strstr(err.msg, "g.done");
+	assert_non_null(path);
+	assert_null(strstr(path + 1, "g.done"));
+	assert_non_null(strstr(err.msg, "; remove it, and all URLs of the list are fetched again"));
+	owner_close(&o);
+	assert_int_equal(unlink(scratch("g.done")), 0);
+}
+
+static void outcomes_that_are_damaged_are_named_once_with_a_remedy(void **state)
+{
+	(void)state;
+	start_with_damage(0);
+	start_with_damage(RECORD_HEADER + 30);
+}
+
 static void a_setting_that_names_nothing_is_refused(void **state)
 {
 	static const char *const wrong[] = {"", "file:", "file:/nonexistent/list", "192.0.2.1:8189",
@@ -504,6 +537,7 @@ int main(void)
 		cmocka_unit_test(what_could_not_be_kept_is_appended_again),
 		cmocka_unit_test(
 			what_finds_no_room_while_a_sync_goes_well_is_not_taken_for_durable),
+		cmocka_unit_test(outcomes_that_are_damaged_are_named_once_with_a_remedy),
 		cmocka_unit_test(a_setting_that_names_nothing_is_refused),
 		cmocka_unit_test(a_remote_index_is_asked_and_told),
 		cmocka_unit_test(what_has_no_answer_is_said_again_after_the_hello),

@@ -25,11 +25,12 @@ def settled(g):
     return check
 
 
-def files_hold(g, lines, web):
+def files_hold(g, lines, *webs):
+    pages = {web.url + path: page for web in webs for path, page in web.pages.items()}
     for url, line in lines.items():
         if line["outcome"] == "ok":
             text = (g.data / "cache" / "files" / line["file"]).read_text()
-            assert text == web.pages[url.removeprefix(web.url)]
+            assert text == pages[url]
             assert line["size"] == len(text) and line["type"] == "text/html"
 
 
@@ -71,7 +72,7 @@ parallel = 3
 
 
 def test_a_tree_of_two_machines_with_bots_that_are_killed(garner, tmp_path):
-    web = site(120)
+    webs = [site(30) for _ in range(4)]
     top = garner(config=f"[botm]\nlisten = unix:{tmp_path}/top\nsource = unix:{tmp_path}/source\nfolder =\n")
     top.start("botm").wait_ready()
     leaves = []
@@ -88,7 +89,11 @@ parallel = 6
         g.botm = g.start("botm").wait_ready()
         g.bots = [g.start("bot@1").wait_ready(), g.start("bot@2").wait_ready()]
         leaves.append(g)
-    urls = [f"{web.url}/{i}" for i in range(120)]
+    for g in leaves:
+        g.botm.wait_line("connected to the source")
+        for bot in g.bots:
+            bot.wait_line("is connected to")
+    urls = [f"{web.url}/{i}" for i in range(30) for web in webs]
     (tmp_path / "list").write_text("\n".join(urls))
     source = top.start("fetch", "--through", f"unix:{tmp_path}/source", "--json", "--from", str(tmp_path / "list"))
     for i in range(2):
@@ -103,9 +108,10 @@ parallel = 6
     for g, m in zip(leaves, ("m1", "m2")):
         mine = {u: l for u, l in lines.items() if l["machine"] == m}
         assert mine
-        files_hold(g, mine, web)
+        files_hold(g, mine, *webs)
         for bot in g.bots:
             bot.stop()
         g.botm.stop()
         assert " 0 damaged" in settled(g).out
-    web.stop()
+    for web in webs:
+        web.stop()

@@ -321,29 +321,56 @@ static void a_source_fills_a_tree_up_to_its_overload(void **state)
 	world_end(&w);
 }
 
+/* A URL of that host; whether the first robot got it. */
+static bool first_gets(struct world *w, unsigned host, const char *what)
+{
+	char id[32], url[64];
+	unsigned before = w->robot[0].asked, answered = w->answered;
+	snprintf(id, sizeof id, "%u-%s", host, what);
+	snprintf(url, sizeof url, "http://h%u:8080/%s/", host, what);
+	UNTIL(w, submit_url(w, id, url) == 0);
+	UNTIL(w, w->answered == answered + 1);
+	return w->robot[0].asked > before;
+}
+
 static void a_host_stays_with_its_robot(void **state)
 {
-	enum { HOSTS = 4, TIMES = 5 };
-	bool is_second[HOSTS];
+	enum { HOSTS = 4 };
 	struct world w;
-	char id[16], url[64];
+	bool is_first[HOSTS];
 	unsigned n = 0;
 	(void)state;
 	world_begin(&w, "host");
 	UNTIL(&w, capacity_of(&w) == 8 && w.room > 0);
 	for (unsigned i = 0; i < HOSTS; i++)
-		for (unsigned k = 0; k < TIMES; k++) {
-			unsigned before = w.robot[0].asked;
-			snprintf(id, sizeof id, "%u-%u", i, k);
-			snprintf(url, sizeof url, "http://h%u:8080/%u/", i, k);
-			assert_int_equal(submit_url(&w, id, url), 0);
-			n++;
-			UNTIL(&w, w.answered == n);
-			if (k == 0)
-				is_second[i] = w.robot[0].asked == before;
-			assert_int_equal(w.robot[0].asked == before, is_second[i]);
-		}
-	assert_int_equal(w.robot[0].asked, HOSTS / 2 * TIMES); /* hosts are shared out */
+		n += is_first[i] = first_gets(&w, i, "a");
+	assert_int_equal(n, HOSTS / 2); /* they are shared out */
+	for (unsigned i = HOSTS; i-- > 0;) {
+		assert_int_equal(first_gets(&w, i, "b"), is_first[i]);
+		assert_int_equal(first_gets(&w, i, "c"), is_first[i]);
+	}
+	world_end(&w);
+}
+
+static void a_robot_that_comes_back_gets_some_hosts(void **state)
+{
+	enum { HOSTS = 6 };
+	struct world w;
+	unsigned n = 0;
+	(void)state;
+	world_begin(&w, "back");
+	UNTIL(&w, capacity_of(&w) == 8 && w.room > 0);
+	botm_free(&w.leaf[0]);
+	robot_end(&w.robot[0]);
+	UNTIL(&w, capacity_of(&w) == 4);
+	for (unsigned i = 0; i < HOSTS; i++)
+		assert_false(first_gets(&w, i, "gone"));
+	w.leaf[0] = botm_begin(&w, 2);
+	robot_begin(&w, 0);
+	UNTIL(&w, capacity_of(&w) == 8);
+	for (unsigned i = 0; i < HOSTS; i++)
+		n += first_gets(&w, i, "back");
+	assert_int_equal(n, HOSTS / 2);
 	world_end(&w);
 }
 
@@ -457,6 +484,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_source_fills_a_tree_up_to_its_overload),
 		cmocka_unit_test(a_host_stays_with_its_robot),
+		cmocka_unit_test(a_robot_that_comes_back_gets_some_hosts),
 		cmocka_unit_test(a_url_does_not_wait_for_ever_for_the_robot_of_its_host),
 		cmocka_unit_test(verdicts_and_deletes_find_their_machine),
 		cmocka_unit_test(a_new_botm_at_the_top_gets_everything_again),

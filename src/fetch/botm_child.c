@@ -55,6 +55,8 @@ void botm_child_ready(struct botm_child *c)
 
 static void child_capacity(struct botm_child *c, uint64_t capacity)
 {
+	if (c->capacity == 0 && capacity > 0)
+		botm_hosts_share(c->b);
 	c->b->capacity += capacity - c->capacity;
 	c->capacity = capacity;
 	botm_child_ready(c);
@@ -172,7 +174,6 @@ static void child_meet(struct botm_child *c)
 		return;
 	c->is_met = true;
 	c->b->counts.children++;
-	botm_hosts_share(c->b);
 	botm_say(c->b, false, c->b->keep.names ? "a robot is here" : "a botm is here",
 		 session_peer(c->session));
 }

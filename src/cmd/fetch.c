@@ -45,7 +45,6 @@ struct fetch {
 	uint64_t urls, done, bytes, count[OUTCOME_COUNT];
 	struct link items;
 	uint64_t out_now; /* jobs of the queue that are out */
-	uint64_t begun;   /* jobs that the robot was given */
 	int64_t begun_us;
 	qkey said_key; /* the last wait that was said, and its end */
 	int64_t said_until_us;
@@ -185,11 +184,6 @@ static void fetch_say_wait(struct fetch *f, qkey key, const struct robot_result 
 
 /* The queue. */
 
-/* Of the URLs that may go the robot is given so many in one round of the loop. What is under way at
- * the same time should not be more than the caches of the processor hold, as long as nobody waits.
- */
-enum { BEGUN_AT_ONCE = 16 };
-
 /* In the next round of the loop, when what came in this one is done: a process that cannot keep up
  * brings what it has begun to an end before it begins more. */
 static void fetch_pump_soon(struct fetch *f)
@@ -252,7 +246,6 @@ static void item_go(struct item *item)
 		item->sink = robot_file_sink(buf_text(&item->path));
 		job.sink = &item->sink.sink;
 	}
-	f->begun++;
 	if (robot_fetch(f->kit.robot, &job, item_fetched, item, &err) == 0)
 		return;
 	fetch_report_bad(f, item->job.payload, err.msg);
@@ -410,19 +403,15 @@ static void fetch_pump(void *ctx)
 	struct hostq_job job;
 	struct err err;
 	int64_t wait_us = INT64_MAX;
-	uint64_t before = f->begun;
 	int rc = 0;
-	while (!f->stopped && f->begun - before < BEGUN_AT_ONCE &&
-	       f->out_now < (uint64_t)f->conf.robot.at_once * 2 &&
+	while (!f->stopped && f->out_now < (uint64_t)f->conf.robot.at_once * 2 &&
 	       (rc = hostq_take(f->queue, loop_now_us(f->loop), &job, &wait_us, &err)) == 0)
 		item_begin(f, &job);
 	if (rc < 0) {
 		fetch_fail(f, &err);
 		return;
 	}
-	if (f->begun - before >= BEGUN_AT_ONCE)
-		fetch_pump_soon(f);
-	else if (rc == 1 && wait_us != INT64_MAX)
+	if (rc == 1 && wait_us != INT64_MAX)
 		loop_timer_in(f->loop, &f->timer, wait_us);
 	if (hostq_is_empty(f->queue))
 		loop_stop(f->loop);

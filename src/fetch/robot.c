@@ -594,13 +594,20 @@ void request_ended(struct request *q, struct robot_class class)
 
 /* The door. */
 
+/* So many are begun in one round of the loop: a process that cannot keep up brings what it has
+ * begun to an end before it begins more. What is under way at the same time should not be more than
+ * the caches of the processor hold, as long as nobody waits. */
+enum { BEGUN_AT_ONCE = 16 };
+
 /* Those that are new, and those for which a cancelled one has made room. */
 static void begin_fresh(void *ctx)
 {
 	struct robot *r = ctx;
 	struct job *job;
-	while (!r->closing && (job = queue_take(&r->fresh)))
+	for (unsigned n = 0; n < BEGUN_AT_ONCE && !r->closing && (job = queue_take(&r->fresh)); n++)
 		begin_hop(job);
+	if (!list_is_empty(&r->fresh))
+		loop_timer_in(r->parts.loop, &r->more, 0);
 	next_ready(r); /* in place of those that were cancelled */
 }
 
@@ -675,7 +682,8 @@ int robot_fetch(struct robot *r, const struct robot_job *in, robot_done_fn *done
 	list_append(&r->jobs, &job->link);
 	r->stats.jobs++;
 	list_append(&r->fresh, &job->queued);
-	loop_later(r->parts.loop, &r->later);
+	if (!r->more.set)
+		loop_later(r->parts.loop, &r->later);
 	return 0;
 }
 
@@ -725,6 +733,7 @@ int robot_new(struct robot **ret, const struct robot_parts *parts, const struct 
 	list_init(&r->fresh);
 	list_init(&r->ready);
 	r->later = (struct loop_later){.fn = begin_fresh, .ctx = r};
+	r->more = (struct loop_timer){.fn = begin_fresh, .ctx = r};
 	r->sync = (struct loop_timer){.fn = rules_sync, .ctx = r};
 	name_yourself(r);
 	if (transfers_new(r, err) < 0) {
@@ -753,6 +762,7 @@ void robot_free(struct robot **rp)
 	}
 	transfers_free(r);
 	loop_later_cancel(&r->later);
+	loop_timer_stop(&r->more);
 	loop_timer_stop(&r->sync);
 	mem_free(&r->agent);
 	mem_free(&r->user_agent);

@@ -135,6 +135,7 @@ struct robot {
 	struct sock **sock_of;         /* by descriptor */
 	size_t nsocks;
 	struct loop_later later; /* fresh jobs */
+	struct loop_timer more;  /* those of them that are left for the next round */
 	struct loop_timer tick, sync;
 	struct robot_stats stats;
 	char room[URL_TEXT_MAX * 3 + 64];

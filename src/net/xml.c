@@ -430,7 +430,7 @@ static size_t message_read(struct xml_stream *x, struct str bytes)
 	return n;
 }
 
-/* One that is plain, all of it; returns its bytes. 0: it is not. */
+/* One that is plain, all of it; returns its bytes, which have no line end. 0: it is not. */
 static size_t plain_read(struct xml_stream *x, struct str bytes)
 {
 	struct xml_tag tag;
@@ -441,6 +441,7 @@ static size_t plain_read(struct xml_stream *x, struct str bytes)
 	x->is_plain = true;
 	x->ended = false;
 	x->message_at = x->at;
+	x->at = (struct place){.line = x->at.line, .column = x->at.column + n};
 	x->ops->start(x->ctx, &tag);
 	if (x->state != STREAM_INSIDE)
 		return n;
@@ -466,13 +467,17 @@ int xml_stream_put(struct xml_stream *x, struct str bytes)
 {
 	while (bytes.n && x->state != STREAM_OVER) {
 		size_t n = 0;
+		if (x->state == STREAM_BETWEEN && (n = plain_read(x, bytes)) > 0) {
+			bytes = str_from(bytes, n);
+			continue;
+		}
 		if (x->state == STREAM_SKIPPING)
 			n = line_skip(x, bytes);
 		else if (x->state == STREAM_INSIDE)
 			n = message_read(x, bytes);
 		else if (is_white(bytes.p[0]))
 			n = 1;
-		else if ((n = plain_read(x, bytes)) == 0)
+		else
 			message_begin(x);
 		place_pass(&x->at, str_head(bytes, n));
 		bytes = str_from(bytes, n);

@@ -13,6 +13,7 @@
 
 #include "base/fault.h"
 #include "fetch/bot_wire.h"
+#include "net/http_head.h"
 #include "net/outgoing.h"
 #include "net/sync_group.h"
 
@@ -32,6 +33,12 @@ enum {
 };
 
 /* Who asks. */
+/* The last bytes of a line whose end may not be there yet: as many as tell HTTP, with its CR. */
+struct line_end {
+	char bytes[sizeof " HTTP/1.1\r" - 1];
+	size_t n;
+};
+
 struct bot_peer {
 	struct bot *bot;
 	struct conn *conn;       /* NULL: it is not connected */
@@ -42,6 +49,7 @@ struct bot_peer {
 	struct buf answers;
 	struct link told; /* has answers to be sent */
 	bool paused;
+	struct line_end line_end; /* of a person */
 };
 
 struct job {
@@ -440,9 +448,47 @@ static void person_opened(struct session *s)
 	peer_begin(asker_of(s), server_ctx(session_server(s)), session_conn(s), s);
 }
 
+static void line_end_keep(struct line_end *e, struct str more)
+{
+	struct str last = str_from(more, more.n - MIN(more.n, sizeof e->bytes));
+	size_t keep = MIN(e->n, sizeof e->bytes - last.n);
+	memmove(e->bytes, e->bytes + e->n - keep, keep);
+	memcpy(e->bytes + keep, last.p, last.n);
+	e->n = keep + last.n;
+}
+
+static bool line_is_http(const struct line_end *e)
+{
+	bool cr = e->n && e->bytes[e->n - 1] == '\r';
+	return http_is_first_line((struct str){e->bytes, e->n - cr});
+}
+
+/* How many of the bytes come before the end of a line that begins a request of HTTP. */
+static size_t before_http(struct line_end *e, struct str piece)
+{
+	size_t at = 0;
+	for (;;) {
+		struct str rest = str_from(piece, at);
+		size_t n = str_find_byte(rest, '\n');
+		line_end_keep(e, str_head(rest, n));
+		at += n;
+		if (at == piece.n || line_is_http(e))
+			return at;
+		e->n = 0;
+		at++;
+	}
+}
+
 static void person_bytes(struct session *s, struct str piece)
 {
-	bot_reader_put(asker_of(s)->reader, piece);
+	struct bot_peer *p = asker_of(s);
+	size_t n = before_http(&p->line_end, piece);
+	bot_reader_put(p->reader, str_head(piece, n));
+	if (n == piece.n)
+		return;
+	p->bot->counts.refused++;
+	bot_reader_stop(p->reader);
+	conn_close(p->conn);
 }
 
 static void person_closed(struct session *s, enum conn_end end)

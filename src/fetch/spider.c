@@ -77,7 +77,8 @@ static const struct counter_def counters[] = {
 	[COUNT_WORKING] = {"working_lines", NULL, COUNTER_TOTAL, "WORKING, said to URL servers."},
 	[COUNT_UNFETCHABLE] = {"unfetchable_lines", NULL, COUNTER_TOTAL,
 			       "Lines with a TRANS_ID that name nothing to fetch."},
-	[COUNT_GARBAGE] = {"garbage_lines", NULL, COUNTER_TOTAL, "Lines without a TRANS_ID."},
+	[COUNT_GARBAGE] = {"garbage_lines", NULL, COUNTER_TOTAL,
+			   "Lines without a TRANS_ID, too long, or of HTTP."},
 	[COUNT_HUNG_UP] =
 		{"hung_up", NULL, COUNTER_TOTAL,
 		 "Connections of URL servers that were ended for what came over them, or did "

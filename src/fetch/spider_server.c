@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "fetch/spider_line.h"
+#include "net/http_head.h"
 
 #include <stdio.h>
 
@@ -307,11 +308,29 @@ static void say_working(void *ctx)
 
 /* Sessions. */
 
+static void session_tell(struct session *s, bool is_trouble, const char *what)
+{
+	const struct spider_server_options *o = &spider_of(s)->o;
+	o->said(o->ctx, is_trouble, what, session_peer(s));
+}
+
+static void session_refused(struct session *s, const char *why)
+{
+	spider_of(s)->counts.hung_up++;
+	session_tell(s, true, why);
+}
+
 static void session_got_line(struct session *s, struct str line)
 {
 	struct spider_server *sp = spider_of(s);
 	struct spider_session *own = session_state(s);
 	struct spider_line l;
+	if (http_is_first_line(line)) {
+		sp->counts.garbage++;
+		session_refused(s, "it speaks HTTP");
+		conn_close(session_conn(s));
+		return;
+	}
 	if (!spider_line_read(line, &l)) {
 		sp->counts.garbage++;
 		return;
@@ -339,12 +358,6 @@ static void resume_sessions(struct spider_server *sp)
 	}
 }
 
-static void session_tell(struct session *s, bool is_trouble, const char *what)
-{
-	const struct spider_server_options *o = &spider_of(s)->o;
-	o->said(o->ctx, is_trouble, what, session_peer(s));
-}
-
 static void session_opened(struct session *s)
 {
 	struct spider_session *own = session_state(s);
@@ -352,12 +365,6 @@ static void session_opened(struct session *s)
 	list_init(&own->urls);
 	spider_of(s)->counts.connections++;
 	session_tell(s, false, "is connected");
-}
-
-static void session_refused(struct session *s, const char *why)
-{
-	spider_of(s)->counts.hung_up++;
-	session_tell(s, true, why);
 }
 
 /* What is with the store stays there: a result that is there is worth keeping. */

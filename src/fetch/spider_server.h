@@ -17,7 +17,7 @@ struct spider_counts {
 	uint64_t out;         /* not done, now */
 	uint64_t done, working;
 	uint64_t unfetchable; /* lines with a TRANS_ID that named nothing to fetch */
-	uint64_t garbage;     /* lines without one, or too long */
+	uint64_t garbage;     /* lines without one, too long, or of HTTP */
 	uint64_t hung_up;     /* connections that we ended */
 	uint64_t cancelled;   /* URLs, because their connection ended */
 	uint64_t documents, bytes;

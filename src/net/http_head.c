@@ -216,3 +216,8 @@ size_t http_head_read(struct http_head *h, struct str bytes)
 	}
 	return done;
 }
+
+bool http_is_first_line(struct str line)
+{
+	return str_ends(line, STR(" HTTP/1.1")) || str_ends(line, STR(" HTTP/1.0"));
+}

@@ -32,3 +32,7 @@ struct http_head {
 /* How many of the bytes may be handed on. The rest is the beginning of a head, with which the bytes
  * of the next call have to begin; or, if `status` is set, a head that is refused. */
 size_t http_head_read(struct http_head *h, struct str bytes);
+
+/* For servers of other protocols: whether a line, without its end, is the first of a request. A
+ * page can make the browser of somebody send one to any port, with lines of its own in the body. */
+bool http_is_first_line(struct str line);

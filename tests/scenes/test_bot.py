@@ -5,6 +5,7 @@ import re
 import signal
 import socket
 import subprocess
+import time
 import xml.etree.ElementTree as ET
 from xml.sax.saxutils import quoteattr
 
@@ -303,6 +304,31 @@ def test_hostile_xml_and_floods_harm_nobody_else(garner, site):
     assert line.fetched()["outcome"] == "ok"
     assert bot.stop() == 0
     assert not [f for f in (g.data / "cache/files").iterdir() if f.name.endswith(".part")]
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_a_browser_cannot_be_made_to_ask_a_bot(garner, site, version):
+    site.pages["/a"] = "a"
+    g = garner(config=CONF + "[bot]\nlisten = 127.0.0.1:0\n")
+    bot = g.start("bot")
+    port = int(re.search(r":(\d+)$", bot.wait_line("listening")).group(1))
+    request = f'POST / HTTP/{version}\r\nHost: x\r\n\r\n<fetch id="1" url="{site.url}/a" file="a"/>\n'.encode()
+    for cut in (0, 1, 12, 15, 16):
+        with socket.create_connection(("127.0.0.1", port)) as sock:
+            sock.settimeout(30)
+            if cut:
+                sock.sendall(request[:cut])
+                time.sleep(0.05)
+            sock.sendall(request[cut:])
+            said = b""
+            try:
+                while piece := sock.recv(4096):
+                    said += piece
+            except ConnectionResetError:
+                pass
+            assert b"fetched" not in said
+    assert bot.stop() == 0
+    assert not list((g.data / "cache/files").iterdir())
 
 
 def type_to(g, port, text):

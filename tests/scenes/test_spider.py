@@ -145,6 +145,18 @@ def test_odd_lines_get_done_where_somebody_can_be_told(garner):
         g.process.wait_line("a URL server was hung up on .*a line is too long")
 
 
+def test_a_browser_cannot_be_made_to_ask_a_spider(garner):
+    net = simnet.start(garner(), hosts=1, pages=1, delay="60ms", **PLAIN)
+    g = spider(garner, net)
+    with Urlserver(g.where) as us:
+        us.raw(f"POST / HTTP/1.1\r\nHost: x\r\n\r\nt d {net.address(0)} {net.url(0)}\r\n".encode())
+        wait_for("hung up", lambda: us.closed)
+        assert not us.done and not us.strange
+    g.process.wait_line("a URL server was hung up on .*it speaks HTTP")
+    wait_for("counted", lambda: counter(g, "garbage_lines") == 1)
+    assert not results(g) and counter(g, "hung_up") == 1
+
+
 def test_one_who_never_reads_and_one_who_floods_hold_up_nobody(garner):
     net = simnet.start(garner(), hosts=2, pages=4, delay="60ms", **PLAIN)
     g = spider(garner, net, urls_max=50, queue_max="64K", status_interval="50ms")

@@ -1,12 +1,13 @@
 /* Spiders: connections, what is out there, and who has which queue.
  *
- * A queue belongs to one spider as long as that one lives: while it is away its queues are held,
- * and what was out is first in them again; when it is back they go on. Only one that was away for
- * as long as a URL may be without a word is given up: its queues go to the others, evenly. It may
- * still have fetches under way then, of which nobody will hear; so long a silence ends them in
- * anyone that follows document 003. A spider that is there and says nothing while URLs are out is
- * hung up on after twice that time: its machine may be gone without a word, or its process stopped,
- * for which the system still accepts connections. So from then on it counts as away until it says
+ * A queue belongs to one spider as long as that one lives, also when this process is killed and
+ * started anew: that spider knows when the server was last asked. While it is away its queues are
+ * held, and what was out is first in them again; when it is back they go on. Only one that was away
+ * for as long as a URL may be without a word is given up: its queues go to the others. It may still
+ * have fetches under way then, of which nobody will hear; so long a silence ends them in anyone
+ * that follows document 003. A spider that is there and says nothing while URLs are out is hung up
+ * on after twice that time: its machine may be gone without a word, or its process stopped, for
+ * which the system still accepts connections. So from then on it counts as away until it says
  * something. */
 #include "base/clock.h"
 #include "base/vec.h"
@@ -130,26 +131,46 @@ static void place_move(struct url_feed *f, struct place *p, struct feed_spider *
 	hostq_hold(f->queues, p->key, !to->up);
 }
 
-/* is_up: among those that are up, and were not given up. NULL: none is. */
-static struct feed_spider *spider_free_most(struct url_feed *f, bool is_up)
+/* Of those that may be chosen the one that key and address together make first: the same one after
+ * a restart, and when another comes or goes only the queues of that one move. */
+static struct feed_spider *spider_of_key(struct url_feed *f, qkey key,
+					 bool (*may)(const struct feed_spider *s))
 {
 	struct feed_spider *best = NULL;
+	uint64_t most = 0;
 	for (size_t i = 0; i < f->o.nspiders; i++) {
 		struct feed_spider *s = &f->spider[i];
-		if (((s->up && !s->gone) || !is_up) && (!best || s->queues < best->queues))
+		uint64_t weight = hash64_seeded(str_of(s->address), key);
+		if (may(s) && (!best || weight > most)) {
 			best = s;
+			most = weight;
+		}
 	}
 	return best;
+}
+
+static bool is_awaited(const struct feed_spider *s)
+{
+	return !s->gone;
+}
+
+static bool is_there(const struct feed_spider *s)
+{
+	return s->up && !s->gone;
+}
+
+static bool is_any(const struct feed_spider *s)
+{
+	(void)s;
+	return true;
 }
 
 void spider_choose(struct url_feed *f, struct place *p)
 {
 	struct feed_spider **home = homes_get(&f->homes, p->key);
-	struct feed_spider *best = spider_free_most(f, true);
-	struct feed_spider *to = home && (!(*home)->gone || !best) ? *home
-				 : best                            ? best
-								   : spider_free_most(f, false);
-	place_move(f, p, to);
+	struct feed_spider *best =
+		home && !(*home)->gone ? *home : spider_of_key(f, p->key, is_awaited);
+	place_move(f, p, best ? best : spider_of_key(f, p->key, is_any));
 }
 
 /* Queues of those that were given up go to those that are up. */
@@ -160,7 +181,7 @@ static void places_spread(struct url_feed *f)
 		if (!s->gone)
 			continue;
 		LIST_EACH (struct place, p, &s->places, link)
-			if ((to = spider_free_most(f, true))) {
+			if ((to = spider_of_key(f, p->key, is_there))) {
 				f->counts.moved++;
 				place_move(f, p, to);
 			}

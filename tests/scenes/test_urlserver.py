@@ -236,6 +236,8 @@ def test_a_spider_speaks_of_its_own_urls_only(garner):
     held, ready = [], threading.Event()
 
     def steal(s, job):
+        if job is not s.jobs[0]:
+            return s.done(job)
         ready.wait(30)
         slot, turn = map(int, held[0].trans.split("."))
         for trans in (held[0].trans, f"{slot}.{turn + 1}", f"{slot + 100}.{turn}"):
@@ -247,27 +249,35 @@ def test_a_spider_speaks_of_its_own_urls_only(garner):
         held.append(job)
         ready.set()
 
-    urls = ["http://127.0.0.1/", "http://127.0.0.2/"]
+    urls = [f"http://127.0.0.{i + 1}/" for i in range(30)]
     with Spider(hold) as a, Spider(steal) as b:
         g, us = serve(garner, [a, b], urls)
-        wait_for("the outcome of its own", lambda: len(outcomes(g)) == 1, every=0.2)
+        wait_for("the outcomes of its own", lambda: b.jobs and len(a.jobs) + len(outcomes(g)) == 30, every=0.2)
         wait_for("counters", lambda: counters(g)["working_lines"] == 20000, every=0.2)
-        assert list(outcomes(g)) == [int(b.jobs[0].doc)]
+        assert set(outcomes(g)) == {int(j.doc) for j in b.jobs}
         counted = counters(g)
         assert counted['wrong_lines{kind="late"}'] == 1 and counted['wrong_lines{kind="unknown"}'] == 2
-        a.done(held[0])
+        for job in held:
+            a.done(job)
         each_has_one(g, urls)
 
 
 def test_a_host_stays_with_its_spider_and_goes_to_another_when_that_is_gone(garner):
-    urls = [f"http://127.0.0.{i % 8 + 1}/{i}" for i in range(160)]
+    few = range(3, 31, 3)  # hosts with one URL only
+    urls = [f"http://127.0.0.{host}/{i}" for i in range(12) for host in range(1, 31) if i == 0 or host not in few]
     with Spider() as a, Spider() as b:
         def by_host(s):
             return {j.ip for j in s.jobs}
-        g, _ = serve(garner, [a, b], urls, timeout_spider_status="1s", req_host_per_sec="5")
-        wait_for("both have some", lambda: len(by_host(a)) == 4 and len(by_host(b)) == 4)
-        assert not by_host(a) & by_host(b)
-        theirs = by_host(b)
+        g, us = serve(garner, [a, b], urls, timeout_spider_status="1s", req_host_per_sec="5")
+        wait_for("both have some", lambda: len(by_host(a)) + len(by_host(b)) == 30)
+        assert by_host(a) and by_host(b)
+        wait_for("hosts with one URL are done", lambda: len(outcomes(g)) > 50, every=0.2)
+        us.kill()
+        g.start("urlserver").wait_ready()
+        n = len(a.jobs) + len(b.jobs)
+        wait_for("it goes on", lambda: len(a.jobs) + len(b.jobs) >= n + 30)
+        assert not by_host(a) & by_host(b), "not even when the URL server is another"
+        theirs = by_host(b) - {f"127.0.0.{host}" for host in few}
         b.close()
         each_has_one(g, urls)
         assert by_host(a) >= theirs

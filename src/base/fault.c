@@ -27,7 +27,7 @@ struct rule {
 static struct rule rules[MAX_RULES];
 static size_t nrules;
 static _Atomic uint64_t fired;
-bool fault_armed;
+atomic_bool fault_armed;
 
 /* The section of the FAULT() points, as the linker names its ends; not there without points. */
 extern const char *const __start_garner_fault_points[] __attribute__((weak));

@@ -12,6 +12,8 @@
 #include "base/err.h"
 #include "base/str.h"
 
+#include <stdatomic.h>
+
 enum fault_action {
 	FAULT_NONE,
 	FAULT_KILL,
@@ -23,7 +25,7 @@ enum fault_action {
 };
 
 #ifdef GARNER_FAULTS
-extern bool fault_armed;
+extern atomic_bool fault_armed;
 enum fault_action fault_pass(const char *point, const char *path); /* kills and waits by itself */
 
 /* A named point at which a process can be killed: FAULT("journal.sync"). */
@@ -55,7 +57,7 @@ bool fault_refuses(const char *point, const char *path);
 
 /* Reads the specification; NULL or "" disarms. An error names the part that cannot be taken: also a
  * point that this program does not have, since a test of it would test nothing; then all is
- * disarmed. Call before threads. */
+ * disarmed. Call before threads, or while none of them passes a point. */
 int fault_arm(const char *spec, struct err *err);
 /* How often an action was done since fault_arm(), so that a test can count up N until it is past
  * the last one. */

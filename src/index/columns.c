@@ -365,7 +365,8 @@ static int verify_spans(struct segment *s, unsigned column, struct err *err)
 		int64_t v = segment_number(&c, doc);
 		const struct segment_span *in = &span[doc / SEGMENT_SPAN];
 		if (v != SEGMENT_ABSENT &&
-		    (v < in->least || v > in->most || (values && (v < 1 || v > (int64_t)values))))
+		    (v < in->least || v > in->most || (values && (v < 1 || v > (int64_t)values)) ||
+		     (column == SEGMENT_RANK && v > (int64_t)s->foot.rank_most)))
 			return segment_damaged(
 				s, err, "column %u of document %" PRIu32 " is out of its span",
 				column, doc);

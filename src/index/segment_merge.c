@@ -16,6 +16,7 @@
 #include "base/vec.h"
 #include "index/token.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -193,6 +194,9 @@ static int put_doc(struct merge *m, const struct place *p, struct ranges *r, str
 		if (new_value(m, side, i, &number[i], err) < 0)
 			return -1;
 	}
+	if (number[SEGMENT_RANK] > segment_info(s)->rank_most)
+		return segment_damaged(
+			s, err, "the rank of document %" PRIu32 " is more than the most", p->doc);
 	doc.range = r->range;
 	doc.number = number;
 	segment_put_doc(m->out, &doc);

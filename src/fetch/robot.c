@@ -641,6 +641,11 @@ static int copy_within(struct robot *r, struct str text, char **ret, struct err 
 	return 0;
 }
 
+static struct str essence_of(struct str mime)
+{
+	return str_trim(str_head(mime, str_find_byte(mime, ';')));
+}
+
 int robot_fetch(struct robot *r, const struct robot_job *in, robot_done_fn *done, void *ctx,
 		struct err *err)
 {
@@ -662,7 +667,7 @@ int robot_fetch(struct robot *r, const struct robot_job *in, robot_done_fn *done
 			    .limits = in->limits ? *in->limits : r->conf.limits,
 			    .rule = in->rule ? *in->rule : (struct polite_rule){0},
 			    .has_rule = in->rule != NULL,
-			    .mime = copy_text(in->mime),
+			    .mime = copy_text(essence_of(in->mime)),
 			    .within = within,
 			    .sink = in->sink,
 			    .flags = in->flags,

@@ -196,7 +196,8 @@ struct robot_job {
 	 * as DNS says. Not used with a proxy. */
 	const struct addr *address;
 	struct robot_sink *sink; /* NULL: the body is only counted and hashed */
-	/* A document of another type is not taken (OUTCOME_LIMIT, ROBOT_CAUSE_MIME); empty: any. */
+	/* A document of another type is not taken (OUTCOME_LIMIT, ROBOT_CAUSE_MIME); parameters
+	 * such as a charset do not count, on either side. Empty: any. */
 	struct str mime;
 	/* The beginning of a URL: a redirect to one that does not begin so is not followed
 	 * (OUTCOME_LIMIT, ROBOT_CAUSE_WITHIN). Empty: any. */

@@ -484,6 +484,8 @@ static void another_type_is_not_taken(void **state)
 	} cases[] = {
 		{"/html", "text/html", OUTCOME_OK, ROBOT_CAUSE_ANSWER},
 		{"/html", "Text/HTML", OUTCOME_OK, ROBOT_CAUSE_ANSWER},
+		{"/html", "text/html ; charset=utf-8", OUTCOME_OK, ROBOT_CAUSE_ANSWER},
+		{"/html", "text/plain;charset=utf-8", OUTCOME_LIMIT, ROBOT_CAUSE_MIME},
 		{"/html", "", OUTCOME_OK, ROBOT_CAUSE_ANSWER},
 		{"/html", "text/plain", OUTCOME_LIMIT, ROBOT_CAUSE_MIME},
 		{"/empty", "text/html", OUTCOME_LIMIT, ROBOT_CAUSE_MIME},

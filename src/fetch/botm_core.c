@@ -395,7 +395,8 @@ static void delete_here(struct botm *b, const struct bot_message *m)
 	enum botm_place place = BOTM_FREE;
 	if (botm_name_parse(m->file, &name)) {
 		place = botm_names_place(b->keep.names, name);
-		if (botm_names_lost(b->keep.names, name) && botm_file_there(b, name, m)) {
+		/* one that a delete could not remove is not gone for being asked for again */
+		if (botm_keep_is_left(b, name)) {
 			botm_keep_free(b, name, m->id);
 			return;
 		}

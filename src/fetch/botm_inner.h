@@ -88,7 +88,7 @@ struct botm_removal {
 	struct link link;
 	struct botm_name name;
 	char id[BOT_ID_MAX + 1]; /* of the delete that is to be answered; "": none */
-	bool has_failed;
+	int sys_errno;           /* why it is still there; 0: it is not */
 };
 
 /* Names, and the thread that waits for the disk. */
@@ -96,6 +96,7 @@ struct botm_keep {
 	struct botm_names *names; /* NULL: no folder */
 	struct sync_group sync;
 	uint64_t ndeletes;                       /* removals that are to be answered */
+	bool has_failed;                         /* the last removal */
 	struct link answers, removals;           /* that wait for the next commit */
 	struct link busy_answers, busy_removals; /* of the commit that is under way */
 	struct botm_commit commit;
@@ -189,6 +190,8 @@ int botm_keep_open(struct botm *b, struct err *err);
 void botm_keep_close(struct botm *b);
 void botm_keep_answer(struct botm *b, const struct bot_message *m, struct botm_name name);
 void botm_keep_free(struct botm *b, struct botm_name name, struct str id);
+/* Whether something lies there that could not be removed when the name became free. */
+bool botm_keep_is_left(const struct botm *b, struct botm_name name);
 void botm_keep_unused(struct botm *b, struct botm_name name); /* given, and not stored */
 void botm_file_path(const struct botm *b, struct botm_name name, struct buf *ret);
 bool botm_file_there(const struct botm *b, struct botm_name name, const struct bot_message *m);

@@ -34,7 +34,7 @@ static void removal_do(struct botm *b, struct botm_removal *r)
 	struct err err;
 	botm_file_path(b, r->name, &path);
 	FAULT("botm.remove");
-	r->has_failed = file_remove(buf_text(&path), &err) < 0;
+	r->sys_errno = file_remove(buf_text(&path), &err) < 0 ? err.sys_errno : 0;
 }
 
 static int commit_run(void *ctx, struct err *err)
@@ -76,13 +76,28 @@ static void commit_soon(struct botm *b)
 	sync_group_soon(&b->keep.sync, 0);
 }
 
+/* The first of the failures in a row is said. */
+static void removal_note(struct botm *b, const struct botm_removal *r)
+{
+	CLEANUP(buf_free) struct buf path = BUF_INIT(PATH_MAX);
+	char what[128];
+	bool is_new = r->sys_errno && !b->keep.has_failed;
+	b->keep.has_failed = r->sys_errno != 0;
+	b->counts.deleted += r->sys_errno == 0;
+	if (!is_new)
+		return;
+	botm_file_path(b, r->name, &path);
+	snprintf(what, sizeof what, "a file could not be removed: %s", strerror(r->sys_errno));
+	botm_say(b, true, what, buf_text(&path));
+}
+
 static void removals_answer(struct botm *b)
 {
 	LIST_EACH (struct botm_removal, r, &b->keep.busy_removals, link) {
-		b->counts.deleted++;
+		removal_note(b, r);
 		if (r->id[0])
 			botm_tell_deleted(b, str_of(r->id),
-					  r->has_failed ? BOT_DELETED_FAILED : BOT_DELETED_OK);
+					  r->sys_errno ? BOT_DELETED_FAILED : BOT_DELETED_OK);
 		b->keep.ndeletes -= r->id[0] != 0;
 		list_remove(&r->link);
 		mem_free(&r);
@@ -130,10 +145,20 @@ void botm_keep_free(struct botm *b, struct botm_name name, struct str id)
 	memcpy(r->id, id.n ? id.p : "", id.n);
 	list_append(&b->keep.removals, &r->link);
 	b->keep.ndeletes += r->id[0] != 0;
-	if (!botm_names_lost(b->keep.names, name) && botm_names_free(b->keep.names, name, &err) < 0)
+	if (botm_names_place(b->keep.names, name) != BOTM_FREE &&
+	    botm_names_free(b->keep.names, name, &err) < 0)
 		botm_fail(b, &err);
 	commit_soon(b);
 	botm_bounds_look(b);
+}
+
+bool botm_keep_is_left(const struct botm *b, struct botm_name name)
+{
+	CLEANUP(buf_free) struct buf path = BUF_INIT(PATH_MAX);
+	struct stat st;
+	botm_file_path(b, name, &path);
+	return botm_names_place(b->keep.names, name) == BOTM_FREE &&
+	       lstat(buf_text(&path), &st) == 0;
 }
 
 /* A start frees what was given and removes what lies there, so nothing has to be durable first. */

@@ -436,11 +436,6 @@ enum botm_place botm_names_place(const struct botm_names *n, struct botm_name na
 	return botm_map_place(&n->map, name.number);
 }
 
-bool botm_names_lost(const struct botm_names *n, struct botm_name name)
-{
-	return botm_map_claim(&n->map, name) == BOTM_LOST;
-}
-
 int botm_names_next_stored(const struct botm_names *n, size_t *at, struct botm_name *ret,
 			   struct str *ret_answer)
 {

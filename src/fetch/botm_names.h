@@ -36,8 +36,8 @@ struct botm_names_found {
 };
 
 /* Opens the file, or makes it, and the folder. Names that were given are free after that, and their
- * files are removed, as are those of names that are free. Files of names that were never given stay
- * (botm_names_lost()), and no name that may have been given before is given again. ERR_BUSY:
+ * files are removed, as are those of names that are free. Files of names that were never given
+ * stay, and no name that may have been given before is given again. ERR_BUSY:
  * another botm has the file or the folder. */
 int botm_names_open(struct botm_names **ret, const char *path, const char *folder,
 		    struct botm_names_found *ret_found, struct err *err);
@@ -71,11 +71,9 @@ int botm_names_commit(struct botm_commit *c, struct err *err);
 /* Writes the file anew where it has grown too large; only while nothing is being committed. */
 int botm_names_tidy(struct botm_names *n, struct err *err);
 
-/* FREE for a generation that is not the number's present one. */
-enum botm_place botm_names_place(const struct botm_names *n, struct botm_name name);
-/* Whether a file of that name, if there is one, is of a time that the file of names has lost. It is
+/* FREE for a generation that is not the number's present one. What lies there under such a name is
  * given to nobody, so it may be removed when its source says so. */
-bool botm_names_lost(const struct botm_names *n, struct botm_name name);
+enum botm_place botm_names_place(const struct botm_names *n, struct botm_name name);
 /* The stored ones, in no order: what was told to botm_names_store(). `at` is 0 at first. 1: no
  * more. Nothing may be changed meanwhile. */
 int botm_names_next_stored(const struct botm_names *n, size_t *at, struct botm_name *ret,

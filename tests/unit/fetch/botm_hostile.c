@@ -2,6 +2,8 @@
  * up on with a reason, or nothing follows from it. */
 #include "botm_unit.h"
 
+#include <sys/stat.h>
+
 #define BELOW "<botm machine='m2' node='n2' capacity='3'/>"
 
 /* Whether it is refused, and not merely hung up on. */
@@ -205,6 +207,51 @@ static void a_delete_finds_what_is_stored_kept_or_lost(void **state)
 	flood_end(&f);
 }
 
+static enum bot_deletion deletion_of(struct flood *f, struct player *source, uint64_t *n)
+{
+	*n += 1;
+	player_say(source, &(struct bot_message){.kind = BOT_DELETE,
+						 .has = BOT_HAS_ID | BOT_HAS_MACHINE | BOT_HAS_FILE,
+						 .id = STR("0"),
+						 .machine = STR("m1"),
+						 .file = STR("000000/000")});
+	UNTIL(f, source->heard[BOT_DELETED] == *n);
+	return said_of[0];
+}
+
+static void a_delete_that_fails_stays_a_failure_until_it_is_done(void **state)
+{
+	const char *path = scratch("stuck"), *folder = scratch("stuck.files");
+	const char *file = scratch("stuck.files/000000/000");
+	struct flood f;
+	struct player source = {.act = deletion_note};
+	struct botm_names *n = NULL;
+	struct botm_name name;
+	uint64_t deletes = 0;
+	struct err err;
+	(void)state;
+	assert_int_equal(botm_names_open(&n, path, folder, NULL, &err), 0);
+	assert_int_equal(botm_names_give(n, &name, &err), 0);
+	assert_int_equal(botm_names_store(n, name, STR("<fetched id='a' outcome='ok'/>"), &err), 0);
+	assert_int_equal(botm_names_keep(n, name, &err), 0);
+	assert_int_equal(botm_names_close(&n, &err), 0);
+	assert_int_equal(mkdir(file, 0700), 0); /* what nobody can unlink */
+	flood_begin(&f, "stuck", false);
+	source_play(&f, &source);
+	botm_begin(&f, folder, path);
+	UNTIL(&f, source.times == 1);
+	assert_int_equal(deletion_of(&f, &source, &deletes), BOT_DELETED_FAILED);
+	assert_int_equal(deletion_of(&f, &source, &deletes), BOT_DELETED_FAILED);
+	assert_int_equal(f.botm->counts.deleted, 0);
+	assert_int_equal(rmdir(file), 0);
+	assert_int_equal(file_replace(file, STR("page"), 0600, &err), 0);
+	assert_int_equal(deletion_of(&f, &source, &deletes), BOT_DELETED_OK);
+	assert_int_equal(access(file, F_OK), -1);
+	assert_int_equal(deletion_of(&f, &source, &deletes), BOT_DELETED_NONE);
+	assert_int_equal(f.botm->counts.deleted, 1);
+	flood_end(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -212,6 +259,7 @@ int main(void)
 		cmocka_unit_test(hostile_botms_are_refused_by_a_source),
 		cmocka_unit_test(what_a_botm_was_never_asked_is_told_once),
 		cmocka_unit_test(a_delete_finds_what_is_stored_kept_or_lost),
+		cmocka_unit_test(a_delete_that_fails_stays_a_failure_until_it_is_done),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
 }

@@ -365,11 +365,12 @@ static void on_message(void *ctx, const struct bot_message *m)
 	struct bot_peer *p = ctx;
 	struct bot *b = p->bot;
 	if (m->kind == BOT_REFUSED && !p->session) {
-		char why[BOT_REASON_MAX + 1];
-		snprintf(why, sizeof why, STR_FMT, STR_ARG(m->reason));
+		char why[BOT_REASON_MAX + 64];
+		snprintf(why, sizeof why, "the botm refuses this robot: " STR_FMT,
+			 STR_ARG(m->reason));
 		b->o.said(b->o.ctx, true, why, b->o.botm);
 		bot_reader_stop(p->reader);
-		conn_close(p->conn);
+		outgoing_rest(b->out, BOT_REFUSED_US);
 	} else if (m->kind != BOT_FETCH) {
 		bot_reader_refuse(p->reader, "a robot is asked to <fetch id= url=/>");
 	} else if (p->session && m->has & (BOT_HAS_DELAY | BOT_HAS_ROBOTS)) {
@@ -526,11 +527,11 @@ static void botm_bytes(void *ctx, struct str piece, uint64_t left)
 static void botm_down(void *ctx, const char *why, int64_t retry_us)
 {
 	struct bot *b = ctx;
-	char text[256];
-	(void)retry_us;
-	snprintf(text, sizeof text, "is away: %.200s", why);
+	CLEANUP(buf_free) struct buf text = BUF_INIT(512);
+	buf_printf(&text, "is away: %.200s; the next try is in ", why);
+	duration_print_short(&text, retry_us);
 	if (!b->away)
-		b->o.said(b->o.ctx, false, text, b->o.botm);
+		b->o.said(b->o.ctx, false, buf_text(&text), b->o.botm);
 	b->away = true;
 	peer_end(&b->botm);
 }

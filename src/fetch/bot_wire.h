@@ -24,6 +24,7 @@ enum {
 					verdicts, deletes and fetches is no sign of a dead peer */
 };
 #define BOT_BEAT_US (30 * US_PER_S)
+#define BOT_REFUSED_US (30 * US_PER_S) /* how long one that was refused waits */
 #define BOT_DELAY_MAX_US US_PER_DAY
 /* Of a struct server_protocol: what is said where there is no reader yet, and no plain text. */
 #define BOT_SERVER_WORDS                                                        \

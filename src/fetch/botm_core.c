@@ -524,7 +524,6 @@ void botm_free(struct botm **bp)
 	loop_later_cancel(&b->dispatch);
 	loop_later_cancel(&b->tell);
 	loop_timer_stop(&b->beat);
-	loop_timer_stop(&b->slowly);
 	loop_timer_stop(&b->patience);
 	botm_hosts_close(b);
 	botm_jobs_free(&b->jobs);

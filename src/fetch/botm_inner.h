@@ -132,7 +132,7 @@ struct botm {
 	struct botm_deletion_ids deletions;
 	struct botm_keep keep;
 	struct loop_later dispatch, tell;
-	struct loop_timer beat, slowly, patience;
+	struct loop_timer beat, patience;
 	struct buf out;         /* of one message */
 	struct botm_job **todo; /* of one dispatch */
 	size_t ntodo, todo_room;

@@ -15,7 +15,6 @@ enum {
 };
 #define RETRY_MIN_US (100 * US_PER_MS)
 #define RETRY_MAX_US (2 * US_PER_S)
-#define REFUSED_US (30 * US_PER_S) /* how long one that was refused waits */
 
 static void source_choke(struct botm *b, bool is_choked)
 {
@@ -108,14 +107,6 @@ void botm_source_hang_up(struct botm *b, const char *why)
 	conn_close(outgoing_conn(b->source));
 }
 
-static void connect_again(void *ctx)
-{
-	struct botm *b = ctx;
-	struct err err;
-	if (botm_source_open(b, &err) < 0)
-		botm_fail(b, &err);
-}
-
 static void source_is_gone(struct botm *b)
 {
 	bot_reader_free(&b->reader);
@@ -127,16 +118,6 @@ static void source_is_gone(struct botm *b)
 		mem_free(&slot->value);
 	}
 	botm_deletion_ids_clear(&b->deletions);
-}
-
-/* The one that refused us will do so again, until somebody has changed something. */
-static void refused_run(void *ctx)
-{
-	struct botm *b = ctx;
-	outgoing_free(&b->source);
-	source_is_gone(b);
-	b->slowly = (struct loop_timer){.fn = connect_again, .ctx = b};
-	loop_timer_in(b->o.loop, &b->slowly, REFUSED_US);
 }
 
 static void source_message(void *ctx, const struct bot_message *m)
@@ -159,8 +140,7 @@ static void source_message(void *ctx, const struct bot_message *m)
 			 STR_ARG(m->reason));
 		botm_say(b, true, reason, b->o.source);
 		bot_reader_stop(b->reader);
-		b->slowly = (struct loop_timer){.fn = refused_run, .ctx = b};
-		loop_timer_in(b->o.loop, &b->slowly, 0);
+		outgoing_rest(b->source, BOT_REFUSED_US);
 		return;
 	default:
 		botm_source_hang_up(b, "the source says what only a botm may say");
@@ -244,8 +224,7 @@ int botm_source_open(struct botm *b, struct err *err)
 		.down = on_down,
 		.ctx = b,
 	};
-	if (!b->pool)
-		b->pool = conn_pool_new(b->o.loop, (uint64_t)2 * QUEUE_MAX);
+	b->pool = conn_pool_new(b->o.loop, (uint64_t)2 * QUEUE_MAX);
 	return outgoing_new(&b->source, b->pool, &options, err);
 }
 

@@ -40,6 +40,7 @@ struct outgoing {
 	bool up;
 	int64_t up_us; /* since when */
 	unsigned failures;
+	int64_t rest_us; /* at least so long until the next try */
 	bool freed;
 };
 
@@ -74,7 +75,8 @@ static void outgoing_fail(struct outgoing *o, const char *why)
 {
 	drop_socket(o);
 	o->failures += o->failures < 64;
-	int64_t retry_us = delay_us(o);
+	int64_t retry_us = MAX(delay_us(o), o->rest_us);
+	o->rest_us = 0;
 	loop_timer_in(o->loop, &o->timer, retry_us);
 	o->options.down(o->options.ctx, why, retry_us);
 }
@@ -340,4 +342,12 @@ void outgoing_free(struct outgoing **op)
 struct conn *outgoing_conn(const struct outgoing *o)
 {
 	return o->up ? o->conn : NULL;
+}
+
+void outgoing_rest(struct outgoing *o, int64_t us)
+{
+	if (!o->conn)
+		return;
+	o->rest_us = us;
+	conn_close(o->conn);
 }

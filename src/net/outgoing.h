@@ -38,3 +38,6 @@ int outgoing_may_connect(const char *address, const struct tls *tls, struct err 
 /* Nothing is called any more. May be called from inside callbacks. */
 void outgoing_free(struct outgoing **o);
 struct conn *outgoing_conn(const struct outgoing *o); /* NULL: not up */
+/* Ends the connection; the next try comes after that long, or later. For a peer that would refuse
+ * us again, until somebody has changed something. */
+void outgoing_rest(struct outgoing *o, int64_t us);

@@ -104,6 +104,10 @@ def test_it_announces_itself_fetches_and_answers(garner, site, botm):
     assert sorted(os.listdir(folder / "000000")) == ["1.1", "2"]
     rows = g.run("status", "--json").json()["roles"]
     assert [r["state"] for r in rows if r["name"] == "bot"] == ["running"]
+    # its botm will refuse it again, until somebody has changed something
+    line.say("refused", reason="another folder")
+    bot.wait_line("the botm refuses this robot: another folder")
+    bot.wait_line("the next try is in 30s")
     assert bot.stop() == 0
 
 

@@ -202,6 +202,34 @@ static void a_peer_that_hangs_up_at_once_counts_as_a_failure(void **state)
 	owner_end(&o);
 }
 
+static void after_a_refusal_it_rests(void **state)
+{
+	(void)state;
+	struct owner o;
+	owner_new(&o, true);
+	wait_ms(&o, 0);
+	int fd = accept_one(&o);
+	expect(&o, "U ");
+	outgoing_rest(o.out, 30 * US_PER_S);
+	outgoing_rest(o.out, 30 * US_PER_S); /* it is ending */
+	wait_ms(&o, 0);
+	assert_non_null(strstr(buf_text(&o.story), "@30000 "));
+	buf_clear(&o.story);
+	close(fd);
+	wait_ms(&o, 29999);
+	expect(&o, "");
+	wait_ms(&o, 1);
+	expect(&o, "U ");
+	/* once */
+	close(accept_one(&o));
+	wait_ms(&o, 0);
+	assert_null(strstr(buf_text(&o.story), "@30000 "));
+	outgoing_rest(o.out, 30 * US_PER_S); /* there is none to be ended */
+	wait_ms(&o, 1000);
+	assert_non_null(strstr(buf_text(&o.story), "U "));
+	owner_end(&o);
+}
+
 static void it_may_be_freed_inside_its_callbacks(void **state)
 {
 	(void)state;
@@ -471,6 +499,7 @@ int main(void)
 		cmocka_unit_test(delays_double_up_to_the_most),
 		cmocka_unit_test(delays_are_spread_over_their_second_half),
 		cmocka_unit_test(a_peer_that_hangs_up_at_once_counts_as_a_failure),
+		cmocka_unit_test(after_a_refusal_it_rests),
 		cmocka_unit_test(it_may_be_freed_inside_its_callbacks),
 		cmocka_unit_test(it_may_be_freed_before_the_first_try),
 		cmocka_unit_test(a_peer_that_does_not_accept_is_given_up),

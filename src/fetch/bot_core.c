@@ -17,6 +17,7 @@
 #include "net/outgoing.h"
 #include "net/sync_group.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <sys/statvfs.h>
 
@@ -81,6 +82,7 @@ struct bot {
 	size_t nwaiting;
 	struct sync_group sync;
 	bool is_full, away;
+	bool cannot_store; /* the last file could not be stored, which was said */
 	struct conn_limits conn_limits;
 	struct bot_counts counts;
 };
@@ -151,25 +153,45 @@ static void job_answer(struct job *job)
 	job_end(job);
 }
 
-static void job_fail(struct job *job, enum outcome outcome, enum robot_cause cause)
+static void answer_reason(struct bot_message *m, const char *why)
+{
+	m->reason = str_utf8_head(str_of(why), BOT_REASON_MAX);
+	if (m->reason.n)
+		m->has |= BOT_HAS_REASON;
+}
+
+static void job_fail(struct job *job, enum outcome outcome, enum robot_cause cause, const char *why)
 {
 	job->bot->counts.failed++;
 	job->answer.outcome = outcome;
 	job->answer.cause = str_of(robot_cause_name(cause));
 	job->answer.has |= BOT_HAS_CAUSE;
+	answer_reason(&job->answer, why);
 	job_answer(job);
+}
+
+/* The first of the failures in a row is said: a disk that is full, a folder that nobody may write
+ * to. */
+static void store_failed(struct bot *b, const char *why, const char *name)
+{
+	CLEANUP(buf_free) struct buf path = BUF_INIT(PATH_MAX);
+	buf_printf(&path, "%s/%s", b->o.folder, name);
+	if (!b->cannot_store)
+		b->o.said(b->o.ctx, true, why, buf_text(&path));
+	b->cannot_store = true;
 }
 
 /* Syncs. */
 
 /* Its file may be there, but nobody would find it after a power cut. */
-static void job_synced(struct job *job, int rc)
+static void job_synced(struct job *job, int rc, const struct err *err)
 {
 	struct bot_counts *counts = &job->bot->counts;
 	if (rc < 0) {
-		job_fail(job, OUTCOME_CANCELLED, ROBOT_CAUSE_SINK);
+		job_fail(job, OUTCOME_CANCELLED, ROBOT_CAUSE_SINK, err->msg);
 		return;
 	}
+	job->bot->cannot_store = false;
 	counts->stored++;
 	counts->bytes += job->answer.size;
 	job_answer(job);
@@ -201,9 +223,9 @@ static void sync_ended(void *ctx, int rc, const struct err *err)
 {
 	struct bot *b = ctx;
 	if (rc < 0)
-		b->o.said(b->o.ctx, true, err->msg, "sync");
+		store_failed(b, err->msg, "");
 	LIST_EACH (struct job, job, &b->syncing, batch)
-		job_synced(job, rc);
+		job_synced(job, rc, err);
 	FAULT("bot.answers");
 	sync_group_soon(&b->sync, 0);
 }
@@ -257,6 +279,8 @@ static void answer_fill(struct bot_message *m, const struct robot_result *result
 	m->etag = str_of(result->head->etag);
 	m->has |= BOT_HAS_CAUSE | (m->status ? BOT_HAS_STATUS : 0) |
 		  (m->mime.n ? BOT_HAS_MIME : 0) | (m->etag.n ? BOT_HAS_ETAG : 0);
+	if (!outcome_is_ok(result->outcome))
+		answer_reason(m, result->why);
 	if (result->last_modified_us >= 0) {
 		m->mtime = (uint64_t)(result->last_modified_us / US_PER_S);
 		m->has |= BOT_HAS_MTIME;
@@ -292,15 +316,17 @@ static void job_fetched(void *ctx, const struct robot_result *result)
 	struct bot_counts *counts = &job->bot->counts;
 	struct err err;
 	answer_fill(&job->answer, result);
+	if (result->cause == ROBOT_CAUSE_SINK)
+		store_failed(job->bot, result->why, job->name);
 	if (result->outcome != OUTCOME_OK || !job->name[0]) {
 		counts->unchanged += result->outcome == OUTCOME_UNCHANGED;
 		counts->failed += !outcome_is_ok(result->outcome);
 		job_answer(job);
 	} else if (!job_is_wanted(job)) {
-		job_fail(job, OUTCOME_CANCELLED, ROBOT_CAUSE_SINK);
+		job_fail(job, OUTCOME_CANCELLED, ROBOT_CAUSE_SINK, "nobody waits for it any more");
 	} else if (beneath_name(&job->file, &err) < 0) {
-		job->bot->o.said(job->bot->o.ctx, true, err.msg, job->name);
-		job_fail(job, OUTCOME_CANCELLED, ROBOT_CAUSE_SINK);
+		store_failed(job->bot, err.msg, job->name);
+		job_fail(job, OUTCOME_CANCELLED, ROBOT_CAUSE_SINK, err.msg);
 	} else {
 		FAULT("bot.named");
 		answer_keep(job);
@@ -357,7 +383,7 @@ static void job_start(struct job *job, const struct bot_message *m)
 				      .flags = ROBOT_WAIT | ROBOT_NO_SHA256 |
 					       (exempt ? (unsigned)ROBOT_NO_ROBOTS : 0)};
 	if (robot_fetch(b->o.kit->robot, &ask, job_fetched, job, &err) < 0)
-		job_fail(job, OUTCOME_PERMANENT, ROBOT_CAUSE_URL);
+		job_fail(job, OUTCOME_PERMANENT, ROBOT_CAUSE_URL, err.msg);
 }
 
 static void on_message(void *ctx, const struct bot_message *m)

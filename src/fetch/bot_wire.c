@@ -74,7 +74,7 @@ struct kind_def {
 	 BOT_HAS_WITHIN | BOT_HAS_DELAY | BOT_HAS_ROBOTS)
 #define FETCHED_MAY                                                                    \
 	(BOT_HAS_CAUSE | BOT_HAS_STATUS | BOT_HAS_MD5 | BOT_HAS_SIZE | BOT_HAS_MTIME | \
-	 BOT_HAS_MIME | BOT_HAS_ETAG | BOT_HAS_MACHINE | BOT_HAS_FILE)
+	 BOT_HAS_MIME | BOT_HAS_ETAG | BOT_HAS_REASON | BOT_HAS_MACHINE | BOT_HAS_FILE)
 
 static const struct kind_def kinds[BOT_NKINDS] = {
 	[BOT_ROBOT] = {"robot", BOT_HAS_PARALLEL, 0},

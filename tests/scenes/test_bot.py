@@ -181,7 +181,11 @@ def test_names_stay_inside_the_folder_whatever_they_say(garner, site, botm):
     (folder / "up").symlink_to("..")
     for id, name in enumerate(("link/new", "up/new", "nowhere/x")):
         line.fetch(id, site.url + "/a", file=name)
-        assert line.fetched()["cause"] == "sink", name
+        got = line.fetched()
+        assert got["cause"] == "sink" and got["reason"], got
+    assert f"{folder}/nowhere/x: " in got["reason"] and "No such file" in got["reason"]
+    assert len(bot.lines("trouble with=")) == 1  # of those in a row
+    assert bot.lines(f"trouble with={folder}/link/new what=")
     line.fetch("replaced", site.url + "/a", file="file")
     assert line.fetched()["outcome"] == "ok"
     assert (folder / "file").read_text() == "hostile" and not (folder / "file").is_symlink()

@@ -4,6 +4,7 @@
 #include "cmd/commands.h"
 #include "cmd/role_broker.h"
 #include "cmd/text.h"
+#include "cmd/up_plan.h"
 #include "fetch/bot.h"
 #include "fetch/botm.h"
 #include "fetch/spider.h"
@@ -234,20 +235,17 @@ static void warn_of_folders(const struct sections *s, const struct config_sectio
 			botm->name, bot->name, bot->name, botm->name);
 }
 
-/* A spider of this configuration that brings its results to this crawl uses its table of
- * politeness.
- */
-static bool lends_to_itself(const struct sections *s, const struct config *config)
+/* Where both are started by themselves, they may have two data directories. */
+static void warn_of_lease(const struct sections *s, const struct config_section *shepherd,
+			  const struct config_section *spider)
 {
-	const char *const *results = setting_of(s, config, "spider", "results");
-	const char *const *index = setting_of(s, config, "shepherd", "doc_index");
-	const bool *lease = setting_of(s, config, "shepherd", "lend_lease");
-	return results && index && *lease && (*index)[0] && strcmp(*results, *index) == 0;
+	if (is_meant(s, shepherd) && is_meant(s, spider) && up_lends_to_itself(s->config, spider))
+		fprintf(stderr, "warning: %s" UP_LENDS_WORDS "\n", spider->name);
 }
 
 /* What is allowed and hardly meant. Both roles need not run on this machine; where only one does,
  * the other's default is compared, if a look does not ask what is meant. */
-static void warn_of_settings(const struct sections *s, const struct config *config)
+static void warn_of_settings(const struct sections *s)
 {
 	static const struct {
 		const char *one, *other; /* roles */
@@ -257,6 +255,7 @@ static void warn_of_settings(const struct sections *s, const struct config *conf
 		{"spider", "urlserver", warn_of_silence},
 		{"spider", "urlserver", warn_of_words},
 		{"botm", "bot", warn_of_folders},
+		{"shepherd", "spider", warn_of_lease},
 	};
 	const struct config_section *one, *other;
 	for (size_t p = 0; p < ARRAY_LEN(pairs); p++)
@@ -265,10 +264,6 @@ static void warn_of_settings(const struct sections *s, const struct config *conf
 				if (is_section_of(one, pairs[p].one) &&
 				    is_section_of(other, pairs[p].other))
 					pairs[p].look(s, one, other);
-	if (lends_to_itself(s, config))
-		fprintf(stderr, "warning: spider.results is shepherd.doc_index, and "
-				"shepherd.lend_lease = yes: a spider in the data directory of the "
-				"crawl would wait for the crawl's lease for ever\n");
 }
 
 /* What the role broker reads when it starts: sources and Collection.conf. The exit code. */
@@ -325,7 +320,7 @@ static int run_check(const struct cmd_call *call)
 	else
 		fprintf(stderr, "%s\n", err.msg);
 	if (code == 0)
-		warn_of_settings(&s, config);
+		warn_of_settings(&s);
 	if (code == 0 && crawl)
 		code = check_crawl(call, config);
 	if (code == 0 && !call->argc && cmd_has_role(call->program, &broker_role))

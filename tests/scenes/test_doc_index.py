@@ -262,12 +262,26 @@ def test_killed_at_any_point_a_result_without_ok_is_fetched_again_and_one_with_i
         assert why["known"] == "known", why
 
 
+LENDS = "[shepherd]\ndoc_index = 127.0.0.1:8189\n"
+
+
 @pytest.mark.parametrize("settings, words, code", [
     ("[shepherd]\ndoc_index = 0.0.0.0:8189", "tls_shared_key", 2),
     ("[robot]\nproxy = http://127.0.0.1:1\n[shepherd]\ndoc_index = unix:x", "", 0),
-    ("[shepherd]\ndoc_index = 127.0.0.1:8189\n[spider]\nresults = 127.0.0.1:8189", "lend_lease", 0)])
+    (f"{LENDS}[spider]\nresults = 127.0.0.1:8189", "warning: spider.results is ", 0),
+    (f"{LENDS}[spider@2]\nresults = localhost:8189", "warning: spider@2.results is ", 0),
+    (f"{LENDS}lend_lease = no\n[spider@2]\nresults = localhost:8189", "", 0)])
 def test_config_check_says_what_cannot_work(garner, settings, words, code):
     g = garner()
     g.configure(settings + "\n")
     done = g.run("config", "check")
     assert done.code == code and words in done.err, (done.code, done.err)
+
+
+def test_one_up_does_not_wait_for_itself(garner):
+    g = garner(config=f"[up]\nroles = shepherd urlserver spider@2\n{LENDS}[spider@2]\nresults = 127.0.0.1:8189\n")
+    for command in (["up"], ["config", "check"]):
+        done = g.run(*command)
+        assert done.code == 2 and "spider@2.results is shepherd.doc_index" in done.err, done
+        assert "set shepherd.lend_lease = no" in done.err
+    assert g.run("-s", "shepherd.lend_lease=no", "config", "check").err == ""

@@ -121,8 +121,8 @@ static int check_one(const void *of, struct err *err)
 	if (bot_listens(conf))
 		return server_may_listen_at(conf->listen, &conf->tls, err);
 	int rc = MIN(tls_new(&tls, &conf->tls, false, err), 0);
-	if (rc == 0)
-		rc = outgoing_may_connect(conf->botm, tls, err);
+	if (rc == 0 && outgoing_may_connect(conf->botm, "", tls, err) < 0)
+		rc = err_in(err, "botm");
 	tls_free(&tls);
 	return rc;
 }

@@ -631,6 +631,8 @@ int bot_new(struct bot **ret, const struct bot_options *options, struct err *err
 	list_init(&b->waiting);
 	list_init(&b->syncing);
 	int rc = beneath_open(&b->folder, options->folder, err);
+	if (rc < 0)
+		(void)err_in(err, "folder");
 	if (rc == 0)
 		rc = sync_group_open(&b->sync, err);
 	if (rc == 0 && options->botm)

@@ -181,7 +181,7 @@ static int check_one(const void *of, struct err *err)
 	int rc = server_may_listen_at(conf->listen, &conf->tls, err);
 	if (rc == 0)
 		rc = MIN(tls_new(&tls_source, &conf->tls, false, err), 0);
-	if (rc == 0 && outgoing_may_connect(conf->source, tls_source, err) < 0)
+	if (rc == 0 && outgoing_may_connect(conf->source, "", tls_source, err) < 0)
 		rc = err_in(err, "source");
 	if (rc == 0)
 		rc = machine_of(conf, machine, err);
@@ -203,7 +203,7 @@ static int place_files(struct role_botm *r, struct err *err)
 	if (!r->conf->folder || !r->conf->folder[0])
 		return 0;
 	if (file_below(r->role.env->data, r->conf->folder, folder, err) < 0)
-		return -1;
+		return err_in(err, "folder");
 	for (size_t n = strlen(folder); n > 1 && folder[n - 1] == '/'; n--)
 		folder[n - 1] = '\0';
 	const char *last = strrchr(folder, '/') + 1; /* file_below() puts one before it */
@@ -212,8 +212,8 @@ static int place_files(struct role_botm *r, struct err *err)
 	int n = snprintf(r->names, sizeof r->names, "%s%s%s%s", above, is_files ? "names" : "",
 			 is_files ? last + strlen("files") : last, is_files ? "" : ".names");
 	if (n >= PATH_MAX)
-		return err_set(err, ERR_USAGE, "%.100s: the path is too long", folder);
-	return dir_make(above, DIR_MODE, err);
+		return err_set(err, ERR_USAGE, "folder: %.100s: the path is too long", folder);
+	return dir_make(above, DIR_MODE, err) < 0 ? err_in(err, "folder") : 0;
 }
 
 /* Running. */

@@ -245,8 +245,9 @@ int botm_keep_open(struct botm *b, struct err *err)
 				      .run = commit_run,
 				      .done = commit_done,
 				      .ctx = b};
-	if (botm_names_open(&k->names, b->o.names, b->o.folder, &found, err) < 0 ||
-	    sync_group_open(&k->sync, err) < 0 || stored_load(b, err) < 0)
+	if (botm_names_open(&k->names, b->o.names, b->o.folder, &found, err) < 0)
+		return err_in(err, "folder");
+	if (sync_group_open(&k->sync, err) < 0 || stored_load(b, err) < 0)
 		return -1;
 	found_say(b, &found);
 	return 0;

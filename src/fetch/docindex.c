@@ -20,8 +20,10 @@ int docindex_may_open(const char *where, const struct tls *tls, struct err *err)
 			       "doc_index is not set: file:PATH, or an address such as "
 			       "127.0.0.1:8189");
 	if (path && !path[0])
-		return err_set(err, ERR_USAGE, "doc_index: no path after file:");
-	return path ? 0 : outgoing_may_connect(where, tls, err);
+		return err_set(err, ERR_USAGE, "doc_index: expected file:PATH, got no path");
+	if (!path && outgoing_may_connect(where, "file:PATH, ", tls, err) < 0)
+		return err_in(err, "doc_index");
+	return 0;
 }
 
 int docindex_open(struct docindex **ret, const struct docindex_options *o, struct err *err)

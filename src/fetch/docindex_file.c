@@ -23,6 +23,7 @@
 #include "net/sync_group.h"
 #include "url/url.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -572,9 +573,16 @@ int docindex_file_open(struct docindex **ret, const char *path, const struct doc
 	snprintf(done, sizeof done, "%s.done", path);
 	int rc = file_open_plain(&x->file, path, err);
 	if (rc == 1)
-		rc = err_set(err, ERR_USAGE, "doc_index: there is no file %s", path);
-	if (rc == 0) /* a folder can be opened */
-		rc = file_read(&x->file, x->again, 1, 0, &n, err);
+		rc = err_set(err, ERR_USAGE, "there is no file %s", path);
+	if (rc == 0 && file_read(&x->file, x->again, 1, 0, &n, err) < 0)
+		rc = err->sys_errno == EISDIR /* it can be opened */
+			     ? err_set(err, ERR_USAGE,
+				       "%s is a folder; expected file:PATH, of a file with a URL "
+				       "in each line",
+				       path)
+			     : -1;
+	if (rc < 0)
+		(void)err_in(err, "doc_index");
 	if (rc == 0)
 		rc = done_open(x, done, err);
 	if (rc == 0)

@@ -196,14 +196,17 @@ static int results_check(const struct spider_conf *conf, const char *instance, s
 			 char ret_name[DOCINDEX_WORD_MAX + 1], struct err *err)
 {
 	const char *folder = results_folder(conf, instance);
+	if (docindex_client_name(conf->name, instance, ret_name, err) < 0)
+		return -1;
 	if (folder && !folder[0])
-		return err_set(err, ERR_USAGE, "results: dir: without a path");
+		return err_set(err, ERR_USAGE, "results: expected dir:PATH, got no path");
 	if (folder)
 		return 0;
-	if (tls_new(ret_tls, &conf->tls, false, err) < 0 ||
-	    docindex_client_name(conf->name, instance, ret_name, err) < 0)
+	if (tls_new(ret_tls, &conf->tls, false, err) < 0)
 		return -1;
-	return outgoing_may_connect(conf->results, *ret_tls, err) < 0 ? err_in(err, "results") : 0;
+	if (outgoing_may_connect(conf->results, "dir:PATH, ", *ret_tls, err) < 0)
+		return err_in(err, "results");
+	return 0;
 }
 
 static int check_one(const void *of, struct err *err)
@@ -243,11 +246,12 @@ static int open_store(struct spider *sp, struct err *err)
 	char name[DOCINDEX_WORD_MAX + 1], path[PATH_MAX];
 	if (results_check(sp->conf, env->name, &sp->role.tls_out, name, err) < 0)
 		return -1;
+	if (folder &&
+	    (file_below(env->data, folder, path, err) < 0 ||
+	     spider_dir_open(&sp->store, path, env->disk_free, sp->role.loop, &sp->host, err) < 0))
+		return err_in(err, "results");
 	if (folder)
-		return file_below(env->data, folder, path, err) < 0
-			       ? -1
-			       : spider_dir_open(&sp->store, path, env->disk_free, sp->role.loop,
-						 &sp->host, err);
+		return 0;
 	/* a larger one would be refused there, again and again */
 	uint64_t body_max = MIN(sp->robot->robot.limits.body, (uint64_t)DOCINDEX_BODY_MAX);
 	const struct spider_docindex_options options = {.address = sp->conf->results,

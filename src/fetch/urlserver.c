@@ -163,7 +163,7 @@ static int spiders_of(const struct urlserver_conf *conf, const struct tls *tls, 
 		return err_set(err, ERR_USAGE, "spider_host is empty: there is nobody to feed");
 	for (size_t i = 0; i < conf->spiders.n; i++) {
 		list[i] = spider_address(conf->spiders.item[i], conf->port, arena);
-		if (outgoing_may_connect(list[i], tls, err) < 0)
+		if (outgoing_may_connect(list[i], "", tls, err) < 0)
 			return err_in(err, "spider_host");
 	}
 	*ret = list;

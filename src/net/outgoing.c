@@ -284,7 +284,8 @@ static int outgoing_where(struct outgoing *o, struct err *err)
 	return resolver_open(o, err);
 }
 
-int outgoing_may_connect(const char *address, const struct tls *tls, struct err *err)
+int outgoing_may_connect(const char *address, const char *others, const struct tls *tls,
+			 struct err *err)
 {
 	struct sockaddr_storage to;
 	socklen_t n;
@@ -293,7 +294,12 @@ int outgoing_may_connect(const char *address, const struct tls *tls, struct err 
 	if (is_name_and_port(str_of(address), &name, &port))
 		return 0;
 	if (listen_address(address, &to, &n, err) < 0)
-		return -1;
+		return str_starts(str_of(address), STR("unix:"))
+			       ? -1
+			       : err_set(err, ERR_USAGE,
+					 "expected %sHOST:PORT such as 127.0.0.1:8189 or "
+					 "[::1]:8189, or unix:PATH, got '%s'",
+					 others, address);
 	if (tls_trusts(tls, (const struct sockaddr *)&to, n))
 		return 0;
 	return err_set(err, ERR_USAGE, "%s: " NOT_TRUSTED, address);

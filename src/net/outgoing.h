@@ -33,8 +33,10 @@ struct outgoing_options {
 int outgoing_new(struct outgoing **ret, struct conn_pool *pool,
 		 const struct outgoing_options *options, struct err *err);
 /* The same of an address as settings have it: whether it has a form, and, where it is a number,
- * whether it may be connected to as `trusted` has it. ERR_USAGE, with the settings. */
-int outgoing_may_connect(const char *address, const struct tls *tls, struct err *err);
+ * whether it may be connected to as `trusted` has it. ERR_USAGE, with the settings, or with the
+ * forms: others that this setting has are named first ("file:PATH, ", or "" for none). */
+int outgoing_may_connect(const char *address, const char *others, const struct tls *tls,
+			 struct err *err);
 /* Nothing is called any more. May be called from inside callbacks. */
 void outgoing_free(struct outgoing **o);
 struct conn *outgoing_conn(const struct outgoing *o); /* NULL: not up */

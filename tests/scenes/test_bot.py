@@ -278,6 +278,8 @@ def test_another_machine_needs_a_key(garner):
     g = garner(config=CONF + "[bot]\nbotm = 192.0.2.1:8191\n")
     said = g.run("config", "check")
     assert said.code == 2 and "tls_shared_key" in said.err
+    said = g.run("-s", "bot.botm=nowhere", "config", "check")
+    assert said.code == 2 and "bot: botm: expected HOST:PORT" in said.err
     g.configure(CONF + "[bot@2]\nlisten = 0.0.0.0:0\n")
     said = g.run("config", "check")
     assert said.code == 2 and "bot@2" in said.err and "tls_shared_key" in said.err

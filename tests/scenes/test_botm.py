@@ -498,7 +498,7 @@ def test_config_check_compares_the_folders_of_a_botm_and_its_bots(garner):
 
 def test_settings_are_checked(garner):
     for settings, words in (("listen = 0.0.0.0:8191", "tls"), ("source = 192.0.2.1:1", "tls"),
-                            ("machine = a/b", "botm.machine"), ("source =", "source")):
+                            ("machine = a/b", "botm.machine"), ("source =", "source: expected HOST:PORT")):
         done = garner(config=f"[botm]\n{settings}\n").run("config", "check")
         assert done.code == 2 and words in done.err, (settings, done)
 

@@ -310,7 +310,8 @@ def test_results_go_to_a_doc_index_and_done_follows_its_ok(garner):
 
 @pytest.mark.parametrize("settings, words", [
     ("listen = 0.0.0.0:0", "tls_shared_key"), ("results = 192.0.2.1:8189", "another machine"),
-    ("results = nowhere", "results"), ("results = dir:", "without a path")])
+    ("results = nowhere", "results: expected dir:PATH, HOST:PORT"), ("results = dir:", "expected dir:PATH"),
+    ("name = a b", "name: 'a b' is not a word")])
 def test_what_cannot_work_is_said_before_anything_runs(garner, settings, words):
     g = garner()
     g.configure(f"[spider]\n{settings}\n")

@@ -308,7 +308,7 @@ static void unix_sockets_and_wrong_addresses(void **state)
 		how.address = wrong[i];
 		assert_true(outgoing_new(&out, o.pool, &how, &err) < 0);
 		assert_int_equal(err.code, ERR_USAGE);
-		assert_true(outgoing_may_connect(wrong[i], NULL, &err) < 0);
+		assert_true(outgoing_may_connect(wrong[i], "", NULL, &err) < 0);
 	}
 	static const struct conn_ops ops = {.line = line};
 	snprintf(address, sizeof address, "unix:%s", scratch("socket"));
@@ -421,7 +421,7 @@ static void connect_by_name(struct owner *o, const char *name, const struct name
 					     .random = chosen,
 					     .ctx = o};
 	snprintf(address, sizeof address, "%s%s", name, strrchr(o->address, ':'));
-	assert_int_equal(outgoing_may_connect(address, NULL, &err), 0);
+	assert_int_equal(outgoing_may_connect(address, "", NULL, &err), 0);
 	outgoing_free(&o->out);
 	assert_int_equal(outgoing_new(&o->out, o->pool, &how, &err), 0);
 }
@@ -461,11 +461,11 @@ static void another_machine_has_to_show_who_it_is(void **state)
 	connect_by_name(&o, "bots.test", &n, true);
 	wait_for(&o, 'D');
 	assert_int_equal(conn_pool_stats(o.pool)->conns, 0);
-	assert_true(outgoing_may_connect("192.0.2.1:80", NULL, &err) < 0);
+	assert_true(outgoing_may_connect("192.0.2.1:80", "", NULL, &err) < 0);
 	assert_true(str_find(str_of(err.msg), STR("tls_shared_key")) < strlen(err.msg));
-	assert_int_equal(outgoing_may_connect("127.0.0.1:80", NULL, &err), 0);
-	assert_int_equal(outgoing_may_connect("[::1]:80", NULL, &err), 0);
-	assert_int_equal(outgoing_may_connect("unix:/a", NULL, &err), 0);
+	assert_int_equal(outgoing_may_connect("127.0.0.1:80", "", NULL, &err), 0);
+	assert_int_equal(outgoing_may_connect("[::1]:80", "", NULL, &err), 0);
+	assert_int_equal(outgoing_may_connect("unix:/a", "", NULL, &err), 0);
 	names_close(&n);
 	owner_end(&o);
 }

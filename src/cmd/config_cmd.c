@@ -1,4 +1,5 @@
 /* garner config: whether the configuration is right, what it says, what could be said. */
+#include "base/file.h"
 #include "base/jsonw.h"
 #include "base/nearest.h"
 #include "cmd/commands.h"
@@ -218,6 +219,19 @@ static void warn_of_words(const struct sections *s, const struct config_section 
 			      : "how a fetch went will not be said");
 }
 
+static bool is_same_folder(const struct config *config, const char *a, const char *b)
+{
+	char data[PATH_MAX], one[PATH_MAX], other[PATH_MAX];
+	struct err err;
+	if (cmd_data_dir(config, data, sizeof data, &err) < 0 ||
+	    file_below(data, a, one, &err) < 0 || file_below(data, b, other, &err) < 0)
+		return false;
+	for (char *const *p = (char *const[]){one, other, NULL}; *p; p++)
+		for (size_t n = strlen(*p); n > 1 && (*p)[n - 1] == '/'; n--)
+			(*p)[n - 1] = 0;
+	return strcmp(one, other) == 0;
+}
+
 /* A botm whose robots store what they fetch where it does not look for it. */
 static void warn_of_folders(const struct sections *s, const struct config_section *botm,
 			    const struct config_section *bot)
@@ -226,12 +240,11 @@ static void warn_of_folders(const struct sections *s, const struct config_sectio
 									 value_in(s, bot, "botm");
 	const char *const *theirs = value_in(s, botm, "folder"), *const *ours =
 									 value_in(s, bot, "folder");
-	if (strcmp(*listen, *to) == 0 && (*theirs)[0] && strcmp(*theirs, *ours) != 0 &&
-	    is_meant(s, botm) && is_meant(s, bot))
+	if (up_is_same_door(*listen, *to) && (*theirs)[0] &&
+	    !is_same_folder(s->config, *theirs, *ours) && is_meant(s, botm) && is_meant(s, bot))
 		fprintf(stderr,
 			"warning: %s.folder and %s.folder differ, and %s.botm is %s.listen: no "
-			"file "
-			"will be stored\n",
+			"file will be stored\n",
 			botm->name, bot->name, bot->name, botm->name);
 }
 

@@ -97,8 +97,7 @@ static int instances_differ(const struct program *program, const struct config *
 	return rc;
 }
 
-/* Whether who connects there comes to who listens here; hosts are compared as far as texts go. */
-static bool is_same_door(const char *listen, const char *to)
+bool up_is_same_door(const char *listen, const char *to)
 {
 	static const char *const near[] = {"127.0.0.1", "localhost", "[::1]"};
 	const char *port = strrchr(listen, ':');
@@ -118,7 +117,7 @@ bool up_lends_to_itself(const struct config *config, const struct config_section
 	const char *const *results =
 		(const void *)((const char *)config_get(config, spider) + spec->offset);
 	return crawl->lend_lease && crawl->doc_index && crawl->doc_index[0] &&
-	       is_same_door(crawl->doc_index, *results);
+	       up_is_same_door(crawl->doc_index, *results);
 }
 
 /* All roles of one supervisor have one data directory. */

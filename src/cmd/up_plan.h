@@ -12,6 +12,8 @@ extern const struct config_section up_section;
  * configuration that cmd_load() gives has passed it. */
 int up_conf_check(const struct program *program, const struct config *config, struct err *err);
 
+/* Whether who connects there comes to who listens here; hosts are compared as far as texts go. */
+bool up_is_same_door(const char *listen, const char *to);
 /* Whether a spider brings its results to the crawl of the same configuration, which holds the
  * leases of what it lends: in one data directory neither would go on. The words go on after the
  * name of the spider's section. */

@@ -494,6 +494,11 @@ def test_config_check_compares_the_folders_of_a_botm_and_its_bots(garner):
                       ("bot@1]\nbotm = unix:x\nfolder = f\n", "")):
         done = garner(config=f"[botm@1]\nlisten = unix:x\nfolder = f\n[{bot}").run("config", "check")
         assert done.code == 0 and (said in done.err if said else not done.err), (bot, done)
+    # the same, spelled otherwise
+    g = garner()
+    for folder, said in ((f"{g.data}/f/", False), (f"{g.data}/g", True)):
+        g.configure(f"[botm]\nlisten = 127.0.0.1:8191\nfolder = f\n[bot]\nbotm = localhost:8191\nfolder = {folder}\n")
+        assert ("no file will be stored" in g.run("config", "check").err) == said, folder
 
 
 def test_settings_are_checked(garner):

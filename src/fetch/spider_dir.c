@@ -32,7 +32,11 @@
 #define TRIAL_MIN_US (US_PER_S / 2)
 #define TRIAL_MAX_US US_PER_MIN
 
-enum { LINES_MAX = 1 << 30, TAIL = 64 << 10 };
+enum {
+	LINES_MAX = 1 << 30,
+	TAIL = 64 << 10,
+	UNASKED_MOST = 10000, /* lines of what could not be fetched, in the life of a process */
+};
 
 /* Results that share a sync. */
 struct group {
@@ -57,6 +61,7 @@ struct dir_store {
 	bool told;                       /* of any of these */
 	int64_t trial_us, trial_wait_us; /* when the next may be begun; how long after the last */
 	bool unsynced;                   /* all was written, and the sync failed */
+	uint64_t unasked;                /* results of what nobody was asked for */
 	struct loop_timer space;
 };
 
@@ -249,6 +254,20 @@ static int dir_begin(struct spider_store *s, struct spider_item *item, const str
 	return 0;
 }
 
+/* Whether a result has a line. What is fetched costs the one who names it time and politeness; what
+ * cannot be costs nothing, and would fill the disk. */
+static bool has_line(struct dir_store *d, const struct spider_item *item)
+{
+	const struct spider_store_host *host = d->store.host;
+	if (item->path || d->unasked++ < UNASKED_MOST)
+		return true;
+	if (d->unasked == UNASKED_MOST + 1)
+		host->said(host->ctx, true,
+			   "too many lines name nothing that can be fetched: what is wrong with "
+			   "further ones is not written down");
+	return false;
+}
+
 static void dir_put(struct spider_store *s, struct spider_item *item,
 		    const struct robot_result *result)
 {
@@ -256,7 +275,8 @@ static void dir_put(struct spider_store *s, struct spider_item *item,
 	bool kept = item->path && result->outcome == OUTCOME_OK;
 	const struct result_field more[] = {{"doc_id", item->doc_id},
 					    {"file", str_of(kept ? item->path : "")}};
-	result_print_json(item->url, result, more, ARRAY_LEN(more), &group_next(d)->lines);
+	if (has_line(d, item))
+		result_print_json(item->url, result, more, ARRAY_LEN(more), &group_next(d)->lines);
 	list_append(&group_next(d)->items, &item->link);
 	if (item->is_trial)
 		trial_end(d, kept);

@@ -189,6 +189,8 @@ def test_one_who_reads_after_all_is_sent_is_not_waited_for(garner):
         said = {answers.readline() for _ in range(lines)}
     assert said == {f"{trans.format(i)} DONE\n".encode() for i in range(lines)}
     us.close()
+    # what costs nothing to say does not fill the disk
+    assert (g.data / "spider/results.jsonl").read_bytes().count(b"\n") == 10000
 
 
 def test_no_more_is_read_than_memory_has_room_for(garner):

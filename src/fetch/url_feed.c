@@ -148,6 +148,22 @@ static size_t rejects_list(struct url_feed *f, struct arena *arena, struct str *
 	return n;
 }
 
+/* How many of them go out. URLs of the others will come, and are left over. */
+static size_t rejects_bound(struct url_feed *f, size_t n)
+{
+	size_t most = f->o.rejects_max;
+	if (n <= most)
+		return n;
+	f->counts.unlisted += n - most;
+	if (!f->told_rejects)
+		f->o.said(f->o.ctx, true,
+			  "more names are to be rejected than a request has room for: URLs of "
+			  "some will come all the same",
+			  NULL);
+	f->told_rejects = true;
+	return most;
+}
+
 static uint64_t batch_size(const struct url_feed *f, const struct hostq_counts *c)
 {
 	const struct hostq_options *o = &f->o.queues;
@@ -175,8 +191,7 @@ static void feed_ask(struct url_feed *f)
 	batch_clear(f);
 	f->asked = true;
 	f->counts.requests++;
-	f->index->ops->want(f->index, batch_size(f, &c), rejects,
-			    MIN(n, (size_t)DOCINDEX_COUNT_MAX));
+	f->index->ops->want(f->index, batch_size(f, &c), rejects, rejects_bound(f, n));
 	arena_free(&arena);
 }
 

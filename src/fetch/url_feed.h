@@ -18,6 +18,7 @@ struct url_feed_options {
 	const struct dns_conf *dns_conf; /* for the names of spiders */
 	struct hostq_options queues;
 	uint64_t max_per_address; /* URLs of one batch; with more its names are rejected next */
+	size_t rejects_max;       /* names in a reject list */
 	int64_t status_us;        /* without a word about a URL: it is sent again */
 	bool status_words;
 	const char *const *spiders; /* addresses, as outgoing.h takes them */
@@ -41,6 +42,7 @@ struct url_feed_counts {
 	uint64_t urls, duplicates; /* that came; that we had already */
 	uint64_t unsent;           /* reported without having been sent: no address, no URL */
 	uint64_t requests;         /* to the doc index */
+	uint64_t unlisted;         /* names that its reject lists had no room for */
 	uint64_t lines;            /* sent to spiders */
 	uint64_t timeouts,
 		losses;         /* URLs to be sent again: no word of them; their connection ended */

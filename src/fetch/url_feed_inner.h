@@ -91,7 +91,8 @@ struct url_feed {
 	struct loop_later pump;
 	struct loop_timer take, overdue, ask;
 	bool asked;
-	int64_t ask_us; /* not before */
+	bool told_rejects; /* that a reject list was cut */
+	int64_t ask_us;    /* not before */
 	struct url_feed_counts counts;
 };
 

@@ -363,6 +363,7 @@ static void world_new(struct world *w, int64_t status_us, uint64_t queues, uint6
 			   .memory = 1 << 20,
 			   .turn = UINT32_MAX - 5}, /* they wrap around */
 		.max_per_address = 20,
+		.rejects_max = 2 * HOSTS,
 		.status_us = status_us,
 		.status_words = true,
 		.spiders = addresses,
@@ -466,6 +467,35 @@ static void what_is_full_or_shares_an_address_with_too_many_is_rejected(void **s
 	assert_non_null(strstr(buf_text(&w->rejects), " [2001:db8:0:1::1] "));
 	assert_non_null(strstr(buf_text(&w->rejects), " [2001:db8:0:1::2] "));
 	assert_null(strstr(buf_text(&w->rejects), "2001:db8:0:2:"));
+	world_free(w);
+	mem_free(&w);
+}
+
+/* Twenty names of one server. */
+static const char *url_of_many(unsigned doc)
+{
+	static char text[64];
+	snprintf(text, sizeof text, "http://[2001:db8:0:1::%u]/%u", doc % 20, doc);
+	return text;
+}
+
+static void a_reject_list_that_is_cut_is_counted_and_told_once(void **state)
+{
+	struct world *w = mem_alloc(sizeof *w);
+	struct url_feed_counts c;
+	(void)state;
+	world_new(w, STATUS, 100, 25, 60, url_of_many);
+	world_step(w);
+	index_play(w, 30);
+	world_step(w);
+	url_feed_count(w->feed, &c);
+	assert_int_equal(c.unlisted, 2);
+	assert_int_equal(w->troubles, 1);
+	index_play(w, 30);
+	world_step(w);
+	url_feed_count(w->feed, &c);
+	assert_int_equal(c.unlisted, 4);
+	assert_int_equal(w->troubles, 1);
 	world_free(w);
 	mem_free(&w);
 }
@@ -602,6 +632,7 @@ int main(void)
 			what_the_queues_have_no_room_for_waits_and_nothing_more_is_asked_for),
 		cmocka_unit_test(the_slots_of_document_003_hold_under_random_losses),
 		cmocka_unit_test(what_is_full_or_shares_an_address_with_too_many_is_rejected),
+		cmocka_unit_test(a_reject_list_that_is_cut_is_counted_and_told_once),
 		cmocka_unit_test(what_has_no_address_is_reported_and_not_sent),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_done);

@@ -303,8 +303,16 @@ static void size_print_bound(double bound, struct buf *out)
 static int time_value_parse(const struct value_spec *spec, struct str s, struct arena *arena,
 			    void *to, struct err *err)
 {
+	uint64_t number;
 	(void)arena;
-	return duration_parse(s, to) ? 0 : value_unexpected(spec, s, err);
+	if (duration_parse(s, to))
+		return 0;
+	if (str_u64(s, &number))
+		return err_set(err, ERR_USAGE,
+			       "expected a time with its unit, such as " STR_FMT "s, got '" STR_FMT
+			       "'",
+			       STR_ARG(s), STR_ARG(s));
+	return value_unexpected(spec, s, err);
 }
 
 static void time_value_print(const struct value_spec *spec, const void *from, struct buf *out)

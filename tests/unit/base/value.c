@@ -278,7 +278,7 @@ static void bounds_are_named_in_the_unit(void **state)
 	assert_refused(f, TIME, "1us", "must be 1ms to 1h");
 	assert_refused(f, TIME, "soon",
 		       "expected a time such as 250ms, 10s or 1h30min, got 'soon'");
-	assert_refused(f, TIME, "10", "expected a time");
+	assert_refused(f, TIME, "10", "expected a time with its unit, such as 10s, got '10'");
 	assert_refused(f, AT_LEAST, "0", "must be at least 1, got '0'");
 	assert_int_equal(parse(f, AT_LEAST, "9223372036854775807"), 0);
 	struct value_spec size = specs[SIZE];

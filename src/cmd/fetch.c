@@ -450,8 +450,6 @@ static void fetch_items_free(struct fetch *f)
 
 /* Beginning and end. */
 
-#define PROGRESS_US (500 * US_PER_MS)
-
 static int add_line(void *ctx, const char *name, uint64_t line, struct str text, struct err *err)
 {
 	(void)name, (void)line;
@@ -578,7 +576,7 @@ static int run_all(struct fetch *f, struct err *err)
 		return -1;
 	f->shows_progress = isatty(STDERR_FILENO);
 	if (f->shows_progress)
-		loop_timer_every(f->loop, &f->progress, PROGRESS_US);
+		loop_timer_every(f->loop, &f->progress, FETCH_PROGRESS_US);
 	fetch_pump_soon(f);
 	f->is_running = true;
 	int rc = f->stopped ? 0 : loop_run(f->loop, err);
@@ -646,7 +644,7 @@ static const struct cmd_option options[] = {
 	CMD_OPTION(0, "TIME", "delay", VALUE_TEXT_AT(struct fetch_options, delay),
 		   .help = "time between the starts of two requests to one server, in place of the "
 			   "setting robot.delay"),
-	CMD_OPTION(0, "TIME", "wait", VALUE_TIME_AT(struct fetch_options, wait_us), "10min", 0,
+	CMD_OPTION(0, "TIME", "wait", VALUE_TIME_AT(struct fetch_options, wait_us), FETCH_WAIT, 0,
 		   7 * 86400e6,
 		   .help = "give up on a server that is to be left alone for longer than this, as "
 			   "by a Retry-After of its own"),

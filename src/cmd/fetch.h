@@ -1,7 +1,12 @@
 /* The command `garner fetch`, for its own files. */
 #pragma once
+#include "base/clock.h"
 #include "cmd/command.h"
 #include "fetch/outcome.h"
+
+#define FETCH_WAIT "10min" /* --wait, and as a number */
+#define FETCH_WAIT_US (10 * US_PER_MIN)
+#define FETCH_PROGRESS_US (500 * US_PER_MS)
 
 struct fetch_options {
 	const char *from, *output, *through, *delay, *agent, *etag, *last_modified;

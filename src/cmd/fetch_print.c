@@ -6,6 +6,15 @@
 #include "base/value.h"
 #include "fetch/bot_wire.h"
 
+static void print_cause(enum outcome outcome, struct str cause, struct str why, struct buf *out)
+{
+	char shown[VALUE_SHOWN];
+	if (!outcome_is_ok(outcome))
+		buf_printf(out, "  (" STR_FMT "%s%s%s)", STR_ARG(cause), why.n ? ": " : "",
+			   value_show(why, shown),
+			   outcome == OUTCOME_ADDRESS ? "; robot.networks can allow it" : "");
+}
+
 /* The URL comes last: it is what may be long. Visible ASCII is all that one can consist of. */
 void fetch_print_text(struct str url, const struct robot_result *r, struct buf *out)
 {
@@ -19,10 +28,7 @@ void fetch_print_text(struct str url, const struct robot_result *r, struct buf *
 		buf_printf(out, " -> %s", value_show(buf_str(&location), why));
 	else if (r->redirects)
 		buf_printf(out, " -> " STR_FMT, STR_ARG(r->url));
-	if (!outcome_is_ok(r->outcome))
-		buf_printf(out, "  (%s%s%s%s)", robot_cause_name(r->cause), r->why[0] ? ": " : "",
-			   value_show(str_of(r->why), why),
-			   r->outcome == OUTCOME_ADDRESS ? "; robot.networks can allow it" : "");
+	print_cause(r->outcome, str_of(robot_cause_name(r->cause)), str_of(r->why), out);
 	buf_add_byte(out, '\n');
 }
 
@@ -42,6 +48,7 @@ void fetch_print_answer_json(struct str url, const struct bot_message *m, struct
 	put_some(&j, "url", buf_str(&shown));
 	jsonw_put_text(&j, "outcome", outcome_name(m->outcome));
 	put_some(&j, "cause", m->cause);
+	put_some(&j, "why", m->reason);
 	if (m->status)
 		jsonw_put_uint(&j, "status", m->status);
 	put_some(&j, "type", m->mime);
@@ -65,7 +72,6 @@ void fetch_print_answer_text(struct str url, const struct bot_message *m, struct
 	buf_printf(out, "%-14s %3d %10llu  ", outcome_name(m->outcome), (int)m->status,
 		   (unsigned long long)m->size);
 	url_show(url, out);
-	if (!outcome_is_ok(m->outcome) && m->cause.n)
-		buf_printf(out, "  (" STR_FMT ")", STR_ARG(m->cause));
+	print_cause(m->outcome, m->cause, m->reason, out);
 	buf_add_byte(out, '\n');
 }

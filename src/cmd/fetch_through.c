@@ -7,6 +7,7 @@
  * noted what it is to keep: they are asked to delete a file that there is none of, and answer that
  * in its turn. One that was killed meanwhile repeats its answers first, and is told once more. */
 #include "base/arena.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/vec.h"
@@ -57,13 +58,13 @@ struct through {
 	size_t keeps, keep_room;
 	struct machine *machine;
 	size_t machines, machine_room;
-	uint64_t urls, done, bytes, count[OUTCOME_COUNT];
+	uint64_t urls, done, bad, bytes, count[OUTCOME_COUNT]; /* bad: of those done, no URLs */
 	int64_t begun_us, settle_us; /* since when all is done; 0: it is not */
 	char prefix[17];
 	struct bot_message ask; /* what all requests have in common */
-	struct loop_timer flush, settle;
+	struct loop_timer flush, settle, progress;
 	struct buf out;
-	bool stopped;
+	bool stopped, shows_progress;
 	struct err err;
 	char text[URL_TEXT_MAX * 3];
 };
@@ -83,6 +84,20 @@ static void through_ended(void *ctx)
 }
 
 /* What is printed, and then said to be kept. */
+
+static void progress_show(void *ctx)
+{
+	struct through *t = ctx;
+	fprintf(stderr, "\r\033[K%" PRIu64 " of %" PRIu64 " done, %" PRIu64 " under way, %.1f MB",
+		t->done, t->urls, t->next - (t->done - t->bad), (double)t->bytes / 1e6);
+	fflush(stderr);
+}
+
+static void progress_clear(const struct through *t)
+{
+	if (t->shows_progress)
+		fprintf(stderr, "\r\033[K");
+}
 
 static struct bot_message item_answer(const struct through *t, size_t i, char id[BOT_ID_MAX + 1])
 {
@@ -163,6 +178,7 @@ static void lines_flush(void *ctx)
 	struct through *t = ctx;
 	struct err err;
 	char id[BOT_ID_MAX + 1];
+	progress_clear(t);
 	bool wrote = fwrite(buf_text(&t->out), 1, t->out.n, t->call->out) == t->out.n &&
 		     fflush(t->call->out) == 0;
 	buf_clear(&t->out);
@@ -278,8 +294,11 @@ static int list_add(struct through *t, struct str text)
 		*VEC_PUSH(t->item, t->n, t->room) = (struct item){.url = text_kept(t, url.href)};
 		return 0;
 	}
-	const struct bot_message bad = {.outcome = OUTCOME_PERMANENT, .cause = STR("url")};
+	const struct bot_message bad = {.outcome = OUTCOME_PERMANENT,
+					.cause = STR("url"),
+					.reason = str_of(url_error_text(rc))};
 	line_print(t, text, &bad);
+	t->bad++;
 	return 0;
 }
 
@@ -308,10 +327,12 @@ static int ask_make(struct through *t, struct err *err)
 	unsigned char bits[8];
 	if (fetch_check_options(o, err) < 0)
 		return -1;
-	if (o->output[0] || o->agent[0] || o->no_follow || o->list_all)
-		return err_set(err, ERR_USAGE,
-			       "--through: --output, --agent, --no-follow and --list-all are for "
-			       "garner's own robot; those of a botm have their own settings");
+	if (o->output[0] || o->agent[0] || o->no_follow || o->list_all ||
+	    o->wait_us != FETCH_WAIT_US)
+		return err_set(
+			err, ERR_USAGE,
+			"--through: --output, --agent, --no-follow, --list-all and --wait "
+			"are for garner's own robot; those of a botm have their own settings");
 	t->ask = (struct bot_message){.kind = BOT_FETCH, .has = BOT_HAS_ID | BOT_HAS_URL};
 	if (o->etag[0]) {
 		t->ask.etag = str_of(o->etag);
@@ -374,6 +395,7 @@ static int source_open(struct through *t, const struct botm_conf *conf, int *ret
 static void through_summary(const struct through *t)
 {
 	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 16);
+	progress_clear(t);
 	if (t->options->json)
 		return;
 	buf_printf(&out, "\n%" PRIu64 " of %" PRIu64 " URLs", t->done, t->urls);
@@ -398,6 +420,10 @@ static int through_run(struct through *t, const struct config *config, int *fd, 
 		return -1;
 	t->flush = (struct loop_timer){.fn = lines_flush, .ctx = t};
 	t->begun_us = loop_now_us(t->loop);
+	t->progress = (struct loop_timer){.fn = progress_show, .ctx = t};
+	t->shows_progress = isatty(STDERR_FILENO);
+	if (t->shows_progress)
+		loop_timer_every(t->loop, &t->progress, FETCH_PROGRESS_US);
 	lines_flush_soon(t); /* of what cannot be asked for */
 	if (loop_run(t->loop, err) < 0)
 		return -1;
@@ -409,6 +435,18 @@ static int through_run(struct through *t, const struct config *config, int *fd, 
 	}
 	through_summary(t);
 	return 0;
+}
+
+/* A socket of the file system goes while it is ours. */
+static void socket_close(const char *address, int fd)
+{
+	struct str rest = str_of(address);
+	struct err ignored; /* the next to listen there replaces it */
+	if (fd < 0)
+		return;
+	if (str_starts(rest, STR("unix:")))
+		(void)file_remove(address + strlen("unix:"), &ignored);
+	close(fd);
 }
 
 int fetch_through(const struct cmd_call *call, const struct fetch_options *o,
@@ -430,10 +468,10 @@ int fetch_through(const struct cmd_call *call, const struct fetch_options *o,
 	if (t.loop) {
 		loop_timer_stop(&t.flush);
 		loop_timer_stop(&t.settle);
+		loop_timer_stop(&t.progress);
 		loop_free(&t.loop);
 	}
-	if (fd >= 0)
-		close(fd);
+	socket_close(o->through, fd);
 	tls_free(&t.tls);
 	arena_free(&t.arena);
 	mem_free(&t.item);

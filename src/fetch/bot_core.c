@@ -285,9 +285,10 @@ static void answer_fill(struct bot_message *m, const struct robot_result *result
 		m->mtime = (uint64_t)(result->last_modified_us / US_PER_S);
 		m->has |= BOT_HAS_MTIME;
 	}
+	m->size = result->size;
+	m->has |= m->size ? BOT_HAS_SIZE : 0;
 	if (result->outcome != OUTCOME_OK)
 		return;
-	m->size = result->size;
 	memcpy(m->md5, result->md5, sizeof m->md5);
 	m->has |= BOT_HAS_SIZE | BOT_HAS_MD5;
 }

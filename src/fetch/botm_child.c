@@ -287,7 +287,8 @@ static void robot_answered(struct botm_child *c, const struct bot_message *heard
 		b->counts.no_file++;
 		m.outcome = OUTCOME_TEMPORARY;
 		m.cause = STR("no-file");
-		m.has |= BOT_HAS_CAUSE;
+		m.reason = STR("the robot has stored a file that is not there");
+		m.has |= BOT_HAS_CAUSE | BOT_HAS_REASON;
 		if (!c->has_lied)
 			botm_say(b, true,
 				 "a robot has stored a file that is not there: is its folder "

@@ -65,6 +65,14 @@ parallel = 3
     done = g.run("fetch", "--through", f"unix:{tmp_path}/source", "--json", "--last-modified",
                  "Sun, 06 Nov 1994 08:49:37 GMT", f"{web.url}/1", timeout=60)
     assert done.code == 0 and lines_of(done.out)[f"{web.url}/1"]["outcome"] == "unchanged"
+    # people see what garner fetch shows them
+    urls = [f"{web.url}/2", f"{web.url}/none", "http://10.1.2.3/", "mailto:x"]
+    alone = g.run("fetch", *urls, timeout=60)
+    done = g.run("fetch", "--through", f"unix:{tmp_path}/source", *urls, timeout=60)
+    assert sorted(done.out.split("\n\n")[0].splitlines()) == sorted(alone.out.split("\n\n")[0].splitlines())
+    assert not (tmp_path / "source").exists()
+    refused = g.run("fetch", "--through", f"unix:{tmp_path}/source", "--wait", "1h", *urls)
+    assert refused.code == 2 and "--wait" in refused.err
     assert up.stop() == 0
     assert "syntax error" not in up.text  # the source said nothing but messages, to the end
     assert " 0 noted" in settled(g).out

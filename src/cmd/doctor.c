@@ -9,6 +9,7 @@
 #include "cmd/text.h"
 #include "disk/lock.h"
 #include "extract/cage_section.h"
+#include "fetch/botm.h"
 #include "fetch/botm_names.h"
 #include "index/names.h"
 #include "index/words.h"
@@ -527,29 +528,20 @@ static void check_databases(const struct patient *p, struct finding *f)
 	names_close(&r);
 }
 
-/* Whether each folder of a botm has its file of names: cache/files@1 and cache/names@1. */
+static void look_at_folder(void *ctx, const char *folder)
+{
+	struct finding *f = ctx;
+	struct err err;
+	if (botm_names_check(folder, &err) == 0)
+		return;
+	finding_set(f, FINDING_WARN, "%s", err.msg);
+	finding_mend(f, "%s", botm_names_remedy);
+}
+
+/* Whether each folder of a botm has its file of names. */
 static void check_fetched(const struct patient *p, struct finding *f)
 {
-	char cache[PATH_MAX + 16], folder[PATH_MAX + 512], names[PATH_MAX + 512];
-	const char *entry;
-	struct dir d;
-	struct err err;
-	snprintf(cache, sizeof cache, "%s/cache", p->data);
-	if (dir_init(&d, cache, &err) != 0)
-		return;
-	while (dir_next(&d, &entry) == 0) {
-		if (!str_starts(str_of(entry), STR("files")))
-			continue;
-		snprintf(folder, sizeof folder, "%s/%s", cache, entry);
-		snprintf(names, sizeof names, "%s/names%s", cache, entry + strlen("files"));
-		if (!botm_names_missing(names, folder))
-			continue;
-		finding_set(f, FINDING_WARN, "%.200s has files of a botm, but %.200s is not there",
-			    folder, names);
-		finding_mend(f, "restore it from a backup before the botm starts; without it the "
-				"files stay, and their names are given to nobody");
-	}
-	dir_done(&d);
+	botm_folders_each(p->config, p->data, look_at_folder, f);
 }
 
 /* Whether those who should fetch for the crawl do. */

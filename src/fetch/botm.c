@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "fetch/bot_wire.h"
 #include "fetch/botm_core.h"
+#include "fetch/botm_names.h"
 #include "fetch/robot.h"
 #include "net/outgoing.h"
 #include "net/role_loop.h"
@@ -194,9 +195,12 @@ int botm_conf_check(const struct config *config, struct err *err)
 	return config_check_each(config, &botm_section, check_one, err);
 }
 
-/* The file of names belongs to the folder and lies next to it, so that it is the same one whichever
- * botm has the folder: cache/names for cache/files, cache/names@1 for cache/files@1, pages.names
- * for pages. */
+static void slashes_cut(char *folder)
+{
+	for (size_t n = strlen(folder); n > 1 && folder[n - 1] == '/'; n--)
+		folder[n - 1] = '\0';
+}
+
 static int place_files(struct role_botm *r, struct err *err)
 {
 	char above[PATH_MAX], *folder = r->folder;
@@ -204,16 +208,47 @@ static int place_files(struct role_botm *r, struct err *err)
 		return 0;
 	if (file_below(r->role.env->data, r->conf->folder, folder, err) < 0)
 		return err_in(err, "folder");
-	for (size_t n = strlen(folder); n > 1 && folder[n - 1] == '/'; n--)
-		folder[n - 1] = '\0';
-	const char *last = strrchr(folder, '/') + 1; /* file_below() puts one before it */
-	bool is_files = str_starts(str_of(last), STR("files"));
-	snprintf(above, sizeof above, "%.*s", (int)(last - folder), folder);
-	int n = snprintf(r->names, sizeof r->names, "%s%s%s%s", above, is_files ? "names" : "",
-			 is_files ? last + strlen("files") : last, is_files ? "" : ".names");
-	if (n >= PATH_MAX)
-		return err_set(err, ERR_USAGE, "folder: %.100s: the path is too long", folder);
-	return dir_make(above, DIR_MODE, err) < 0 ? err_in(err, "folder") : 0;
+	slashes_cut(folder);
+	/* file_below() puts a slash before the last part */
+	snprintf(above, sizeof above, "%.*s", (int)(strrchr(folder, '/') + 1 - folder), folder);
+	if (botm_names_path(folder, r->names, err) < 0 || dir_make(above, DIR_MODE, err) < 0)
+		return err_in(err, "folder");
+	return 0;
+}
+
+/* The folders that there are without being set any more. */
+static void usual_folders(const char *data, botm_folder_fn *fn, void *ctx)
+{
+	char cache[PATH_MAX], folder[PATH_MAX];
+	const char *entry;
+	struct dir d;
+	struct err err;
+	if (file_below(data, "cache", cache, &err) < 0 || dir_init(&d, cache, &err) != 0)
+		return;
+	while (dir_next(&d, &entry) == 0)
+		if (str_starts(str_of(entry), STR("files")) &&
+		    file_below(cache, entry, folder, &err) == 0)
+			fn(ctx, folder);
+	dir_done(&d);
+}
+
+void botm_folders_each(const struct config *config, const char *data, botm_folder_fn *fn, void *ctx)
+{
+	const struct config_section *one;
+	char usual[PATH_MAX], folder[PATH_MAX];
+	struct err err;
+	if (file_below(data, "cache/files", usual, &err) < 0)
+		return;
+	usual_folders(data, fn, ctx);
+	for (size_t i = 0; (one = config_section_at(config, i)); i++) {
+		const struct botm_conf *conf = config_get(config, one);
+		if (one->specs != botm_section.specs || !conf->folder || !conf->folder[0] ||
+		    file_below(data, conf->folder, folder, &err) < 0)
+			continue;
+		slashes_cut(folder);
+		if (!str_starts(str_of(folder), str_of(usual)))
+			fn(ctx, folder);
+	}
 }
 
 /* Running. */

@@ -17,3 +17,9 @@ extern const struct role botm_role;
 /* Whether a start would get by its settings, as far as they and the files that they name tell.
  * ERR_USAGE names what is wrong. */
 int botm_conf_check(const struct config *config, struct err *err);
+
+/* The folders of botms: those that settings name, and all that are called cache/files,
+ * cache/files@1 and so on in the data directory. Not all of them need be there. */
+typedef void botm_folder_fn(void *ctx, const char *folder);
+void botm_folders_each(const struct config *config, const char *data, botm_folder_fn *fn,
+		       void *ctx);

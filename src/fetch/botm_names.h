@@ -11,6 +11,8 @@
 #include "base/err.h"
 #include "disk/record.h"
 
+#include <limits.h>
+
 enum {
 	BOTM_NAMES_MOST = 1000000000, /* numbers */
 	BOTM_ANSWER_MAX = 8 << 10,    /* bytes of an answer */
@@ -80,8 +82,14 @@ int botm_names_next_stored(const struct botm_names *n, size_t *at, struct botm_n
 			   struct str *ret_answer);
 uint64_t botm_names_count(const struct botm_names *n, enum botm_place place);
 
-/* Whether a folder has files of names, and the file of names is not there. */
-bool botm_names_missing(const char *path, const char *folder);
+/* Where the file of names of a folder is: it belongs to the folder and lies next to it, so that it
+ * is the same one whichever botm has the folder: cache/names for cache/files, cache/names@1 for
+ * cache/files@1, pages.names for pages. The folder is absolute. */
+int botm_names_path(const char *folder, char ret[PATH_MAX], struct err *err);
+/* Whether a folder that has files of names has its file of names. ERR_DAMAGED: that is not there,
+ * or a link, or empty; err says so, and the remedy is botm_names_remedy. */
+int botm_names_check(const char *folder, struct err *err);
+extern const char botm_names_remedy[];
 
 void botm_name_print(struct botm_name name, char ret[BOTM_NAME_ROOM]);
 /* false: not the form of a name. */

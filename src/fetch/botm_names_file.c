@@ -4,6 +4,7 @@
 #include "base/cursor.h"
 #include "base/fault.h"
 #include "base/vec.h"
+#include "fetch/bot_wire.h"
 #include "fetch/botm_names_inner.h"
 
 #include <errno.h>
@@ -324,14 +325,53 @@ static int seen_any(void *ctx, const char *path, bool is_name, struct botm_name 
 	return is_name ? -1 : 0;
 }
 
-bool botm_names_missing(const char *path, const char *folder)
+int botm_names_path(const char *folder, char ret[PATH_MAX], struct err *err)
 {
-	struct err err;
+	size_t n = strlen(folder);
+	while (n > 1 && folder[n - 1] == '/')
+		n--;
+	struct str path = {folder, n}, last = path;
+	for (size_t at; (at = str_find_byte(last, '/')) < last.n;)
+		last = str_from(last, at + 1);
+	bool is_files = str_starts(last, STR("files"));
+	int length = snprintf(ret, PATH_MAX, STR_FMT "%s" STR_FMT "%s",
+			      STR_ARG(str_head(path, path.n - last.n)), is_files ? "names" : "",
+			      STR_ARG(str_from(last, is_files ? strlen("files") : 0)),
+			      is_files ? "" : ".names");
+	if (length >= PATH_MAX)
+		return err_set(err, ERR_USAGE, "%.100s: the path is too long", folder);
+	return 0;
+}
+
+const char botm_names_remedy[] =
+	"restore it from a backup before the botm starts; without it the files stay, and their "
+	"names are given to nobody";
+
+/* NULL: nothing. */
+static const char *file_trouble(const char *path)
+{
+	struct stat st;
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? "is not there" : NULL;
+	if (S_ISLNK(st.st_mode))
+		return "is a symbolic link, which is not followed";
+	return S_ISREG(st.st_mode) && st.st_size == 0 ? "is empty" : NULL;
+}
+
+int botm_names_check(const char *folder, struct err *err)
+{
+	char path[PATH_MAX];
 	bool is_any = false;
-	if (access(path, F_OK) == 0 || errno != ENOENT)
-		return false;
-	(void)botm_folder_walk(folder, seen_any, &is_any, &err);
-	return is_any;
+	if (botm_names_path(folder, path, err) < 0)
+		return -1;
+	const char *trouble = file_trouble(path);
+	if (!trouble)
+		return 0;
+	(void)botm_folder_walk(folder, seen_any, &is_any, err);
+	if (!is_any)
+		return 0;
+	return err_set(err, ERR_DAMAGED, "%s has files of a botm, but %s %s", folder, path,
+		       trouble);
 }
 
 /* For `garner check`. */
@@ -341,6 +381,7 @@ struct proof {
 	const struct botm_map *map;
 	uint64_t left; /* files that the next start removes */
 	uint64_t lost;
+	uint64_t empty; /* of those that are kept */
 };
 
 static int proof_seen(void *ctx, const char *path, bool is_name, struct botm_name name,
@@ -354,19 +395,55 @@ static int proof_seen(void *ctx, const char *path, bool is_name, struct botm_nam
 	return 0;
 }
 
+static void answer_size(void *ctx, const struct bot_message *m)
+{
+	if (m->kind == BOT_FETCHED && m->has & BOT_HAS_SIZE)
+		*(uint64_t *)ctx = m->size;
+}
+
+static void answer_error(void *ctx, const struct err *err, uint64_t line, uint64_t column)
+{
+	(void)ctx, (void)err, (void)line, (void)column;
+}
+
+/* What the source was or will be told of a name that is stored; UINT64_MAX: nothing. */
+static uint64_t told_size(const struct botm_map *map, uint32_t number)
+{
+	static const struct bot_reader_ops ops = {answer_size, answer_error};
+	const struct str *answer = botm_answers_get(&map->answers, number);
+	uint64_t size = UINT64_MAX;
+	if (!answer)
+		return size;
+	struct bot_reader *reader = bot_reader_new(&ops, &size);
+	(void)bot_reader_put(reader, *answer);
+	bot_reader_free(&reader);
+	return size;
+}
+
+static int proof_file(struct proof *p, uint32_t number, struct err *err)
+{
+	const char *place = places[botm_map_place(p->map, number)].name;
+	char name[BOTM_NAME_ROOM], path[PATH_MAX];
+	uint64_t told = told_size(p->map, number);
+	struct stat st;
+	botm_name_print(botm_map_name(p->map, number), name);
+	snprintf(path, sizeof path, "%s/%s", p->folder, name);
+	if (lstat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		return err_set(err, ERR_DAMAGED, "%s: %s is %s, but the file is not there", p->path,
+			       path, place);
+	if (told != UINT64_MAX && told != (uint64_t)st.st_size)
+		return err_set(err, ERR_DAMAGED,
+			       "%s: %s is %s with %" PRIu64 " bytes, but the file has %" PRIu64,
+			       p->path, path, place, told, (uint64_t)st.st_size);
+	p->empty += botm_map_place(p->map, number) == BOTM_KEPT && st.st_size == 0;
+	return 0;
+}
+
 static int proof_files(struct proof *p, struct err *err)
 {
-	for (uint32_t i = 0; i < p->map->n; i++) {
-		char name[BOTM_NAME_ROOM], path[PATH_MAX];
-		struct stat st;
-		if (botm_map_place(p->map, i) < BOTM_STORED)
-			continue;
-		botm_name_print(botm_map_name(p->map, i), name);
-		snprintf(path, sizeof path, "%s/%s", p->folder, name);
-		if (lstat(path, &st) < 0 || !S_ISREG(st.st_mode))
-			return err_set(err, ERR_DAMAGED, "%s: %s is %s, but the file is not there",
-				       p->path, path, places[botm_map_place(p->map, i)].name);
-	}
+	for (uint32_t i = 0; i < p->map->n; i++)
+		if (botm_map_place(p->map, i) >= BOTM_STORED && proof_file(p, i, err) < 0)
+			return -1;
 	return 0;
 }
 
@@ -407,12 +484,23 @@ static int folder_verify(const char *path, const struct botm_map *map, struct er
 			"%s: %" PRIu64
 			" files in %s are of names that are free; the next start removes them",
 			path, p.left, p.folder);
-	return p.lost || p.left ? FORMAT_NOTED : 0;
+	else if (p.empty)
+		err_set(err, ERR_NONE,
+			"%s: %" PRIu64
+			" files in %s that are kept are empty: documents without a byte, or cut. "
+			"What should hold something may be fetched again",
+			path, p.empty, p.folder);
+	return p.lost || p.left || p.empty ? FORMAT_NOTED : 0;
 }
 
 static int names_verify(const char *path, struct err *err)
 {
 	struct botm_map map = {0};
+	struct stat st;
+	if (lstat(path, &st) == 0 && st.st_size == 0) {
+		err_set(err, ERR_NONE, "%s: there is nothing in it yet", path);
+		return FORMAT_NOTED;
+	}
 	int rc = records_verify(&botm_names_format, path, &(struct records_known){0}, err);
 	struct err noted = *err;
 	if (rc < 0 || rc == 1)

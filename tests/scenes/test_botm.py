@@ -231,6 +231,13 @@ def test_without_its_file_of_names_a_botm_loses_no_file(garner, tmp_path):
     (Path(g.data) / "cache" / "names").unlink()
     sick = g.run("doctor")
     assert sick.code == 3 and "cache/names is not there" in " ".join(sick.out.split())
+    done = g.run("check")
+    assert done.code == 4 and "cache/names is not there; restore it" in done.out
+    # also of a folder that only the settings know
+    (tmp_path / "away/000000").mkdir(parents=True)
+    (tmp_path / "away/000000/000").write_text("page")
+    done = g.run("-s", f"botm@2.folder={tmp_path}/away/", "check")
+    assert done.code == 4 and f"{tmp_path}/away.names is not there" in done.out
     s.heard.clear()
     g.botm = g.start("botm").wait_ready()
     g.botm.wait_line("3 files are of names that the file of names does not know, for it was lost")

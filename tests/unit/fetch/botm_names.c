@@ -60,7 +60,8 @@ static void file_make(const char *folder, struct botm_name name)
 {
 	struct file f = FILE_INIT;
 	struct err err;
-	if (file_open(&f, file_of(folder, name), O_WRONLY | O_CREAT | O_EXCL, 0600, &err) != 0)
+	if (file_open(&f, file_of(folder, name), O_WRONLY | O_CREAT | O_EXCL, 0600, &err) != 0 ||
+	    file_write(&f, "page", 4, 0, &err) < 0)
 		fail_msg("%s", err.msg);
 	file_drop(&f);
 }
@@ -198,6 +199,34 @@ static void a_start_frees_what_was_given_and_sweeps_the_folder(void **state)
 	assert_int_equal(remove(file_of(folder, name[1])), 0);
 	assert_true(format_verify(&botm_names_format, path, &err) < 0);
 	assert_int_equal(err.code, ERR_DAMAGED);
+}
+
+static void files_that_were_cut_are_found(void **state)
+{
+	(void)state;
+	const char *path = scratch("short"), *folder = scratch("short.files");
+	struct botm_names *n = names_open(path, folder, NULL);
+	struct botm_name name[2];
+	struct err err;
+	for (size_t i = 0; i < ARRAY_LEN(name); i++) {
+		assert_int_equal(botm_names_give(n, &name[i], &err), 0);
+		file_make(folder, name[i]);
+		assert_int_equal(botm_names_store(n, name[i],
+						  STR("<fetched id='a' outcome='ok' size='4'/>\n"),
+						  &err),
+				 0);
+	}
+	assert_int_equal(botm_names_keep(n, name[1], &err), 0);
+	names_close(&n);
+	must_be_sound(path);
+	/* what a source keeps may be empty: nobody here knows how long it was */
+	assert_int_equal(truncate(file_of(folder, name[1]), 0), 0);
+	assert_int_equal(format_verify(&botm_names_format, path, &err), FORMAT_NOTED);
+	assert_non_null(strstr(err.msg, "1 files in "));
+	assert_int_equal(truncate(file_of(folder, name[0]), 3), 0);
+	assert_true(format_verify(&botm_names_format, path, &err) < 0);
+	assert_int_equal(err.code, ERR_DAMAGED);
+	assert_non_null(strstr(err.msg, "is stored with 4 bytes, but the file has 3"));
 }
 
 /* Names that are stored one moment, and their files. */
@@ -751,6 +780,7 @@ int main(void)
 		cmocka_unit_test(names_have_one_form),
 		cmocka_unit_test(a_name_is_used_again_in_another_generation),
 		cmocka_unit_test(a_start_frees_what_was_given_and_sweeps_the_folder),
+		cmocka_unit_test(files_that_were_cut_are_found),
 		cmocka_unit_test(without_its_file_a_folder_keeps_what_is_in_it),
 		cmocka_unit_test(with_an_older_file_a_folder_keeps_what_is_in_it),
 		cmocka_unit_test(without_its_folder_a_file_makes_it_anew),

@@ -306,7 +306,8 @@ static void pending_go(struct archie_link *l, struct pending *p)
 uint64_t archie_link_ask(struct archie_link *l, const struct archie_ask *ask,
 			 const struct archie_link_ops *ops, void *ctx)
 {
-	struct buf block = BUF_INIT(ARCHIE_REQUEST_MOST), all = BUF_INIT(ARCHIE_REQUEST_MOST * 2);
+	struct buf block = BUF_INIT(ARCHIE_REQUEST_MOST),
+		   all = BUF_INIT((size_t)ARCHIE_REQUEST_MOST * 2);
 	struct pending *p = pending_new(l, ctx);
 	struct err err;
 	p->ops = ops;

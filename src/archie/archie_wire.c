@@ -542,7 +542,7 @@ static void read_row(struct answer_reader *a, struct archie_row *row)
 	const struct archie_row *site = read_site(a);
 	*row = site ? *site : (struct archie_row){.listed_s = -1, .entries = -1};
 	read_file(a, row);
-	row->text = reader_text(&a->r, NAMES_NAME_MOST * 2);
+	row->text = reader_text(&a->r, (size_t)NAMES_NAME_MOST * 2);
 }
 
 static int read_answer(struct answer_reader *a, struct archie_answer *ret, struct err *err)

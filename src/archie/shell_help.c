@@ -98,7 +98,7 @@ static void show_topic(struct shell *s, struct str text)
  * user then is at the deepest level that has subtopics. */
 static void go_below(struct shell *s, struct str from, const struct str *word, size_t n)
 {
-	CLEANUP(buf_free) struct buf path = BUF_INIT(SHELL_LINE_MOST * 2);
+	CLEANUP(buf_free) struct buf path = BUF_INIT((size_t)SHELL_LINE_MOST * 2);
 	bool lists = n && str_is(word[n - 1], "?");
 	struct topic t;
 	buf_add_str(&path, from);

@@ -432,10 +432,11 @@ void shell_vars_begin(struct shell *s)
 	for (int v = 0; v < SHELL_VARS; v++) {
 		const struct shell_var_def *def = &shell_vars[v];
 		int64_t number = 0;
+		if (!def->fallback)
+			continue;
 		if (def->type == SHELL_NUMERIC)
 			ENSURE(read_number(str_of(def->fallback), &number));
-		if (def->fallback)
-			put_value(s, v, str_of(def->fallback), number);
+		put_value(s, v, str_of(def->fallback), number);
 	}
 }
 

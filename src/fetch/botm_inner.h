@@ -115,6 +115,7 @@ struct botm {
 	struct bot_reader *reader; /* of the source; NULL: not connected */
 	bool is_choked;            /* it does not read */
 	bool is_left;              /* it was hung up on */
+	bool told_away;
 	bool is_held;              /* nothing is read of the source */
 	bool is_full;              /* of answers */
 	uint64_t told_capacity;

@@ -101,7 +101,7 @@ void botm_source_hang_up(struct botm *b, const char *why)
 {
 	if (b->is_left)
 		return;
-	b->is_left = true;
+	b->is_left = b->told_away = true;
 	botm_say(b, true, why, b->o.source);
 	bot_reader_stop(b->reader);
 	conn_close(outgoing_conn(b->source));
@@ -138,6 +138,7 @@ static void source_message(void *ctx, const struct bot_message *m)
 	case BOT_REFUSED:
 		snprintf(reason, sizeof reason, "the source refuses this botm: " STR_FMT,
 			 STR_ARG(m->reason));
+		b->told_away = true;
 		botm_say(b, true, reason, b->o.source);
 		bot_reader_stop(b->reader);
 		outgoing_rest(b->source, BOT_REFUSED_US);
@@ -162,7 +163,7 @@ static void on_up(void *ctx, struct conn *c)
 	struct botm *b = ctx;
 	conn_want_pieces(c, UINT64_MAX);
 	b->reader = bot_reader_new(&ops, b);
-	b->is_left = false;
+	b->is_left = b->told_away = false;
 	b->told_capacity = UINT64_MAX;
 	botm_tell_run(b);
 	TABLE_EACH (botm_route_ids, slot, &b->by_node)
@@ -179,11 +180,15 @@ static void on_up(void *ctx, struct conn *c)
 static void on_down(void *ctx, const char *why, int64_t retry_us)
 {
 	struct botm *b = ctx;
+	char text[256];
 	(void)retry_us;
-	if (!b->reader)
+	if (b->reader)
+		source_is_gone(b);
+	if (b->told_away)
 		return;
-	botm_say(b, false, why, b->o.source);
-	source_is_gone(b);
+	b->told_away = true;
+	snprintf(text, sizeof text, "the source is away: %s", why);
+	botm_say(b, false, text, b->o.source);
 }
 
 static void on_bytes(void *ctx, struct str piece, uint64_t left)

@@ -93,8 +93,9 @@ def test_text_lines_look_as_those_of_fetch(garner, tmp_path):
 
 
 def test_capacity_is_told_at_once_and_at_every_change(garner, tmp_path):
-    s = Source(tmp_path / "s")
     g = botm(garner, tmp_path / "s")
+    g.botm.wait_line("the source is away: ")
+    s = Source(tmp_path / "s")
     wait_for("the botm", lambda: s.capacity() == 0)
     a = Bot(g.door, g.files, 5)
     wait_for("a robot", lambda: s.capacity() == 5)

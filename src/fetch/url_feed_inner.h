@@ -49,8 +49,7 @@ struct feed_spider {
 	struct loop_timer away; /* how long it may be away before its queues go to others */
 	struct buf lines;       /* to be sent */
 	struct link places, sent;
-	uint64_t queues; /* places */
-	unsigned wrong;  /* lines in a row that said nothing */
+	unsigned wrong; /* lines in a row that said nothing */
 	int64_t heard_us;
 	bool up, told_away;
 	bool gone;       /* given up: its queues go to others */
@@ -116,8 +115,8 @@ bool batch_is_over(const struct url_feed *f); /* all its URLs are in queues, or 
 /* url_spiders.c */
 int spiders_open(struct url_feed *f, struct err *err);
 void spiders_close(struct url_feed *f);
-/* Who fetches a place that had no URLs: who did before, if that one was not given up; else one that
- * is up, or any, with the fewest queues. */
+/* Who fetches a place that had no URLs: who did before, if that one was not given up; else the one
+ * that its key says, of those that were not given up, or of all. */
 void spider_choose(struct url_feed *f, struct place *p);
 void spider_leave(struct place *p); /* it has no URLs any more */
 void spider_send(struct url_feed *f, struct place *p, const struct hostq_job *job, int64_t now_us);

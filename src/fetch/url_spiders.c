@@ -14,6 +14,7 @@
 #include "fetch/spider_status.h"
 #include "fetch/url_feed_inner.h"
 
+#include <endian.h>
 #include <stdio.h>
 
 enum {
@@ -113,8 +114,6 @@ static void on_overdue(void *ctx)
 
 void spider_leave(struct place *p)
 {
-	if (p->spider)
-		p->spider->queues--;
 	p->spider = NULL;
 	list_remove(&p->link);
 }
@@ -127,12 +126,22 @@ static void place_move(struct url_feed *f, struct place *p, struct feed_spider *
 	*homes_put(&f->homes, p->key) = to;
 	p->spider = to;
 	list_append(&to->places, &p->link);
-	to->queues++;
 	hostq_hold(f->queues, p->key, !to->up);
 }
 
+static uint64_t spider_weight(const struct feed_spider *s, qkey key)
+{
+	uint64_t bytes = htole64(key);
+	struct xxh64 h;
+	xxh64_begin(&h);
+	xxh64_add(&h, &bytes, sizeof bytes);
+	xxh64_add(&h, s->address, strlen(s->address));
+	return xxh64_end(&h);
+}
+
 /* Of those that may be chosen the one that key and address together make first: the same one after
- * a restart, and when another comes or goes only the queues of that one move. */
+ * a restart, also with another version of a library, and when another comes or goes only the queues
+ * of that one move. */
 static struct feed_spider *spider_of_key(struct url_feed *f, qkey key,
 					 bool (*may)(const struct feed_spider *s))
 {
@@ -140,7 +149,7 @@ static struct feed_spider *spider_of_key(struct url_feed *f, qkey key,
 	uint64_t most = 0;
 	for (size_t i = 0; i < f->o.nspiders; i++) {
 		struct feed_spider *s = &f->spider[i];
-		uint64_t weight = hash64_seeded(str_of(s->address), key);
+		uint64_t weight = spider_weight(s, key);
 		if (may(s) && (!best || weight > most)) {
 			best = s;
 			most = weight;

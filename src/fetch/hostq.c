@@ -662,24 +662,6 @@ void hostq_set_rule(struct hostq *q, qkey key, const struct polite_rule *rule)
 	queue_settle(q, i);
 }
 
-struct hostq_rejects hostq_rejects(const struct hostq *q)
-{
-	return (struct hostq_rejects){.q = q};
-}
-
-int hostq_rejects_next(struct hostq_rejects *it, qkey *ret)
-{
-	const struct hostq *q = it->q;
-	while (q->options.length && ++it->at < q->nqueues) {
-		const struct queue *u = &q->queue[it->at];
-		if (u->used && u->urls + u->out >= q->options.length) {
-			*ret = u->key;
-			return 0;
-		}
-	}
-	return 1;
-}
-
 static uint64_t slots_memory(const struct hostq *q)
 {
 	uint64_t n = q->slot_cap * sizeof *q->slot;

@@ -96,15 +96,6 @@ bool hostq_job_of(const struct hostq *q, uint32_t slot, uint32_t turn, struct ho
  * is still where it was. */
 int hostq_rekey(struct hostq *q, qkey from, qkey to, struct err *err) MUST_USE;
 
-/* Queues that hold `length` URLs or more: a source of further URLs should leave these out.
- * init, next until 1; nothing is pushed or taken meanwhile. */
-struct hostq_rejects {
-	const struct hostq *q;
-	size_t at;
-};
-struct hostq_rejects hostq_rejects(const struct hostq *q);
-int hostq_rejects_next(struct hostq_rejects *it, qkey *ret);
-
 struct hostq_counts {
 	uint64_t urls; /* waiting, without those that are out */
 	uint64_t out;

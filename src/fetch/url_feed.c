@@ -14,12 +14,6 @@ enum {
 	LEFTOVERS_MAX = 200000, /* a doc index that sends what was rejected is not asked for more */
 };
 
-/* Of a process: names never match by accident, those of a table in memory may. */
-uint64_t feed_id(struct str doc_id)
-{
-	return hash64(doc_id);
-}
-
 void feed_later(struct url_feed *f)
 {
 	loop_later(f->o.loop, &f->pump);
@@ -77,8 +71,7 @@ int feed_push(struct url_feed *f, struct str doc_id, struct str host, struct str
 	int n = snprintf(line, sizeof line, STR_FMT " %s " STR_FMT, STR_ARG(doc_id),
 			 addr_print(addr, ip), STR_ARG(url));
 	ENSURE(n > 0 && (size_t)n < sizeof line);
-	if (hostq_push(f->queues, p->key, 0, (struct str){line, (size_t)n}, feed_id(doc_id), err) <
-	    0)
+	if (hostq_push(f->queues, p->key, 0, (struct str){line, (size_t)n}, 0, err) < 0)
 		return -1;
 	place_add_name(f, p, host);
 	p->batch_urls = p->batch == f->batch.number ? p->batch_urls + 1 : 1;
@@ -93,7 +86,7 @@ int feed_push(struct url_feed *f, struct str doc_id, struct str host, struct str
 
 static void feed_report(struct url_feed *f, struct str doc_id, struct str url, unsigned outcome)
 {
-	held_urls_remove(&f->held, feed_id(doc_id));
+	held_urls_remove(&f->held, hash64(doc_id));
 	f->index->ops->done(f->index, doc_id, url, outcome);
 }
 
@@ -199,7 +192,7 @@ static void index_url(void *ctx, struct str doc_id, struct str url)
 {
 	struct url_feed *f = ctx;
 	bool is_new;
-	*held_urls_put_new(&f->held, feed_id(doc_id), &is_new) = true;
+	*held_urls_put_new(&f->held, hash64(doc_id), &is_new) = true;
 	if (is_new) {
 		f->counts.urls++;
 		batch_add(f, doc_id, url);

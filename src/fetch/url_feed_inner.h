@@ -103,7 +103,6 @@ int feed_push(struct url_feed *f, struct str doc_id, struct str host, struct str
 /* It will not be sent. */
 void feed_unsent(struct url_feed *f, struct str doc_id, struct str url, enum outcome outcome);
 void feed_done(struct url_feed *f, const struct hostq_job *job, unsigned outcome);
-uint64_t feed_id(struct str doc_id);
 
 /* url_batch.c */
 void batch_init(struct url_feed *f);

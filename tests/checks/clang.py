@@ -10,15 +10,14 @@ import common
 
 # Who will call it, and names.
 LATER = {
-    "archie, the URL server, uns: line servers that help":
+    "archie, uns: line servers that help":
         "session_help",
     "telnet is handed its connections to the archive's queue, and the web tells how busy that is":
         "archie_call_load archie_new_handed",
     "telnet has a history and variables to obey, mail wants to know whether it was asked":
         "shell_asked shell_remembers shell_value",
     "queues that are saved":
-        "hostq_rejects hostq_rejects_next hostq_restore hostq_save url_list_add_extent "
-        "url_list_each_part",
+        "hostq_restore hostq_save url_list_add_extent url_list_each_part",
     "the cycle: sorting and merging of whole indexes, cleanup's numbers":
         "bucket_moves_id merge_groups sort_add_stream sort_record_max stream_open "
         "stream_read_some",

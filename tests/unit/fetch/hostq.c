@@ -214,11 +214,6 @@ static void what_does_not_fit_is_left_over_and_moves_up(void **state)
 	assert_false(hostq_wants_more(q));
 	assert_int_equal(counts(q).leftovers, 2 + 1 + 1);
 	assert_int_equal(counts(q).active, 2);
-	struct hostq_rejects it = hostq_rejects(q);
-	qkey key;
-	assert_int_equal(hostq_rejects_next(&it, &key), 0);
-	assert_int_equal(key, server(1));
-	assert_int_equal(hostq_rejects_next(&it, &key), 1);
 
 	struct hostq_job one = takes(q, START, "one"), two = takes(q, START, "two");
 	assert_int_equal(counts(q).leftovers, 4); /* what is out still counts */
@@ -236,15 +231,12 @@ static void what_does_not_fit_is_left_over_and_moves_up(void **state)
 	hostq_free(&q);
 }
 
-static void without_lengths_nothing_is_left_over_or_rejected(void **state)
+static void without_lengths_nothing_is_left_over(void **state)
 {
 	(void)state;
 	struct hostq *q = make(&plain);
 	for (int i = 0; i < 100; i++)
 		push_text(q, 1, 0, "x", 0);
-	struct hostq_rejects it = hostq_rejects(q);
-	qkey key;
-	assert_int_equal(hostq_rejects_next(&it, &key), 1);
 	assert_int_equal(counts(q).leftovers, 0);
 	assert_int_equal(hostq_waiting(q, server(1)), 100);
 	assert_int_equal(hostq_waiting(q, server(2)), 0);
@@ -510,7 +502,7 @@ int main(void)
 		cmocka_unit_test(what_is_put_back_goes_first_and_costs_no_delay),
 		cmocka_unit_test(troubles_make_a_queue_wait_longer_and_answers_shorter),
 		cmocka_unit_test(what_does_not_fit_is_left_over_and_moves_up),
-		cmocka_unit_test(without_lengths_nothing_is_left_over_or_rejected),
+		cmocka_unit_test(without_lengths_nothing_is_left_over),
 		cmocka_unit_test(an_address_that_becomes_known_takes_the_urls_along),
 		cmocka_unit_test(the_most_urgent_head_goes_first_and_of_equals_who_waited_longest),
 		cmocka_unit_test(of_equals_one_whose_connection_may_be_open_goes_before_new_ones),

@@ -1,14 +1,17 @@
 """Whatever of a fabric is killed, each URL has one line at its source, and no file name is lost or given twice."""
 import json
 import random
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from bots import Herd, content
+from bots import Herd, Source, content
 from garner import wait_for
 
 POINTS = ["botm.flush", "botm.commit", "botm.committed", "botm.remove"]  # botm_names.c has the others in its unit
+HELD = 4  # URLs without which a list is not over
 
 
 class Fabric:
@@ -28,6 +31,9 @@ class Fabric:
             g.machine, g.files = f"m{i}", Path(g.data) / "cache" / "files"
             self.botms.append(g)
         self.given = {}          # (machine, file) -> url: whom a name was given to
+        self.held = set()        # URLs that no robot answers now
+        self.waiting = []        # fetches of these
+        self.lock = threading.Lock()
 
     def configure(self, source, more):
         g = self.make()
@@ -50,6 +56,11 @@ class Fabric:
 
     def act(self, g, bot, fetch):
         """Robots see every name that is given: never the same one to another URL. Some fetches fail."""
+        with self.lock:
+            if fetch["url"] in self.held:
+                self.waiting.append((g, bot, fetch))
+                return False
+        time.sleep(0.002)  # so that a list is not over before anyone can be killed
         first = self.given.setdefault((g.machine, fetch["file"]), fetch["url"])
         if first != fetch["url"]:
             self.given[g.machine, fetch["file"]] = f"TWICE: {first} and {fetch['url']}"
@@ -62,6 +73,17 @@ class Fabric:
         path = self.folder / "list"
         path.write_text("\n".join(urls) + "\n")
         return self.botms[0].start("fetch", "--through", f"unix:{self.folder}/source", "--json", "--from", str(path))
+
+    def hold(self, urls):
+        with self.lock:
+            self.held = set(urls)
+
+    def release(self):
+        with self.lock:
+            self.held, waiting, self.waiting = set(), self.waiting, []
+        for g, bot, fetch in waiting:
+            if not bot.link.is_over.is_set() and self.act(g, bot, fetch):
+                bot.store(fetch)
 
     @staticmethod
     def lines(process):
@@ -144,11 +166,28 @@ def urls(n, site="a"):
     return [f"http://{site}.example/{i}" for i in range(n)]
 
 
-def leave_answers(f, site):
-    """A source that is gone before it has spoken about all answers: their files are dropped later. Its lines."""
-    source = f.source(urls(40, site))
-    wait_for("some lines", lambda: f.lines(source) or not source.alive)
-    source.kill()
+def drop_all(f, want):
+    """A source that has no use for any of its files, until the botm dies of that."""
+    source = Source(f.folder / "source")
+    wait_for("robots", lambda: source.capacity() > 0)
+    for url in want:
+        source.send("fetch", id=url, url=url)
+    wait_for("all answers", lambda: {a["id"] for a in source.answers()} >= set(want))
+    for answer in source.answers():
+        source.send("dropped", id=answer["id"])
+    wait_for("its death", lambda: not f.botms[0].running.alive)
+    source.close()
+
+
+def fetch_all(f, want):
+    """A source whose botm may die. Its lines."""
+    g = f.botms[0]
+    source = f.source(want)
+    wait_for("its death", lambda: not g.running.alive or not source.alive)
+    if not g.running.alive:
+        g.running.kill()
+        f.start(g)
+    assert source.wait(60) in (0, 3)
     return f.lines(source)
 
 
@@ -159,20 +198,20 @@ def test_a_botm_killed_at_every_point_loses_no_name(fabric, long_run):
     for point in POINTS:
         died = 0
         for n in (1, 3, 9, 20) if long_run else (1, 4):
-            if point == "botm.remove":
-                also += leave_answers(f, f"left{n}")
+            want = urls(60, f"{point}{n}")
             g.running.stop()
             f.start(g, f"{point}=kill@{n}")
-            source = f.source(urls(60, f"{point}{n}"))
-            wait_for("its death", lambda: not g.running.alive or not source.alive)
-            if not g.running.alive:
-                died += 1
-                g.running.kill()
+            faulty = g.running
+            if point == "botm.remove":
+                drop_all(f, want)
+                faulty.kill()
                 f.start(g)
-            assert source.wait(60) in (0, 3)
-            assert len(f.lines(source)) == 60
-            also += f.lines(source)
-        assert died or point == "botm.remove"
+            else:
+                lines = fetch_all(f, want)
+                assert len(lines) == len(want)
+                also += lines
+            died += g.running is not faulty
+        assert died
     last = urls(30, "last")
     source = f.source(last)
     source.wait(60)
@@ -184,19 +223,20 @@ def play(f, rounds, n):
     """A list is fetched while botms and robots die."""
     f.start_all()
     want = urls(n)
+    f.hold(want[-HELD:])
     source = f.source(want)
     for _ in range(rounds):
-        if not source.alive:
-            break
         kind = f.dice.choice(["leaf", "bot", "top"] if f.top else ["leaf", "bot"])
         g = f.top if kind == "top" else f.dice.choice(f.botms)
-        before = len(f.lines(source))
-        wait_for("some lines", lambda: len(f.lines(source)) > before + f.dice.randrange(20) or not source.alive)
+        enough = min(len(f.lines(source)) + 1 + f.dice.randrange(20), n - HELD)
+        wait_for("some lines", lambda: len(f.lines(source)) >= enough)
         if kind == "bot":
             f.dice.choice(f.herds).kill_one(f.dice.randrange(2))
         else:
             g.running.kill()
             f.start(g)
+    assert source.alive  # each kill came while it had URLs out
+    f.release()
     assert source.wait(100) in (0, 3)
     bye = f.settle()
     f.check(want, f.lines(source), bye)
@@ -218,10 +258,14 @@ def test_a_source_may_die_at_any_time(fabric, long_run):
     f.start_all()
     dropped = []
     for i in range(20 if long_run else 3):
-        source = f.source(urls(300, f"s{i}"))
+        want = urls(300, f"s{i}")
+        f.hold(want[-HELD:])
+        source = f.source(want)
         least = f.dice.randrange(1, 150)
-        wait_for("some lines", lambda: len(f.lines(source)) > least or not source.alive)
+        wait_for("some lines", lambda: len(f.lines(source)) > least)
+        assert source.alive
         source.kill()
+        f.release()
         dropped += f.lines(source)
     want = urls(100, "last")
     source = f.source(want)

@@ -71,10 +71,12 @@ class Urlserver:
 
 
 class DocIndex:
-    """Takes HELLO and RESULT; `results` are (doc_id, {letter: value}, body). Answers OK while `answers`."""
+    """Takes HELLO and RESULT; `results` are (doc_id, {letter: value}, body). Answers OK while `answers`, and
+    hangs up on who says HELLO while not `greets`."""
 
     def __init__(self, path):
-        self.results, self.names, self.answers, self.conns = [], [], True, []
+        self.results, self.names, self.conns = [], [], []
+        self.answers = self.greets = True
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.bind(path)
         self.socket.listen()
@@ -96,6 +98,9 @@ class DocIndex:
                 words = line.decode().split()
                 if words[0] == "HELLO":
                     self.names.append(words[1])
+                    if not self.greets:
+                        conn.shutdown(socket.SHUT_RDWR)
+                        return
                     conn.sendall(b"OK\n")
                     continue
                 assert words[0] == "RESULT", line
@@ -109,7 +114,10 @@ class DocIndex:
 
     def hang_up(self):
         for conn in self.conns:
-            conn.shutdown(socket.SHUT_RDWR)
+            try:
+                conn.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
         self.conns.clear()
 
     def close(self):

@@ -91,7 +91,16 @@ static void docindex_lied(struct docindex_store *d, const char *what)
 	char text[512];
 	snprintf(text, sizeof text, "the doc index is hung up on, and tried again: %.400s", what);
 	docindex_say(d, true, text);
+	d->told_away = true;
 	conn_close(outgoing_conn(d->out));
+}
+
+static void docindex_there(struct docindex_store *d)
+{
+	d->greeted = true;
+	if (d->told_away)
+		docindex_say(d, false, "the doc index is there");
+	d->told_away = false;
 }
 
 static void docindex_line(void *ctx, struct str line)
@@ -110,7 +119,7 @@ static void docindex_line(void *ctx, struct str line)
 	} else if (a.kind != DOCINDEX_OK) {
 		docindex_lied(d, "it sends what was not asked for");
 	} else if (!d->greeted) {
-		d->greeted = true;
+		docindex_there(d);
 	} else if ((item = LIST_FIRST(struct spider_item, &d->unanswered, link))) {
 		result_kept(d, item);
 	} else {
@@ -124,7 +133,7 @@ static void docindex_up(void *ctx, struct conn *c)
 {
 	struct docindex_store *d = ctx;
 	const struct docindex_request hello = {.verb = DOCINDEX_HELLO, .name = str_of(d->name)};
-	d->greeted = d->told_away = false;
+	d->greeted = false;
 	d->answers = (struct docindex_answers){0};
 	buf_clear(&d->line);
 	docindex_request_write(&hello, &d->line);

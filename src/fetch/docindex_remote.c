@@ -25,7 +25,7 @@ struct remote_index {
 	struct conn_pool *pool;
 	struct outgoing *out;
 	struct loop_later send;
-	char hello[DOCINDEX_WORD_MAX + 8];
+	char name[DOCINDEX_WORD_MAX + 1];
 	/* Reports, a line each, from the first that has no OK on. */
 	struct buf reports;
 	size_t first, unsent; /* bytes: answered before here, sent before here */
@@ -72,11 +72,14 @@ static void remote_send(void *ctx)
 static void remote_up(void *ctx, struct conn *c)
 {
 	struct remote_index *r = ctx;
+	const struct docindex_request hello = {.verb = DOCINDEX_HELLO, .name = str_of(r->name)};
+	CLEANUP(buf_free) struct buf line = BUF_INIT(DOCINDEX_LINE_MAX);
+	docindex_request_write(&hello, &line);
 	r->in = (struct docindex_answers){0};
 	r->met = r->want_sent = false;
 	r->came = 0;
 	r->unsent = r->first;
-	(void)conn_send(c, str_of(r->hello));
+	(void)conn_send(c, buf_str(&line));
 	loop_later(r->loop, &r->send);
 }
 
@@ -235,7 +238,7 @@ int docindex_remote_open(struct docindex **ret, const struct docindex_options *o
 				   .send = {.fn = remote_send, .ctx = r},
 				   .reports = BUF_INIT(REPORTS_MAX),
 				   .want = BUF_INIT(REQUESTS_MAX)};
-	snprintf(r->hello, sizeof r->hello, "HELLO %s\n", o->name);
+	snprintf(r->name, sizeof r->name, "%s", o->name);
 	const struct outgoing_options options = {.address = o->where,
 						 .dns = o->dns,
 						 .trusted = true,

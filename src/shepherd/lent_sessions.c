@@ -10,7 +10,6 @@
 #include "shepherd/lent_inner.h"
 #include "shepherd/reaper_local.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #define WANT_US (2 * US_PER_S) /* how long a WANT may wait for URLs */
@@ -32,9 +31,17 @@ bool lender_takes(const struct lender *d, uint64_t host)
 
 /* Handing out. */
 
+static void lender_answer(struct lender *d, const struct docindex_answer *a)
+{
+	CLEANUP(buf_free) struct buf line = BUF_INIT(DOCINDEX_LINE_MAX + 2);
+	docindex_answer_write(a, &line);
+	conn_send(session_conn(d->session), buf_str(&line));
+}
+
 static void have_nothing(struct lender *d)
 {
-	conn_printf(session_conn(d->session), "HAVE 0 %d\n", HAVE_SECONDS);
+	const struct docindex_answer a = {.kind = DOCINDEX_HAVE, .seconds = HAVE_SECONDS};
+	lender_answer(d, &a);
 	d->want = 0;
 }
 
@@ -64,9 +71,9 @@ static int give_note(struct lent *l, const struct lender *d, struct err *err)
 static void lender_give(struct lent *l, struct lender *d)
 {
 	struct borrower *b = d->borrower;
+	struct docindex_answer url = {.kind = DOCINDEX_URL}, have = {.kind = DOCINDEX_HAVE};
 	char digits[FOOTPRINT_TEXT];
 	struct err err;
-	uint64_t n = 0;
 	if (!d->want || !b->nwaiting)
 		return;
 	if (give_note(l, d, &err) < 0) {
@@ -75,18 +82,19 @@ static void lender_give(struct lent *l, struct lender *d)
 	}
 	buf_clear(&l->text);
 	LIST_EACH (struct lent_job, job, &b->waiting, link) {
-		if (n == d->want)
+		if (have.count == d->want)
 			break;
 		if (!job_may_go(l, d, job))
 			continue;
 		lent_job_goes_out(job);
-		buf_printf(&l->text, "%s " STR_FMT "\n", footprint_print(job->job.fp, digits),
-			   STR_ARG(job->job.url));
-		n++;
+		url.doc_id = str_of(footprint_print(job->job.fp, digits));
+		url.url = job->job.url;
+		docindex_answer_write(&url, &l->text);
+		have.count++;
 	}
-	if (!n)
+	if (!have.count)
 		return;
-	conn_printf(session_conn(d->session), "HAVE %" PRIu64 "\n", n);
+	lender_answer(d, &have);
 	conn_send(session_conn(d->session), buf_str(&l->text));
 	d->want = 0;
 	FAULT("lent.handed");
@@ -114,7 +122,7 @@ static void lender_say(struct lender *d)
 	struct answer_due *due;
 	while ((due = LIST_FIRST(struct answer_due, &d->dues, link)) &&
 	       !lent_unkept_get(&l->unkept, due->fp)) {
-		conn_send(session_conn(d->session), STR("OK\n"));
+		lender_answer(d, &(struct docindex_answer){.kind = DOCINDEX_OK});
 		due_free(due);
 	}
 }
@@ -138,12 +146,10 @@ static void due_add(struct lender *d, struct str doc)
 
 static void lender_error(struct lender *d, const char *what)
 {
-	CLEANUP(buf_free) struct buf line = BUF_INIT(DOCINDEX_LINE_MAX + 2);
 	const struct docindex_answer a = {.kind = DOCINDEX_ERROR, .text = str_of(what)};
 	lent_say(lent_of_session(d->session), true,
 		 d->borrower ? d->borrower->name : session_peer(d->session), what);
-	docindex_answer_write(&a, &line);
-	conn_send(session_conn(d->session), buf_str(&line));
+	lender_answer(d, &a);
 	conn_finish(session_conn(d->session));
 }
 

@@ -87,13 +87,13 @@ struct lent_job {
 
 /* An OK that is to be said, when its document is not in lent.unkept. */
 struct answer_due {
-	struct link link;    /* in lender.dues */
+	struct link link;    /* in lent_client.dues */
 	struct footprint fp; /* {0}: of none */
 };
 
 /* A session: of a URL server, or of a spider. */
-struct lender {
-	struct link link; /* in lent.lenders */
+struct lent_client {
+	struct link link; /* in lent.clients */
 	struct session *session;
 	struct borrower *borrower; /* NULL: it has not said HELLO */
 	struct docindex_requests in;
@@ -124,8 +124,8 @@ struct lent {
 	struct reaper_lent_options o;
 	struct server_limits limits;
 	struct server *server;
-	struct link borrowers, lenders, put_off;
-	uint64_t nrejects;     /* of all lenders */
+	struct link borrowers, clients, put_off;
+	uint64_t nrejects;     /* of all clients */
 	struct lent_docs docs; /* jobs */
 	struct lent_urls urls; /* that are out */
 	/* Documents of which a RESULT or a DONE has decided something that is not durable yet, even
@@ -171,13 +171,13 @@ void lent_borrower_left(struct lent *l, struct borrower *b);
 
 extern const struct server_protocol lent_protocol;
 /* Whether its WANT takes URLs of this host. */
-bool lender_takes(const struct lender *d, uint64_t host);
+bool client_takes(const struct lent_client *c, uint64_t host);
 /* lent.unkept is shorter: OKs may be due. */
-void lender_kept(struct lender *d);
+void client_kept(struct lent_client *c);
 /* Hands out what waits. For the loop. */
 void lent_give(void *lent);
 /* A while has passed. */
-void lender_look(struct lent *l, struct lender *d, int64_t now_us);
+void client_look(struct lent *l, struct lent_client *c, int64_t now_us);
 
 /* lent_file.c */
 

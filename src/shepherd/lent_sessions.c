@@ -24,41 +24,42 @@ static struct lent *lent_of_session(struct session *s)
 	return server_ctx(session_server(s));
 }
 
-bool lender_takes(const struct lender *d, uint64_t host)
+bool client_takes(const struct lent_client *c, uint64_t host)
 {
-	return d->want && !rejected_get((struct rejected *)&d->rejects, host);
+	return c->want && !rejected_get((struct rejected *)&c->rejects, host);
 }
 
 /* Handing out. */
 
-static void lender_answer(struct lender *d, const struct docindex_answer *a)
+static void client_answer(struct lent_client *c, const struct docindex_answer *a)
 {
 	CLEANUP(buf_free) struct buf line = BUF_INIT(DOCINDEX_LINE_MAX + 2);
 	docindex_answer_write(a, &line);
-	conn_send(session_conn(d->session), buf_str(&line));
+	conn_send(session_conn(c->session), buf_str(&line));
 }
 
-static void have_nothing(struct lender *d)
+static void have_nothing(struct lent_client *c)
 {
 	const struct docindex_answer a = {.kind = DOCINDEX_HAVE, .seconds = HAVE_SECONDS};
-	lender_answer(d, &a);
-	d->want = 0;
+	client_answer(c, &a);
+	c->want = 0;
 }
 
-static bool job_may_go(const struct lent *l, const struct lender *d, const struct lent_job *job)
+static bool job_may_go(const struct lent *l, const struct lent_client *c,
+		       const struct lent_job *job)
 {
-	return lender_takes(d, job->host) && !loan_rests_us(l, job->loan);
+	return client_takes(c, job->host) && !loan_rests_us(l, job->loan);
 }
 
 /* That it is handed out is noted before it is. */
-static int give_note(struct lent *l, const struct lender *d, struct err *err)
+static int give_note(struct lent *l, const struct lent_client *c, struct err *err)
 {
 	struct record_group group = {0};
 	uint64_t n = 0;
-	LIST_EACH (struct lent_job, job, &d->borrower->waiting, link) {
-		if (n == d->want)
+	LIST_EACH (struct lent_job, job, &c->borrower->waiting, link) {
+		if (n == c->want)
 			break;
-		if (!job_may_go(l, d, job))
+		if (!job_may_go(l, c, job))
 			continue;
 		if (!job->url && lent_file_out(l, job->job.fp, job->loan, &group, err) < 0)
 			return -1;
@@ -68,23 +69,23 @@ static int give_note(struct lent *l, const struct lender *d, struct err *err)
 }
 
 /* Answers the WANT of a session with what waits for its borrower. */
-static void lender_give(struct lent *l, struct lender *d)
+static void client_give(struct lent *l, struct lent_client *c)
 {
-	struct borrower *b = d->borrower;
+	struct borrower *b = c->borrower;
 	struct docindex_answer url = {.kind = DOCINDEX_URL}, have = {.kind = DOCINDEX_HAVE};
 	char digits[FOOTPRINT_TEXT];
 	struct err err;
-	if (!d->want || !b->nwaiting)
+	if (!c->want || !b->nwaiting)
 		return;
-	if (give_note(l, d, &err) < 0) {
+	if (give_note(l, c, &err) < 0) {
 		l->reaper.host->failed(l->reaper.host->ctx, &l->reaper, &err);
 		return;
 	}
 	buf_clear(&l->text);
 	LIST_EACH (struct lent_job, job, &b->waiting, link) {
-		if (have.count == d->want)
+		if (have.count == c->want)
 			break;
-		if (!job_may_go(l, d, job))
+		if (!job_may_go(l, c, job))
 			continue;
 		lent_job_goes_out(job);
 		url.doc_id = str_of(footprint_print(job->job.fp, digits));
@@ -94,17 +95,17 @@ static void lender_give(struct lent *l, struct lender *d)
 	}
 	if (!have.count)
 		return;
-	lender_answer(d, &have);
-	conn_send(session_conn(d->session), buf_str(&l->text));
-	d->want = 0;
+	client_answer(c, &have);
+	conn_send(session_conn(c->session), buf_str(&l->text));
+	c->want = 0;
 	FAULT("lent.handed");
 }
 
 void lent_give(void *lent)
 {
 	struct lent *l = lent;
-	LIST_EACH (struct lender, d, &l->lenders, link)
-		lender_give(l, d);
+	LIST_EACH (struct lent_client, c, &l->clients, link)
+		client_give(l, c);
 }
 
 /* Sessions. */
@@ -116,78 +117,78 @@ static void due_free(struct answer_due *due)
 }
 
 /* What is kept is said, up to the first that is not. */
-static void lender_say(struct lender *d)
+static void client_say(struct lent_client *c)
 {
-	struct lent *l = lent_of_session(d->session);
+	struct lent *l = lent_of_session(c->session);
 	struct answer_due *due;
-	while ((due = LIST_FIRST(struct answer_due, &d->dues, link)) &&
+	while ((due = LIST_FIRST(struct answer_due, &c->dues, link)) &&
 	       !lent_unkept_get(&l->unkept, due->fp)) {
-		lender_answer(d, &(struct docindex_answer){.kind = DOCINDEX_OK});
+		client_answer(c, &(struct docindex_answer){.kind = DOCINDEX_OK});
 		due_free(due);
 	}
 }
 
-void lender_kept(struct lender *d)
+void client_kept(struct lent_client *c)
 {
-	if (!list_is_empty(&d->dues))
+	if (!list_is_empty(&c->dues))
 		FAULT("lent.kept");
-	lender_say(d);
+	client_say(c);
 }
 
 /* OK, when all that was said of the document is kept. */
-static void due_add(struct lender *d, struct str doc)
+static void due_add(struct lent_client *c, struct str doc)
 {
 	struct answer_due *due = mem_alloc(sizeof *due);
 	if (!footprint_parse(doc, &due->fp))
 		due->fp = (struct footprint){0};
-	list_append(&d->dues, &due->link);
-	lender_say(d);
+	list_append(&c->dues, &due->link);
+	client_say(c);
 }
 
-static void lender_error(struct lender *d, const char *what)
+static void client_error(struct lent_client *c, const char *what)
 {
 	const struct docindex_answer a = {.kind = DOCINDEX_ERROR, .text = str_of(what)};
-	lent_say(lent_of_session(d->session), true,
-		 d->borrower ? d->borrower->name : session_peer(d->session), what);
-	lender_answer(d, &a);
-	conn_finish(session_conn(d->session));
+	lent_say(lent_of_session(c->session), true,
+		 c->borrower ? c->borrower->name : session_peer(c->session), what);
+	client_answer(c, &a);
+	conn_finish(session_conn(c->session));
 }
 
-static void want_is_complete(struct lender *d)
+static void want_is_complete(struct lent_client *c)
 {
-	struct lent *l = lent_of_session(d->session);
-	d->want = d->asked;
-	if (!d->want) {
-		have_nothing(d);
+	struct lent *l = lent_of_session(c->session);
+	c->want = c->asked;
+	if (!c->want) {
+		have_nothing(c);
 		return;
 	}
-	d->wants = true;
-	d->want_until_us = loop_now_us(l->o.loop) + WANT_US;
+	c->wants = true;
+	c->want_until_us = loop_now_us(l->o.loop) + WANT_US;
 	loop_later(l->o.loop, &l->give);
 	l->reaper.host->room(l->reaper.host->ctx, &l->reaper);
 }
 
-static void rejects_forget(struct lent *l, struct lender *d)
+static void rejects_forget(struct lent *l, struct lent_client *c)
 {
-	l->nrejects -= d->nrejects;
-	d->nrejects = 0;
-	rejected_free(&d->rejects);
+	l->nrejects -= c->nrejects;
+	c->nrejects = 0;
+	rejected_free(&c->rejects);
 }
 
-static void run_want(struct lender *d, const struct docindex_request *r)
+static void run_want(struct lent_client *c, const struct docindex_request *r)
 {
-	struct lent *l = lent_of_session(d->session);
-	if (d->want) /* one at a time waits */
-		have_nothing(d);
-	rejects_forget(l, d);
+	struct lent *l = lent_of_session(c->session);
+	if (c->want) /* one at a time waits */
+		have_nothing(c);
+	rejects_forget(l, c);
 	if (l->nrejects + r->rejects > REJECTS_MOST) {
-		lender_error(d, "too many hosts in the reject lists of all clients");
+		client_error(c, "too many hosts in the reject lists of all clients");
 		return;
 	}
-	l->nrejects += d->nrejects = r->rejects;
-	d->asked = r->count;
+	l->nrejects += c->nrejects = r->rejects;
+	c->asked = r->count;
 	if (!r->rejects)
-		want_is_complete(d);
+		want_is_complete(c);
 }
 
 /* What a DONE means whose RESULT has not come: what the URL server itself found out, or a result
@@ -239,13 +240,13 @@ static void report_answer(struct lent *l, struct lent_job *job, unsigned outcome
 		lent_answer(job, &a);
 }
 
-static void run_report(struct lender *d, const struct docindex_request *r)
+static void run_report(struct lent_client *c, const struct docindex_request *r)
 {
-	struct lent *l = lent_of_session(d->session);
+	struct lent *l = lent_of_session(c->session);
 	struct lent_url *url = lent_url_of_doc(l, r->name);
 	if (url && url->job)
 		*lent_unkept_put(&l->unkept, url->fp) = true;
-	due_add(d, r->name);
+	due_add(c, r->name);
 	if (!url) { /* the second time, or it is not lent any more */
 		count_unknown(l, LENT_UNKNOWN_DONE);
 		return;
@@ -306,27 +307,27 @@ static void result_take(struct lent_job *job, struct robot_result *r, struct str
 	buf_free(&body);
 }
 
-static void lender_pace(struct lent *l, struct lender *d)
+static void client_pace(struct lent *l, struct lent_client *c)
 {
 	bool full = l->reading >= READING_MOST;
-	if (full == d->paused || (!full && l->reading > READING_MOST / 2))
+	if (full == c->paused || (!full && l->reading > READING_MOST / 2))
 		return;
-	d->paused = full;
+	c->paused = full;
 	if (full)
-		conn_pause(session_conn(d->session));
+		conn_pause(session_conn(c->session));
 	else
-		conn_resume(session_conn(d->session));
+		conn_resume(session_conn(c->session));
 }
 
-void lender_look(struct lent *l, struct lender *d, int64_t now_us)
+void client_look(struct lent *l, struct lent_client *c, int64_t now_us)
 {
-	lender_pace(l, d);
-	if (d->want && d->want_until_us <= now_us)
-		have_nothing(d);
+	client_pace(l, c);
+	if (c->want && c->want_until_us <= now_us)
+		have_nothing(c);
 }
 
 /* The job that a RESULT is for; NULL: nobody waits for one. Its OK is due in both cases. */
-static struct lent_job *result_job(struct lent *l, struct lender *d, struct lent_url *url)
+static struct lent_job *result_job(struct lent *l, struct lent_client *c, struct lent_url *url)
 {
 	struct lent_job *job = url ? url->job : NULL;
 	if (!url) /* it is not lent any more */
@@ -337,47 +338,47 @@ static struct lent_job *result_job(struct lent *l, struct lender *d, struct lent
 		*lent_unkept_put(&l->unkept, url->fp) = true;
 	else /* or it is the second time */
 		l->reaper.counts.late++;
-	due_add(d, str_of(d->doc));
+	due_add(c, str_of(c->doc));
 	return job;
 }
 
 static void got_result(struct session *s, struct str block)
 {
 	struct lent *l = lent_of_session(s);
-	struct lender *d = session_state(s);
-	struct str head = str_head(block, d->head), body = str_from(block, d->head);
+	struct lent_client *c = session_state(s);
+	struct str head = str_head(block, c->head), body = str_from(block, c->head);
 	const struct result_now now = {clock_mono_us(), clock_wall_us()};
 	struct result_room room;
 	struct robot_result r;
 	struct err err;
 	FAULT("lent.result");
 	if (result_read(head, now, &room, &r, &err) < 0 || result_check(&r, body, &err) < 0) {
-		lender_error(d, err.msg);
+		client_error(c, err.msg);
 		return;
 	}
-	struct lent_url *url = lent_url_of_doc(l, str_of(d->doc));
-	struct lent_job *job = result_job(l, d, url);
+	struct lent_url *url = lent_url_of_doc(l, str_of(c->doc));
+	struct lent_job *job = result_job(l, c, url);
 	if (url)
 		loan_note(l, url->loan, &r);
 	if (!job)
 		return;
 	if (r.outcome == OUTCOME_ADDRESS) { /* the policy of this machine has taken it */
-		lent_say(l, true, d->borrower->name,
+		lent_say(l, true, c->borrower->name,
 			 "its robot.networks forbid what those of this crawl allow");
 		lent_give_back(job, l->o.penalty_us);
 	} else {
 		result_take(job, &r, body);
 	}
-	lender_pace(l, d);
+	client_pace(l, c);
 }
 
 /* One that is too large to be taken: so is the document. */
 static void skipped_result(struct session *s, struct str none)
 {
 	struct lent *l = lent_of_session(s);
-	struct lender *d = session_state(s);
-	struct lent_url *url = lent_url_of_doc(l, str_of(d->doc));
-	struct lent_job *job = result_job(l, d, url);
+	struct lent_client *c = session_state(s);
+	struct lent_url *url = lent_url_of_doc(l, str_of(c->doc));
+	struct lent_job *job = result_job(l, c, url);
 	(void)none;
 	if (url)
 		loan_note_sent(l, url->loan, loop_now_us(l->o.loop));
@@ -393,65 +394,65 @@ static void skipped_result(struct session *s, struct str none)
 	lent_answer(job, &a);
 }
 
-static void run_result(struct lender *d, const struct docindex_request *r)
+static void run_result(struct lent_client *c, const struct docindex_request *r)
 {
-	struct session *s = d->session;
-	d->head = r->head;
-	snprintf(d->doc, sizeof d->doc, STR_FMT, STR_ARG(r->name));
+	struct session *s = c->session;
+	c->head = r->head;
+	snprintf(c->doc, sizeof c->doc, STR_FMT, STR_ARG(r->name));
 	if (!session_block(s, r->head + r->body, got_result))
 		session_skip(s, r->head + r->body, skipped_result);
 }
 
 static void session_got_line(struct session *s, struct str line)
 {
-	struct lender *d = session_state(s);
+	struct lent_client *c = session_state(s);
 	struct docindex_request r;
 	struct err err;
-	if (docindex_request_read(&d->in, line, &r, &err) < 0) {
-		lender_error(d, err.msg);
+	if (docindex_request_read(&c->in, line, &r, &err) < 0) {
+		client_error(c, err.msg);
 		return;
 	}
 	switch (r.verb) {
 	case DOCINDEX_HELLO:
-		d->borrower = lent_borrower(lent_of_session(s), r.name);
-		lent_borrower_came(lent_of_session(s), d->borrower);
-		due_add(d, STR(""));
+		c->borrower = lent_borrower(lent_of_session(s), r.name);
+		lent_borrower_came(lent_of_session(s), c->borrower);
+		due_add(c, STR(""));
 		break;
 	case DOCINDEX_WANT:
-		run_want(d, &r);
+		run_want(c, &r);
 		break;
 	case DOCINDEX_REJECT:
-		*rejected_put(&d->rejects, hash64(r.name)) = true;
+		*rejected_put(&c->rejects, hash64(r.name)) = true;
 		if (!r.rejects)
-			want_is_complete(d);
+			want_is_complete(c);
 		break;
 	case DOCINDEX_REPORT:
-		run_report(d, &r);
+		run_report(c, &r);
 		break;
 	case DOCINDEX_RESULT:
-		run_result(d, &r);
+		run_result(c, &r);
 		break;
 	}
 }
 
 static void session_opened(struct session *s)
 {
-	struct lender *d = session_state(s);
-	d->session = s;
-	list_init(&d->dues);
-	list_append(&lent_of_session(s)->lenders, &d->link);
+	struct lent_client *c = session_state(s);
+	c->session = s;
+	list_init(&c->dues);
+	list_append(&lent_of_session(s)->clients, &c->link);
 }
 
 static void session_closed(struct session *s, enum conn_end end)
 {
 	struct lent *l = lent_of_session(s);
-	struct lender *d = session_state(s);
-	struct borrower *b = d->borrower;
-	list_remove(&d->link);
-	rejects_forget(l, d);
-	LIST_EACH (struct answer_due, due, &d->dues, link)
+	struct lent_client *c = session_state(s);
+	struct borrower *b = c->borrower;
+	list_remove(&c->link);
+	rejects_forget(l, c);
+	LIST_EACH (struct answer_due, due, &c->dues, link)
 		due_free(due);
-	if (b && d->wants)
+	if (b && c->wants)
 		lent_say(l, false, b->name, conn_end_text(end));
 	if (b)
 		lent_borrower_left(l, b);
@@ -468,7 +469,7 @@ const struct server_protocol lent_protocol = {
 	.words = {[SERVER_LONG_LINE] = "ERROR a line is too long\n",
 		  [SERVER_FULL] = "ERROR too many connections\n",
 		  [SERVER_STOPPING] = ""},
-	.state_size = sizeof(struct lender),
+	.state_size = sizeof(struct lent_client),
 	.opened = session_opened,
 	.closed = session_closed,
 	.refused = session_refused,

@@ -101,13 +101,13 @@ static struct borrower *choose_borrower(const struct lent *l, uint64_t host)
 {
 	struct borrower *best = NULL;
 	uint64_t most = 0;
-	LIST_EACH (struct lender, d, &l->lenders, link) {
-		struct borrower *b = d->borrower;
-		if (!b || !lender_takes(d, host) || d->want <= b->nwaiting ||
-		    d->want - b->nwaiting <= most)
+	LIST_EACH (struct lent_client, c, &l->clients, link) {
+		struct borrower *b = c->borrower;
+		if (!b || !client_takes(c, host) || c->want <= b->nwaiting ||
+		    c->want - b->nwaiting <= most)
 			continue;
 		best = b;
-		most = d->want - b->nwaiting;
+		most = c->want - b->nwaiting;
 	}
 	return best;
 }
@@ -115,8 +115,8 @@ static struct borrower *choose_borrower(const struct lent *l, uint64_t host)
 /* Whether a WANT of the borrower has room. */
 static bool borrower_wants(const struct lent *l, const struct borrower *b)
 {
-	LIST_EACH (struct lender, d, &l->lenders, link)
-		if (d->borrower == b && d->want > b->nwaiting)
+	LIST_EACH (struct lent_client, c, &l->clients, link)
+		if (c->borrower == b && c->want > b->nwaiting)
 			return true;
 	return false;
 }
@@ -398,8 +398,8 @@ static void lent_look(void *ctx)
 {
 	struct lent *l = ctx;
 	int64_t now_us = loop_now_us(l->o.loop);
-	LIST_EACH (struct lender, d, &l->lenders, link)
-		lender_look(l, d, now_us);
+	LIST_EACH (struct lent_client, c, &l->clients, link)
+		client_look(l, c, now_us);
 	TABLE_EACH (loans, slot, &l->loans)
 		loan_hold(l, slot->value);
 	LIST_EACH (struct borrower, b, &l->borrowers, link)
@@ -416,8 +416,8 @@ static int lent_begin(struct reaper *r, const char *dict_path, struct err *err)
 
 static enum reaper_state lent_state(const struct reaper *r)
 {
-	LIST_EACH (struct lender, d, &lent_of(r)->lenders, link)
-		if (d->wants)
+	LIST_EACH (struct lent_client, c, &lent_of(r)->clients, link)
+		if (c->wants)
 			return REAPER_UP;
 	return REAPER_AWAY;
 }
@@ -425,9 +425,9 @@ static enum reaper_state lent_state(const struct reaper *r)
 static uint64_t lent_room(const struct reaper *r)
 {
 	uint64_t room = 0;
-	LIST_EACH (struct lender, d, &lent_of(r)->lenders, link)
-		if (d->borrower)
-			room += d->want - MIN(d->want, d->borrower->nwaiting);
+	LIST_EACH (struct lent_client, c, &lent_of(r)->clients, link)
+		if (c->borrower)
+			room += c->want - MIN(c->want, c->borrower->nwaiting);
 	return room;
 }
 
@@ -541,8 +541,8 @@ static void lent_kept(struct reaper *r)
 		if (!job || (*job)->where != LENT_READ)
 			lent_unkept_remove(&l->unkept, slot->key);
 	}
-	LIST_EACH (struct lender, d, &l->lenders, link)
-		lender_kept(d);
+	LIST_EACH (struct lent_client, c, &l->clients, link)
+		client_kept(c);
 	if (lent_file_keep(l, &err) < 0)
 		r->host->failed(r->host->ctx, r, &err);
 }
@@ -559,8 +559,8 @@ static struct lent_job *first_reading(struct lent *l)
 static void lent_dropped(struct reaper *r)
 {
 	struct lent *l = lent_of(r);
-	LIST_EACH (struct lender, d, &l->lenders, link)
-		conn_close(session_conn(d->session));
+	LIST_EACH (struct lent_client, c, &l->clients, link)
+		conn_close(session_conn(c->session));
 	TABLE_EACH (lent_ids, slot, &l->ids)
 		slot->value->cancelled = true;
 	/* those that are being read: their readers end with the local reaper's jobs */
@@ -638,7 +638,7 @@ int reaper_lent_new(struct reaper **ret, const struct reaper_lent_options *optio
 	l->give = (struct loop_later){.fn = lent_give, .ctx = l};
 	l->answer_put_off = (struct loop_later){.fn = answer_put_off, .ctx = l};
 	list_init(&l->borrowers);
-	list_init(&l->lenders);
+	list_init(&l->clients);
 	list_init(&l->put_off);
 	if (options->fd)
 		l->server = server_new(options->loop, &lent_protocol, &l->limits, options->tls, l);

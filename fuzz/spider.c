@@ -24,8 +24,8 @@ static void check_line(struct str line)
 
 static void check_result(struct str bytes)
 {
-	CLEANUP(buf_free) struct buf first = BUF_INIT(2 * RESULT_HEAD_MAX);
-	CLEANUP(buf_free) struct buf second = BUF_INIT(2 * RESULT_HEAD_MAX);
+	CLEANUP(buf_free) struct buf first = BUF_INIT(2 * DOCINDEX_HEAD_MAX);
+	CLEANUP(buf_free) struct buf second = BUF_INIT(2 * DOCINDEX_HEAD_MAX);
 	struct result_room room;
 	struct robot_result r;
 	struct err err = {0};

@@ -16,7 +16,7 @@ enum {
 	DOCINDEX_HOST_MAX = 255,                    /* of a reject list */
 	DOCINDEX_COUNT_MAX = 100000,                /* of WANT: URLs, and rejected hosts */
 	DOCINDEX_SECONDS_MAX = 86400,               /* of HAVE 0 */
-	DOCINDEX_HEAD_MAX = 256 << 10,              /* bytes of a RESULT */
+	DOCINDEX_HEAD_MAX = 64 << 10,               /* bytes of a RESULT */
 	DOCINDEX_BODY_MAX = 1 << 30,
 	/* One more than outcome.h has: a spider is done, and did not say how it went. */
 	DOCINDEX_DONE = OUTCOME_COUNT,
@@ -57,9 +57,9 @@ struct docindex_requests {
 	uint64_t rejects; /* of a WANT that is not complete */
 };
 
-/* The next line, without its end. Negative: it cannot be (ERR_USAGE, for docindex_error()), or does
- * not belong there: the connection ends. After a RESULT the caller takes the bytes off the stream
- * before it reads a line. */
+/* The next line, without its end. Negative: it cannot be (ERR_USAGE), or does not belong
+ * there: a DOCINDEX_ERROR says so, and the connection ends. After a RESULT the caller takes the
+ * bytes off the stream before it reads a line. */
 int docindex_request_read(struct docindex_requests *in, struct str line,
 			  struct docindex_request *ret, struct err *err) MUST_USE;
 /* As a line, with its LF. */

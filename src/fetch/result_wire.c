@@ -240,7 +240,7 @@ int result_read(struct str bytes, struct result_now now, struct result_room *roo
 	struct letters in = {.rest = bytes, .what = "a result"};
 	struct robot_result r = {.last_modified_us = -1, .delay_us = -1};
 	int rc;
-	if (bytes.n > RESULT_HEAD_MAX)
+	if (bytes.n > DOCINDEX_HEAD_MAX)
 		return err_set(err, ERR_DAMAGED, "a result of %zu bytes", bytes.n);
 	*room = (struct result_room){
 		.head = {.retry_after_us = -1, .length = -1, .tag.unavailable_after_us = -1}};

@@ -3,9 +3,8 @@
  * treats what comes as hostile. Pure: no connection, no clock. */
 #pragma once
 #include "base/buf.h"
+#include "fetch/docindex_wire.h"
 #include "fetch/robot.h"
-
-enum { RESULT_HEAD_MAX = 64 << 10 };
 
 /* The same instant on both clocks. Times of the request are sent as how long ago they were: clocks
  * of two machines are not compared. */
@@ -13,7 +12,7 @@ struct result_now {
 	int64_t mono_us, wall_us;
 };
 
-/* Adds at most RESULT_HEAD_MAX bytes; what cannot be sent (control characters in what a server
+/* Adds at most DOCINDEX_HEAD_MAX bytes; what cannot be sent (control characters in what a server
  * said, a Location beyond URL_MAX) is left out. */
 void result_write(const struct robot_result *result, struct result_now now, struct buf *out);
 

@@ -206,7 +206,7 @@ static void docindex_put(struct spider_store *s, struct spider_item *item,
 	struct docindex_store *d = docindex_of(s);
 	const struct result_now now = {clock_mono_us(), clock_wall_us()};
 	buf_free(&item->head);
-	item->head = BUF_INIT(RESULT_HEAD_MAX);
+	item->head = BUF_INIT(DOCINDEX_HEAD_MAX);
 	result_write(result, now, &item->head);
 	if (result->outcome != OUTCOME_OK)
 		buf_free(&item->body);
@@ -263,7 +263,7 @@ int spider_docindex_open(struct spider_store **ret, const struct spider_docindex
 		.line = BUF_INIT(DOCINDEX_LINE_MAX + 2),
 		.limits = {.line_max = DOCINDEX_LINE_MAX,
 			   .high_mark = 1 << 20,
-			   .queue_max = options->body_max + RESULT_HEAD_MAX + (2 << 20),
+			   .queue_max = options->body_max + DOCINDEX_HEAD_MAX + (2 << 20),
 			   /* a doc index may wait for its OKs to be read */
 			   .read_mark = SIZE_MAX},
 	};

@@ -52,7 +52,7 @@ static struct robot_result full_result(const struct robot_head *head)
 
 static void all_that_is_known_arrives(void **state)
 {
-	CLEANUP(buf_free) struct buf out = BUF_INIT(RESULT_HEAD_MAX);
+	CLEANUP(buf_free) struct buf out = BUF_INIT(DOCINDEX_HEAD_MAX);
 	struct robot_head head = full_head();
 	struct robot_result r = full_result(&head), got;
 	struct result_room room;
@@ -89,7 +89,7 @@ static void all_that_is_known_arrives(void **state)
 
 static void what_is_not_known_stays_so(void **state)
 {
-	CLEANUP(buf_free) struct buf out = BUF_INIT(RESULT_HEAD_MAX);
+	CLEANUP(buf_free) struct buf out = BUF_INIT(DOCINDEX_HEAD_MAX);
 	const struct robot_head none = {
 		.retry_after_us = -1, .length = -1, .tag.unavailable_after_us = -1};
 	const struct robot_result r = {.outcome = OUTCOME_ROBOTS,
@@ -119,7 +119,7 @@ static void what_is_not_known_stays_so(void **state)
 
 static void words_of_a_server_stay_in_their_line(void **state)
 {
-	CLEANUP(buf_free) struct buf out = BUF_INIT(RESULT_HEAD_MAX);
+	CLEANUP(buf_free) struct buf out = BUF_INIT(DOCINDEX_HEAD_MAX);
 	struct robot_head head = full_head();
 	struct robot_result r = full_result(&head), got;
 	struct result_room room;

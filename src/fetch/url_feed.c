@@ -212,7 +212,7 @@ static void index_have(void *ctx, uint64_t urls, int64_t wait_us)
 static void index_said(void *ctx, bool is_trouble, const char *what)
 {
 	struct url_feed *f = ctx;
-	f->o.said(f->o.ctx, is_trouble, what, NULL);
+	f->o.said(f->o.ctx, is_trouble, what, "doc index");
 }
 
 /* What may go now, goes. */

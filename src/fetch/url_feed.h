@@ -24,7 +24,7 @@ struct url_feed_options {
 	const char *const *spiders; /* addresses, as outgoing.h takes them */
 	size_t nspiders;            /* at least 1 */
 	const struct tls *tls;      /* NULL: none */
-	/* For the log; peer: a spider's address, or NULL. */
+	/* For the log; peer: a spider's address, "doc index", or NULL: it is about neither. */
 	void (*said)(void *ctx, bool is_trouble, const char *what, const char *peer);
 	void *ctx;
 };

@@ -117,8 +117,10 @@ static const struct counter_def counters[] = {
 			   "Lines of spiders that had no effect."},
 	[COUNT_GARBAGE] = {"wrong_lines", "kind=\"garbage\"", COUNTER_TOTAL,
 			   "Lines of spiders that had no effect."},
-	[COUNT_HUNG_UP] = {"hung_up", NULL, COUNTER_TOTAL,
-			   "Connections to spiders that were ended for what came over them."},
+	[COUNT_HUNG_UP] =
+		{"hung_up", NULL, COUNTER_TOTAL,
+		 "Connections to spiders that were ended for what came over them, or because "
+		 "nothing did."},
 	[COUNT_MOVED] = {"moved_queues", NULL, COUNTER_TOTAL,
 			 "Queues that another spider got, because theirs was away."},
 	[COUNT_WAITING] = {"waiting_urls", NULL, COUNTER_GAUGE, "URLs in queues."},
@@ -201,11 +203,12 @@ int urlserver_conf_check(const struct config *config, struct err *err)
 
 static void on_said(void *ctx, bool is_trouble, const char *what, const char *peer)
 {
+	enum log_level level = is_trouble ? LOG_WARN : LOG_INFO;
 	(void)ctx;
-	if (is_trouble)
-		log_warn(ROLE, what, KV_TEXT("peer", peer ? peer : "doc index"));
+	if (peer)
+		log_write(level, LOG_ROLE, what, LOG_LIST(KV_TEXT("peer", peer)));
 	else
-		log_info(ROLE, what, KV_TEXT("peer", peer ? peer : "doc index"));
+		log_write(level, LOG_ROLE, what, LOG_LIST());
 }
 
 static void tell_counters(void *ctx)

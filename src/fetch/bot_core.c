@@ -3,9 +3,8 @@
  * a list of its jobs, so that they end with it.
  *
  * Syncs (net/sync_group.h): one is for all files that were named before it began (the batch). A
- * peer that is gone leaves its
- * jobs in the batch without it: their files have their names, and the botm knows that they have no
- * answer.
+ * peer that is gone leaves its jobs in the batch without it: their files have their names, and the
+ * botm knows that they have no answer.
  *
  * What is said in one round of the loop goes out together: answers are gathered for each peer and
  * sent by a deferred call. */
@@ -34,6 +33,7 @@ enum {
 };
 
 /* Who asks. */
+
 /* The last bytes of a line whose end may not be there yet: as many as tell HTTP, with its CR. */
 struct line_end {
 	char bytes[sizeof " HTTP/1.1\r" - 1];

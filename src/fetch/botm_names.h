@@ -62,8 +62,8 @@ int botm_names_free(struct botm_names *n, struct botm_name name, struct err *err
 /* What the steps so far say survives this process. */
 int botm_names_flush(struct botm_names *n, struct err *err);
 
-/* Committing, in three steps, so that another thread can wait for the disk: begin here, commit in
- * that thread (while it does, no compaction), end here, with what it returned. */
+/* Committing, in two steps, so that another thread can wait for the disk: begin here, commit in
+ * that thread; while it does, no botm_names_tidy(). */
 struct botm_commit {
 	struct record_writer *writer;
 	struct record_group group;

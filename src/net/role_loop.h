@@ -14,7 +14,7 @@ struct role_loop {
 	 * loop stops at once. */
 	void (*drain)(void *ctx);
 	void *ctx;
-	/* From here on its own, to be read. */
+	/* Its own; a tls that the owner has made is put here, and freed with the rest. */
 	struct loop *loop;
 	struct tls *tls;     /* of role_loop_socket() or tls_new(); NULL: none */
 	struct tls *tls_out; /* of tls_new(), for connections that the role makes; NULL: none */

@@ -107,52 +107,21 @@ struct spider {
 	const struct spider_conf *conf;
 	const struct robot_section_conf *robot;
 	struct kit kit;
-	struct spider_store_host host;
 	struct spider_store *store;
 	struct spider_server *server;
 };
 
-static void spider_failed(void *ctx, const struct err *err)
-{
-	struct spider *sp = ctx;
-	role_loop_fail(&sp->role, err);
-}
-
-static void on_kept(void *ctx, struct spider_item *item)
-{
-	struct spider *sp = ctx;
-	spider_server_kept(sp->server, item);
-}
-
-static void on_room(void *ctx)
-{
-	struct spider *sp = ctx;
-	spider_server_room(sp->server);
-}
-
-static void on_lost(void *ctx)
-{
-	struct spider *sp = ctx;
-	spider_server_lost(sp->server);
-}
-
-static void log_urlserver(void *ctx, bool is_trouble, const char *what, const char *peer)
+static void on_said(void *ctx, bool is_trouble, const char *what, const char *peer)
 {
 	(void)ctx;
-	if (is_trouble)
+	if (!peer)
+		log_write(is_trouble ? LOG_WARN : LOG_INFO, LOG_ROLE, "results",
+			  LOG_LIST(KV_TEXT("what", what)));
+	else if (is_trouble)
 		log_warn(ROLE, "a URL server was hung up on", KV_TEXT("peer", peer),
 			 KV_TEXT("why", what));
 	else
 		log_info(ROLE, "a URL server", KV_TEXT("peer", peer), KV_TEXT("what", what));
-}
-
-static void log_store(void *ctx, bool is_trouble, const char *what)
-{
-	(void)ctx;
-	if (is_trouble)
-		log_warn(ROLE, "results", KV_TEXT("what", what));
-	else
-		log_info(ROLE, "results", KV_TEXT("what", what));
 }
 
 static void tell_counters(void *ctx)
@@ -242,13 +211,14 @@ int spider_proxy_check(const struct config *config, struct err *err)
 static int open_store(struct spider *sp, struct err *err)
 {
 	const struct role_env *env = sp->role.env;
+	const struct spider_store_host *host = spider_server_host(sp->server);
 	const char *folder = results_folder(sp->conf, env->name);
 	char name[DOCINDEX_WORD_MAX + 1], path[PATH_MAX];
 	if (results_check(sp->conf, env->name, &sp->role.tls_out, name, err) < 0)
 		return -1;
 	if (folder &&
 	    (file_below(env->data, folder, path, err) < 0 ||
-	     spider_dir_open(&sp->store, path, env->disk_free, sp->role.loop, &sp->host, err) < 0))
+	     spider_dir_open(&sp->store, path, env->disk_free, sp->role.loop, host, err) < 0))
 		return err_in(err, "results");
 	if (folder)
 		return 0;
@@ -260,7 +230,7 @@ static int open_store(struct spider *sp, struct err *err)
 							.body_max = body_max,
 							.tls = sp->role.tls_out,
 							.loop = sp->role.loop,
-							.host = &sp->host};
+							.host = host};
 	return spider_docindex_open(&sp->store, &options, err);
 }
 
@@ -281,7 +251,7 @@ static int spider_make(struct spider *sp, struct err *err)
 		.status_us = sp->conf->status_us,
 		.urls_max = (uint64_t)sp->conf->urls_max,
 		.status_words = sp->conf->status_words,
-		.said = log_urlserver,
+		.said = on_said,
 		.failed = role_loop_fail,
 		.ctx = &sp->role,
 	};
@@ -298,12 +268,6 @@ static int spider_run(struct role_env *env, struct err *err)
 		.role = {.env = env, .tell = tell_counters, .ctx = &sp},
 		.conf = config_get(env->config, &section),
 		.robot = config_get(env->config, &robot_section),
-		.host = {.kept = on_kept,
-			 .room = on_room,
-			 .lost = on_lost,
-			 .said = log_store,
-			 .failed = spider_failed,
-			 .ctx = &sp},
 	};
 	struct err ignored;
 	int rc = spider_make(&sp, err);

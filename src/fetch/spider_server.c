@@ -48,6 +48,7 @@ struct spider_server {
 	struct spider_server_options o;
 	struct server_limits limits;
 	struct server *server;
+	struct spider_store_host host;
 	struct spider_store *store; /* NULL: not there yet */
 	struct spider_counts counts;
 	uint64_t held; /* bytes of URLs that are not done */
@@ -65,7 +66,8 @@ static struct spider_server *spider_of(struct session *s)
 
 /* URLs. */
 
-void spider_item_free(struct spider_item *item)
+/* Also of one that was never begun; not of one that is put and not kept. */
+static void item_free(struct spider_item *item)
 {
 	mem_free(&item->path);
 	buf_free(&item->head);
@@ -110,7 +112,7 @@ static void url_free(struct spider_url *u)
 	list_remove(&u->own);
 	list_remove(&u->waiting);
 	list_remove(&u->silent);
-	spider_item_free(&u->item);
+	item_free(&u->item);
 	sp->counts.out--;
 	sp->held -= u->cost;
 	mem_free(&u);
@@ -240,9 +242,9 @@ static void begin_waiting(void *ctx)
 	}
 }
 
-void spider_server_room(void *spider_server)
+static void store_room(void *ctx)
 {
-	struct spider_server *sp = spider_server;
+	struct spider_server *sp = ctx;
 	loop_later(sp->o.loop, &sp->begin);
 }
 
@@ -258,9 +260,9 @@ static void url_again(struct spider_url *u)
 		url_wait(u);
 }
 
-void spider_server_lost(void *spider_server)
+static void store_lost(void *ctx)
 {
-	struct spider_server *sp = spider_server;
+	struct spider_server *sp = ctx;
 	LIST_EACH (struct spider_url, u, &sp->urls, all)
 		url_again(u);
 }
@@ -273,9 +275,9 @@ static void say_status(struct spider_url *u, const char *word)
 		conn_printf(session_conn(u->session), STR_FMT " %s\n", STR_ARG(u->trans), word);
 }
 
-void spider_server_kept(void *spider_server, struct spider_item *item)
+static void store_kept(void *ctx, struct spider_item *item)
 {
-	struct spider_server *sp = spider_server;
+	struct spider_server *sp = ctx;
 	struct spider_url *u = LIST_OF(struct spider_url, item, item);
 	char words[32];
 	FAULT("spider.kept");
@@ -403,11 +405,29 @@ static const struct server_protocol spider_protocol = {
 	.refused = session_refused,
 };
 
+static void store_said(void *ctx, bool is_trouble, const char *what)
+{
+	struct spider_server *sp = ctx;
+	sp->o.said(sp->o.ctx, is_trouble, what, NULL);
+}
+
+static void store_failed(void *ctx, const struct err *err)
+{
+	struct spider_server *sp = ctx;
+	sp->o.failed(sp->o.ctx, err);
+}
+
 struct spider_server *spider_server_new(const struct spider_server_options *options)
 {
 	struct spider_server *sp = mem_alloc(sizeof *sp);
 	sp->o = *options;
 	sp->limits = *options->limits;
+	sp->host = (struct spider_store_host){.kept = store_kept,
+					      .room = store_room,
+					      .lost = store_lost,
+					      .said = store_said,
+					      .failed = store_failed,
+					      .ctx = sp};
 	sp->status = (struct loop_timer){.fn = say_working, .ctx = sp};
 	sp->begin = (struct loop_later){.fn = begin_waiting, .ctx = sp};
 	list_init(&sp->urls);
@@ -416,6 +436,11 @@ struct spider_server *spider_server_new(const struct spider_server_options *opti
 	list_init(&sp->paused);
 	sp->server = server_new(options->loop, &spider_protocol, &sp->limits, options->tls, sp);
 	return sp;
+}
+
+const struct spider_store_host *spider_server_host(const struct spider_server *sp)
+{
+	return &sp->host;
 }
 
 void spider_server_store(struct spider_server *sp, struct spider_store *store)

@@ -34,17 +34,15 @@ struct spider_server_options {
 	/* With more at a time, or with more bytes than limits.memory in them, nothing is read. */
 	uint64_t urls_max;
 	bool status_words; /* the outcome after DONE */
-	/* For the log. is_trouble: it was hung up on. */
+	/* For the log, of a URL server; is_trouble: it was hung up on. peer NULL: of the store. */
 	void (*said)(void *ctx, bool is_trouble, const char *what, const char *peer);
 	/* This process cannot go on. */
 	void (*failed)(void *ctx, const struct err *err);
 	void *ctx;
 };
 struct spider_server *spider_server_new(const struct spider_server_options *options);
-/* What the store answers to. */
-void spider_server_kept(void *spider_server, struct spider_item *item);
-void spider_server_room(void *spider_server);
-void spider_server_lost(void *spider_server);
+/* What the store answers to, as long as the server is there. */
+const struct spider_store_host *spider_server_host(const struct spider_server *s);
 /* Before the first connection. The store stays the caller's. */
 void spider_server_store(struct spider_server *s, struct spider_store *store);
 int spider_server_listen(struct spider_server *s, int fd, struct err *err);

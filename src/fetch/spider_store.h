@@ -24,8 +24,6 @@ struct spider_item {
 		struct robot_memory_sink memory;
 	};
 };
-/* Also of one that was never begun; not of one that is put and not kept. */
-void spider_item_free(struct spider_item *item);
 
 struct spider_store_host {
 	/* It is kept; its owner frees it. */

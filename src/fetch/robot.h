@@ -70,6 +70,13 @@ enum robot_cause {
 };
 const char *robot_cause_name(enum robot_cause c);
 
+struct robot_class {
+	enum outcome outcome;
+	enum robot_cause cause;
+};
+/* Of a name that gave no address. */
+struct robot_class robot_class_dns(enum dns_outcome outcome);
+
 struct robot_limits {
 	uint64_t body;             /* decoded; and on the wire, heads and framing apart */
 	uint64_t head_line, head;  /* of one answer, interim ones and trailers included */

@@ -14,12 +14,8 @@ enum {
 	ROBOT_BUFFER = (32 << 10) - 1,  /* of libcurl, for each request; it adds a byte */
 };
 
-/* What an answer, or the lack of one, means for the caller (robot_answer.c). */
-
-struct robot_class {
-	enum outcome outcome;
-	enum robot_cause cause;
-};
+/* What an answer, or the lack of one, means for the caller (robot_answer.c); of a
+ * name without address robot_class_dns() says it. */
 
 /* Of a complete answer over http. conditional: it was asked with validators; has_target: with a
  * Location. */
@@ -27,8 +23,6 @@ struct robot_class robot_class_http(int status, bool conditional, bool has_targe
 /* Of a failed transfer. words: libcurl's own; ftp_reply: the last reply of an ftp server, 0 for
  * http. */
 struct robot_class robot_class_curl(CURLcode code, const char *words, int ftp_reply);
-/* Of a name that gave no address. */
-struct robot_class robot_class_dns(enum dns_outcome outcome);
 
 /* A URL as it is asked for: without fragment, user name and password. */
 struct target {

@@ -2,7 +2,7 @@
  * is room for them in the queues: those spill to disk, which may be full. Each name is asked for
  * once; what it said holds for all URLs of the batch, and is forgotten with it. */
 #include "base/clock.h"
-#include "fetch/robot_inner.h"
+#include "fetch/robot.h"
 #include "fetch/url_feed_inner.h"
 #include "url/url.h"
 

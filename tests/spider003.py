@@ -31,7 +31,6 @@ class Spider:
         self.connections = 0
         self.listener = socket.create_server(address)
         self.port = self.listener.getsockname()[1]
-        self.open = True
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self):

@@ -229,11 +229,6 @@ static bool item_of(const struct through *t, struct str id, size_t *ret)
 	return true;
 }
 
-static struct str text_kept(struct through *t, struct str s)
-{
-	return arena_str(&t->arena, s);
-}
-
 static void on_room(void *ctx)
 {
 	struct through *t = ctx;
@@ -257,8 +252,8 @@ static void on_answered(void *ctx, const struct bot_message *m)
 		return;
 	struct item *item = &t->item[i];
 	item->is_answered = true;
-	item->machine = text_kept(t, m->machine);
-	item->file = text_kept(t, m->file);
+	item->machine = arena_str(&t->arena, m->machine);
+	item->file = arena_str(&t->arena, m->file);
 	line_print(t, item->url, m);
 	*VEC_PUSH(t->to_keep, t->keeps, t->keep_room) = i;
 	lines_flush_soon(t);
@@ -283,7 +278,7 @@ static void on_said(void *ctx, bool is_trouble, const char *what, const char *wh
 
 /* The list. */
 
-static int list_add(struct through *t, struct str text)
+static void list_add(struct through *t, struct str text)
 {
 	struct url url;
 	int rc = url_parse(text, NULL, t->text, sizeof t->text, &url);
@@ -291,22 +286,24 @@ static int list_add(struct through *t, struct str text)
 	if (rc == 0 && url.href.n > BOT_URL_MAX)
 		rc = -URL_TOO_LONG;
 	if (rc == 0) {
-		*VEC_PUSH(t->item, t->n, t->room) = (struct item){.url = text_kept(t, url.href)};
-		return 0;
+		*VEC_PUSH(t->item, t->n, t->room) =
+			(struct item){.url = arena_str(&t->arena, url.href)};
+		return;
 	}
 	const struct bot_message bad = {.outcome = OUTCOME_PERMANENT,
 					.cause = STR("url"),
 					.reason = str_of(url_error_text(rc))};
 	line_print(t, text, &bad);
 	t->bad++;
-	return 0;
 }
 
 static int list_line(void *ctx, const char *name, uint64_t line, struct str text, struct err *err)
 {
 	(void)name, (void)line, (void)err;
 	text = str_trim(text);
-	return text.n && text.p[0] != '#' ? list_add(ctx, text) : 0;
+	if (text.n && text.p[0] != '#')
+		list_add(ctx, text);
+	return 0;
 }
 
 static int list_read(struct through *t, struct err *err)

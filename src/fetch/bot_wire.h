@@ -33,26 +33,19 @@ enum {
 		[SERVER_STOPPING] = "",                                         \
 	}
 
-/* clang-format off */
-#define BOT_KINDS(X) \
-	X(ROBOT, "robot")     /* a robot is here, and how much it can do */              \
-	X(FETCH, "fetch")     /* down: fetch this */                                     \
-	X(FETCHED, "fetched") /* up: how that ended */                                   \
-	X(BOTM, "botm")       /* up: a botm is here, and how much those below it can do */ \
-	X(MACHINE, "machine") /* up: a botm further down has come or gone */             \
-	X(KEPT, "kept")       /* down: the answer is taken, its file is to stay */       \
-	X(DROPPED, "dropped") /* down: it is of no use, its file is to go */             \
-	X(DELETE, "delete")   /* down: delete a file that was kept */                    \
-	X(DELETED, "deleted") /* up: how that ended */                                   \
-	X(REFUSED, "refused") /* down: why the connection ends now */                    \
-	X(ERROR, "error")     /* to a person who types */
-/* clang-format on */
-
 enum bot_kind {
-#define X(symbol, name) BOT_##symbol,
-	BOT_KINDS(X)
-#undef X
-		BOT_NKINDS
+	BOT_ROBOT,   /* a robot is here, and how much it can do */
+	BOT_FETCH,   /* down: fetch this */
+	BOT_FETCHED, /* up: how that ended */
+	BOT_BOTM,    /* up: a botm is here, and how much those below it can do */
+	BOT_MACHINE, /* up: a botm further down has come or gone */
+	BOT_KEPT,    /* down: the answer is taken, its file is to stay */
+	BOT_DROPPED, /* down: it is of no use, its file is to go */
+	BOT_DELETE,  /* down: delete a file that was kept */
+	BOT_DELETED, /* up: how that ended */
+	BOT_REFUSED, /* down: why the connection ends now */
+	BOT_ERROR,   /* to a person who types */
+	BOT_NKINDS,
 };
 
 /* How a delete ended. */

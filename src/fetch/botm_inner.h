@@ -76,12 +76,11 @@ struct botm_child {
 	char node[BOT_ID_MAX + 1]; /* of a botm */
 };
 
-#define STR_HASH(s) hash64(s)
-TABLE(botm_jobs, struct str, struct botm_job *, STR_HASH, str_eq)
-TABLE(botm_answer_ids, struct str, struct botm_answer *, STR_HASH, str_eq)
+TABLE(botm_jobs, struct str, struct botm_job *, hash64, str_eq)
+TABLE(botm_answer_ids, struct str, struct botm_answer *, hash64, str_eq)
 TABLE(botm_answer_names, uint64_t, struct botm_answer *, hash_u64, table_same_u64)
-TABLE(botm_route_ids, struct str, struct botm_route *, STR_HASH, str_eq)
-TABLE(botm_deletion_ids, struct str, struct botm_deletion *, STR_HASH, str_eq)
+TABLE(botm_route_ids, struct str, struct botm_route *, hash64, str_eq)
+TABLE(botm_deletion_ids, struct str, struct botm_deletion *, hash64, str_eq)
 
 /* A file that goes, once its name is free for good. */
 struct botm_removal {
@@ -116,8 +115,8 @@ struct botm {
 	bool is_choked;            /* it does not read */
 	bool is_left;              /* it was hung up on */
 	bool told_away;
-	bool is_held;              /* nothing is read of the source */
-	bool is_full;              /* of answers */
+	bool is_held; /* nothing is read of the source */
+	bool is_full; /* of answers */
 	uint64_t told_capacity;
 	struct link children, ready;
 	struct botm_child **host; /* that has it; NULL: none */

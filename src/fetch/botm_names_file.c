@@ -251,7 +251,8 @@ enum botm_claim botm_map_claim(const struct botm_map *m, struct botm_name name)
 	return botm_map_place(m, name.number) >= BOTM_STORED ? BOTM_HELD : BOTM_LEFT;
 }
 
-int botm_names_folder(const char *path, const char *said, struct buf *ret)
+/* The folder of a file of names: what it says is relative to the folder that it lies in. */
+static int folder_of_names(const char *path, const char *said, struct buf *ret)
 {
 	const char *slash = strrchr(path, '/');
 	if (said[0] != '/' && slash)
@@ -465,7 +466,7 @@ static int folder_verify(const char *path, const struct botm_map *map, struct er
 	struct proof p = {.path = path, .map = map};
 	if (!map->folder)
 		return 0;
-	if (botm_names_folder(path, map->folder, &folder) < 0)
+	if (folder_of_names(path, map->folder, &folder) < 0)
 		return err_set(err, ERR_DAMAGED, "%s: the path of its folder is too long", path);
 	p.folder = buf_text(&folder);
 	if (folder_is_held(p.folder))

@@ -57,9 +57,6 @@ enum botm_claim botm_map_claim(const struct botm_map *m, struct botm_name name);
 /* 1: there is no such file, or nothing in it. */
 int botm_map_load(struct botm_map *m, const char *path, struct err *err);
 
-/* The folder of a file of names: what it says is relative to the folder that it lies in. */
-int botm_names_folder(const char *path, const char *said, struct buf *ret);
-
 /* Walks over all files of the folder that have the form of a name, or of an unfinished file. *seen,
  * where not NULL, is called for each; is_name false: it is a file of a robot that was killed. */
 typedef int botm_seen_fn(void *ctx, const char *path, bool is_name, struct botm_name name,

@@ -24,10 +24,9 @@ struct doomed {
 
 enum { DOOMED_AT_ONCE = 1000 }; /* deletes that a botm has */
 
-#define STR_HASH(s) hash64(s)
-TABLE(asked_ids, struct str, struct asked *, STR_HASH, str_eq)
-TABLE(doomed_ids, struct str, struct doomed *, STR_HASH, str_eq)
-TABLE(machine_ids, struct str, char *, STR_HASH, str_eq) /* by node: the machine; both owned */
+TABLE(asked_ids, struct str, struct asked *, hash64, str_eq)
+TABLE(doomed_ids, struct str, struct doomed *, hash64, str_eq)
+TABLE(machine_ids, struct str, char *, hash64, str_eq) /* by node: the machine; both owned */
 
 /* Of a connection. */
 struct botm_state {

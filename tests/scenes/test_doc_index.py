@@ -23,7 +23,7 @@ def crawl(make, more="", env=None):
 
 
 def url(host, page=""):
-    return f"http://127.9.0.{host + 1}:80/{page}".replace(":80/", "/")
+    return f"http://127.9.0.{host + 1}/{page}"
 
 
 def want(b, what, seconds=30):

@@ -14,6 +14,7 @@ from kill.rounds import Broken
 
 DELAY_MS, OWED_MS = 50, 35  # see fetch_rounds.py
 HOSTS = 12
+SHORT, LONG = 10, 150  # kills at random instants of each chain
 
 
 class Chain:

@@ -1,9 +1,8 @@
 """Both chains of the fabric, whole, on simnet: any process may be killed at any instant."""
 import pytest
 
-from kill.fabric_rounds import Bots, Spiders
+from kill.fabric_rounds import LONG, SHORT, Bots, Spiders
 
-SHORT, LONG = 10, 150  # random instants of each chain
 MOST_S = 0.3
 
 

@@ -1,7 +1,7 @@
 """The fetch fabric: both chains on simnet, every process killed at its fault points and at 300 random instants; a
 lent crawl, botms, URL servers and spiders killed each alone; the slots of document 003 against a model; the units
 of fetch and of XML in full, and under TSan."""
-import re
+from kill.fabric_rounds import LONG
 
 WHAT = ("the fabric on simnet, both chains killed at their points and at 300 random instants; its roles killed alone; "
         "slots against a model; units in full, and under TSan")
@@ -9,8 +9,7 @@ UNITS = "fetch.bot|fetch.docindex|fetch.url_feed|fetch.spider|fetch.result_wire|
 
 
 def run(env):
-    text = (env.root / "tests" / "kill" / "test_fabric.py").read_text()
-    kills = 2 * int(re.search(r"LONG = \d+, (\d+)", text).group(1))
+    kills = 2 * LONG
     chains = env.tests("--only", "kill", "-k", "test_fabric.py")
     lent = env.tests("--only", "line", "-k", "lent")
     units = env.tests("--only", "units", "-k", UNITS)

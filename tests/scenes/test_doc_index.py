@@ -5,8 +5,8 @@ import re
 import pytest
 
 import simnet
+from docindex import Borrower
 from garner import free_port, wait_for
-from urlserver003 import Borrower
 
 HOSTS = 3
 

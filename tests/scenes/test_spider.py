@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import simnet
+from docindex import Results
 from garner import wait_for
-from urlserver003 import DocIndex, Urlserver
+from urlserver003 import Urlserver
 
 PLAIN = dict(odd_pages=0, appear=0, vanish=0, profiles="plain", robots="open", crawl_delay=0)
 
@@ -283,7 +284,7 @@ def test_lines_that_find_no_room_are_written_again_and_a_failed_sync_has_kept_no
 def test_results_go_to_a_doc_index_and_done_follows_its_ok(garner):
     net = simnet.start(first := garner(), hosts=2, pages=4, delay="60ms", odd_pages=0, appear=0, vanish=0,
                        profiles="plain", robots="some")
-    index = DocIndex(f"{first.dir}/index")
+    index = Results(f"{first.dir}/index")
     try:
         g = spider(garner, net, results=f"unix:{first.dir}/index", name="scene", status_words="yes")
         pages = net.truth()

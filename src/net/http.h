@@ -42,10 +42,15 @@ struct http_route {
 	const char *type;    /* of the answer, unless the handler says another */
 	const struct http_param *params;
 	size_t nparams, params_size; /* size: of the struct that they fill */
-	size_t body_max;             /* bytes; 0: it takes no body */
+	/* Further ones of the query, out of a table that others have as well, for the same struct.
+	 * Both are at most 64. */
+	const struct value_spec *more;
+	size_t nmore;
+	size_t body_max; /* bytes; 0: it takes no body */
 	enum http_scope scope;
 	bool slow;
-	bool loose; /* a page: query parameters that it does not have are passed over */
+	bool loose; /* a page: query parameters that it does not have are passed over, and so are
+		     * empty ones, unless they are text */
 	bool clips; /* a form: a number out of its bounds is the nearest that there is, and what is
 		     * nothing of its type is as if it were not there; text is text */
 	/* 0: the answer is filled. Negative: the words are in err; ERR_USAGE becomes 400, ERR_BUSY

@@ -32,12 +32,28 @@ static size_t split_path(struct str path, struct str ret[HTTP_SEGMENTS])
 	return rest.p ? HTTP_SEGMENTS + 1 : n;
 }
 
-static const struct http_param *find_param(const struct http_route *route, struct str name)
+static size_t param_count(const struct http_route *route)
 {
-	for (size_t i = 0; i < route->nparams; i++)
-		if (str_is(name, route->params[i].spec.name))
-			return &route->params[i];
-	return NULL;
+	return route->nparams + route->nmore;
+}
+
+static const struct value_spec *param_spec(const struct http_route *route, size_t i)
+{
+	return i < route->nparams ? &route->params[i].spec : &route->more[i - route->nparams];
+}
+
+static bool param_required(const struct http_route *route, size_t i)
+{
+	return i < route->nparams && route->params[i].required;
+}
+
+/* param_count(): there is none of this name. */
+static size_t find_param(const struct http_route *route, struct str name)
+{
+	size_t i = 0;
+	while (i < param_count(route) && !str_is(name, param_spec(route, i)->name))
+		i++;
+	return i;
 }
 
 static struct node *add_child(struct http_router *r, struct node *parent, struct str name)
@@ -62,7 +78,7 @@ static void add_route(struct http_router *r, const struct http_route *route)
 	struct str segments[HTTP_SEGMENTS];
 	struct node *node = &r->root;
 	size_t n = split_path(str_of(route->pattern), segments);
-	ENSURE(route->pattern[0] == '/' && n <= HTTP_SEGMENTS && route->nparams <= 64);
+	ENSURE(route->pattern[0] == '/' && n <= HTTP_SEGMENTS && param_count(route) <= 64);
 	ENSURE(route->handle && route->summary && route->method < HTTP_NMETHODS);
 	if (strcmp(route->pattern, "/*") == 0) {
 		ENSURE(!r->rest[route->method]);
@@ -71,7 +87,7 @@ static void add_route(struct http_router *r, const struct http_route *route)
 	}
 	for (size_t i = 0; i < n; i++) {
 		bool param = str_starts(segments[i], STR(":"));
-		ENSURE(!param || find_param(route, str_from(segments[i], 1)));
+		ENSURE(!param || find_param(route, str_from(segments[i], 1)) < route->nparams);
 		node = add_child(r, node, param ? (struct str){0} : segments[i]);
 	}
 	ENSURE(!node->route[route->method]);
@@ -194,9 +210,8 @@ static bool is_whole_number(struct str text)
 }
 
 /* What its type refused: the bound that a number is beyond, else the default that stands there. */
-static void clip_param(const struct http_param *param, struct str value, void *base)
+static void clip_param(const struct value_spec *spec, struct str value, void *base)
 {
-	const struct value_spec *spec = &param->spec;
 	uint64_t number;
 	if (spec->type != VALUE_INT || !is_whole_number(value))
 		return;
@@ -207,28 +222,30 @@ static void clip_param(const struct http_param *param, struct str value, void *b
 		memcpy((char *)base + spec->offset, &whole, sizeof whole);
 }
 
-static int fill_param(struct filling *f, const struct http_param *param, struct str value,
-		      struct err *err)
+static int fill_param(struct filling *f, size_t param, struct str value, struct err *err)
 {
-	uint64_t bit = UINT64_C(1) << (param - f->route->params);
-	if ((f->seen & bit) && param->spec.type != VALUE_LIST)
-		return err_set(err, ERR_USAGE, "parameter '%s': is there twice", param->spec.name);
-	int rc = f->seen & bit ? value_add(&param->spec, value, f->arena, f->base, err)
-			       : value_parse(&param->spec, value, f->arena, f->base, err);
+	const struct value_spec *spec = param_spec(f->route, param);
+	uint64_t bit = UINT64_C(1) << param;
+	if ((f->seen & bit) && spec->type != VALUE_LIST)
+		return err_set(err, ERR_USAGE, "parameter '%s': is there twice", spec->name);
+	if (f->route->loose && value.n == 0 && spec->type != VALUE_TEXT)
+		return 0;
+	int rc = f->seen & bit ? value_add(spec, value, f->arena, f->base, err)
+			       : value_parse(spec, value, f->arena, f->base, err);
 	f->seen |= bit;
-	if (rc < 0 && f->route->clips && param->spec.type != VALUE_TEXT) {
-		clip_param(param, value, f->base);
+	if (rc < 0 && f->route->clips && spec->type != VALUE_TEXT) {
+		clip_param(spec, value, f->base);
 		return 0;
 	}
-	return rc < 0 ? err_in(err, "parameter '%s'", param->spec.name) : 0;
+	return rc < 0 ? err_in(err, "parameter '%s'", spec->name) : 0;
 }
 
 static int param_unknown(const struct http_route *route, struct str name, struct err *err)
 {
 	char shown[VALUE_SHOWN];
 	struct nearest near = {.wanted = name};
-	for (size_t i = 0; i < route->nparams; i++)
-		nearest_try(&near, route->params[i].spec.name);
+	for (size_t i = 0; i < param_count(route); i++)
+		nearest_try(&near, param_spec(route, i)->name);
 	return err_set(err, ERR_USAGE, "unknown parameter '%s'%s", value_show(name, shown),
 		       nearest_words(&near));
 }
@@ -251,11 +268,11 @@ static int fill_pair(struct filling *f, struct str pair, struct err *err)
 	struct str name, value;
 	if (http_decode(str_head(pair, eq), true, f->arena, &name, err) < 0)
 		return err_in(err, "query");
-	const struct http_param *param = find_param(f->route, name);
-	if (!param)
+	size_t param = find_param(f->route, name);
+	if (param == param_count(f->route))
 		return f->route->loose ? 0 : param_unknown(f->route, name, err);
 	if (http_decode(str_from(pair, eq + 1), true, f->arena, &value, err) < 0)
-		return err_in(err, "parameter '%s'", param->spec.name);
+		return err_in(err, "parameter '%s'", param_spec(f->route, param)->name);
 	return fill_param(f, param, value, err);
 }
 
@@ -280,14 +297,14 @@ int http_params_parse(const struct http_match *m, struct str query, struct arena
 	const struct http_route *route = m->route;
 	struct filling f = {.route = route, .arena = arena};
 	f.base = arena_alloc(arena, MAX(route->params_size, (size_t)1));
-	for (size_t i = 0; i < route->nparams; i++)
-		value_defaults(&route->params[i].spec, 1, arena, f.base);
+	for (size_t i = 0; i < param_count(route); i++)
+		value_defaults(param_spec(route, i), 1, arena, f.base);
 	if (fill_path(&f, m, err) < 0 || fill_query(&f, query, err) < 0)
 		return -1;
-	for (size_t i = 0; i < route->nparams; i++)
-		if (route->params[i].required && !(f.seen >> i & 1))
+	for (size_t i = 0; i < param_count(route); i++)
+		if (param_required(route, i) && !(f.seen >> i & 1))
 			return err_set(err, ERR_USAGE, "parameter '%s': is missing",
-				       route->params[i].spec.name);
+				       param_spec(route, i)->name);
 	*ret = f.base;
 	return 0;
 }
@@ -344,21 +361,22 @@ static bool in_path(const struct http_route *route, const char *name)
 	return false;
 }
 
-static void put_param(struct jsonw *j, const struct http_route *route, const struct http_param *p)
+static void put_param(struct jsonw *j, const struct http_route *route, size_t param)
 {
 	CLEANUP(buf_free) struct buf text = BUF_INIT(2000);
-	bool path = in_path(route, p->spec.name);
-	buf_printf(&text, "%s (", p->spec.help ? p->spec.help : p->spec.name);
-	value_describe(&p->spec, &text);
-	if (p->spec.fallback)
-		buf_printf(&text, "; default %s", p->spec.fallback);
+	const struct value_spec *spec = param_spec(route, param);
+	bool path = in_path(route, spec->name);
+	buf_printf(&text, "%s (", spec->help ? spec->help : spec->name);
+	value_describe(spec, &text);
+	if (spec->fallback)
+		buf_printf(&text, "; default %s", spec->fallback);
 	buf_add_byte(&text, ')');
 	jsonw_object(j);
-	jsonw_put_text(j, "name", p->spec.name);
+	jsonw_put_text(j, "name", spec->name);
 	jsonw_put_text(j, "in", path ? "path" : "query");
-	jsonw_put_bool(j, "required", path || p->required);
+	jsonw_put_bool(j, "required", path || param_required(route, param));
 	jsonw_put_str(j, "description", buf_str(&text));
-	put_schema(j, &p->spec);
+	put_schema(j, spec);
 	jsonw_object_end(j);
 }
 
@@ -381,8 +399,8 @@ static void put_operation(struct jsonw *j, const struct http_route *route)
 	jsonw_put_object(j, names[route->method]);
 	jsonw_put_text(j, "summary", route->summary);
 	jsonw_put_array(j, "parameters");
-	for (size_t i = 0; i < route->nparams; i++)
-		put_param(j, route, &route->params[i]);
+	for (size_t i = 0; i < param_count(route); i++)
+		put_param(j, route, i);
 	jsonw_array_end(j);
 	put_answers(j, route);
 	jsonw_object_end(j);

@@ -19,6 +19,11 @@ static const struct http_param params[] = {
 	{{"tags", VALUE_LIST_AT(struct values, tags), .fallback = "a b"}},
 };
 
+static const struct value_spec more[] = {
+	{"limit", VALUE_INT_AT(struct values, limit), .fallback = "10", .min = 1, .max = 100},
+	{"name", VALUE_TEXT_AT(struct values, name), .fallback = "x"},
+};
+
 static int handle(struct http_request *req, struct http_answer *ret, struct err *err)
 {
 	(void)req;
@@ -44,6 +49,7 @@ static const struct http_route routes[] = {
 	{HTTP_GET, "/all/:id", "all", ALL},
 	{HTTP_GET, "/page", "page", ID, .loose = true},
 	{HTTP_GET, "/form/:id", "form", ALL, .clips = true},
+	{HTTP_GET, "/more", "more", ID, .loose = true, .more = more, .nmore = ARRAY_LEN(more)},
 };
 
 static struct arena arena = ARENA_INIT(1 << 20);
@@ -250,6 +256,33 @@ static void pages_pass_over_what_they_do_not_know(void **state)
 	assert_true(parse("/page", "id=1&id=2", &v) < 0);
 }
 
+static void parameters_of_another_table_are_parameters(void **state)
+{
+	const struct values *v;
+	(void)state;
+	assert_int_equal(parse("/more", "", &v), 0);
+	assert_int_equal(v->limit, 10);
+	assert_string_equal(v->name, "x");
+	assert_int_equal(parse("/more", "id=1&limit=7&name=n", &v), 0);
+	assert_string_equal(v->id, "1");
+	assert_int_equal(v->limit, 7);
+	assert_string_equal(v->name, "n");
+	assert_true(parse("/more", "limit=7&limit=8", &v) < 0);
+	assert_true(parse("/more", "limit=700", &v) < 0);
+	assert_string_equal(err.msg, "parameter 'limit': must be 1 to 100, got '700'");
+}
+
+static void empty_fields_of_a_page_are_as_if_they_were_not_there(void **state)
+{
+	const struct values *v;
+	(void)state;
+	assert_int_equal(parse("/more", "limit=&name=", &v), 0);
+	assert_int_equal(v->limit, 10);
+	assert_string_equal(v->name, "");
+	assert_int_equal(parse("/more", "limit=&limit=3", &v), 0);
+	assert_int_equal(v->limit, 3);
+}
+
 static void too_many_parameters_are_refused(void **state)
 {
 	const struct values *v;
@@ -316,6 +349,8 @@ int main(void)
 		TEST(a_form_takes_the_nearest_number_and_else_what_it_begins_with),
 		TEST(wrong_values_name_their_parameter),
 		TEST(pages_pass_over_what_they_do_not_know),
+		TEST(parameters_of_another_table_are_parameters),
+		TEST(empty_fields_of_a_page_are_as_if_they_were_not_there),
 		TEST(too_many_parameters_are_refused),
 		TEST(what_is_encoded_is_decoded_to_the_same),
 		TEST(a_star_takes_what_no_other_has),

@@ -54,7 +54,8 @@ struct http_route {
 	bool clips; /* a form: a number out of its bounds is the nearest that there is, and what is
 		     * nothing of its type is as if it were not there; text is text */
 	/* 0: the answer is filled. Negative: the words are in err; ERR_USAGE becomes 400, ERR_BUSY
-	 * 503 with Retry-After, all others 500, whose words go to the log alone. */
+	 * 503 with Retry-After, all others 500, whose words go to the log alone. HTTP_LATER, of a
+	 * slow route: see http_again(). */
 	int (*handle)(struct http_request *req, struct http_answer *ret, struct err *err);
 };
 
@@ -66,6 +67,8 @@ struct http_about {
 void http_openapi(const struct http_route *routes, size_t n, const struct http_about *about,
 		  struct buf *out);
 
+enum { HTTP_LATER = 1 };
+
 struct http_request {
 	const struct http_route *route; /* NULL: there is none for it */
 	const void *params;             /* the struct that the route's parameters filled */
@@ -74,8 +77,17 @@ struct http_request {
 	bool head, local;   /* local: from this machine */
 	struct arena arena; /* what is in it lasts as long as the answer */
 	void *ctx;          /* of the server's owner */
+	void *later;        /* the handler's, from one call to the next; NULL at first */
 	struct http_conn *conn;
 };
+
+/* From any thread, once for each time that the handler returns HTTP_LATER, before or after it does:
+ * the handler is called again. Until then the connection is set aside and holds no thread. The
+ * request is not the caller's any more. If the client has gone meanwhile, the handler is not called
+ * and the request is over. */
+void http_again(struct http_request *req);
+/* The client's address without a port, in the request's arena; "": a Unix peer. */
+const char *http_from(struct http_request *req);
 
 /* Whether the server stops: a handler that takes long gives up then. */
 bool http_stops(const struct http_request *req);
@@ -320,10 +332,13 @@ struct http_options {
 	struct counters *counters; /* NULL: nobody counts */
 	size_t counters_at;        /* the index of HTTP_COUNT_2XX */
 	/* Each may be NULL. done: after each request whose `fault` is set, and after all others
-	 * if log_all; tick: about every second while any connection is open. */
+	 * if log_all; tick: about every second while any connection is open; stopping: once, before
+	 * the server stops: the owner calls http_again() for all that wait, and from then on no
+	 * handler may return HTTP_LATER. */
 	bool log_all;
 	void (*done)(void *ctx, const struct http_done *done);
 	void (*tick)(void *ctx, int64_t now_us);
+	void (*stopping)(void *ctx);
 };
 
 /* Signals that must not end a thread have to be blocked before. */

@@ -87,7 +87,7 @@ enum http_step {
 	HTTP_IDLE,
 	HTTP_HEAD,     /* its first line has come */
 	HTTP_BODY,     /* routed; what is left of it comes */
-	HTTP_SLOW,     /* in the pool */
+	HTTP_SLOW,     /* in the pool, or set aside until http_again() */
 	HTTP_GONE,     /* the client has gone while it waited */
 	HTTP_ANSWERED, /* by the handler */
 };
@@ -119,6 +119,7 @@ struct http_conn {
 	const char *method;
 	bool active; /* counted in server->active */
 	struct pool_job job;
+	bool half; /* atomic; of HTTP_LATER and http_again() one has come */
 };
 
 struct http_server {

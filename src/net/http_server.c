@@ -96,6 +96,14 @@ static const char *http_conn_address(const struct http_conn *c, char ret[ADDR_SH
 	return ret;
 }
 
+const char *http_from(struct http_request *req)
+{
+	char text[ADDR_SHOWN] = "";
+	if (req->conn->peer.family)
+		addr_print(&req->conn->peer, text);
+	return arena_text(&req->arena, str_of(text));
+}
+
 /* Clients take turns at the pool, and have shares of it and of the memory for answers: an IPv4
  * address is one, of IPv6 a /64, and all Unix peers are the program itself. */
 static uint64_t client_of(const struct addr *peer)
@@ -454,15 +462,20 @@ static const struct {
 	int status;
 } statuses[] = {{ERR_USAGE, 400}, {ERR_BUSY, 503}};
 
-static void run_handler(struct http_conn *c)
+/* true: there is an answer. */
+static bool run_handler(struct http_conn *c)
 {
 	struct http_request *req = &c->request;
 	struct err err = {0};
 	int rc = req->route->handle(req, &c->answer, &err);
+	if (rc == HTTP_LATER) {
+		ENSURE(req->route->slow);
+		return false;
+	}
 	if (rc >= 0 && c->answer.pieces)
 		rc = http_pieces_begin(c, &err);
 	if (rc >= 0)
-		return;
+		return true;
 	int status = 500;
 	for (size_t i = 0; i < ARRAY_LEN(statuses); i++)
 		if (err.code == statuses[i].code)
@@ -472,6 +485,7 @@ static void run_handler(struct http_conn *c)
 	c->answer.fault = status == 500 ? arena_text(&req->arena, str_of(err.msg)) : NULL;
 	http_answer_error(req, &c->answer, status, "%s",
 			  status == 500 ? "something failed here; the log says what" : err.msg);
+	return true;
 }
 
 bool http_stops(const struct http_request *req)
@@ -494,20 +508,6 @@ static enum MHD_Result send_answer(struct http_conn *c)
 	return http_answer_send(c);
 }
 
-static void run_slow(struct pool_job *job)
-{
-	struct http_conn *c = LIST_OF(struct http_conn, job, job);
-	struct http_server *s = c->server;
-	if (job->dropped) {
-		c->step = HTTP_GONE;
-		http_count(s, HTTP_COUNT_GONE, 1);
-	} else {
-		run_handler(c);
-		http_answer_make(c, closes_after(c));
-	}
-	s->mhd.resume_connection(c->mhd); /* from here on c is not ours */
-}
-
 /* Nobody looks at a connection that is set aside; its socket knows. A client that has shut its side
  * only to say that it has no more to ask is taken for gone as well: there is no difference. */
 static bool client_gone(const struct pool_job *job)
@@ -515,6 +515,41 @@ static bool client_gone(const struct pool_job *job)
 	const struct http_conn *c = LIST_OF(const struct http_conn, job, job);
 	struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
 	return poll(&p, 1, 0) > 0;
+}
+
+static void run_slow(struct pool_job *job);
+
+/* The handler has returned HTTP_LATER, or http_again() was called: whichever is the second has the
+ * handler called again. It has its place already, so it is beyond those of the pool. */
+static void again_half(struct http_conn *c)
+{
+	if (!__atomic_exchange_n(&c->half, true, __ATOMIC_ACQ_REL))
+		return;
+	__atomic_store_n(&c->half, false, __ATOMIC_RELAXED);
+	c->job = (struct pool_job){
+		.run = run_slow, .unwanted = client_gone, .client = c->client, .beyond = true};
+	pool_post(c->server->pool, &c->job);
+}
+
+void http_again(struct http_request *req)
+{
+	again_half(req->conn);
+}
+
+static void run_slow(struct pool_job *job)
+{
+	struct http_conn *c = LIST_OF(struct http_conn, job, job);
+	struct http_server *s = c->server;
+	if (job->dropped) {
+		c->step = HTTP_GONE;
+		http_count(s, HTTP_COUNT_GONE, 1);
+	} else if (!run_handler(c)) {
+		again_half(c); /* from here on c is not ours */
+		return;
+	} else {
+		http_answer_make(c, closes_after(c));
+	}
+	s->mhd.resume_connection(c->mhd); /* nor from here on */
 }
 
 static enum MHD_Result set_aside(struct http_conn *c)
@@ -543,7 +578,7 @@ static enum MHD_Result request_came(struct http_conn *c)
 	c->request.body = buf_str(&c->taken);
 	if (c->request.route->slow)
 		return set_aside(c);
-	run_handler(c);
+	(void)run_handler(c);
 	return send_answer(c);
 }
 
@@ -715,6 +750,8 @@ void http_server_stop(struct http_server **ps, int64_t drain_us)
 	int64_t end_us = clock_mono_us() + drain_us;
 	__atomic_store_n(&s->draining, true, __ATOMIC_RELAXED);
 	(void)s->mhd.quiesce_daemon(s->daemon); /* the socket is the caller's */
+	if (s->options.stopping)
+		s->options.stopping(s->options.ctx);
 	http_streams_end(s, false);
 	while (__atomic_load_n(&s->active, __ATOMIC_RELAXED) && clock_mono_us() < end_us)
 		(void)poll(NULL, 0, PAUSE_MS);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/jsonw.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "cmd/command.h"
@@ -35,6 +36,9 @@ static const struct value_spec specs[] = {
 struct demo {
 	const struct demo_conf *conf;
 	struct http_channel *events;
+	pthread_mutex_t lock; /* of the rest */
+	struct link waiting;
+	bool stopping;
 };
 
 struct echo {
@@ -94,6 +98,62 @@ static int slow(struct http_request *req, struct http_answer *ret, struct err *e
 	(void)err;
 	(void)poll(NULL, 0, (int)p->n);
 	buf_printf(ret->body, "%lld\n", (long long)p->n);
+	return 0;
+}
+
+/* Waits for /again, however often that comes too early. */
+struct waiter {
+	struct link link;
+	struct http_request *req;
+	int64_t rounds;
+};
+
+static void let_go(struct demo *d, bool stopping)
+{
+	pthread_mutex_lock(&d->lock);
+	d->stopping |= stopping;
+	LIST_EACH (struct waiter, w, &d->waiting, link) {
+		list_remove(&w->link);
+		http_again(w->req);
+	}
+	pthread_mutex_unlock(&d->lock);
+}
+
+static int later(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	const struct amount *p = req->params;
+	struct demo *d = req->ctx;
+	struct waiter *w = req->later;
+	if (!w) {
+		w = req->later = arena_alloc(&req->arena, sizeof *w);
+		*w = (struct waiter){.req = req, .rounds = p->n};
+	}
+	pthread_mutex_lock(&d->lock);
+	bool ends = d->stopping, waits = !ends && w->rounds-- > 0;
+	if (waits)
+		list_append(&d->waiting, &w->link);
+	pthread_mutex_unlock(&d->lock);
+	if (waits)
+		return HTTP_LATER;
+	if (ends)
+		return err_set(err, ERR_BUSY, "the server stops");
+	buf_printf(ret->body, "%s\n", http_from(req));
+	return 0;
+}
+
+static int again(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	const struct amount *p = req->params;
+	struct demo *d = req->ctx;
+	size_t n = 0;
+	(void)err;
+	pthread_mutex_lock(&d->lock);
+	LIST_EACH (struct waiter, w, &d->waiting, link)
+		n++;
+	pthread_mutex_unlock(&d->lock);
+	buf_printf(ret->body, "%zu\n", n);
+	if (p->n)
+		let_go(d, false);
 	return 0;
 }
 
@@ -278,6 +338,10 @@ static const struct http_route routes[] = {
 	 ARRAY_LEN(echo_params), sizeof(struct echo), .handle = echo},
 	{HTTP_GET, "/slow", "Takes n milliseconds", "text/plain", AMOUNT, .slow = true,
 	 .handle = slow},
+	{HTTP_GET, "/later", "Waits until /again was asked for n times", "text/plain", AMOUNT,
+	 .slow = true, .handle = later},
+	{HTTP_GET, "/again", "How many wait for it; 0: goes on to wait", "text/plain", AMOUNT,
+	 .handle = again},
 	{HTTP_GET, "/big", "n bytes", "text/plain", AMOUNT, .handle = big},
 	{HTTP_GET, "/letters", "n bytes, in pieces", "text/plain", AMOUNT, .slow = true,
 	 .handle = letters},
@@ -312,6 +376,11 @@ static void tick(void *ctx, int64_t now_us)
 	http_channel_tick(d->events, now_us);
 }
 
+static void stopping(void *ctx)
+{
+	let_go(ctx, true);
+}
+
 static int run(struct role_env *env, struct err *err)
 {
 	struct demo d = {.conf = config_get(env->config, env->role->section)};
@@ -326,9 +395,12 @@ static int run(struct role_env *env, struct err *err)
 		.log_all = true,
 		.done = done,
 		.tick = tick,
+		.stopping = stopping,
 	};
 	struct http_server *server;
 	sigset_t set;
+	pthread_mutex_init(&d.lock, NULL);
+	list_init(&d.waiting);
 	d.events = http_channel_new((size_t)d.conf->max_listeners, d.conf->beat_us);
 	if (http_server_start(&server, &options, err) < 0)
 		return -1;
@@ -339,6 +411,7 @@ static int run(struct role_env *env, struct err *err)
 		;
 	http_server_stop(&server, d.conf->drain_us);
 	http_channel_free(&d.events);
+	pthread_mutex_destroy(&d.lock);
 	return 0;
 }
 

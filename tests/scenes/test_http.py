@@ -222,6 +222,26 @@ def test_clients_take_turns_at_slow_answers(garner):
         s.close()
 
 
+def test_answers_that_come_later_hold_no_thread(garner):
+    site = demo(garner, threads=1, slow_threads=1, slow_queue=40)
+    many = [site.raw(b"GET /later?n=2 HTTP/1.1\r\nHost: x\r\n\r\n") for _ in range(20)]
+    assert site.ask("/slow?n=0").status == 200  # there is one thread, and it is free
+    gone = site.raw(b"GET /later?n=1 HTTP/1.1\r\nHost: x\r\n\r\n", source="127.0.0.2")
+    wait_for("all to wait", lambda: site.ask("/again?n=0").body == b"21\n")
+    gone.close()
+    assert site.ask("/again").body == b"21\n"
+    wait_for("all but one to wait again", lambda: site.ask("/again?n=0").body == b"20\n")
+    assert site.ask("/again").body == b"20\n"
+    for s in many:
+        assert b" 200 " in until(s, b"127.0.0.1\n")
+        s.close()
+    assert site.counter("requests_dropped_total") == 1
+    with site.raw(b"GET /later?n=9 HTTP/1.1\r\nHost: x\r\n\r\n") as s:
+        wait_for("it to wait", lambda: site.ask("/again?n=0").body == b"1\n")
+        assert site.process.stop() == 0
+        assert everything(s).startswith(b"HTTP/1.1 503 ")
+
+
 def test_a_stream_arrives_whole_and_waits_for_its_source(garner):
     site = demo(garner)
     a = site.ask("/lines?n=300")

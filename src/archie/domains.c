@@ -3,8 +3,18 @@
 #include "archie/domains.h"
 
 #include "base/ascii.h"
+#include "base/embed.h"
+
+#include <archie/shell_texts_sum.h> /* made by meson.build: changes with the file */
 
 enum { LINE_MOST = 4096 };
+
+EMBED(own_domains, GARNER_SOURCE "/etc/archie/ardomains.cf");
+
+struct str domains_own(void)
+{
+	return str_range(own_domains_begin, own_domains_end);
+}
 
 struct reading {
 	struct arena *arena;

@@ -25,6 +25,8 @@ struct domains {
 	size_t n;
 };
 
+/* Those that we bring along, for where there is no file: a text for domains_parse(). */
+struct str domains_own(void);
 /* The slices lie in the arena. A line that is not of this form, or that defines a name anew, is
  * left out, and `warnings` (NULL: nobody wants to know) gets a line about it: "line 3: ...". */
 struct domains domains_parse(struct str text, struct arena *arena, struct buf *warnings);

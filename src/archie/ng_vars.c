@@ -119,11 +119,10 @@ struct domains ng_domains(const char *folder, struct arena *arena)
 {
 	char path[PATH_MAX];
 	struct buf text = BUF_INIT(DOMAINS_FILE_MOST);
-	struct domains d = {0};
 	struct err ignored;
 	snprintf(path, sizeof path, "%s/etc/ardomains.cf", folder);
-	if (file_slurp(path, &text, &ignored) == 0)
-		d = domains_parse(buf_str(&text), arena, NULL);
+	bool theirs = file_slurp(path, &text, &ignored) == 0;
+	struct domains d = domains_parse(theirs ? buf_str(&text) : domains_own(), arena, NULL);
 	buf_free(&text);
 	return d;
 }

@@ -33,7 +33,7 @@ int ng_vars_query(const struct ng_vars *v, const char *folder, struct arena *are
 		  struct names_query *ret, struct err *err);
 
 struct domains;
-/* Pseudo-domains, from etc/ardomains.cf in the folder; none where it cannot be read. */
+/* Pseudo-domains, from etc/ardomains.cf in the folder; where it cannot be read, our own. */
 struct domains ng_domains(const char *folder, struct arena *arena);
 
 /* YYYYMMDDhhmmssZ; what is not told, or not of four digits, is "-". */

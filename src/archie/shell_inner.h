@@ -225,4 +225,4 @@ void shell_manual(bool roff, struct buf *out);
 
 /* Texts that we bring along (shell_texts.c). */
 
-struct str shell_own_help(void), shell_own_mail_help(void), shell_own_domains(void);
+struct str shell_own_help(void), shell_own_mail_help(void);

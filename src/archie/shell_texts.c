@@ -12,7 +12,6 @@
 
 EMBED(own_help, GARNER_SOURCE "/src/archie/shell_help.txt");
 EMBED(own_mail_help, GARNER_SOURCE "/etc/archie/email.help");
-EMBED(own_domains, GARNER_SOURCE "/etc/archie/ardomains.cf");
 
 struct str shell_own_help(void)
 {
@@ -22,11 +21,6 @@ struct str shell_own_help(void)
 struct str shell_own_mail_help(void)
 {
 	return str_range(own_mail_help_begin, own_mail_help_end);
-}
-
-struct str shell_own_domains(void)
-{
-	return str_range(own_domains_begin, own_domains_end);
 }
 
 struct reading {
@@ -88,7 +82,7 @@ void shell_texts_read(const char *data, struct arena *arena, struct shell_texts 
 	static const struct shell_ops ops = {.print = print_nothing};
 	CLEANUP(buf_free) struct buf lines = BUF_INIT(1 << 20);
 	struct reading r = {.arena = arena, .warnings = warnings};
-	struct str domains = shell_own_domains();
+	struct str domains = domains_own();
 	*ret = (struct shell_texts){0};
 	snprintf(r.folder, sizeof r.folder, "%s/archie/etc", data);
 	read_text(&r, STR("etc/archierc"), &ret->rc);

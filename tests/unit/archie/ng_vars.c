@@ -2,6 +2,11 @@
 #include "../scratch.h"
 #include "../unit.h"
 #include "archie/ng_peers.h"
+#include "base/file.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
 
 static struct ng_held held;
 
@@ -105,6 +110,31 @@ static void variables_become_a_query(void **state)
 	arena_free(&arena);
 }
 
+static void pseudo_domains_are_those_of_the_file_or_our_own(void **state)
+{
+	(void)state;
+	struct arena arena = ARENA_INIT(1 << 20);
+	struct names_query q;
+	struct err err;
+	char path[PATH_MAX];
+	ng_held_init(&held);
+	assert_int_equal(set_var("match_domain", "anzac"), 0);
+	assert_int_equal(ng_vars_query(&held.vars, scratch_dir, &arena, &q, &err), 0);
+	assert_int_equal(q.domains, 2);
+	assert_str(q.domain[0], "au");
+	snprintf(path, sizeof path, "%s/etc", scratch_dir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	snprintf(path, sizeof path, "%s/etc/ardomains.cf", scratch_dir);
+	assert_int_equal(file_replace(path, STR("west edu:com:org West\n"), 0600, &err), 0);
+	assert_int_equal(ng_vars_query(&held.vars, scratch_dir, &arena, &q, &err), 0);
+	assert_int_equal(q.domains, 1); /* the name is a domain now */
+	assert_int_equal(set_var("match_domain", "west"), 0);
+	assert_int_equal(ng_vars_query(&held.vars, scratch_dir, &arena, &q, &err), 0);
+	assert_int_equal(q.domains, 3);
+	ng_held_free(&held);
+	arena_free(&arena);
+}
+
 static void a_load_is_read_as_it_is_printed(void **state)
 {
 	(void)state;
@@ -143,6 +173,7 @@ int main(void)
 		cmocka_unit_test(a_variable_that_cannot_be_so_stays_as_it_was),
 		cmocka_unit_test(a_session_that_sets_for_ever_holds_what_is_set),
 		cmocka_unit_test(variables_become_a_query),
+		cmocka_unit_test(pseudo_domains_are_those_of_the_file_or_our_own),
 		cmocka_unit_test(a_load_is_read_as_it_is_printed),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_done);

@@ -9,6 +9,7 @@
  *
  * What is larger than an answer may be (a whole site) is asked for in parts, by `offset`. */
 #pragma once
+#include "archie/ng_vars.h" /* the limits of a search, by name */
 #include "base/arena.h"
 #include "index/names.h"
 #include "net/conn.h"

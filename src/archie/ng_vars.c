@@ -18,7 +18,9 @@ enum {
 	DOMAINS_FILE_MOST = 1 << 20,
 	OFFSET_MOST = 1000000,
 	TIME_LENGTH = 15, /* bytes of YYYYMMDDhhmmssZ */
-	SORTS = 5,        /* of enum names_sort */
+	DAY_LENGTH = 10,  /* and of YYYY-MM-DD */
+	DAY_S = 86400,
+	SORTS = 5, /* of enum names_sort */
 };
 
 const char *const ng_sort_words[] = {"none",      "filename",  "hostname", "size",  "time", "rnone",
@@ -54,7 +56,7 @@ const struct value_spec ng_var_specs[] = {
 	{"size_max", AT(SIZE, size_max), "0", 0, 1e15,
 	 .help = "only files of at most so many bytes; 0: any"},
 	{"time_min", AT(TEXT, time_min),
-	 .help = "only files that changed then or later: YYYYMMDDhhmmssZ"},
+	 .help = "only files that changed then or later: YYYYMMDDhhmmssZ, or a day, YYYY-MM-DD"},
 	{"time_max", AT(TEXT, time_max), .help = "only files that did not change after that"},
 	{"sortby", AT(WORD, sortby), "none", .words = ng_sort_words,
 	 .help = "the order of hits; with r before it the other way round"},
@@ -109,7 +111,7 @@ bool ng_time_parse(struct str text, int64_t *ret_s)
 			return false;
 	if (!calendar_day((int64_t)v[0], (int64_t)v[1], (int64_t)v[2], &days))
 		return false;
-	*ret_s = days * 86400 + (int64_t)(v[3] * 3600 + v[4] * 60 + v[5]);
+	*ret_s = days * DAY_S + (int64_t)(v[3] * 3600 + v[4] * 60 + v[5]);
 	return true;
 }
 
@@ -181,14 +183,35 @@ static int kinds_of(const struct ng_vars *v, struct arena *arena, unsigned *ret,
 	return 0;
 }
 
-static int time_of(const char *name, const char *text, bool *ret_has, int64_t *ret, struct err *err)
+/* A day, as forms have it. */
+static bool day_parse(struct str text, int64_t *ret_s)
+{
+	uint64_t year, month, day;
+	int64_t days;
+	if (text.n != DAY_LENGTH || text.p[4] != '-' || text.p[7] != '-' ||
+	    !str_u64(str_head(text, 4), &year) ||
+	    !str_u64(str_head(str_from(text, 5), 2), &month) || !str_u64(str_from(text, 8), &day) ||
+	    !calendar_day((int64_t)year, (int64_t)month, (int64_t)day, &days))
+		return false;
+	*ret_s = days * DAY_S;
+	return true;
+}
+
+/* in_day_s: where in a day that stands for a time the limit is. */
+static int time_of(const char *name, const char *text, int64_t in_day_s, bool *ret_has,
+		   int64_t *ret, struct err *err)
 {
 	char shown[VALUE_SHOWN];
 	*ret_has = text[0];
 	if (!text[0] || ng_time_parse(str_of(text), ret))
 		return 0;
-	return err_set(err, ERR_USAGE, "%s: expected a time such as 20240229120000Z, got '%s'",
-		       name, value_show(str_of(text), shown));
+	if (day_parse(str_of(text), ret)) {
+		*ret += in_day_s;
+		return 0;
+	}
+	return err_set(err, ERR_USAGE,
+		       "%s: expected a time such as 20240229120000Z or 2024-02-29, got '%s'", name,
+		       value_show(str_of(text), shown));
 }
 
 int ng_vars_query(const struct ng_vars *v, const char *folder, struct arena *arena,
@@ -215,8 +238,8 @@ int ng_vars_query(const struct ng_vars *v, const char *folder, struct arena *are
 		    0 ||
 	    list_of("match_site", v->match_site, ' ', arena, &q.site, &q.sites, err) < 0 ||
 	    kinds_of(v, arena, &q.kinds, err) < 0 ||
-	    time_of("time_min", v->time_min, &q.has_time_min, &q.time_min, err) < 0 ||
-	    time_of("time_max", v->time_max, &q.has_time_max, &q.time_max, err) < 0)
+	    time_of("time_min", v->time_min, 0, &q.has_time_min, &q.time_min, err) < 0 ||
+	    time_of("time_max", v->time_max, DAY_S - 1, &q.has_time_max, &q.time_max, err) < 0)
 		return -1;
 	*ret = q;
 	return 0;

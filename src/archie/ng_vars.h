@@ -1,5 +1,5 @@
-/* Variables of the line protocol for programs: what a search is limited by. One table gives their
- * names, bounds and help; a query is made of them. */
+/* Variables of the line protocol for programs, and parameters of the web's pages of files: what a
+ * search is limited by. One table gives their names, bounds and help; a query is made of them. */
 #pragma once
 #include "base/value.h"
 #include "index/names.h"
@@ -10,7 +10,8 @@ struct ng_vars {
 	int64_t maxhits, maxmatch, maxhitspm, offset, niceness;
 	uint64_t size_min, size_max; /* 0: no limit */
 	/* Domains and components with colons between them, sites and kinds with blanks; times as
-	 * ng_time_print() has them. Empty: no limit. */
+	 * ng_time_print() has them, or days (2024-02-29), all of which are meant. Empty: no limit.
+	 */
 	const char *match_domain, *match_path, *match_site, *kind, *time_min, *time_max;
 };
 extern const struct value_spec ng_var_specs[];

@@ -110,6 +110,26 @@ static void variables_become_a_query(void **state)
 	arena_free(&arena);
 }
 
+static void a_day_stands_for_all_of_it(void **state)
+{
+	(void)state;
+	struct arena arena = ARENA_INIT(1 << 20);
+	struct names_query q;
+	struct err err;
+	static const char *const bad[] = {"2000-02-30", "2000-2-29",  "2000-13-01",  "20000-1-01",
+					  "+200-01-01", "2000-01-0x", "2000-01-011", "-"};
+	ng_held_init(&held);
+	assert_int_equal(set_var("time_min", "2000-02-29"), 0);
+	assert_int_equal(set_var("time_max", "2000-02-29"), 0);
+	assert_int_equal(ng_vars_query(&held.vars, scratch_dir, &arena, &q, &err), 0);
+	assert_true(q.has_time_min && q.time_min == 951782400);
+	assert_true(q.has_time_max && q.time_max == 951782400 + 86399);
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		assert_true(set_var("time_min", bad[i]) < 0);
+	ng_held_free(&held);
+	arena_free(&arena);
+}
+
 static void pseudo_domains_are_those_of_the_file_or_our_own(void **state)
 {
 	(void)state;
@@ -173,6 +193,7 @@ int main(void)
 		cmocka_unit_test(a_variable_that_cannot_be_so_stays_as_it_was),
 		cmocka_unit_test(a_session_that_sets_for_ever_holds_what_is_set),
 		cmocka_unit_test(variables_become_a_query),
+		cmocka_unit_test(a_day_stands_for_all_of_it),
 		cmocka_unit_test(pseudo_domains_are_those_of_the_file_or_our_own),
 		cmocka_unit_test(a_load_is_read_as_it_is_printed),
 	};

@@ -4,14 +4,16 @@
     q.find("zebrawood", "exact")["rows"]      # the answer of one request
     n = q.ask(type="regex", pattern=".*")     # or its number, for later: q.wait(n), q.cancel(n)
 
-Those to be killed are found by searchers(g)."""
+Those to be killed are found by searchers(g); with stopped(g) whatever is asked waits."""
+import contextlib
 import os
+import signal
 import socket
 import struct
 import subprocess
 from pathlib import Path
 
-from garner import BUILD, Result
+from garner import BUILD, Result, wait_for
 
 WHATS = ["find", "whatis", "sites", "site", "folder"]
 TYPES = ["exact", "sub", "subcase", "regex", "exact_sub", "exact_subcase", "exact_regex"]
@@ -210,6 +212,21 @@ def searchers(g):
         return sorted(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
     except OSError:
         return []
+
+
+@contextlib.contextmanager
+def stopped(g):
+    """Searchers that get no CPU: what is asked meanwhile waits."""
+    wait_for("searchers", lambda: len(searchers(g)) == 2)
+    pids = searchers(g)
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
 
 
 def listing(files, name="file{}.txt", folder=5000):

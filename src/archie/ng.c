@@ -5,7 +5,6 @@
 #include "archie/ng.h"
 
 #include "archie/archie.h"
-#include "archie/domains.h"
 #include "archie/ng_peers.h"
 #include "archie/ng_vars.h"
 #include "base/clock.h"
@@ -380,9 +379,9 @@ static void run_help(struct ng_session *s, struct str rest)
 	for (size_t i = 0; i < NG_VERBS; i++)
 		session_say(s, "HELP\t%s%s%s\t%s\n", requests[i].name,
 			    requests[i].args[0] ? " " : "", requests[i].args, requests[i].help);
-	for (size_t i = 0; i < ng_nvars; i++)
+	for (size_t i = 0; i < NG_VARS; i++)
 		session_say(s, "HELP\tSET %s\t%s\n", ng_var_specs[i].name, ng_var_specs[i].help);
-	session_say(s, "OK %zu\n", NG_VERBS + ng_nvars);
+	session_say(s, "OK %d\n", NG_VERBS + (int)NG_VARS);
 }
 
 /* The request that a line is, and what follows its first blank. NG_VERBS: it is none. */

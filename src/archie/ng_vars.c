@@ -4,7 +4,6 @@
 #include "archie/ng_vars.h"
 
 #include "archie/archie.h"
-#include "archie/domains.h"
 #include "base/clock.h"
 #include "base/file.h"
 
@@ -30,7 +29,7 @@ static const char *const search_words[] = {"exact",     "sub",           "subcas
 					   "exact_sub", "exact_subcase", "exact_regex", NULL};
 
 #define AT(type, member) VALUE_##type##_AT(struct ng_vars, member)
-const struct value_spec ng_var_specs[] = {
+const struct value_spec ng_var_specs[NG_VARS] = {
 	{"search", AT(WORD, search), "sub", .words = search_words,
 	 .help = "what STRING is: a whole name, a part of one, an expression, or first one and "
 		 "then the other"},
@@ -64,9 +63,8 @@ const struct value_spec ng_var_specs[] = {
 	 .help = "whether files of the same name and size are one hit"},
 	{"niceness", AT(INT, niceness), "0", 0, ARCHIE_NICE_MOST,
 	 .help = "0 is usual, 32765 the last in the queue"},
-	{"status", AT(BOOL, status), "no", .help = "whether lines QUEUE tell the place"},
+	{"status", AT(BOOL, status), "no", .help = "whether the place in the queue is told"},
 };
-const size_t ng_nvars = ARRAY_LEN(ng_var_specs);
 
 /* Times */
 
@@ -250,7 +248,7 @@ int ng_vars_query(const struct ng_vars *v, const char *folder, struct arena *are
 void ng_held_init(struct ng_held *h)
 {
 	*h = (struct ng_held){.arena = ARENA_INIT(TEXTS_MOST)};
-	value_defaults(ng_var_specs, ng_nvars, &h->arena, &h->vars);
+	value_defaults(ng_var_specs, NG_VARS, &h->arena, &h->vars);
 }
 
 void ng_held_free(struct ng_held *h)
@@ -266,7 +264,7 @@ static const char **text_at(struct ng_vars *v, const struct value_spec *spec)
 int ng_held_set(struct ng_held *h, const char *folder, struct str name, struct str value,
 		struct err *err)
 {
-	const struct value_spec *spec = value_find(ng_var_specs, ng_nvars, name);
+	const struct value_spec *spec = value_find(ng_var_specs, NG_VARS, name);
 	struct arena arena = ARENA_INIT(TEXTS_MOST), scratch = ARENA_INIT(QUERY_MOST);
 	struct ng_vars vars = h->vars;
 	struct names_query query;
@@ -282,7 +280,7 @@ int ng_held_set(struct ng_held *h, const char *folder, struct str name, struct s
 	else
 		rc = ng_vars_query(&vars, folder, &scratch, &query, err);
 	if (rc == 0) {
-		for (size_t i = 0; i < ng_nvars; i++)
+		for (size_t i = 0; i < NG_VARS; i++)
 			if (ng_var_specs[i].type == VALUE_TEXT) {
 				const char **text = text_at(&vars, &ng_var_specs[i]);
 				*text = arena_text(&arena, str_of(*text));

@@ -1,6 +1,7 @@
 /* Variables of the line protocol for programs, and parameters of the web's pages of files: what a
  * search is limited by. One table gives their names, bounds and help; a query is made of them. */
 #pragma once
+#include "archie/domains.h"
 #include "base/value.h"
 #include "index/names.h"
 
@@ -14,8 +15,8 @@ struct ng_vars {
 	 */
 	const char *match_domain, *match_path, *match_site, *kind, *time_min, *time_max;
 };
-extern const struct value_spec ng_var_specs[];
-extern const size_t ng_nvars;
+enum { NG_VARS = 19 };
+extern const struct value_spec ng_var_specs[NG_VARS];
 extern const char *const ng_sort_words[], *const ng_syntax_words[];
 
 /* The variables of a session, with the memory of their texts. */
@@ -33,7 +34,6 @@ int ng_held_set(struct ng_held *h, const char *folder, struct str name, struct s
 int ng_vars_query(const struct ng_vars *v, const char *folder, struct arena *arena,
 		  struct names_query *ret, struct err *err);
 
-struct domains;
 /* Pseudo-domains, from etc/ardomains.cf in the folder; where it cannot be read, our own. */
 struct domains ng_domains(const char *folder, struct arena *arena);
 

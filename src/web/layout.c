@@ -151,6 +151,7 @@ void layout_end(struct html *h)
 	static const struct {
 		const char *href, *text;
 	} links[] = {
+		{"/files", "Files"},
 		{"/status", "What runs"},
 		{"/api/openapi.json", "For programs"},
 	};

@@ -120,7 +120,7 @@ void web_put_marked(struct html *h, const struct marked *m)
 	html_text(h, m->cut_after ? " …" : "");
 }
 
-static void put_size(struct html *h, uint64_t bytes)
+void web_put_size(struct html *h, uint64_t bytes)
 {
 	if (bytes >= 1000000)
 		html_printf(h, " · %.1f MB", (double)bytes / 1e6);
@@ -139,7 +139,7 @@ static void put_more(struct html *h, const struct search_ask *ask, const struct 
 	if (row->type.n)
 		html_str(h, row->type);
 	if (row->size)
-		put_size(h, row->size);
+		web_put_size(h, row->size);
 	if (row->time_s > 0) {
 		time_print(&day, row->time_s * US_PER_S, 0);
 		html_text(h, " · ");

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "web/files.h"
 #include "web/layout.h"
 #include "web/numbers.h"
 #include "web/serve.h"
@@ -92,6 +93,10 @@ static int answer_openapi(struct http_request *req, struct http_answer *ret, str
 #define DOCUMENT                                                                                 \
 	.params = web_document_params, .nparams = 1, .params_size = sizeof(struct web_document), \
 	.slow = true
+#define FILES                                                                            \
+	.params = web_files_params, .nparams = WEB_FILES_PARAMS,                         \
+	.params_size = sizeof(struct web_files), .more = ng_var_specs, .nmore = NG_VARS, \
+	.slow = true
 #define PAGE "text/html; charset=utf-8"
 #define JSON "application/json"
 static const struct http_route routes[] = {
@@ -108,6 +113,13 @@ static const struct http_route routes[] = {
 	{HTTP_GET, "/object/:oid", "An object as SOIF, as it is stored",
 	 "text/plain; charset=utf-8", .params = web_object_params, .nparams = 1,
 	 .params_size = sizeof(struct web_object), .slow = true, .handle = web_object_text},
+	{HTTP_GET, "/files", "Files of archives, for people", PAGE, .loose = true, FILES,
+	 .handle = web_files_page},
+	{HTTP_GET, "/api/files",
+	 "Files of archives; 202 with the place in the queue where status is asked for", JSON,
+	 FILES, .handle = web_files_api},
+	{HTTP_GET, "/archie/sites", "The list of archives that this server gives out",
+	 "text/plain; charset=utf-8", .handle = web_archie_sites},
 	{HTTP_GET, "/status", "What runs, for people", PAGE, .loose = true,
 	 .handle = web_status_page},
 	{HTTP_GET, "/style.css", "How pages look", "text/css; charset=utf-8", .loose = true,
@@ -159,6 +171,12 @@ static void publish_changes(void *ctx, int64_t now_us)
 	status_free(&s);
 }
 
+static void stop_waiting(void *ctx)
+{
+	const struct web *w = ctx;
+	files_stop(w->files);
+}
+
 static int run(struct role_env *env, struct err *err)
 {
 	const struct web_conf *conf = config_get(env->config, env->role->section);
@@ -170,12 +188,18 @@ static int run(struct role_env *env, struct err *err)
 		.ctx = &web,
 		.log_all = conf->access_log,
 		.tick = publish_changes,
+		.stopping = stop_waiting,
 	};
 	if (search_open(&web.search, env->data, err) < 0)
 		return -1;
+	if (files_open(&web.files, env->data, err) < 0) {
+		search_close(&web.search);
+		return -1;
+	}
 	web.events = http_channel_new((size_t)conf->max_listeners, BEAT_S * US_PER_S);
 	int rc = web_serve(env, &options, conf->drain_us, err);
 	http_channel_free(&web.events);
+	files_close(&web.files);
 	search_close(&web.search);
 	return rc;
 }
@@ -184,7 +208,8 @@ const struct role web_role = {
 	.name = "web",
 	.summary = "serve pages, the JSON interface and metrics",
 	.description =
-		"Serves search at /, the status page at /status, /healthz (this process answers), "
+		"Serves search at /, files of archives at /files (with the role archie-queuer), "
+		"the status page at /status, /healthz (this process answers), "
 		"/readyz (all roles "
 		"are ready), /metrics (the counters of all roles, for Prometheus), /api/status, "
 		"/api/events (server-sent events) and /api/openapi.json, which describes "

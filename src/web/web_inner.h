@@ -1,5 +1,6 @@
 /* Inside of the role `web`: what its files share. Not for others. */
 #pragma once
+#include "archie/archie.h"
 #include "base/clock.h"
 #include "broker/broker.h"
 #include "net/html.h"
@@ -10,6 +11,7 @@ struct web {
 	const char *data; /* the data directory */
 	const char *url;  /* the base of links to here; "": not known */
 	struct search *search;
+	struct files *files;
 	struct http_channel *events;
 	uint64_t said; /* atomic; hash of the states that were published last */
 };
@@ -65,6 +67,24 @@ void web_search_results(struct html *h, const struct search_ask *ask, const stru
 
 /* A text with what matched marked. */
 void web_put_marked(struct html *h, const struct marked *m);
+/* A size for people, after a dot. */
+void web_put_size(struct html *h, uint64_t bytes);
+
+/* files_page.c */
+
+struct web_files {
+	struct ng_vars vars;
+	const char *q, *id;
+};
+enum { WEB_FILES_PARAMS = 2 }; /* and those of ng_var_specs */
+extern const struct http_param web_files_params[WEB_FILES_PARAMS];
+int web_files_page(struct http_request *req, struct http_answer *ret, struct err *err);
+int web_files_api(struct http_request *req, struct http_answer *ret, struct err *err);
+int web_archie_sites(struct http_request *req, struct http_answer *ret, struct err *err);
+void web_files_form(struct html *h, const struct web_files *p, const struct domains *domains);
+/* now_s: by which the age of a site counts. */
+void web_files_results(struct html *h, const struct web_files *p, const struct archie_answer *a,
+		       int64_t now_s);
 
 /* query_page.c */
 

@@ -147,6 +147,16 @@ exports.hostile = async (visit) => {
 	}
 };
 
+async function has_no_barriers(visit, page, where) {
+	await visit.go(page, where);
+	await page.evaluate(axe.source);
+	const { violations, passes } = await page.evaluate(() => window.axe.run());
+	const found = violations.map((v) =>
+		`${v.impact}: ${v.help}: ${v.nodes.map((n) => n.html).slice(0, 3).join(" ")}`);
+	assert.ok(passes.length > 5, where);
+	assert.deepEqual(found, [], `${where} ${page.named}`);
+}
+
 exports.accessible = async (visit) => {
 	const main = ["/?q=harvest", "/status"];
 	const others = ["/", "/?q=harvest&page=2", "/?q=harvest&site=texts.example&type=Text",
@@ -155,15 +165,8 @@ exports.accessible = async (visit) => {
 	for (const shape of visit.shapes)
 		for (const dark of [false, true]) {
 			const page = await visit.open({ shape, dark, bypassCSP: true });
-			for (const where of dark === (shape === "phone") ? [...main, ...others] : main) {
-				await visit.go(page, where);
-				await page.evaluate(axe.source);
-				const { violations, passes } = await page.evaluate(() => window.axe.run());
-				const found = violations.map((v) =>
-					`${v.impact}: ${v.help}: ${v.nodes.map((n) => n.html).slice(0, 3).join(" ")}`);
-				assert.ok(passes.length > 5, where);
-				assert.deepEqual(found, [], `${where} ${page.named}`);
-			}
+			for (const where of dark === (shape === "phone") ? [...main, ...others] : main)
+				await has_no_barriers(visit, page, where);
 			await page.context().close();
 		}
 };
@@ -203,4 +206,66 @@ exports.status = async (visit) => {
 	await fits(page);
 	await columns_agree(page);
 	await visit.shot(page, "narrow");
+};
+
+// An archive with two files "zebrawood", one of which is a folder down, and names that attack.
+exports.files = async (visit) => {
+	for (const shape of visit.shapes) {
+		const js = shape === "desktop";
+		const page = await visit.open({ shape, js, dark: !js });
+		await visit.go(page, "/");
+		await page.locator("footer a", { hasText: "Files" }).click();
+		await page.locator("h1").waitFor();
+		assert.equal(await page.evaluate(() => document.activeElement.name), "q");
+		await fits(page);
+		await visit.shot(page, "form");
+		await page.locator("input[name=q]").fill("zebrawood");
+		await page.locator("select[name=sortby]").selectOption("size");
+		await page.locator("input[name=q]").press("Enter");
+		await page.locator(".about").waitFor();
+		assert.match((await texts(page, ".about")).join(), /^2 files, [0-9.]+ ms$/);
+		assert.deepEqual(await texts(page, ".results h2"), ["zebrawood-1.5.tar.gz", "zebrawood-1.4.tar.gz"]);
+		assert.match((await texts(page, ".more"))[0], /^File · 3\.2 MB · 1997-03-01 · listed \d+ years ago/);
+		assert.match(await page.locator(".results h2 a").first().getAttribute("href"), /^ftp:/);
+		await fits(page);
+		await visit.shot(page, "results");
+		await page.getByText("More limits").click();
+		await page.locator("input[name=maxhits]").fill("1");
+		await fits(page);
+		await visit.shot(page, "limits");
+		await page.getByRole("button", { name: "Search" }).click();
+		await page.locator("a[rel=next]").click();
+		await page.waitForURL((u) => u.searchParams.get("offset") === "1");
+		assert.deepEqual(await texts(page, ".results h2"), ["zebrawood-1.4.tar.gz"]);
+		assert.equal(await page.locator("input[name=maxhits]").inputValue(), "1");
+		await page.getByText("only this site").click();
+		await page.waitForURL((u) => u.searchParams.get("match_site") === "ftp.example.test");
+		await visit.go(page, "/files?q=nowheretobefound");
+		assert.match((await texts(page, ".note")).join(), /Nothing was found/);
+		await visit.shot(page, "nothing");
+		assert.equal((await visit.go(page, "/files?search=regex&q=%5B")).status(), 400);
+		assert.equal(await page.locator(".note.bad").count(), 1);
+		await visit.shot(page, "error");
+		await visit.go(page, "/files?q=window.ran");
+		assert.equal(await page.locator(".results h2").count(), 2);
+		assert.equal(await page.evaluate(() => window.ran), undefined);
+		await fits(page);
+		await page.context().close();
+	}
+	const page = await visit.open({ dark: true, bypassCSP: true });
+	await has_no_barriers(visit, page, "/files?q=zebrawood&maxhits=1&kind=file");
+};
+
+// Without JavaScript; searches wait until somebody asks for a page that is not there.
+exports.queue = async (visit) => {
+	const page = await visit.open({ shape: "phone", js: false, dark: true });
+	await visit.go(page, "/files?q=zebrawood");
+	assert.match((await texts(page, "[role=status]")).join(), /its place is \d+, and it may take \d+ second/);
+	await fits(page);
+	await visit.shot(page, "waiting");
+	const other = await visit.open();
+	await visit.go(other, "/nothing");
+	await page.locator(".results h2").first().waitFor();
+	assert.equal(await page.locator("[role=status]").count(), 0);
+	await visit.shot(page, "answered");
 };

@@ -1,9 +1,7 @@
 """Files for programs: the line protocol with a real queuer, those who send ahead, cancel, hang up or send
 rubbish, other servers, and garner archie find."""
-import contextlib
 import json
 import os
-import signal
 import socket
 import subprocess
 import threading
@@ -11,7 +9,7 @@ import threading
 import pytest
 
 from archie_ng import Client, start
-from archie_queue import Asker, build, listing, searchers
+from archie_queue import Asker, build, listing, searchers, stopped
 from garner import free_port, wait_for
 
 CONFIG = "[archie]\nsearchers = 2\nhost = archie.example.test\n[archie-ng]\nlisten = 127.0.0.1:0\n"
@@ -43,21 +41,6 @@ def server(garner):
     g.queuer = g.start("archie-queuer").wait_ready()
     g.ng = start(g)
     return g
-
-
-@contextlib.contextmanager
-def stopped(g):
-    """Searchers that get no CPU: what is asked meanwhile waits."""
-    wait_for("searchers", lambda: len(searchers(g)) == 2)
-    pids = searchers(g)
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for pid in pids:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGCONT)
 
 
 def test_every_request_has_its_lines_and_one_last_line(server):

@@ -1,0 +1,673 @@
+/* Files of archives by their names: /files for people, /api/files for programs, /archie/sites for
+ * those who want the list of sites. What can be asked is the table of archie/ng_vars.h, so a limit
+ * has one name everywhere, and a link to results is the variables that are not as usual.
+ *
+ * A search may wait in the queue. A page is held for two seconds; then it tells its place and has
+ * the browser ask again, under the id of the question, which keeps its place meanwhile. */
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/jsonw.h"
+#include "web/files.h"
+#include "web/layout.h"
+#include "web/numbers.h"
+#include "web/web_inner.h"
+
+#include <limits.h>
+#include <stdio.h>
+
+enum {
+	ADDRESS_MOST = 256 << 10,
+	REFRESH_MOST = 8 << 10, /* bytes of an address in a header: heads are bounded */
+	DAY_S = 86400,
+	DAYS_SHOWN = 60, /* beyond it ages are months, */
+	MONTH_DAYS = 30,
+	MONTHS_SHOWN = 24, /* and beyond these years */
+	YEAR_DAYS = 365,
+};
+
+_Static_assert(offsetof(struct web_files, vars) == 0, "their table fills it from the beginning");
+const struct http_param web_files_params[WEB_FILES_PARAMS] = {
+	{{"q", VALUE_TEXT_AT(struct web_files, q), .fallback = "",
+	  .help = "The name of a file, a part of it, or an expression"}},
+	{{"id", VALUE_TEXT_AT(struct web_files, id), .fallback = "",
+	  .help = "Of a search that waits, as it was told: the same search goes on"}},
+};
+
+/* What is asked */
+
+static void usual_vars(struct ng_vars *ret, struct arena *arena)
+{
+	*ret = (struct ng_vars){0};
+	value_defaults(ng_var_specs, NG_VARS, arena, ret);
+}
+
+/* The question as the end of an address: what is not as usual. */
+static void put_query(struct buf *out, const struct web_files *p)
+{
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(64 << 10);
+	CLEANUP(buf_free) struct buf value = BUF_INIT(ADDRESS_MOST);
+	struct ng_vars usual;
+	usual_vars(&usual, &arena);
+	buf_add_text(out, "?q=");
+	http_encode(out, str_of(p->q));
+	for (size_t i = 0; i < NG_VARS; i++) {
+		const struct value_spec *spec = &ng_var_specs[i];
+		if (value_equal(spec, &p->vars, &usual))
+			continue;
+		buf_clear(&value);
+		value_print(spec, &p->vars, &value);
+		buf_printf(out, "&%s=", spec->name);
+		http_encode(out, buf_str(&value));
+	}
+}
+
+static int64_t rows_of(const struct web_files *p)
+{
+	return p->vars.maxhits ? p->vars.maxhits : ARCHIE_ROWS_MOST;
+}
+
+/* A page asks for a row more than it shows: whether there is a next one. */
+static int ask_files(struct http_request *req, bool page, struct files_told *ret, struct err *err)
+{
+	const struct web *w = req->ctx;
+	const struct web_files *p = req->params;
+	CLEANUP(buf_free) struct buf question = BUF_INIT(ADDRESS_MOST);
+	const char *folder = arena_printf(&req->arena, "%s/archie", w->data);
+	struct files_ask ask = {.ask = {.what = ARCHIE_FIND,
+					.niceness = (int)p->vars.niceness,
+					.verbose = true,
+					.from = str_of(http_from(req))},
+				.id = p->id,
+				.patient = !page && !p->vars.status};
+	if (!p->q[0])
+		return err_set(err, ERR_USAGE,
+			       "q: expected a name, a part of one or an expression");
+	if (ng_vars_query(&p->vars, folder, &req->arena, &ask.ask.query, err) < 0)
+		return -1;
+	ask.ask.query.pattern = str_of(p->q);
+	if (page)
+		ask.ask.query.maxhits = (uint64_t)rows_of(p) + 1;
+	put_query(&question, p);
+	ask.same = hash64_seeded(buf_str(&question), page);
+	return files_ask(w->files, req, &ask, ret, err);
+}
+
+/* How a refusal is told; 0 of one that cannot be. */
+static int refusal_status(enum archie_refusal why)
+{
+	static const int statuses[ARCHIE_REFUSALS] = {
+		[ARCHIE_BAD] = 400,   [ARCHIE_BUSY] = 503,      [ARCHIE_FAILED] = 500,
+		[ARCHIE_EMPTY] = 503, [ARCHIE_CANCELLED] = 503, [ARCHIE_AWAY] = 503,
+	};
+	return statuses[why];
+}
+
+static void answer_status(struct http_request *req, struct http_answer *ret, int status)
+{
+	ret->status = status;
+	ret->cache = "no-store";
+	if (status == 503)
+		http_answer_header(req, ret, "Retry-After", STR("5"));
+}
+
+/* The form */
+
+static const char *const search_texts[] = {
+	[NAMES_EXACT] = "whole name",
+	[NAMES_SUB] = "part of name",
+	[NAMES_SUBCASE] = "part, with case",
+	[NAMES_REGEX] = "expression",
+	[NAMES_EXACT_SUB] = "whole name, else part",
+	[NAMES_EXACT_SUBCASE] = "whole name, else part with case",
+	[NAMES_EXACT_REGEX] = "whole name, else expression",
+};
+static const char *const sort_texts[] = {
+	"usual order",     "name",           "host",           "largest first",  "newest first",
+	"usual, reversed", "name, reversed", "host, reversed", "smallest first", "oldest first"};
+static const char *const syntax_texts[] = {[NAMES_EXTENDED] = "extended", [NAMES_ED] = "as in ed"};
+
+static void open_label(struct html *h, const char *text)
+{
+	html_open(h, "label");
+	html_text(h, text);
+	html_text(h, " ");
+}
+
+static void put_option(struct html *h, const char *value, const char *text, bool chosen)
+{
+	html_open(h, "option");
+	html_attr_text(h, "value", value);
+	if (chosen)
+		html_attr_text(h, "selected", "selected");
+	html_text(h, text);
+	html_close(h, "option");
+}
+
+/* texts: one for each word of the variable. */
+static void put_choice(struct html *h, const char *name, const char *label,
+		       const char *const *texts, int chosen)
+{
+	const struct value_spec *spec = value_find(ng_var_specs, NG_VARS, str_of(name));
+	open_label(h, label);
+	html_open(h, "select");
+	html_attr_text(h, "name", name);
+	for (int i = 0; spec->words[i]; i++)
+		put_option(h, spec->words[i], texts[i], i == chosen);
+	html_close(h, "select");
+	html_close(h, "label");
+}
+
+static void put_kinds(struct html *h, const char *chosen)
+{
+	static const char *const texts[NAMES_KINDS] = {"files", "folders", "links", "others"};
+	bool known = !chosen[0];
+	open_label(h, "Kind");
+	html_open(h, "select");
+	html_attr_text(h, "name", "kind");
+	put_option(h, "", "any", known);
+	for (unsigned i = 0; i < NAMES_KINDS; i++) {
+		const char *word = names_kind_name((enum names_kind)i);
+		bool is = strcmp(chosen, word) == 0;
+		put_option(h, word, texts[i], is);
+		known |= is;
+	}
+	if (!known)
+		put_option(h, chosen, chosen, true);
+	html_close(h, "select");
+	html_close(h, "label");
+}
+
+static void put_field(struct html *h, const char *type, const char *name, const char *label,
+		      const char *hint, struct str value)
+{
+	open_label(h, label);
+	html_open(h, "input");
+	html_attr_text(h, "type", type);
+	html_attr_text(h, "name", name);
+	if (hint)
+		html_attr_text(h, "placeholder", hint);
+	html_attr(h, "value", value);
+	if (strcmp(name, "match_domain") == 0)
+		html_attr_text(h, "list", "domains");
+	html_close(h, "label");
+}
+
+/* Empty: as usual. */
+static void put_var(struct html *h, const struct web_files *p, const struct ng_vars *usual,
+		    const char *type, const char *name, const char *label, const char *hint)
+{
+	const struct value_spec *spec = value_find(ng_var_specs, NG_VARS, str_of(name));
+	CLEANUP(buf_free) struct buf value = BUF_INIT(ADDRESS_MOST);
+	if (!value_equal(spec, &p->vars, usual))
+		value_print(spec, &p->vars, &value);
+	put_field(h, type, name, label, hint ? hint : spec->fallback, buf_str(&value));
+}
+
+/* Browsers show a day; times of programs are texts. */
+static void put_day(struct html *h, const char *name, const char *label, const char *value)
+{
+	bool day = !value[0] || strlen(value) == strlen("2024-02-29");
+	put_field(h, day ? "date" : "text", name, label, NULL, str_of(value));
+}
+
+static void put_tick(struct html *h, const char *name, const char *label, bool on)
+{
+	html_open(h, "label");
+	html_open(h, "input");
+	html_attr_text(h, "type", "checkbox");
+	html_attr_text(h, "name", name);
+	html_attr_text(h, "value", "yes");
+	if (on)
+		html_attr_text(h, "checked", "checked");
+	html_text(h, " ");
+	html_text(h, label);
+	html_close(h, "label");
+}
+
+/* Names that a domain may be chosen by. */
+static void put_domains(struct html *h, const struct domains *domains)
+{
+	html_open(h, "datalist");
+	html_attr_text(h, "id", "domains");
+	for (size_t i = 0; i < domains->n; i++) {
+		html_open(h, "option");
+		html_attr(h, "value", domains->domain[i].name);
+		html_str(h, domains->domain[i].text);
+		html_close(h, "option");
+	}
+	html_close(h, "datalist");
+}
+
+static void put_files_box(struct html *h, const struct web_files *p)
+{
+	layout_open(h, "div", "box");
+	html_open(h, "input");
+	html_attr_text(h, "type", "search");
+	html_attr_text(h, "name", "q");
+	html_attr_text(h, "aria-label", "Name of a file");
+	html_attr_text(h, "placeholder", "Name of a file");
+	html_attr_text(h, "maxlength", "4096");
+	html_attr(h, "value", str_of(p->q));
+	if (!p->q[0])
+		html_attr_text(h, "autofocus", "autofocus");
+	html_open(h, "button");
+	html_attr_text(h, "type", "submit");
+	html_text(h, "Search");
+	html_close(h, "button");
+	html_close(h, "div");
+}
+
+/* What is seldom used is folded up, unless it is used. */
+static void put_limits(struct html *h, const struct web_files *p, const struct ng_vars *usual)
+{
+	static const char *const folded[] = {
+		"match_site", "kind",    "size_min", "size_max",  "time_min", "time_max", "path",
+		"mirrors",    "maxhits", "maxmatch", "maxhitspm", "syntax",   "niceness"};
+	bool used = false;
+	for (size_t i = 0; i < ARRAY_LEN(folded); i++)
+		used |= !value_equal(value_find(ng_var_specs, NG_VARS, str_of(folded[i])), &p->vars,
+				     usual);
+	html_open(h, "details");
+	if (used)
+		html_attr_text(h, "open", "open");
+	html_put_text(h, "summary", "More limits");
+	layout_open(h, "div", "limits");
+	put_var(h, p, usual, "text", "match_site", "Sites", "ftp.example.org");
+	put_kinds(h, p->vars.kind);
+	put_var(h, p, usual, "text", "size_min", "Size from", "10K");
+	put_var(h, p, usual, "text", "size_max", "Size to", "1.5M");
+	put_day(h, "time_min", "Changed from", p->vars.time_min);
+	put_day(h, "time_max", "Changed to", p->vars.time_max);
+	put_var(h, p, usual, "number", "maxhits", "Files on a page", NULL);
+	put_var(h, p, usual, "number", "maxmatch", "Different names", "any");
+	put_var(h, p, usual, "number", "maxhitspm", "Files of each name", "any");
+	put_choice(h, "syntax", "Expressions", syntax_texts, p->vars.syntax);
+	put_tick(h, "path", "Whole path", p->vars.path);
+	put_tick(h, "mirrors", "Fold mirrors", p->vars.mirrors);
+	html_close(h, "div");
+	html_close(h, "details");
+}
+
+void web_files_form(struct html *h, const struct web_files *p, const struct domains *domains)
+{
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(64 << 10);
+	struct ng_vars usual;
+	usual_vars(&usual, &arena);
+	html_open(h, "form");
+	html_attr_text(h, "action", "/files");
+	html_attr_text(h, "role", "search");
+	html_attr_text(h, "class", "classic files");
+	put_files_box(h, p);
+	layout_open(h, "div", "limits");
+	put_choice(h, "search", "Match", search_texts, p->vars.search);
+	put_choice(h, "sortby", "Sort by", sort_texts, p->vars.sortby);
+	put_var(h, p, &usual, "text", "match_domain", "Domains", "usa:de");
+	put_var(h, p, &usual, "text", "match_path", "In the path", "gnu:linux");
+	html_close(h, "div");
+	put_limits(h, p, &usual);
+	put_domains(h, domains);
+	html_close(h, "form");
+}
+
+/* Results */
+
+static void open_link(struct html *h, const struct web_files *p)
+{
+	CLEANUP(buf_free) struct buf to = BUF_INIT(ADDRESS_MOST);
+	buf_add_text(&to, "/files");
+	put_query(&to, p);
+	html_open(h, "a");
+	html_attr(h, "href", buf_str(&to));
+}
+
+static void put_count(struct html *h, uint64_t n, const char *what)
+{
+	char text[NUMBER_TEXT];
+	number_text(n, text);
+	html_printf(h, "%s %s%s", text, what, n == 1 ? "" : "s");
+}
+
+static void put_age(struct html *h, int64_t age_s)
+{
+	uint64_t days = (uint64_t)MAX(age_s, INT64_C(0)) / DAY_S;
+	if (days == 0) {
+		html_text(h, "today");
+		return;
+	}
+	if (days <= DAYS_SHOWN)
+		put_count(h, days, "day");
+	else if (days <= (uint64_t)MONTHS_SHOWN * MONTH_DAYS)
+		put_count(h, days / MONTH_DAYS, "month");
+	else
+		put_count(h, days / YEAR_DAYS, "year");
+	html_text(h, " ago");
+}
+
+/* The folder that a file is in: its URL up to the last slash before its end. */
+static struct str folder_url(struct str url)
+{
+	size_t n = url.n;
+	while (n > 1 && url.p[n - 2] != '/')
+		n--;
+	return n > 1 ? str_head(url, n - 1) : url;
+}
+
+static void put_place(struct html *h, const struct archie_row *row)
+{
+	layout_open(h, "p", "where");
+	if (row->url.n) {
+		html_open(h, "a");
+		html_attr(h, "href", folder_url(row->url));
+		html_attr_text(h, "rel", "noreferrer");
+	}
+	html_str(h, row->host);
+	html_text(h, "/");
+	html_str(h, row->file.dir);
+	if (row->url.n)
+		html_close(h, "a");
+	html_close(h, "p");
+}
+
+static void put_facts(struct html *h, const struct web_files *p, const struct archie_row *row,
+		      int64_t now_s)
+{
+	const struct names_entry *f = &row->file;
+	CLEANUP(buf_free) struct buf day = BUF_INIT(64), host = BUF_INIT(1 << 10);
+	struct web_files site = *p;
+	static const char *const kinds[NAMES_KINDS] = {"File", "Folder", "Link", "Other"};
+	layout_open(h, "p", "more");
+	html_text(h, kinds[f->kind]);
+	if (f->size >= 0)
+		web_put_size(h, (uint64_t)f->size);
+	if (f->time_s >= 0) {
+		time_print(&day, f->time_s * US_PER_S, 0);
+		html_text(h, " · ");
+		html_str(h, str_head(buf_str(&day), strlen("2024-02-29")));
+	}
+	if (row->mirrors) {
+		html_text(h, " · ");
+		put_count(h, row->mirrors, "mirror");
+	}
+	if (row->listed_s != -1) {
+		html_text(h, " · listed ");
+		put_age(h, now_s - row->listed_s);
+	}
+	if (!p->vars.match_site[0] && row->host.n) {
+		buf_add_str(&host, row->host);
+		site.vars.match_site = buf_text(&host);
+		site.vars.offset = 0;
+		html_text(h, " · ");
+		open_link(h, &site);
+		html_text(h, "only this site");
+		html_close(h, "a");
+	}
+	html_close(h, "p");
+}
+
+static void put_file(struct html *h, const struct web_files *p, const struct archie_row *row,
+		     int64_t now_s)
+{
+	html_open(h, "li");
+	html_open(h, "h2");
+	if (row->url.n) {
+		html_open(h, "a");
+		html_attr(h, "href", row->url);
+		html_attr_text(h, "rel", "noreferrer");
+	}
+	html_str(h, row->file.name);
+	html_text(h, row->file.kind == NAMES_DIR ? "/" : "");
+	if (row->url.n)
+		html_close(h, "a");
+	html_close(h, "h2");
+	put_place(h, row);
+	put_facts(h, p, row, now_s);
+	html_close(h, "li");
+}
+
+static void put_turn(struct html *h, const struct web_files *p, int64_t offset, const char *rel,
+		     const char *text)
+{
+	struct web_files other = *p;
+	other.vars.offset = offset;
+	open_link(h, &other);
+	html_attr_text(h, "rel", rel);
+	html_text(h, text);
+	html_close(h, "a");
+}
+
+static void put_turns(struct html *h, const struct web_files *p, const struct archie_answer *a)
+{
+	const struct value_spec *spec = value_find(ng_var_specs, NG_VARS, STR("offset"));
+	int64_t rows = rows_of(p), from = p->vars.offset, next = from + rows;
+	bool more = a->n > (size_t)rows || (rows == ARCHIE_ROWS_MOST && a->n == (size_t)rows);
+	bool after = more && (double)next <= spec->max;
+	if (from == 0 && !after)
+		return;
+	layout_open(h, "nav", "pages");
+	html_attr_text(h, "aria-label", "Pages of results");
+	if (from > 0)
+		put_turn(h, p, MAX(from - rows, INT64_C(0)), "prev", "← Previous");
+	html_open(h, "span");
+	if (a->n)
+		html_printf(h, "%lld to %lld", (long long)from + 1,
+			    (long long)(from + MIN((int64_t)a->n, rows)));
+	html_close(h, "span");
+	if (after)
+		put_turn(h, p, next, "next", "Next →");
+	html_close(h, "nav");
+}
+
+void web_files_results(struct html *h, const struct web_files *p, const struct archie_answer *a,
+		       int64_t now_s)
+{
+	layout_open(h, "p", "about");
+	html_text(h, a->exact ? "" : "at least ");
+	put_count(h, a->total, "file");
+	html_printf(h, ", %.1f ms", (double)a->search_us / 1000.0);
+	if (a->wait_us >= US_PER_S)
+		html_printf(h, " after %.1f s in the queue", (double)a->wait_us / 1e6);
+	html_close(h, "p");
+	if (a->cut)
+		layout_note(h, "note", "This took too long, or is too much: there may be more.");
+	if (a->problem.n) {
+		layout_open(h, "p", "note");
+		html_str(h, a->problem);
+		html_close(h, "p");
+	}
+	if (a->n == 0)
+		layout_note(h, "note",
+			    a->total ? "There are no more files."
+				     : "Nothing was found. Try a part of the name, or "
+				       "fewer limits.");
+	layout_open(h, "ol", "results");
+	for (size_t i = 0; i < a->n && i < (size_t)rows_of(p); i++)
+		put_file(h, p, &a->row[i], now_s);
+	html_close(h, "ol");
+	put_turns(h, p, a);
+}
+
+/* The place in the queue. again: the address under which the search goes on. */
+static void put_waiting(struct html *h, const struct files_told *told, struct str again,
+			bool by_itself)
+{
+	char place[NUMBER_TEXT];
+	number_text(told->position, place);
+	layout_open(h, "p", "note");
+	html_attr_text(h, "role", "status");
+	if (told->position) {
+		html_printf(h, "This search waits in the queue: its place is %s, and it may take ",
+			    place);
+		put_count(h, (uint64_t)MAX(told->seconds, INT64_C(1)), "second");
+		html_text(h, " more. ");
+	} else {
+		html_text(h, "This search takes a while. ");
+	}
+	html_text(h, by_itself ? "The page loads itself again until it is answered. " : "");
+	html_open(h, "a");
+	html_attr(h, "href", again);
+	html_text(h, "Ask again now");
+	html_close(h, "a");
+	html_close(h, "p");
+}
+
+static void answer_waiting(struct http_request *req, struct http_answer *ret, struct html *h,
+			   const struct files_told *told)
+{
+	const struct web_files *p = req->params;
+	CLEANUP(buf_free) struct buf header = BUF_INIT(ADDRESS_MOST);
+	const char *first = "1; url=";
+	buf_add_text(&header, first);
+	buf_add_text(&header, "/files");
+	put_query(&header, p);
+	buf_printf(&header, "&id=%s", told->id);
+	bool by_itself = header.n <= REFRESH_MOST;
+	if (by_itself)
+		http_answer_header(req, ret, "Refresh", buf_str(&header));
+	ret->cache = "no-store";
+	put_waiting(h, told, str_from(buf_str(&header), strlen(first)), by_itself);
+}
+
+static void answer_told(struct http_request *req, struct http_answer *ret, struct html *h,
+			const struct files_told *told)
+{
+	if (told->state == FILES_ANSWERED) {
+		web_files_results(h, req->params, &told->answer, clock_wall_us() / US_PER_S);
+	} else if (told->state == FILES_WAITS) {
+		answer_waiting(req, ret, h, told);
+	} else {
+		answer_status(req, ret, refusal_status(told->why));
+		layout_note(h, "note bad", told->text);
+	}
+}
+
+int web_files_page(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	const struct web *w = req->ctx;
+	const struct web_files *p = req->params;
+	const char *folder = arena_printf(&req->arena, "%s/archie", w->data);
+	struct html h = HTML_INIT(ret->body);
+	struct files_told told = {0};
+	bool asks = p->q[0];
+	int rc = asks ? ask_files(req, true, &told, err) : 0;
+	if (rc == HTTP_LATER)
+		return rc;
+	const struct domains domains = ng_domains(folder, &req->arena);
+	layout_begin(&h,
+		     asks ? arena_printf(&req->arena, "%s - files - garner", p->q)
+			  : "Files - garner",
+		     NULL);
+	html_put_text(&h, "h1", "Files in archives");
+	web_files_form(&h, p, &domains);
+	if (rc < 0) {
+		answer_status(req, ret, err->code == ERR_BUSY ? 503 : 400);
+		layout_note(&h, "note bad", err->msg);
+	} else if (asks) {
+		answer_told(req, ret, &h, &told);
+	} else {
+		layout_note(&h, "about",
+			    "Names of files on FTP and web servers. Colons separate "
+			    "domains and parts of a path, blanks separate sites.");
+	}
+	layout_end(&h);
+	arena_free(&told.arena);
+	return 0;
+}
+
+/* For programs */
+
+static void put_hit(struct jsonw *j, const struct archie_row *row)
+{
+	const struct names_entry *f = &row->file;
+	jsonw_object(j);
+	jsonw_put_str(j, "host", row->host);
+	jsonw_put_str(j, "address", row->address);
+	if (row->listed_s != -1)
+		jsonw_put_int(j, "listed", row->listed_s);
+	jsonw_put_text(j, "kind", names_kind_name(f->kind));
+	if (f->mode[0])
+		jsonw_put_str(j, "mode", (struct str){f->mode, sizeof f->mode});
+	if (f->size >= 0)
+		jsonw_put_int(j, "size", f->size);
+	if (f->time_s != -1)
+		jsonw_put_int(j, "time", f->time_s);
+	jsonw_key(j, "path");
+	jsonw_str_begin(j);
+	jsonw_str_part(j, f->dir);
+	jsonw_str_part(j, f->dir.n ? STR("/") : STR(""));
+	jsonw_str_part(j, f->name);
+	jsonw_str_end(j);
+	if (row->url.n)
+		jsonw_put_str(j, "url", row->url);
+	if (row->mirrors)
+		jsonw_put_uint(j, "mirrors", row->mirrors);
+	jsonw_object_end(j);
+}
+
+static void put_answer(struct jsonw *j, const struct archie_answer *a)
+{
+	jsonw_object(j);
+	jsonw_put_uint(j, "total", a->total);
+	jsonw_put_bool(j, "exact", a->exact);
+	jsonw_put_bool(j, "cut", a->cut);
+	if (a->problem.n)
+		jsonw_put_str(j, "problem", a->problem);
+	jsonw_put_int(j, "wait_us", a->wait_us);
+	jsonw_put_int(j, "search_us", a->search_us);
+	jsonw_put_array(j, "hits");
+	for (size_t i = 0; i < a->n; i++)
+		put_hit(j, &a->row[i]);
+	jsonw_array_end(j);
+	jsonw_object_end(j);
+}
+
+/* 202: nothing is there yet, and the same search goes on under the id. */
+static void put_place_json(struct jsonw *j, const struct files_told *told)
+{
+	jsonw_object(j);
+	jsonw_put_bool(j, "waiting", true);
+	if (told->position) {
+		jsonw_put_uint(j, "position", told->position);
+		jsonw_put_int(j, "seconds", told->seconds);
+	}
+	jsonw_put_text(j, "id", told->id);
+	jsonw_object_end(j);
+}
+
+int web_files_api(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	struct jsonw j = JSONW_INIT(ret->body);
+	struct files_told told = {0};
+	int rc = ask_files(req, false, &told, err);
+	if (rc != 0)
+		return rc;
+	if (told.state == FILES_REFUSED) {
+		answer_status(req, ret, refusal_status(told.why));
+		http_answer_error(req, ret, ret->status, "%s", told.text);
+	} else if (told.state == FILES_WAITS) {
+		answer_status(req, ret, 202);
+		http_answer_header(req, ret, "Retry-After", STR("1"));
+		put_place_json(&j, &told);
+		buf_add_byte(ret->body, '\n');
+	} else {
+		put_answer(&j, &told.answer);
+		buf_add_byte(ret->body, '\n');
+	}
+	arena_free(&told.arena);
+	return 0;
+}
+
+int web_archie_sites(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	const struct web *w = req->ctx;
+	char path[PATH_MAX];
+	struct file file = FILE_INIT;
+	snprintf(path, sizeof path, "%s/archie/public/sites", w->data);
+	int rc = file_open_plain(&file, path, err);
+	if (rc == 0)
+		rc = http_answer_file(ret, &file, "text/plain; charset=utf-8", err);
+	else if (rc > 0)
+		http_answer_error(req, ret, 404, "this server gives out no list of sites");
+	file_drop(&file);
+	return rc < 0 ? -1 : 0;
+}

@@ -1,6 +1,7 @@
 """The role archie-getter: listings and databases, each night."""
 import gzip
 import os
+import re
 import time
 
 import pytest
@@ -92,6 +93,13 @@ def test_a_wrong_time_of_night_is_named(garner):
     g = garner(settings(nightly_at="25:00"))
     done = g.run("archie-getter")
     assert done.code == 2 and "archie.nightly_at" in done.err
+
+
+def test_make_run_starts_all_roles_of_archives_but_the_master(garner):
+    roles = set(re.findall(r"^  (archie-[a-z]+) ", garner().run("--help").out, re.M))
+    script = (real.ROOT / "script" / "run").read_text()
+    assert set(re.search(r"^archie='(.*)'$", script, re.M).group(1).split()) == roles - {"archie-master"}
+    assert script.count("-s up.roles=") == script.count(" $archie ") == 2
 
 
 def test_a_newcomer_finds_the_names_of_the_files_that_garner_serves(garner):

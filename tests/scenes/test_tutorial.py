@@ -128,7 +128,7 @@ def test_the_commands_of_the_readme(garner):
     (g.dir / "ls-lR.gz").write_bytes(gzip.compress(listing))
     (g.dir / "robots.txt").write_text("User-agent: *\nDisallow: /b\n")
     (g.dir / "export.soif").write_text("@FILE { http://a/\nTitle{1}:\tx\n}\n")
-    ends = {"search": {1}, "fetch": {3, 6}, "doctor": {0, 1, 3}, "status": {0, 1}, "brkclient": {6}}
+    ends = {"search": {1}, "fetch": {3, 6}, "doctor": {0, 1, 3}, "status": {0, 1}, "brkclient": {6}, "archie find": {6}}
     ran = 0
     for line in commands(text_of("README.md")):
         if not re.search(r"\bbuild/garner\b", line):
@@ -137,6 +137,7 @@ def test_the_commands_of_the_readme(garner):
         words = line.replace("build/garner", str(real.BUILD / "garner"))
         words = words.replace("/srv/garner", str(g.dir / "srv"))
         words = re.sub(r"(brkclient \S+) 8501", rf"\1 {free_port()}", words)  # where nobody listens
+        words = words.replace("archie find", f"-s archie-ng.listen=127.0.0.1:{free_port()} archie find")
         done = subprocess.run(["bash", "-c", words], cwd=g.dir, env=g.env, capture_output=True,
                               text=True, timeout=60)
         name = next((n for n in ends if re.search(rf"garner {n}\b", line)), None)

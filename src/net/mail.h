@@ -1,0 +1,49 @@
+/* Mail that garner sends; the one sender for all of it. A message is composed out of checked parts,
+ * so that nobody can smuggle in headers or recipients, and handed to a sendmail program or to an
+ * SMTP server, as the setting mail.via says. What is kept until it is sent is archie/outbox.h.
+ *
+ * All our mail is automatic: it has `Precedence: bulk` and `Auto-Submitted`. */
+#pragma once
+#include "role/config.h"
+
+enum {
+	MAIL_ADDRESS_MOST = 254,      /* bytes */
+	MAIL_VALUE_MOST = 600,        /* of a header's value; what is longer is cut */
+	MAIL_MESSAGE_MOST = 32 << 20, /* of a message */
+};
+
+struct mail_conf {
+	const char *via; /* the path of a sendmail program, or "smtp:HOST[:PORT]" */
+};
+extern const struct config_section mail_section; /* [mail] */
+/* Whether mail.via has one of its forms. ERR_USAGE. */
+int mail_check(const struct mail_conf *conf, struct err *err);
+
+/* Whether it is the address of a mailbox: LOCAL@DOMAIN in visible ASCII, without blanks, quotes,
+ * brackets, lists, routes; it does not begin with a dash. */
+bool mail_is_address(struct str text);
+
+struct mail {
+	struct str from;        /* also the sender of the envelope, to whom it bounces */
+	struct str to;          /* one mailbox */
+	struct str reply_to;    /* an address; "": none */
+	struct str subject;     /* any text: control characters become question marks */
+	struct str in_reply_to; /* the Message-ID of the mail that it answers; "": none */
+	/* Lines that end in "\n". Control characters but tabs become question marks. */
+	struct str text;
+};
+/* The whole message, with Date and a new Message-ID; its lines end in "\n". The same bytes may be
+ * sent again. ERR_USAGE: an address is none; or it is too long for `out`. */
+int mail_compose(const struct mail *m, int64_t now_us, struct buf *out, struct err *err);
+
+enum mail_result {
+	MAIL_SENT,
+	MAIL_LATER,   /* not now: no connection, a busy server, no time; it may even have arrived */
+	MAIL_REFUSED, /* for good */
+};
+/* Sends a composed message, and waits for it, until deadline_us of clock_mono_us() at the latest
+ * (looking up the server's name takes as long as the system likes). err: why it was not sent.
+ * Starts a process, for sendmail: not for threads that others need. A message which is not whole is
+ * never sent, even when this process is killed. */
+enum mail_result mail_send(const struct mail_conf *conf, struct str from, struct str to,
+			   struct str message, int64_t deadline_us, struct err *err);

@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -260,6 +261,17 @@ int file_temporary(struct file *ret, const char *folder, struct err *err)
 		return create_and_unlink(ret, folder, err);
 	return rc == 1 ? err_set(err, ERR_SYSTEM, "%s: no such folder for temporary files", folder)
 		       : rc;
+}
+
+int file_of_bytes(struct file *ret, struct str bytes, struct err *err)
+{
+	struct file f = {memfd_create("garner", MFD_CLOEXEC), mem_text("a file in memory")};
+	int rc = f.fd < 0 ? err_sys(err, "%s", f.path) : file_write(&f, bytes.p, bytes.n, 0, err);
+	if (rc < 0)
+		file_drop(&f);
+	else
+		*ret = f;
+	return rc;
 }
 
 /* For file systems that cannot allocate: zeroes after the end. Holes before it stay. */

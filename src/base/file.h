@@ -52,6 +52,8 @@ int file_direct(const struct file *f, bool on, struct err *err);
 int file_space(const char *path, uint64_t *ret_free, uint64_t *ret_total, struct err *err);
 /* A file without a name in a folder: it is gone when it is closed, or when the program crashes. */
 int file_temporary(struct file *ret, const char *folder, struct err *err);
+/* A file without a name that has these bytes, in memory, to be handed to another program. */
+int file_of_bytes(struct file *ret, struct str bytes, struct err *err);
 
 /* Gives a file that was opened with O_TMPFILE a name. 1: there is such a file, and nothing was
  * done. */

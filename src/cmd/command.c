@@ -8,6 +8,7 @@
 #include "cmd/up_plan.h"
 #include "extract/cage_section.h"
 #include "fetch/robot.h"
+#include "net/mail.h"
 #include "url/url.h"
 
 #include <errno.h>
@@ -255,11 +256,12 @@ bool cmd_has_role(const struct program *program, const struct role *role)
 size_t cmd_sections(const struct program *program, const struct config_section **ret, size_t cap)
 {
 	size_t n = 0;
-	ENSURE(cap >= 4);
+	ENSURE(cap >= 5);
 	ret[n++] = &global_section;
 	ret[n++] = &up_section;
 	ret[n++] = &robot_section;
 	ret[n++] = &cage_section;
+	ret[n++] = &mail_section;
 	for (size_t i = 0; i < program->nroles; i++) {
 		const struct config_section *section = program->roles[i]->section;
 		size_t k = 0;

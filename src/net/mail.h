@@ -28,6 +28,7 @@ struct mail {
 	struct str to;          /* one mailbox */
 	struct str reply_to;    /* an address; "": none */
 	struct str subject;     /* any text: control characters become question marks */
+	bool answers;           /* a request: `Auto-Submitted: auto-replied`, not auto-generated */
 	struct str in_reply_to; /* the Message-ID of the mail that it answers; "": none */
 	/* Lines that end in "\n". Control characters but tabs become question marks. */
 	struct str text;

@@ -1,5 +1,5 @@
 /* compress: bytes are unpacked the same way whole and in pieces, or refused; and what is packed by
- * the plainest packer comes out again. The first byte says how. */
+ * the plainest packer, or by ours, comes out again. The first byte says how. */
 #include "extract/lzw.h"
 #include "../tests/unit/extract/lzw_pack.h"
 
@@ -52,6 +52,11 @@ static void check_plain(struct str in, unsigned how)
 	static const size_t clears[] = {0, SIZE_MAX, 50, 700};
 	lzw_pack(in, 9 + how % 8, how & 8, clears[how >> 4 & 3], &packed);
 	ENSURE(!packed.over);
+	ENSURE(unpack_cut(buf_str(&packed), 1 + how, 1 + how % 100, &plain) == 0);
+	ENSURE(str_eq(buf_str(&plain), in));
+	buf_clear(&packed);
+	buf_clear(&plain);
+	lzw_compress(in, &packed);
 	ENSURE(unpack_cut(buf_str(&packed), 1 + how, 1 + how % 100, &plain) == 0);
 	ENSURE(str_eq(buf_str(&plain), in));
 }

@@ -1,8 +1,9 @@
 /* garner-parse: the worker that reads foreign documents, apart from everything that could be
  * harmed. It is started by garner, which hands it documents in memory that both share, or a listing
- * of an archive as its standard input. */
+ * of an archive or a mail as its standard input. */
 #include "extract/cage_worker.h"
 #include "extract/listing_work.h"
+#include "extract/mime.h"
 
 #include <stdio.h>
 
@@ -32,6 +33,12 @@ static int run_listing(char *const *args)
 	return listing_work(args, &err) < 0 ? tell_failure(&err) : 0;
 }
 
+static int run_mail(const char *memory)
+{
+	struct err err;
+	return mime_work(memory, &err) < 0 ? tell_failure(&err) : 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct str word = argc >= 2 ? str_of(argv[1]) : STR("");
@@ -39,6 +46,8 @@ int main(int argc, char **argv)
 		return run_worker(argv[2], argv[3]);
 	if (argc == 2 + LISTING_WORK_ARGS && str_is(word, "--listing"))
 		return run_listing(argv + 2);
+	if (argc == 3 && str_is(word, "--mail"))
+		return run_mail(argv[2]);
 	if (argc == 2 && str_is(word, "--version"))
 		return puts("garner-parse " GARNER_VERSION) < 0 || fflush(stdout) ? 7 : 0;
 	if (argc == 2 && (str_is(word, "--help") || str_is(word, "-h")))

@@ -13,3 +13,7 @@ void lzw_free(struct lzw **z);
 int lzw_run(struct lzw *z, struct str *in, char *out, size_t room, size_t *ret_n, struct err *err);
 /* The end of the input. ERR_USAGE: it cannot end here. */
 int lzw_end(const struct lzw *z, struct err *err);
+
+/* Packs text as compress(1) does; out->over where it does not fit. */
+struct buf;
+void lzw_compress(struct str in, struct buf *out);

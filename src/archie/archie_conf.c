@@ -53,6 +53,14 @@ static const struct value_spec specs[] = {
 	{"servers", VALUE_LIST_AT(S, servers),
 	 .help = "other servers that search archives, HOST:PORT of their archie-ng; they are named "
 		 "to those who ask for servers, and asked for their load each minute"},
+	{"errors", VALUE_TEXT_AT(S, errors),
+	 .help = "the address that mails of this server come from, and bounce to; it must not lead "
+		 "back to garner archie mail; empty: archie-errors at archie.host"},
+	{"master", VALUE_TEXT_AT(S, master),
+	 .help = "the address of the master, which gets requests that a site be indexed; empty: "
+		 "they are refused"},
+	{"mails_per_day", VALUE_INT_AT(S, mails_per_day), "50", 0, 1000000,
+	 .help = "mails of one sender that garner archie mail answers in a day"},
 };
 
 const struct config_section archie_section = {
@@ -82,6 +90,16 @@ const char *archie_host(const struct archie_conf *conf, char ret[ARCHIE_HOST_MOS
 	if (!ret[0] && gethostname(ret, ARCHIE_HOST_MOST - 1) < 0)
 		snprintf(ret, ARCHIE_HOST_MOST, "localhost");
 	ret[ARCHIE_HOST_MOST - 1] = 0;
+	return ret;
+}
+
+const char *archie_errors(const struct archie_conf *conf, char ret[ARCHIE_ERRORS_MOST])
+{
+	char host[ARCHIE_HOST_MOST];
+	if (conf->errors[0])
+		snprintf(ret, ARCHIE_ERRORS_MOST, "%s", conf->errors);
+	else
+		snprintf(ret, ARCHIE_ERRORS_MOST, "archie-errors@%s", archie_host(conf, host));
 	return ret;
 }
 

@@ -14,6 +14,9 @@ struct archie_conf {
 	const char *host; /* "": what the machine is called */
 	int layout;       /* enum shell_layout */
 	struct value_list servers;
+	const char *errors; /* "": archie-errors at archie_host() */
+	const char *master; /* "": requests for new sites are refused */
+	int64_t mails_per_day;
 };
 extern const struct config_section archie_section;
 
@@ -28,5 +31,9 @@ int archie_nightly_s(const struct archie_conf *conf, int64_t *ret_s, struct err 
 /* What users call this server: archie.host, or the name of the machine. Returns ret. */
 enum { ARCHIE_HOST_MOST = 256 };
 const char *archie_host(const struct archie_conf *conf, char ret[ARCHIE_HOST_MOST]);
+/* Whose name is on our mails, and where they bounce to: archie.errors, or archie-errors at
+ * archie_host(). Returns ret. */
+enum { ARCHIE_ERRORS_MOST = ARCHIE_HOST_MOST + 16 };
+const char *archie_errors(const struct archie_conf *conf, char ret[ARCHIE_ERRORS_MOST]);
 /* ERR_SYSTEM: fewer bytes than the setting disk_free are free where the folder lies. */
 int archie_has_room(const char *folder, uint64_t disk_free, struct err *err);

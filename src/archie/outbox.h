@@ -1,7 +1,7 @@
 /* The outbox: mails that were accepted, kept in archie/outbox until they are sent. A file each,
- * durable before outbox_put...() returns 0; it is removed when the mail was sent or refused for
- * good, and so may be sent twice by someone who is killed in between. Its name says when the next
- * try is due. What waits is bounded.
+ * durable before outbox_put...() returns 0; it is removed when the mail was sent, refused for
+ * good or five days old, and so may be sent twice by someone who is killed in between. Its name
+ * says when the next try is due. What waits is bounded.
  *
  * Anyone may put: roles, commands, several at once. Each role that puts also runs a sender; of all
  * senders one works at a time, in a process of its own, `garner archie outbox`. */
@@ -37,14 +37,19 @@ int outbox_put_output(struct outbox *o, const struct shell_mail *mail, struct st
  * asker: for the share of a day: an address of the network, or of a mailbox. */
 int outbox_put_new_site(struct outbox *o, struct str host, struct str reply_to, struct str asker,
 			struct err *err);
+/* Whether it could be the name or address of a host. */
+bool outbox_is_host(struct str host);
 
 struct outbox_counts {
 	uint64_t sent, later, refused;
 };
-/* Sends what is due, until nothing is or the time is over: for the process that may wait. 1:
- * another one sends. */
+/* Sends what is due, until nothing is or the time is over: for the process that may wait. said (may
+ * be NULL) is told of each mail that was not sent. 1: another one sends. */
+typedef void outbox_said_fn(struct str to, const char *what, const char *why);
 int outbox_send(const char *data, const struct mail_conf *conf, int64_t deadline_us,
-		struct outbox_counts *ret, struct err *err);
+		outbox_said_fn *said, struct outbox_counts *ret, struct err *err);
+
+extern const struct format outbox_format;
 
 /* The sender on the loop of a role: looks every few seconds for what is due, and starts a process
  * for it. Several roles may. */

@@ -1,6 +1,8 @@
 /* One line per format; doc/formats/ has a page for each. */
 #include "archie/archie_format.h"
+#include "archie/daily.h"
 #include "archie/getter_state.h"
+#include "archie/outbox.h"
 #include "broker/points.h"
 #include "broker/registry.h"
 #include "bucket/bucket_attrs.h"
@@ -40,6 +42,7 @@ const struct format *const formats[] = {
 	&contrib_format,
 	&control_format,
 	&counters_format,
+	&daily_format,
 	&docstore_format,
 	&docstore_table_format,
 	&feedback_format,
@@ -56,6 +59,7 @@ const struct format *const formats[] = {
 	&names_pages_format,
 	&names_part_format,
 	&names_segment_format,
+	&outbox_format,
 	&outcomes_format,
 	&params_format,
 	&places_format,

@@ -16,6 +16,8 @@
 #include <gmime/gmime.h>
 #include <unistd.h>
 
+enum { CONTENT_HEADERS = 20 };
+
 #define CALLS(X)                               \
 	X(g_mime_init)                         \
 	X(g_mime_stream_mem_new_with_buffer)   \
@@ -23,6 +25,7 @@
 	X(g_mime_stream_mem_get_byte_array)    \
 	X(g_mime_parser_new_with_stream)       \
 	X(g_mime_parser_construct_message)     \
+	X(g_mime_message_get_mime_part)        \
 	X(g_mime_object_get_header_list)       \
 	X(g_mime_header_list_get_count)        \
 	X(g_mime_header_list_get_header_at)    \
@@ -109,28 +112,32 @@ static void put_value(struct str value, struct buf *out)
 	put_text(out, str_trim(buf_str(&clean)));
 }
 
-static void put_headers(GMimeObject *message, struct buf *out)
+static void put_one_header(GMimeHeader *h, struct str name, struct buf *out)
 {
-	GMimeHeaderList *list = lib.g_mime_object_get_header_list(message);
-	int n = MIN(lib.g_mime_header_list_get_count(list), MIME_HEADERS_MOST - 1);
+	const char *raw = lib.g_mime_header_get_raw_value(h);
+	put_value(name, out);
+	if (is_address_header(name)) {
+		InternetAddressList *list = lib.internet_address_list_parse(NULL, raw ? raw : "");
+		put_value(first_address(list), out);
+		if (list)
+			lib.g_object_unref(list);
+	} else if (str_eq_nocase(name, STR("Subject"))) {
+		put_value(str_of(lib.g_mime_header_get_value(h)), out);
+	} else {
+		put_value(str_of(raw), out);
+	}
+}
+
+/* At most so many. */
+static void put_headers(GMimeObject *of, int most, struct buf *out)
+{
+	GMimeHeaderList *list = lib.g_mime_object_get_header_list(of);
+	int n = MIN(lib.g_mime_header_list_get_count(list), most);
 	for (int i = 0; i < n; i++) {
 		GMimeHeader *h = lib.g_mime_header_list_get_header_at(list, i);
 		struct str name = str_of(lib.g_mime_header_get_name(h));
-		if (!name.n || name.n > MIME_VALUE_MOST)
-			continue;
-		put_value(name, out);
-		const char *raw = lib.g_mime_header_get_raw_value(h);
-		if (is_address_header(name)) {
-			InternetAddressList *a =
-				lib.internet_address_list_parse(NULL, raw ? raw : "");
-			put_value(first_address(a), out);
-			if (a)
-				lib.g_object_unref(a);
-		} else if (str_eq_nocase(name, STR("Subject"))) {
-			put_value(str_of(lib.g_mime_header_get_value(h)), out);
-		} else {
-			put_value(str_of(raw), out);
-		}
+		if (name.n && !str_has_control(name))
+			put_one_header(h, name, out);
 	}
 }
 
@@ -201,7 +208,10 @@ void mime_parse(struct str mail, struct buf *out)
 	GMimeParser *parser = lib.g_mime_parser_new_with_stream(stream);
 	GMimeMessage *message = lib.g_mime_parser_construct_message(parser, NULL);
 	if (message) {
-		put_headers((GMimeObject *)message, out);
+		GMimeObject *body = lib.g_mime_message_get_mime_part(message);
+		if (body) /* gmime keeps Content-Type and its like there */
+			put_headers(body, CONTENT_HEADERS, out);
+		put_headers((GMimeObject *)message, MIME_HEADERS_MOST - CONTENT_HEADERS - 1, out);
 		put_text(out, STR(""));
 		put_body((GMimeObject *)message, out);
 		lib.g_object_unref(message);

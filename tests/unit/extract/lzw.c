@@ -152,9 +152,24 @@ static void what_follows_a_clear_is_padding(void **state)
 		       SIZE_MAX, 4096);
 }
 
+static void what_we_pack_comes_out_again(void **state)
+{
+	(void)state;
+	static const size_t sizes[] = {0, 1, 2, 3, 300, 5000, 400000};
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		struct buf text = BUF_INIT(MOST), packed = BUF_INIT(MOST);
+		make_text(&text, sizes[i], i + 1);
+		lzw_compress(buf_str(&text), &packed);
+		assert_unpacks(buf_str(&packed), buf_str(&text), SIZE_MAX, 4096);
+		buf_free(&text);
+		buf_free(&packed);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_we_pack_comes_out_again),
 		cmocka_unit_test(files_of_compress_are_read),
 		cmocka_unit_test(any_width_and_mode_comes_out_again),
 		cmocka_unit_test(a_file_cut_at_any_byte_is_read_as_far_as_it_goes),

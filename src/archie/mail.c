@@ -1,0 +1,129 @@
+/* Whom we answer. Anyone can write anything into a mail, and a program that answers can be made to
+ * answer itself, a list, or another such program, forever; so whatever looks automatic gets nothing
+ * (RFC 3834), not even a word that it does. */
+#include "archie/mail.h"
+
+#include "base/ascii.h"
+
+static struct str local_part(struct str address)
+{
+	return str_head(address, str_find_byte(address, '@'));
+}
+
+static bool starts_nocase(struct str s, struct str prefix)
+{
+	return s.n >= prefix.n && str_eq_nocase(str_head(s, prefix.n), prefix);
+}
+
+static bool ends_nocase(struct str s, struct str suffix)
+{
+	return s.n >= suffix.n && str_eq_nocase(str_from(s, s.n - suffix.n), suffix);
+}
+
+static bool is_daemon(struct str address)
+{
+	return str_eq_nocase(local_part(address), STR("MAILER-DAEMON"));
+}
+
+/* Addresses of a list, or of the program that keeps it. */
+static bool is_list(struct str address)
+{
+	struct str local = local_part(address);
+	return starts_nocase(local, STR("owner-")) || ends_nocase(local, STR("-owner")) ||
+	       ends_nocase(local, STR("-request")) || ends_nocase(local, STR("-bounces"));
+}
+
+bool mail_is_own(struct str address, const char *host, const char *errors)
+{
+	struct str local = local_part(address);
+	if (str_eq_nocase(address, str_of(errors)))
+		return true;
+	return str_eq_nocase(str_from(address, local.n + 1), str_of(host)) &&
+	       (str_eq_nocase(local, STR("archie")) || str_eq_nocase(local, STR("archie-errors")));
+}
+
+static bool has_list_header(const struct mime_mail *m)
+{
+	static const char *const names[] = {"Mailing-List", "X-Mailing-List", "X-BeenThere"};
+	for (size_t i = 0; i < m->n; i++) {
+		struct str name = m->header[i].name;
+		if (starts_nocase(name, STR("List-")))
+			return true;
+		for (size_t k = 0; k < ARRAY_LEN(names); k++)
+			if (str_eq_nocase(name, str_of(names[k])))
+				return true;
+	}
+	return false;
+}
+
+static bool is_bulk(struct str precedence)
+{
+	return str_eq_nocase(precedence, STR("bulk")) || str_eq_nocase(precedence, STR("junk")) ||
+	       str_eq_nocase(precedence, STR("list"));
+}
+
+/* By what the headers say, without addresses. */
+static const char *why_silent(const struct mime_mail *m)
+{
+	struct str back = mime_value(m, "Return-Path"), automatic = mime_value(m, "Auto-Submitted");
+	if (back.p && !back.n)
+		return "without a sender";
+	if (is_bulk(mime_value(m, "Precedence")))
+		return "in bulk";
+	if (automatic.p && !str_eq_nocase(automatic, STR("no")))
+		return "sent by a program";
+	if (starts_nocase(mime_value(m, "Content-Type"), STR("multipart/report")))
+		return "a report about a mail";
+	return has_list_header(m) ? "from a list" : NULL;
+}
+
+static const char *why_not_to(struct str address, const char *host, const char *errors)
+{
+	if (is_daemon(address))
+		return "from a mailer daemon";
+	if (is_list(address))
+		return "from a list";
+	return mail_is_own(address, host, errors) ? "from ourselves" : NULL;
+}
+
+struct mail_judgement mail_judge(const struct mime_mail *m, const char *host, const char *errors)
+{
+	static const char *const order[] = {"Reply-To", "Return-Path", "From", "From "};
+	struct mail_judgement j = {.why_not = why_silent(m)};
+	for (size_t i = 0; i < ARRAY_LEN(order) && !j.why_not; i++) {
+		struct str address = mime_value(m, order[i]);
+		/* all of them count, not just the one that would be answered */
+		j.why_not = why_not_to(address, host, errors);
+		if (!j.to.n && mail_is_address(address))
+			j.to = address;
+	}
+	if (!j.why_not)
+		j.why_not = why_not_to(mime_value(m, "Sender"), host, errors);
+	if (!j.why_not && !j.to.n)
+		j.why_not = "from no address";
+	return j;
+}
+
+struct mail_lines mail_lines(const struct mime_mail *m)
+{
+	return (struct mail_lines){.subject = mime_value(m, "Subject"), .rest = m->text};
+}
+
+int mail_lines_next(struct mail_lines *it, struct str *ret)
+{
+	struct str line = it->subject;
+	it->subject = (struct str){0};
+	if (line.n) {
+		*ret = line;
+		return 0;
+	}
+	while (it->n < MAIL_LINES_MOST && it->rest.n && str_cut(&it->rest, '\n', &line) == 0) {
+		line = str_trim(line);
+		if (!line.n || !ascii_is_letter(line.p[0]))
+			continue;
+		it->n++;
+		*ret = line;
+		return 0;
+	}
+	return 1;
+}

@@ -1,0 +1,42 @@
+/* Mails to the archive: who is answered, and with what. A mail is lines for the shell
+ * (archie/shell.h); all their output goes back in one reply. What hands mails over keeps them until
+ * we say that all is done, so nothing is kept here: when a reply cannot be sent now, the same mail
+ * comes again. */
+#pragma once
+#include "archie/outbox.h"
+#include "extract/mime.h"
+
+enum { MAIL_LINES_MOST = 50 }; /* of the body, that begin with a letter */
+
+/* Whether, and to whom: Reply-To, Return-Path, From, or the envelope's `From `, the first that is
+ * an address. host: of this server. errors: as archie_errors() has it. */
+struct mail_judgement {
+	const char *why_not; /* "from a list"; NULL: it is answered */
+	struct str to;
+};
+struct mail_judgement mail_judge(const struct mime_mail *m, const char *host, const char *errors);
+/* Whether an address is one of this server's own. */
+bool mail_is_own(struct str address, const char *host, const char *errors);
+
+/* The lines for the shell: the subject, then those of the body. */
+struct mail_lines {
+	struct str subject, rest;
+	size_t n;
+};
+struct mail_lines mail_lines(const struct mime_mail *m);
+int mail_lines_next(struct mail_lines *it, struct str *ret); /* 1: that was all */
+
+struct mail_options {
+	const char *data;
+	const struct config *config;
+	uint64_t disk_free;
+	int64_t until_us;     /* of clock_mono_us(): searches are given up then */
+	struct buf *warnings; /* lines about files of the administrator */
+};
+enum mail_end {
+	MAIL_ANSWERED,
+	MAIL_NOT_ANSWERED, /* nor will it be; err says why */
+	MAIL_AGAIN,        /* the reply cannot be sent now; err says why */
+};
+enum mail_end mail_answer(const struct mail_options *o, const struct mime_mail *mail,
+			  struct err *err);

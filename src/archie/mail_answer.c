@@ -1,0 +1,224 @@
+/* One mail through the shell, and its reply. What it asks of others is done in an order that a
+ * crash or a server that is away cannot spoil: the mail is counted, searched for, replied to, and
+ * at last its requests for new sites are kept; if the reply cannot be sent now, the count is given
+ * back and nothing else has happened. */
+#include "archie/archie_conf.h"
+#include "archie/daily.h"
+#include "archie/mail.h"
+#include "archie/mail_parts.h"
+#include "base/clock.h"
+#include "base/vec.h"
+
+#include <limits.h>
+#include <stdio.h>
+
+#define SEND_US (2 * US_PER_MIN) /* for one part */
+
+struct answer {
+	const struct mail_options *o;
+	const struct archie_conf *conf;
+	const struct mail_conf *mail_conf;
+	struct archie *archie;
+	struct shell *shell;
+	char folder[PATH_MAX], host[ARCHIE_HOST_MOST], errors[ARCHIE_ERRORS_MOST];
+	struct str asker, id;
+	char **site; /* that are to be asked for */
+	size_t nsites, room;
+	bool later, refused; /* of the replies */
+	struct err why;
+};
+
+static int answer_take(struct answer *a, struct str who, struct err *err)
+{
+	int rc = daily_take(a->folder, DAILY_MAILS, who, (uint32_t)a->conf->mails_per_day,
+			    clock_wall_us(), err);
+	if (rc == 1)
+		return err_set(err, ERR_BUSY, "as many mails as mails_per_day were answered today");
+	return rc;
+}
+
+static void answer_give_back(struct answer *a, struct str who)
+{
+	struct err ignored;
+	(void)daily_give_back(a->folder, DAILY_MAILS, who, clock_wall_us(), &ignored);
+}
+
+/* For the shell */
+
+static bool answer_stops(void *ctx)
+{
+	const struct answer *a = ctx;
+	return clock_mono_us() >= a->o->until_us;
+}
+
+static int answer_ask(void *ctx, const struct archie_ask *ask, struct arena *arena,
+		      struct archie_answer *ret, enum archie_refusal *ret_why, struct err *err)
+{
+	struct answer *a = ctx;
+	const struct archie_wait wait = {.stop = answer_stops, .fd = -1, .ctx = a};
+	return archie_call(a->archie, ask, &wait, arena, ret, ret_why, err);
+}
+
+static int send_part(struct answer *a, struct mail *m, struct err *err)
+{
+	CLEANUP(buf_free) struct buf message = BUF_INIT(MAIL_MESSAGE_MOST);
+	if (mail_compose(m, clock_sane_us(clock_wall_us()), &message, err) < 0) {
+		a->refused = true;
+		return -1;
+	}
+	enum mail_result r = mail_send(a->mail_conf, m->from, m->to, buf_str(&message),
+				       clock_mono_us() + SEND_US, err);
+	a->later = a->later || r == MAIL_LATER;
+	a->refused = a->refused || r == MAIL_REFUSED;
+	return r == MAIL_SENT ? 0 : -1;
+}
+
+static int send_parts(struct answer *a, const struct shell_mail *mail, struct err *err)
+{
+	CLEANUP(buf_free) struct buf subject = BUF_INIT(MAIL_VALUE_MOST);
+	struct str from = shell_value(a->shell, "mail_from");
+	struct mail m = {.from = from.n ? from : str_of(a->errors),
+			 .to = mail->to,
+			 .answers = true,
+			 .in_reply_to = a->id};
+	struct mail_parts parts;
+	if (mail_parts_init(&parts, mail, err) < 0) {
+		a->refused = true;
+		return -1;
+	}
+	int rc = 0;
+	while (rc == 0 && mail_parts_next(&parts, &subject, &m.text) == 0) {
+		m.subject = buf_str(&subject);
+		rc = send_part(a, &m, err);
+	}
+	mail_parts_done(&parts);
+	return rc;
+}
+
+/* `path` and `mail` may name others, who have a share of their own: else one who writes as many
+ * senders could have us write to one victim. */
+static int answer_mail(void *ctx, const struct shell_mail *mail, struct err *err)
+{
+	struct answer *a = ctx;
+	bool other = !str_eq_nocase(mail->to, a->asker);
+	int rc = 0;
+	if (!mail_is_address(mail->to) || mail_is_own(mail->to, a->host, a->errors))
+		rc = err_set(err, ERR_USAGE, "no mails are sent to this address");
+	else if (other)
+		rc = answer_take(a, mail->to, err);
+	if (rc < 0) {
+		a->refused = true;
+	} else {
+		rc = send_parts(a, mail, err);
+		if (rc < 0 && other && a->later)
+			answer_give_back(a, mail->to);
+	}
+	if (rc < 0)
+		a->why = *err;
+	return rc;
+}
+
+static int answer_new_site(void *ctx, struct str host, struct err *err)
+{
+	struct answer *a = ctx;
+	if (!a->conf->master[0])
+		return err_set(err, ERR_USAGE, "this server knows no master for requests");
+	if (a->nsites == OUTBOX_NEW_SITES_A_DAY)
+		return err_set(err, ERR_BUSY, "%d requests a day are enough",
+			       OUTBOX_NEW_SITES_A_DAY);
+	if (!outbox_is_host(host))
+		return err_set(err, ERR_USAGE, "not the name of a host");
+	char *copy = mem_alloc(host.n + 1);
+	memcpy(copy, host.p, host.n);
+	*VEC_PUSH(a->site, a->nsites, a->room) = copy;
+	return 0;
+}
+
+static const struct shell_ops ops = {
+	.ask = answer_ask, .mail = answer_mail, .new_site = answer_new_site};
+
+static void answer_play(struct answer *a, const struct mime_mail *mail)
+{
+	struct mail_lines it = mail_lines(mail);
+	struct str line;
+	struct err err;
+	shell_begin(a->shell);
+	while (!a->later && mail_lines_next(&it, &line) == 0)
+		if (shell_line(a->shell, line) != 0)
+			break;
+	if (!a->later)
+		(void)shell_end(a->shell, &err);
+}
+
+/* Requests go to the master by the outbox, and at once, if nobody else is sending. */
+static int answer_sites(struct answer *a, struct err *err)
+{
+	struct outbox *outbox = outbox_new(a->o->data, a->o->config, a->o->disk_free);
+	struct outbox_counts counts;
+	struct err ignored;
+	int rc = 0;
+	for (size_t i = 0; i < a->nsites && rc == 0; i++) {
+		rc = outbox_put_new_site(outbox, str_of(a->site[i]), a->asker, a->asker, err);
+		if (rc < 0 && err->code != ERR_SYSTEM)
+			rc = 0; /* too many: as said in the manual */
+	}
+	outbox_free(&outbox);
+	if (a->nsites)
+		(void)outbox_send(a->o->data, a->mail_conf, clock_mono_us() + SEND_US, NULL,
+				  &counts, &ignored);
+	return rc;
+}
+
+static enum mail_end answer_run(struct answer *a, const struct mime_mail *mail, struct err *err)
+{
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT((size_t)SHELL_TEXTS_MOST);
+	struct shell_texts texts;
+	if (answer_take(a, a->asker, err) < 0)
+		return err->code == ERR_BUSY ? MAIL_NOT_ANSWERED : MAIL_AGAIN;
+	shell_texts_read(a->o->data, &arena, &texts, a->o->warnings);
+	const struct shell_options options = {
+		.mode = SHELL_EMAIL,
+		.layout = (enum shell_layout)a->conf->layout,
+		.host = a->host,
+		.texts = &texts,
+		.ops = &ops,
+		.ctx = a,
+		.from = str_head(a->asker, ARCHIE_FROM_MOST),
+		.niceness = ARCHIE_NICE_MOST,
+		.mailto = a->asker,
+	};
+	a->archie = archie_new(a->o->data);
+	a->shell = shell_new(&options);
+	answer_play(a, mail);
+	shell_free(&a->shell);
+	archie_free(&a->archie);
+	*err = a->why;
+	if (a->later || answer_sites(a, err) < 0) {
+		answer_give_back(a, a->asker);
+		return MAIL_AGAIN;
+	}
+	return a->refused ? MAIL_NOT_ANSWERED : MAIL_ANSWERED;
+}
+
+enum mail_end mail_answer(const struct mail_options *o, const struct mime_mail *mail,
+			  struct err *err)
+{
+	struct answer a = {.o = o,
+			   .conf = config_get(o->config, &archie_section),
+			   .mail_conf = config_get(o->config, &mail_section),
+			   .id = mime_value(mail, "Message-ID")};
+	snprintf(a.folder, sizeof a.folder, "%s/archie", o->data);
+	archie_host(a.conf, a.host);
+	archie_errors(a.conf, a.errors);
+	struct mail_judgement j = mail_judge(mail, a.host, a.errors);
+	if (j.why_not) {
+		(void)err_set(err, ERR_USAGE, "%s", j.why_not);
+		return MAIL_NOT_ANSWERED;
+	}
+	a.asker = j.to;
+	enum mail_end end = answer_run(&a, mail, err);
+	for (size_t i = 0; i < a.nsites; i++)
+		mem_free(&a.site[i]);
+	mem_free(&a.site);
+	return end;
+}

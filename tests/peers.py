@@ -40,6 +40,8 @@ WANTED = [
     (("glimpse",), False),
     (("ripgrep",), False),
     (("inetutils-telnet",), False),
+    (("sharutils",), False),
+    (("postfix",), False),
 ]
 PROGRAMS = ("usr/sbin", "usr/bin", "sbin", "bin")
 LIBRARIES = ("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib",

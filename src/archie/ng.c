@@ -27,6 +27,8 @@ struct ng {
 	char *self;
 	struct archie_link *link;
 	struct ng_peers *peers;
+	struct outbox *outbox;
+	struct outbox_sender *sender;
 	struct link loads; /* sessions that asked for the load */
 	bool load_asked;
 	struct ng_counts counts;
@@ -335,10 +337,22 @@ static void run_load(struct ng_session *s, struct str rest)
 	archie_link_load(s->ng->link, load_came, s->ng);
 }
 
+/* HOST, and perhaps the address of a mailbox that is told what becomes of it. */
 static void run_addnewsite(struct ng_session *s, struct str rest)
 {
-	(void)rest;
-	session_error(s, "refused", "this server does not pass on requests for new sites");
+	struct str host = str_head(str_trim(rest), str_find_byte(str_trim(rest), ' '));
+	struct str reply_to = str_trim(str_from(str_trim(rest), host.n));
+	struct err err;
+	if (outbox_put_new_site(s->ng->outbox, host, reply_to, str_of(s->from), &err) < 0) {
+		session_error(s,
+			      err.code == ERR_USAGE  ? "refused"
+			      : err.code == ERR_BUSY ? "busy"
+						     : "failed",
+			      err.msg);
+		return;
+	}
+	outbox_sender_wake(s->ng->sender);
+	session_say(s, "OK 0\n");
 }
 
 static void run_quit(struct ng_session *s, struct str rest)
@@ -365,7 +379,8 @@ static const struct ng_request {
 	[NG_DOMAINS] = {"DOMAINS", "", "pseudo-domains", ARGS_NONE, run_domains},
 	[NG_SERVERS] = {"SERVERS", "", "this server and others", ARGS_NONE, run_servers},
 	[NG_LOAD] = {"LOAD", "", "how busy they are", ARGS_NONE, run_load},
-	[NG_ADDNEWSITE] = {"ADDNEWSITE", "HOST", "asks for a site to be indexed", ARGS_MUST,
+	[NG_ADDNEWSITE] = {"ADDNEWSITE", "HOST [ADDRESS]",
+			   "asks for a site to be indexed, and who is told by mail", ARGS_MUST,
 			   run_addnewsite},
 	[NG_CANCEL] = {"CANCEL", "", "ends what was asked before and is not answered", ARGS_NONE,
 		       NULL},
@@ -512,7 +527,9 @@ void ng_session_free(struct ng_session **s)
 int ng_new(struct ng **ret, const struct ng_options *options, struct err *err)
 {
 	struct ng *ng = mem_alloc(sizeof *ng);
-	*ng = (struct ng){.self = mem_text(options->self)};
+	*ng = (struct ng){.self = mem_text(options->self),
+			  .outbox = options->outbox,
+			  .sender = options->sender};
 	list_init(&ng->loads);
 	snprintf(ng->folder, sizeof ng->folder, "%s/archie", options->data);
 	if (ng_peers_new(&ng->peers, options->asks_servers ? options->pool : NULL, options->servers,

@@ -1,0 +1,185 @@
+"""Mails to the archive: real mails through the real queuer, replies by a sendmail program and by SMTP; what gets no
+reply; what strangers write to break it; requests for new sites on their way to the master."""
+import os
+import subprocess
+
+import pytest
+
+import peers
+from archie_ng import Client, start
+from garner import wait_for
+from smtp import Sink, fails, sendmail, sent
+
+KEY = "ftp.example.test-192.0.2.1"
+LISTING = """.:
+drwxr-xr-x 2 root wheel 512 Jan  5  1994 pub
+
+./pub:
+-rw-r--r-- 3 anna users 1234 Feb 28 1995 archie.tar.Z
+-rw-r--r-- 3 anna users 99 Mar  1  1996 zebrawood-1.4.tar.gz
+"""
+CONFIG = """[archie]
+searchers = 2
+host = archie.example.test
+master = master@master.example.test
+mails_per_day = {per_day}
+[archie-ng]
+listen = 127.0.0.1:0
+[mail]
+via = {via}
+"""
+HEAD = "Return-Path: <joe@example.org>\nFrom: Joe <joe@example.org>\nMessage-ID: <1@example.org>\n"
+
+
+@pytest.fixture
+def server(garner):
+    """An archive, its queuer, and a sendmail program."""
+    g = garner()
+    configure(g, sendmail(g))
+    (g.dir / "ls-lR").write_text(LISTING)
+    assert g.run("archie", "build", "--site", KEY, g.dir / "ls-lR").code == 0
+    g.queuer = g.start("archie-queuer").wait_ready()
+    return g
+
+
+def configure(g, via, per_day=50):
+    g.configure(CONFIG.format(via=via, per_day=per_day))
+
+
+def mail(g, text, code=0):
+    done = g.run("archie", "mail", input=text, text=isinstance(text, str))
+    assert done.code == code, done
+    return done.err if isinstance(done.err, str) else done.err.decode()
+
+
+def test_a_mail_is_answered_with_the_output_of_its_commands(server):
+    g = server
+    mail(g, "From joe@example.org Sat Jan  3 01:05:34 1996\n" + HEAD +
+         "Subject: set output_format machine\n\nDear archie,\n  find zebra\nwhatis nothing\nquit\nfind archie\n")
+    reply, = sent(g)
+    assert reply["X-Args"] == "-i -f archie-errors@archie.example.test -- joe@example.org"
+    assert (reply["From"], reply["To"]) == ("archie-errors@archie.example.test", "joe@example.org")
+    assert reply["Subject"] == "archie [whatis nothing] part 1 of 1"
+    assert (reply["Precedence"], reply["Auto-Submitted"]) == ("bulk", "auto-replied")
+    assert reply["In-Reply-To"] == "<1@example.org>" and reply["Date"] and reply["Message-ID"]
+    lines = reply.get_payload().splitlines()
+    assert [x for x in lines if x.startswith(">> ")][:3] == \
+        [">> set output_format machine", ">> find zebra", ">> whatis nothing"]
+    assert "19960301000000Z ftp.example.test 99 -rw-r--r-- /pub/zebrawood-1.4.tar.gz" in lines
+    assert not any("archie.tar" in x or "Dear" in x for x in lines)
+    mail(g, HEAD + "Subject: hello\n\nHow are you?\n")
+    assert sent(g)[1]["Subject"] == "archie [help] part 1 of 1"
+    assert sent(g)[1].get_payload().startswith("HELP for the archie mail server")
+
+
+def test_replies_are_packed_encoded_and_split(server):
+    g = server
+    uudecode = peers.need("sharutils")
+    commands = "set encode uuencode\ncompress\nset max_split_size 1024\nmanpage\n"
+    mail(g, HEAD + f"Subject:\n\n{commands}")
+    replies = sorted(sent(g), key=lambda m: int(m["Subject"].split()[-3]))
+    n = len(replies)
+    assert n > 3 and [m["Subject"] for m in replies] == [f"archie [manpage] part {i + 1} of {n}" for i in range(n)]
+    text = "".join(m.get_payload() for m in replies)
+    assert all(len(m.get_payload()) <= 1024 + 62 for m in replies) and text.startswith("begin 644 archie-output\n")
+    decoded = subprocess.run([uudecode.program("uudecode"), "-o", "-"], input=text.encode(), capture_output=True,
+                             check=True, env=uudecode.environment()).stdout
+    plain = subprocess.run(["zcat"], input=decoded, capture_output=True, check=True).stdout.decode()
+    assert plain.startswith(">> set encode uuencode\n") and plain.count("\n") > 100
+
+
+def test_a_server_by_smtp_takes_refuses_or_puts_off(server):
+    g, sink = server, Sink()
+    text = HEAD + "Subject: version\n\n"
+    configure(g, sink.via, per_day=2)
+    mail(g, text)
+    (sender, to, reply), = sink.mails
+    assert (sender, to) == ("archie-errors@archie.example.test", "joe@example.org")
+    assert reply.get_payload().startswith(">> version\n# garner ")
+    for verb, words, code in (("RCPT", "450 later", 75), ("hello", "421 busy", 75), ("DATA", "451 later", 75),
+                              (".", "452 full", 75), (".", None, 75), ("MAIL", None, 75), ("hello", "rubbish", 75),
+                              ("hello", "550 go away", 75)):
+        sink.says = {verb: words}
+        assert "garner:" in mail(g, text, code=code), verb  # the count of the day is given back
+    sink.says = {"RCPT": "550-nobody\r\n550 here"}
+    assert "not answered" in mail(g, text)
+    assert len(sink.mails) == 1
+    sink.close()
+    configure(g, sink.via)
+    mail(g, text, code=75)
+
+
+def test_what_programs_write_gets_no_reply(server):
+    g = server
+    for head in ("Return-Path: <>\nFrom: joe@example.org\n", "From: MAILER-DAEMON@example.org\n",
+                 HEAD + "Precedence: bulk\n", HEAD + "Auto-Submitted: auto-replied\n", HEAD + "List-Id: <l.org>\n",
+                 HEAD + "Content-Type: multipart/report; boundary=b\n", "From: archie@archie.example.test\n",
+                 "From MAILER-DAEMON Sat Jan  3 01:05:34 1996\nFrom: joe@example.org\n", "Subject: version\n"):
+        assert "not answered" in mail(g, head + "Subject: version\n\nversion\n"), head
+    assert sent(g) == []
+    mail(g, HEAD + "Subject: version\n\n")
+    reply, = sent(g)
+    assert "not answered" in mail(g, reply.as_string())  # its own reply comes back: no loop
+    mail(g, HEAD + "Subject: path archie@archie.example.test\n\nversion\n")
+    mail(g, HEAD + "Subject: version\n\npath archie-errors@archie.example.test\n")
+    assert len(sent(g)) == 1
+
+
+def test_a_sender_has_so_many_replies_a_day(server):
+    g = server
+    configure(g, g.dir / "sendmail", per_day=2)
+    for n in (1, 2, 2):
+        mail(g, HEAD + "Subject: version\n\n")
+        assert len(sent(g)) == n
+    for i in range(4):  # many senders, one victim
+        mail(g, f"From: joe{i}@example.org\nSubject: path victim@example.org\n\nversion\n")
+    assert [m["To"] for m in sent(g)[2:]] == ["victim@example.org"] * 2
+    assert g.run("dump", g.data / "archie/daily").out.count("count 2") >= 2
+    assert g.run("check").code == 0
+
+
+def test_strangers_cannot_break_it(server):
+    g = server
+    evil = "=?utf-8?q?version=0ABcc:_victim=40example.org=0A=0Afind_zebra?="
+    mail(g, HEAD + f"Subject: {evil}\nReply-To: \"a@b\\\nBcc: c@d\" <joe@example.org>\n\n"
+         'path "x@y.org\tBcc: z@y.org"\npath -oQ/tmp\nversion\n')
+    for reply in sent(g):
+        assert reply["Bcc"] is None and reply["X-Args"].split()[-1] == "joe@example.org"
+    big = (HEAD + "Subject: version\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n\n--b\n"
+           "Content-Type: text/plain\n\nset search exact\n--b\nContent-Type: application/octet-stream\n"
+           "Content-Transfer-Encoding: base64\n\n").encode()
+    before = len(sent(g))
+    mail(g, big + (b"QUJD" * 18 + b"\n") * 700_000)  # 50 MB
+    assert len(sent(g)) == before + 1 and ">> set search exact" in sent(g)[-1].get_payload()
+    for text in (b"", b"\0" * 100_000, b"\n", b"From " * 10_000, os.urandom(100_000), HEAD.encode(),
+                 HEAD.encode() + b"Content-Type: multipart/mixed; boundary=b\n\n" + b"--b\n" * 100_000,
+                 b"X: y\n" * 100_000, HEAD.encode() + b"Subject: " + b"find x " * 50_000 + b"\n\n"):
+        mail(g, text)
+
+
+def test_requests_for_new_sites_reach_the_master(server):
+    g = server
+    mail(g, HEAD + "Subject: addnewsite ftp.new.test\n\naddnewsite no/host\n")
+    reply, = (m for m in sent(g) if m["To"] == "joe@example.org")
+    assert "# The request to index `ftp.new.test' goes to the master." in reply.get_payload()
+    assert "# Cannot request `no/host'" in reply.get_payload()
+    request, = (m for m in sent(g) if m["To"] == "master@master.example.test")
+    assert (request["Reply-To"], request["Precedence"]) == ("joe@example.org", "bulk")
+    assert request.get_payload() == "addnewsite ftp.new.test\n"
+    fails(g, 75)  # nothing is requested by a mail that will come again
+    mail(g, HEAD + "Subject: addnewsite ftp.again.test\n\n", code=75)
+    assert list((g.data / "archie/outbox").glob("*.mail")) == []
+
+    address = start(g)
+    c = Client(address)
+    assert c.ask("ADDNEWSITE ftp.other.test jim@example.org") == ([], "OK 0")
+    wait_for("a try", lambda: any(".001." in f.name for f in (g.data / "archie/outbox").glob("*.mail")))
+    waiting, = (g.data / "archie/outbox").glob("*.mail")
+    assert "to master@master.example.test" in g.run("dump", waiting).out
+    g.processes[-1].kill()
+    fails(g, 0)
+    waiting.rename(waiting.with_name("0000000001" + waiting.name[10:]))  # it is due
+    start(g)
+    wait_for("the mail", lambda: len(sent(g)) == 3)
+    assert sent(g)[2]["Reply-To"] == "jim@example.org"
+    wait_for("an empty outbox", lambda: list((g.data / "archie/outbox").glob("*")) == [])

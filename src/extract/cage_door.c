@@ -33,13 +33,15 @@ bool door_no_new_privileges(void)
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
-bool door_other_user(void)
+bool door_other_user(unsigned user, unsigned group)
 {
 	enum { NOBODY = 65534 };
+	uid_t uid = user ? user : NOBODY;
+	gid_t gid = group ? group : NOBODY;
 	if (geteuid() != 0)
 		return false;
-	return setgroups(0, NULL) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0 &&
-	       setresuid(NOBODY, NOBODY, NOBODY) == 0;
+	return setgroups(0, NULL) == 0 && setresgid(gid, gid, gid) == 0 &&
+	       setresuid(uid, uid, uid) == 0;
 }
 
 size_t door_mapped(void)
@@ -59,16 +61,16 @@ size_t door_mapped(void)
 }
 
 /* RLIMIT_DATA leaves out stacks and what is only read; but page tables are memory too. */
-bool door_limits(size_t memory, size_t mapped)
+bool door_limits(size_t memory, size_t mapped, unsigned files)
 {
 	const struct {
 		int resource;
 		rlim_t limit;
 	} limits[] = {
-		{RLIMIT_DATA, memory}, {RLIMIT_AS, mapped + memory},
-		{RLIMIT_NOFILE, 0},    {RLIMIT_NPROC, 0},
-		{RLIMIT_FSIZE, 0},     {RLIMIT_CORE, 0},
-		{RLIMIT_MEMLOCK, 0},   {RLIMIT_MSGQUEUE, 0},
+		{RLIMIT_DATA, memory},  {RLIMIT_AS, mapped + memory},
+		{RLIMIT_NOFILE, files}, {RLIMIT_NPROC, 0},
+		{RLIMIT_FSIZE, 0},      {RLIMIT_CORE, 0},
+		{RLIMIT_MEMLOCK, 0},    {RLIMIT_MSGQUEUE, 0},
 	};
 	bool all = mapped > 0; /* not known: not reported as held */
 	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
@@ -187,7 +189,7 @@ static const int refused[] = {
 #endif
 };
 
-enum { PROGRAM_MAX = 128 };
+enum { PROGRAM_MAX = 192 };
 struct program {
 	struct sock_filter op[PROGRAM_MAX];
 	unsigned short n;
@@ -252,6 +254,9 @@ bool door_seccomp(struct door_ends ends)
 	bpf_on_descriptor(&p, SYS_write, ends.out, STDERR_FILENO);
 	for (size_t i = 0; i < ARRAY_LEN(allowed); i++)
 		bpf_on_call(&p, allowed[i], SECCOMP_RET_ALLOW);
+	ENSURE(ends.ncalls <= DOOR_CALLS_MOST);
+	for (size_t i = 0; i < ends.ncalls; i++)
+		bpf_on_call(&p, ends.calls[i], SECCOMP_RET_ALLOW);
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++)
 		bpf_on_call(&p, refused[i], SECCOMP_RET_ERRNO | EACCES);
 	if (!DOOR_SANITIZED) {
@@ -280,13 +285,13 @@ unsigned door_shut(size_t memory, struct door_ends ends)
 {
 	unsigned held = 0;
 	size_t mapped = door_mapped();
-	held |= door_other_user() ? (unsigned)CAGE_OTHER_USER : 0;
+	held |= door_other_user(ends.user, ends.group) ? (unsigned)CAGE_OTHER_USER : 0;
 	/* after the change of user, which would undo it: when the owner dies, so do we */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	held |= door_no_new_privileges() ? (unsigned)CAGE_NO_NEW_PRIVILEGES : 0;
 	held |= door_landlock(NULL);
-	held |= door_limits(memory, mapped) ? (unsigned)CAGE_LIMITS : 0;
+	held |= door_limits(memory, mapped, ends.files) ? (unsigned)CAGE_LIMITS : 0;
 	held |= door_seccomp(ends) ? (unsigned)CAGE_SECCOMP : 0;
 	return held;
 }

@@ -18,10 +18,16 @@
 /* Standard error leads nowhere: from now on a document could be speaking. */
 void door_silence(void);
 
-/* The descriptors that can still be used: one is read, one is written, and standard error. */
+/* What can still be used: one descriptor is read, one is written, and standard error. The rest is
+ * for those who need more than to compute; zeroes are nothing more. */
 struct door_ends {
 	int in, out;
+	const int *calls;     /* system calls that are let through, whatever their arguments */
+	size_t ncalls;        /* at most DOOR_CALLS_MOST */
+	unsigned files;       /* numbers of descriptors that may be used: 8 are those from 0 to 7 */
+	unsigned user, group; /* whom root becomes; 0: nobody */
 };
+enum { DOOR_CALLS_MOST = 16 };
 
 /* Shuts all of them, for good. Returns the enum cage_locks that hold. memory: bytes, 0: no limit.
  */
@@ -29,8 +35,8 @@ unsigned door_shut(size_t memory, struct door_ends ends);
 
 /* One by one, for tests; each true when it holds. */
 bool door_no_new_privileges(void);
-bool door_other_user(void);
-bool door_limits(size_t memory, size_t mapped);
+bool door_other_user(unsigned user, unsigned group);
+bool door_limits(size_t memory, size_t mapped, unsigned files);
 size_t door_mapped(void); /* bytes of addresses in use; 0: not known */
 /* CAGE_LANDLOCK, CAGE_LANDLOCK_NET. folder: where files may still be read; NULL: nowhere. */
 unsigned door_landlock(const char *folder);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -421,7 +422,7 @@ static int landlock_but_for_etc(void)
 
 static int only_limits(void)
 {
-	bool held = door_limits(64 << 20, door_mapped());
+	bool held = door_limits(64 << 20, door_mapped(), 0);
 	void *p = malloc(256 << 20);
 	int fd = open("/etc/passwd", O_RDONLY);
 	return (held ? HELD : 0) | (p ? ALLOCATED : 0) | (fd >= 0 ? OPENED : 0);
@@ -476,6 +477,28 @@ static int read_from_the_out_end(void)
 	return read(fd, &c, 1) == 0 ? OPENED : HELD;
 }
 
+/* What somebody needs in addition is let through, and no more. */
+static int call_let_through(void)
+{
+	static const int calls[] = {SYS_getppid, SYS_close};
+	const struct door_ends wide = {.in = 0, .out = 1, .calls = calls, .ncalls = 2};
+	int fd = open("/dev/null", O_RDWR);
+	if (!door_no_new_privileges() || !door_seccomp(wide))
+		return 0;
+	return getppid() > 0 && close(fd) == 0 ? HELD : OPENED;
+}
+static int call_not_let_through(void)
+{
+	if (!door_no_new_privileges() || !door_seccomp(the_ends))
+		return 0;
+	return getppid() > 0 ? OPENED : HELD;
+}
+static int limits_with_files(void)
+{
+	bool held = door_limits(0, door_mapped(), 64);
+	return (held ? HELD : 0) | (open("/dev/null", O_RDONLY) >= 0 ? OPENED : 0);
+}
+
 static void each_lock_holds_alone(void **state)
 {
 	(void)state;
@@ -495,6 +518,9 @@ static void each_lock_holds_alone(void **state)
 	assert_int_equal(behind_lock(write_to_the_out_end), HELD);
 	assert_int_equal(behind_lock(write_to_the_in_end), 64 + SIGSYS);
 	assert_int_equal(behind_lock(read_from_the_out_end), 64 + SIGSYS);
+	assert_int_equal(behind_lock(call_let_through), HELD);
+	assert_int_equal(behind_lock(call_not_let_through), 64 + SIGSYS);
+	assert_int_equal(behind_lock(limits_with_files), HELD | OPENED);
 }
 
 static void the_owner_is_told_what_holds(void **state)

@@ -3,9 +3,10 @@
  * not count (struct command, bare), and before the first line is read the process can open no file
  * and execute nothing any more. What it still can do is talk to the queuer.
  *
- * Lines are edited by the terminal itself. */
+ * The terminal hands over each character as it is typed, ^C among them: archie/talk.h does the
+ * rest. */
 #include "archie/archie_conf.h"
-#include "archie/shell.h"
+#include "archie/talk.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "cmd/commands.h"
@@ -22,250 +23,68 @@
 #include <termios.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t interrupted; /* by ^C, since the last line */
-
-static void take_interrupt(int signal)
-{
-	(void)signal;
-	interrupted = 1;
-}
-
-/* Signals that a terminal sends: ^C is for what runs, the others would end or stop the only program
- * that its user has. */
-static void own_signals(void)
-{
-	const struct sigaction take = {.sa_handler = take_interrupt}; /* poll() returns */
-	const struct sigaction leave = {.sa_handler = SIG_IGN};
-	sigaction(SIGINT, &take, NULL);
-	sigaction(SIGQUIT, &leave, NULL);
-	sigaction(SIGTSTP, &leave, NULL);
-}
-
-/* ^C waits from here on until somebody looks for it, so that none is lost in between. */
-static void hold_interrupt(bool held)
-{
-	sigset_t set;
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigprocmask(held ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
-}
-
 struct local {
 	const struct cmd_call *call;
-	struct archie *archie;
-	struct shell *shell;
-	struct shell_terminal terminal;
-	bool in_tty, out_tty;
-	bool gone;    /* nobody reads us any more */
-	bool waiting; /* "working..." is on the screen */
-	unsigned spins;
-	char room[4096]; /* what was read */
-	size_t n, at;
+	bool tty;             /* both ends are a terminal */
+	struct termios usual; /* how it was */
 };
 
-/* Output. */
+/* Bytes. */
 
-static void put_text(struct local *l, struct str text)
+static int local_read(void *ctx, int64_t until_us, char *room, size_t cap, size_t *ret_n)
 {
+	struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
+	int rc;
+	(void)ctx;
+	do {
+		int64_t left_us = MAX(until_us - clock_mono_us(), 0);
+		struct timespec left = {left_us / US_PER_S, left_us % US_PER_S * 1000};
+		rc = ppoll(&p, 1, &left, NULL);
+	} while (rc < 0 && errno == EINTR);
+	if (rc <= 0)
+		return rc < 0 ? 1 : -1;
+	ssize_t n = read(STDIN_FILENO, room, cap);
+	*ret_n = n > 0 ? (size_t)n : 0;
+	return n > 0 ? 0 : 1;
+}
+
+static bool local_write(void *ctx, struct str text)
+{
+	struct local *l = ctx;
 	fwrite(text.p, 1, text.n, l->call->out);
-	if (fflush(l->call->out) != 0)
-		l->gone = true;
+	return fflush(l->call->out) == 0;
 }
 
-/* The spinner is on a line of its own, which goes away. */
-static void clear_waiting(struct local *l)
-{
-	if (l->waiting)
-		put_text(l, STR("\r              \r"));
-	l->waiting = false;
-}
-
-static bool read_line(struct local *l, int64_t until_us, struct buf *ret);
-static int64_t logout_us(const struct local *l);
-
-/* A page at a time. Return shows the next, q leaves the rest out. */
-static bool put_pages(struct local *l, struct str text)
-{
-	CLEANUP(buf_free) struct buf line = BUF_INIT(SHELL_LINE_MOST + 1);
-	while (!l->gone && text.n) {
-		size_t n = 0;
-		for (unsigned row = 1; row < l->terminal.rows && n < text.n; row++)
-			n += str_find_byte(str_from(text, n), '\n') + 1;
-		put_text(l, str_head(text, n));
-		text = str_from(text, n);
-		if (text.n == 0)
-			break;
-		hold_interrupt(true);
-		put_text(l, STR("--More--"));
-		bool came = read_line(l, logout_us(l), &line);
-		hold_interrupt(false);
-		if (!came || str_starts(buf_str(&line), STR("q")))
-			return false;
-	}
-	return true;
-}
-
-static bool local_print(void *ctx, struct str text, enum shell_text what)
-{
-	struct local *l = ctx;
-	clear_waiting(l);
-	if (interrupted && what != SHELL_NOTICE)
-		return false;
-	if (what != SHELL_NOTICE && l->terminal.pager && l->in_tty && l->out_tty)
-		return put_pages(l, text);
-	put_text(l, text);
-	return !l->gone;
-}
-
-/* Asking. */
-
-static void local_queued(void *ctx, uint64_t position, int64_t seconds)
-{
-	struct local *l = ctx;
-	CLEANUP(buf_free) struct buf text = BUF_INIT(512);
-	shell_queue_text(position, seconds, &text);
-	clear_waiting(l);
-	put_text(l, buf_str(&text));
-}
-
-/* Called every half second while it waits; also turns the spinner. */
-static bool local_stop(void *ctx)
-{
-	struct local *l = ctx;
-	if (l->out_tty && l->spins++ > 0) {
-		char spin[] = {SHELL_SPINNER[l->spins % 2], 0};
-		put_text(l, str_of(l->waiting ? "\b" : SHELL_WORKING));
-		put_text(l, str_of(spin));
-		l->waiting = true;
-	}
-	return interrupted || l->gone;
-}
-
-static int local_ask(void *ctx, const struct archie_ask *ask, struct arena *arena,
-		     struct archie_answer *ret, enum archie_refusal *ret_why, struct err *err)
-{
-	struct local *l = ctx;
-	const struct archie_wait wait = {
-		.queued = local_queued, .stop = local_stop, .every_us = SHELL_SPIN_US, .fd = -1, l};
-	l->spins = 0;
-	int rc = archie_call(l->archie, ask, &wait, arena, ret, ret_why, err);
-	clear_waiting(l);
-	return rc;
-}
+static const struct talk_ops local_ops = {.read = local_read, .write = local_write};
 
 /* The terminal. */
 
-static void local_terminal(void *ctx, const struct shell_terminal *t)
+/* No signals of the terminal, which would end or stop the only program that its user has. */
+static void own_terminal(struct local *l)
 {
-	struct local *l = ctx;
-	l->terminal.rows = t->rows;
-	l->terminal.pager = t->pager;
+	const struct sigaction leave = {.sa_handler = SIG_IGN};
+	struct termios t = l->usual;
+	t.c_lflag &= (tcflag_t) ~(ICANON | ECHO | ISIG | IEXTEN);
+	t.c_cc[VMIN] = 1;
+	t.c_cc[VTIME] = 0;
+	sigaction(SIGINT, &leave, NULL);
+	sigaction(SIGQUIT, &leave, NULL);
+	sigaction(SIGTSTP, &leave, NULL);
+	(void)tcsetattr(STDIN_FILENO, TCSANOW, &t);
 }
-
-static void local_erase(void *ctx, char c)
-{
-	struct local *l = ctx;
-	struct termios t;
-	if (l->in_tty && tcgetattr(STDIN_FILENO, &t) == 0) {
-		t.c_cc[VERASE] = (cc_t)c;
-		(void)tcsetattr(STDIN_FILENO, TCSANOW, &t);
-	}
-}
-
-static const struct shell_ops local_ops = {
-	.print = local_print,
-	.ask = local_ask,
-	.terminal = local_terminal,
-	.erase = local_erase,
-};
 
 static void look_at_terminal(struct local *l, struct shell_options *o)
 {
 	struct winsize size;
-	struct termios t;
-	l->in_tty = isatty(STDIN_FILENO);
-	l->out_tty = isatty(STDOUT_FILENO);
 	o->terminal.type = str_of(getenv("TERM"));
-	if (l->in_tty && ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0) {
+	if (tcgetattr(STDIN_FILENO, &l->usual) < 0)
+		return;
+	l->tty = isatty(STDOUT_FILENO);
+	o->erase = (char)l->usual.c_cc[VERASE];
+	if (ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0) {
 		o->terminal.rows = size.ws_row;
 		o->terminal.cols = size.ws_col;
 	}
-	if (l->in_tty && tcgetattr(STDIN_FILENO, &t) == 0)
-		o->erase = (char)t.c_cc[VERASE];
-}
-
-/* Input. */
-
-/* 0: more bytes. 1: the end. Negative: ^C, or the time is over. */
-static int read_more(struct local *l, int64_t until_us)
-{
-	struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
-	sigset_t none;
-	int rc = -1;
-	sigemptyset(&none);
-	while (rc < 0 && !interrupted) {
-		int64_t left_us = MAX(until_us - clock_mono_us(), 0);
-		struct timespec left = {left_us / US_PER_S, left_us % US_PER_S * 1000};
-		rc = ppoll(&p, 1, &left, &none);
-		if (rc < 0 && errno != EINTR)
-			break;
-	}
-	if (rc <= 0)
-		return -1;
-	ssize_t n = read(STDIN_FILENO, l->room, sizeof l->room);
-	l->n = n > 0 ? (size_t)n : 0;
-	l->at = 0;
-	return n > 0 ? 0 : 1;
-}
-
-/* A line without its end; of one that is too long, just what shows that it is. The last may have no
- * end. */
-static bool read_line(struct local *l, int64_t until_us, struct buf *ret)
-{
-	bool any = false;
-	buf_clear(ret);
-	for (;;) {
-		int rc = l->at == l->n ? read_more(l, until_us) : 0;
-		if (rc != 0)
-			return rc == 1 && any;
-		struct str have = {l->room + l->at, l->n - l->at};
-		size_t n = str_find_byte(have, '\n');
-		buf_add_str(ret, str_head(have, MIN(n, ret->max - ret->n)));
-		any = true;
-		l->at += MIN(n + 1, have.n);
-		if (n < have.n)
-			return true;
-	}
-}
-
-static int64_t logout_us(const struct local *l)
-{
-	return clock_mono_us() + (int64_t)shell_number(l->shell, "autologout") * US_PER_MIN;
-}
-
-/* One line, or what came in its place. 1: the user leaves. */
-static int take_line(struct local *l)
-{
-	CLEANUP(buf_free) struct buf line = BUF_INIT(SHELL_LINE_MOST + 1);
-	int64_t until_us = logout_us(l);
-	hold_interrupt(true);
-	interrupted = 0;
-	if (l->in_tty && !l->gone)
-		put_text(l, shell_prompt(l->shell));
-	bool came = read_line(l, until_us, &line);
-	hold_interrupt(false);
-	if (came)
-		return shell_line(l->shell, buf_str(&line));
-	if (l->in_tty)
-		put_text(l, STR("\n"));
-	if (interrupted) {
-		shell_interrupt(l->shell);
-		return 0;
-	}
-	if (clock_mono_us() < until_us)
-		return shell_eof(l->shell);
-	put_text(l, STR("# auto-logout\n"));
-	return 1;
 }
 
 /* Beginning. */
@@ -295,21 +114,18 @@ static void give_up(void)
 	(void)door_landlock(NULL);
 }
 
-static int serve_user(struct local *l, struct shell_options *o)
+static void serve_user(struct local *l, struct talk *talk)
 {
-	struct err err;
-	l->shell = shell_new(o);
-	int now = nice((int)shell_number(l->shell, "niceness"));
+	int now = nice((int)shell_number(talk_shell(talk), "niceness"));
 	(void)now;
-	own_signals();
 	give_up();
-	shell_begin(l->shell);
-	while (!l->gone && take_line(l) == 0)
-		;
-	interrupted = 0;
-	(void)shell_end(l->shell, &err);
-	shell_free(&l->shell);
-	return 0;
+	if (l->tty) {
+		own_terminal(l);
+		talk_keys(talk, true);
+	}
+	talk_run(talk);
+	if (l->tty)
+		(void)tcsetattr(STDIN_FILENO, TCSADRAIN, &l->usual);
 }
 
 static int run(const struct cmd_call *call)
@@ -326,22 +142,28 @@ static int run(const struct cmd_call *call)
 	if (cmd_data_dir(config, data, sizeof data, &err) < 0)
 		return cmd_fail(call, &err);
 	const struct archie_conf *conf = config_get(config, &archie_section);
-	struct local l = {.call = call, .archie = archie_new(data)};
+	struct local l = {.call = call};
+	struct archie *archie = archie_new(data);
 	shell_texts_read(data, &arena, &texts, &warnings);
 	read_user_rc(call, &rc);
 	texts.user_rc = buf_str(&rc);
-	struct shell_options o = {
-		.mode = SHELL_INTERACTIVE,
-		.layout = (enum shell_layout)conf->layout,
-		.host = archie_host(conf, host),
-		.texts = &texts,
+	struct talk_options o = {
 		.ops = &local_ops,
 		.ctx = &l,
+		.archie = archie,
+		.fd = STDIN_FILENO,
+		.shell = {.mode = SHELL_INTERACTIVE,
+			  .layout = (enum shell_layout)conf->layout,
+			  .host = archie_host(conf, host),
+			  .texts = &texts},
 	};
-	look_at_terminal(&l, &o);
-	code = serve_user(&l, &o);
-	archie_free(&l.archie);
-	return code;
+	look_at_terminal(&l, &o.shell);
+	o.prompts = isatty(STDIN_FILENO);
+	struct talk *talk = talk_new(&o);
+	serve_user(&l, talk);
+	talk_free(&talk);
+	archie_free(&archie);
+	return 0;
 }
 
 const struct command archie_shell_command = {

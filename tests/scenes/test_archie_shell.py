@@ -1,18 +1,15 @@
 """The archive's shell as a login shell: of a user who owns no file and can write to none, at a terminal and between
 pipes, with the real queuer. It reads /etc/garner/garner.conf and nothing else, so each has an /etc of its own."""
 import os
-import pty
 import re
-import select
 import signal
 import subprocess
-import termios
-import time
 from pathlib import Path
 
 import pytest
 
 from garner import left_running, wait_for
+from terminal import Terminal
 
 KEY = "ftp.example.test-192.0.2.1"
 LISTING = """.:
@@ -71,37 +68,8 @@ class Account:
                               capture_output=True, text=True, timeout=30)
 
 
-class Terminal:
-    """A pseudo-terminal with the shell on it."""
-
-    def __init__(self, account):
-        self.seen = ""
-        self.fd, inner = pty.openpty()
-        termios.tcsetwinsize(inner, (10, 80))
-        self.child = subprocess.Popen(["setsid", "-c", "-w", *account.command()], env=account.env(), cwd="/",
-                                      stdin=inner, stdout=inner, stderr=inner)
-        os.close(inner)
-
-    def wait(self, text):
-        """What has come up to this text, which is taken away."""
-        end = time.monotonic() + 30
-        while text not in self.seen:
-            assert time.monotonic() < end, f"waited for {text!r}, got {self.seen!r}"
-            if select.select([self.fd], [], [], 0.1)[0]:
-                try:
-                    self.seen += os.read(self.fd, 65536).decode().replace("\r\n", "\n")
-                except OSError:
-                    assert text in self.seen, f"ended before {text!r}, got {self.seen!r}"
-        before, _, self.seen = self.seen.partition(text)
-        return before
-
-    def type(self, text):
-        os.write(self.fd, text.encode())
-
-    def ended(self):
-        code = self.child.wait(30)
-        os.close(self.fd)
-        return code
+def terminal(account):
+    return Terminal(account.command(), account.env())
 
 
 def test_a_user_who_owns_nothing_asks_and_gets_an_answer(garner):
@@ -143,7 +111,7 @@ def test_no_argument_is_taken(garner):
 
 def test_a_terminal_has_a_prompt_a_pager_and_keys(garner):
     a = Account(garner)
-    t = Terminal(a)
+    t = terminal(a)
     before = t.wait("archie> ")
     assert "# Terminal type set to `vt100 10 80'.\n# `erase' character is `^?'.\n" in before
     t.type("fimd\x7f\x7fnd archie\n")
@@ -160,10 +128,14 @@ def test_a_terminal_has_a_prompt_a_pager_and_keys(garner):
     t.wait("archie> ")
     t.type("pager\nmanpage\n")
     assert t.wait("--More--").count("\n") >= 9
+    t.type(" ")
+    assert t.wait("--More--").count("\n") == 9
     t.type("\n")
-    assert t.wait("--More--").count("\n") == 10
-    t.type("q\n")
+    assert t.wait("--More--").count("\n") == 1
+    t.type("q")
     assert "FIND" not in t.wait("archie> ")
+    t.type("\x1b[A\x1b[A\x01fi\x0b\x05nd archie\n")  # two lines back, and another one made of it
+    assert FILE.rstrip() in t.wait("\narchie> ")
     # it has given up what it had
     shell, = a.processes("-archie")
     status = dict(re.findall(r"^(\w+):\t(.*)$", Path(f"/proc/{shell}/status").read_text(), re.M))
@@ -176,7 +148,7 @@ def test_a_terminal_has_a_prompt_a_pager_and_keys(garner):
 
 def test_a_search_is_aborted_by_a_key(garner):
     a = Account(garner)
-    t = Terminal(a)
+    t = terminal(a)
     t.wait("archie> ")
     searchers = a.processes("garner archie searcher")
     assert len(searchers) == 2

@@ -54,17 +54,8 @@ static _Noreturn void run_child(const struct proc_launch *how, pid_t parent)
 	_exit(EXIT_NOT_STARTED);
 }
 
-int proc_start(struct proc *ret, const struct proc_launch *how, struct err *err)
+static int proc_watch(struct proc *ret, pid_t pid, struct err *err)
 {
-	ENSURE(how->nfds <= PROC_MOST_FDS);
-	for (size_t i = 0; i < how->nfds; i++)
-		ENSURE(how->fds[i] >= PROC_SAFE_FD);
-	pid_t parent = getpid(), pid = fork();
-	if (pid < 0)
-		return err_sys(err, "cannot start %s", how->argv[1]);
-	if (pid == 0)
-		run_child(how, parent);
-	setpgid(pid, pid); /* done on both sides, so that either may go on first */
 	int pidfd = pidfd_open(pid, 0);
 	if (pidfd < 0) {
 		err_sys(err, "cannot watch pid %d", (int)pid);
@@ -74,6 +65,43 @@ int proc_start(struct proc *ret, const struct proc_launch *how, struct err *err)
 	}
 	*ret = (struct proc){.pid = pid, .pidfd = pidfd};
 	return 0;
+}
+
+static void fds_are_safe(const int *fds, size_t n)
+{
+	ENSURE(n <= PROC_MOST_FDS);
+	for (size_t i = 0; i < n; i++)
+		ENSURE(fds[i] >= PROC_SAFE_FD);
+}
+
+int proc_start(struct proc *ret, const struct proc_launch *how, struct err *err)
+{
+	fds_are_safe(how->fds, how->nfds);
+	pid_t parent = getpid(), pid = fork();
+	if (pid < 0)
+		return err_sys(err, "cannot start %s", how->argv[1]);
+	if (pid == 0)
+		run_child(how, parent);
+	setpgid(pid, pid); /* done on both sides, so that either may go on first */
+	return proc_watch(ret, pid, err);
+}
+
+int proc_fork(struct proc *ret, const int *fds, size_t nfds, struct err *err)
+{
+	fds_are_safe(fds, nfds);
+	pid_t parent = getpid(), pid = fork();
+	if (pid < 0)
+		return err_sys(err, "cannot start a process");
+	if (pid > 0)
+		return proc_watch(ret, pid, err);
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+		_exit(EXIT_NOT_STARTED);
+	for (size_t i = 0; i < nfds; i++)
+		if (dup2(fds[i], PROC_FIRST_FD + (int)i) < 0)
+			_exit(EXIT_NOT_STARTED);
+	if (close_range(PROC_FIRST_FD + (unsigned)nfds, ~0u, 0) < 0)
+		_exit(EXIT_NOT_STARTED);
+	return 1;
 }
 
 void proc_signal(const struct proc *p, int sig)

@@ -1,5 +1,6 @@
-/* Processes of roles: fork and exec of this very program, never fork alone. Each leads a process
- * group of its own and dies with its parent, even when that was killed. Not thread-safe: the
+/* Processes of roles: fork and exec of this very program; each leads a process group of its own.
+ * Fork alone is for sessions, which are small and many, and stay in their parent's group. All die
+ * with their parent, even when that was killed. Not thread-safe: the
  * supervisor has one thread. */
 #pragma once
 #include "base/arena.h"
@@ -32,6 +33,10 @@ struct proc_launch {
 #define PROC_PID_TEXT 12
 
 int proc_start(struct proc *ret, const struct proc_launch *how, struct err *err);
+/* fork alone. 0: in the parent. 1: in the child, which ends by _exit(); `fds` have become
+ * PROC_FIRST_FD and following, and all other descriptors from there on are closed. Of a process
+ * that has one thread. */
+int proc_fork(struct proc *ret, const int *fds, size_t nfds, struct err *err);
 void proc_signal(const struct proc *p, int sig); /* to the main process alone */
 void proc_kill_group(const struct proc *p);
 /* Of one that has ended: first kills what is left of its group, as long as the unreaped main

@@ -161,6 +161,35 @@ static const struct {
 	{"leave_one", child_leave_one}, {"look", child_look},
 };
 
+static void a_fork_has_its_descriptors_alone_and_dies_with_its_parent(void **state)
+{
+	int ends[2], other[2], signal_of_death = 0;
+	char said[2] = "", reason[32];
+	struct proc p;
+	struct err err;
+	(void)state;
+	a_pipe(ends);
+	a_pipe(other);
+	const int fds[] = {other[1], ends[1]};
+	int rc = proc_fork(&p, fds, 2, &err);
+	if (rc == 1) {
+		bool well = fcntl(PROC_FIRST_FD, F_GETFD) == 0 &&
+			    fcntl(PROC_FIRST_FD + 2, F_GETFD) < 0 && fcntl(ends[1], F_GETFD) < 0 &&
+			    prctl(PR_GET_PDEATHSIG, &signal_of_death) == 0 &&
+			    signal_of_death == SIGKILL && getpgrp() == getpgid(getppid());
+		_exit(write(PROC_FIRST_FD + 1, well ? "y" : "n", 1) == 1 ? 4 : 5);
+	}
+	assert_int_equal(rc, 0);
+	close(ends[1]);
+	close(other[1]);
+	assert_int_equal(read(ends[0], said, 1), 1);
+	reaped(&p, reason, sizeof reason);
+	assert_string_equal(said, "y");
+	assert_string_equal(reason, "exit code 4");
+	close(ends[0]);
+	close(other[0]);
+}
+
 int main(int argc, char **argv)
 {
 	for (size_t i = 0; argc > 1 && i < ARRAY_LEN(children); i++)
@@ -177,6 +206,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(sockets_arrive_under_their_names_in_any_order_of_numbers),
 		cmocka_unit_test(the_rest_of_the_group_ends_with_the_main_process),
 		cmocka_unit_test(it_leads_a_group_reads_nothing_and_dies_with_its_parent),
+		cmocka_unit_test(a_fork_has_its_descriptors_alone_and_dies_with_its_parent),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,6 +40,8 @@ WANTED = [
     (("glimpse",), False),
     (("ripgrep",), False),
     (("inetutils-telnet",), False),
+    (("putty-tools",), False),
+    (("netcat-openbsd",), False),
     (("sharutils",), False),
     (("postfix",), False),
 ]

@@ -4,6 +4,7 @@
 #include "cmd/role_archie.h"
 #include "cmd/role_broker.h"
 #include "cmd/role_queuer.h"
+#include "cmd/role_telnet.h"
 #include "fetch/bot.h"
 #include "fetch/botm.h"
 #include "fetch/spider.h"
@@ -25,6 +26,7 @@ const struct role *const roles[] = {
 	&archie_getter_role,
 	&archie_queuer_role,
 	&archie_ng_role,
+	&archie_telnet_role,
 	&broker_role,
 	&web_role,
 	NULL,

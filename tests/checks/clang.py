@@ -12,12 +12,12 @@ import common
 LATER = {
     "archie, uns: line servers that help":
         "session_help",
-    "telnet is handed its connections to the archive's queue, and the web tells how busy that is":
-        "archie_call_load archie_new_handed",
-    "telnet has a history, and the shell's tests want to know whether a mail asked":
-        "shell_asked shell_remembers",
-    "telnet mails what was found, the master its answers":
-        "outbox_put outbox_put_output",
+    "the web tells how busy the archive's queue is":
+        "archie_call_load",
+    "the shell's tests want to know whether a mail asked":
+        "shell_asked",
+    "the master mails its answers":
+        "outbox_put",
     "queues that are saved":
         "hostq_restore hostq_save url_list_add_extent url_list_each_part",
     "the cycle: sorting and merging of whole indexes, cleanup's numbers":

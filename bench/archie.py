@@ -11,10 +11,14 @@ import threading
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+import telnet_memory  # noqa: E402
+
 REPEATS = 3
 QUERIES = 1000                  # with so many hits as are asked for
 RATE, EXACT_S = 200, 20         # exact searches a second, for so long
 HEAVY = 20                      # expressions without literals that wait meanwhile
+SESSIONS = 1000                 # of telnet, idle
 SECONDS = 600                   # and an answer is given up
 
 
@@ -31,13 +35,16 @@ def median(values):
 class Garner:
     """garner up with its roles, over the database of DATA."""
 
-    def __init__(self, build, folder, data, roles, settings=""):
+    def __init__(self, build, folder, data, roles):
         self.program = f"{build}/garner"
         self.ng = ("127.0.0.1", free_port())
+        self.telnet = free_port()
         self.log = f"{folder}/garner.log"
         conf = f"{folder}/garner.conf"
         Path(conf).write_text(f"data = {data}\n[up]\nroles = {roles}\n[archie-ng]\nlisten = 127.0.0.1:{self.ng[1]}\n"
-                              f"max_per_address = 1000\n{settings}", encoding="ascii")
+                              f"max_per_address = 1000\n[archie-telnet]\nlisten = 127.0.0.1:{self.telnet}\n"
+                              f"max_sessions = {2 * SESSIONS}\nmax_per_address = {2 * SESSIONS}\n",
+                              encoding="ascii")
         with open(self.log, "wb") as log:
             self.up = subprocess.Popen([self.program, "-c", conf, "up"], stdout=log, stderr=log)
 
@@ -61,6 +68,13 @@ class Garner:
             for task in Path(f"/proc/{pid}/task").iterdir():
                 total += int((task / "schedstat").read_text().split()[0]) / 1000
         return total
+
+    def role(self, name):
+        """The process id of a role."""
+        for pid in self.pids():
+            if name in Path(f"/proc/{pid}/cmdline").read_text().split("\0"):
+                return pid
+        raise RuntimeError(f"no {name}")
 
     def stop(self):
         self.up.send_signal(signal.SIGTERM)
@@ -206,11 +220,23 @@ def exact_among_heavy(garner, folder, scale):
     print(f"figure archie.exact_p99_ms {took[int(total * 0.99)] * 1000:.1f} ms")
 
 
+def idle_sessions(garner, scale):
+    if os.geteuid():
+        print("  sessions: only root sees what they take, not measured")
+        return
+    n = int(SESSIONS * min(1, scale))
+    mean, most, own, parent, took = telnet_memory.measure(garner.role("archie-telnet"), garner.telnet, n)
+    print(f"  sessions: {n} idle ones, PSS {mean:.0f} KiB each, at most {most}, of which {own:.0f} are its own; the role "
+          f"{parent} KiB; begun in {took:.1f} s")
+    print(f"figure archie.session_kb {mean:.0f} KiB")
+
+
 def main(build, folder, data, scale):
-    garner = Garner(build, folder, data, "archie-queuer archie-ng")
+    garner = Garner(build, folder, data, "archie-queuer archie-ng archie-telnet")
     try:
         ng_queries(garner, data, folder, scale)
         exact_among_heavy(garner, folder, scale)
+        idle_sessions(garner, scale)
     finally:
         garner.stop()
 

@@ -1,12 +1,12 @@
 #!/bin/sh
 # Archie's interfaces over 7 million names (those of names.sh): what a search costs beside the search itself, and how
-# long exact ones take among expensive expressions. Run by bench/run.
+# long exact ones take among expensive expressions, and what an idle telnet session holds. Run by bench/run.
 #
 #	NAMES       a folder with names.txt and basenames.txt; without it they are made (see names.sh)
 #	NAMES_DIR   where the database is kept (build/names): it is used again
 #	SEED        of the queries; another one each time where it is not given
 #
-# SCALE may be a fraction: that part of the names and of the queries.
+# SCALE may be a fraction: that part of the names, of the queries and of the sessions.
 set -eu
 dir=${NAMES_DIR:-build/names}
 corpus=${NAMES:-$dir/corpus}

@@ -544,8 +544,8 @@ static void a_redirect_stays_within(void **state)
 			assert_int_equal(got.cause, ROBOT_CAUSE_WITHIN);
 	}
 	server_stop(&s);
-	assert_string_equal(other.asked, "/robots.txt /x "); /* once, where nothing forbade it */
 	server_stop(&other);
+	assert_string_equal(other.asked, "/robots.txt /x "); /* once, where nothing forbade it */
 	struct robot_lab lab;
 	struct err err;
 	lab_open(&lab, scratch("within"), 0);

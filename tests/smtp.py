@@ -49,11 +49,11 @@ class Sink:
                 message = b"".join(iter(lines.readline, b".\r\n"))
                 assert b"\r" not in message.replace(b"\r\n", b"") and b"\n" not in message.replace(b"\r\n", b"")
                 message = b"\n".join(m[1:] if m.startswith(b".") else m for m in message.split(b"\r\n"))
+                self.mails.append((sender, to, email.message_from_bytes(message)))  # before its sender hears of it
                 if not self.say(connection, ".", "250 taken"):
+                    self.mails.pop()
                     if self.says["."] is None:
                         return
-                    continue
-                self.mails.append((sender, to, email.message_from_bytes(message)))
             elif verb != "DATA":
                 if verb == "MAIL":
                     sender = line.split(b"<")[1].split(b">")[0].decode()

@@ -213,6 +213,7 @@ static void visit_tell(struct visit *v, struct getter_told *told)
 	told->site = &v->site;
 	told->bytes = v->bytes;
 	told->folders = v->folders;
+	told->entries = v->entries;
 	told->cut = v->cut;
 	told->why = v->why;
 	told->cause = v->cause;
@@ -364,12 +365,45 @@ static bool is_source(const struct visit *v)
 	return v->has_current && (!v->has_source || strcmp(v->source, v->ready) == 0);
 }
 
-static void ready_done(struct task *t, const struct robot_result *r)
+static void list_entry(struct task *t, const struct listing_entry *e)
+{
+	t->visit->dirs += e->kind == LISTING_DIR;
+}
+
+/* What was read is no use. is_parsed: each line of it means something. */
+static void read_failed(struct visit *v, const struct listing_stats *stats, const char *why,
+			bool is_parsed)
+{
+	visit_note(v, stats->entries && !is_parsed ? GETTER_CAUSE_PARSER : GETTER_CAUSE_EMPTY, why);
+	if (stats->entries)
+		getter_file_fail(&v->file);
+	visit_next(v);
+}
+
+static void ready_read(struct task *t, int rc, const struct listing_stats *stats,
+		       const struct err *err)
 {
 	struct visit *v = t->visit;
 	task_free(t);
+	if (rc == 1) {
+		v->entries = stats->entries;
+		visit_complete(v, GETTER_READY, v->ready_us);
+	} else {
+		read_failed(v, stats, err->msg, false);
+	}
+}
+
+static void ready_done(struct task *t, const struct robot_result *r)
+{
+	struct visit *v = t->visit;
+	v->ready_us = listed_us(v, r);
+	if (r->outcome == OUTCOME_OK && v->getter->o.reads_all) {
+		getter_read(t, list_entry, ready_read);
+		return;
+	}
+	task_free(t);
 	if (r->outcome == OUTCOME_OK) {
-		visit_complete(v, GETTER_READY, listed_us(v, r));
+		visit_complete(v, GETTER_READY, v->ready_us);
 		return;
 	}
 	if (r->outcome == OUTCOME_UNCHANGED || v->file.is_old) {
@@ -395,11 +429,6 @@ static void ready_done(struct task *t, const struct robot_result *r)
 	visit_next(v);
 }
 
-static void list_entry(struct task *t, const struct listing_entry *e)
-{
-	t->visit->dirs += e->kind == LISTING_DIR;
-}
-
 /* Many servers list one folder, whatever was asked for, or stop at some depth. A folder that cannot
  * be read has no heading, so some may be missing. */
 static bool list_is_whole(const struct visit *v, const struct listing_stats *stats)
@@ -413,16 +442,13 @@ static void list_read(struct task *t, int rc, const struct listing_stats *stats,
 	struct visit *v = t->visit;
 	task_free(t);
 	if (rc == 1 && list_is_whole(v, stats)) {
+		v->entries = stats->entries;
 		visit_complete(v, GETTER_LIST, v->begun_us);
-		return;
+	} else if (rc == 1) {
+		read_failed(v, stats, "LIST -lR tells of one folder", true);
+	} else {
+		read_failed(v, stats, err->msg, false);
 	}
-	if (rc == 1)
-		visit_note(v, GETTER_CAUSE_EMPTY, "LIST -lR tells of one folder");
-	else
-		visit_note(v, stats->entries ? GETTER_CAUSE_PARSER : GETTER_CAUSE_EMPTY, err->msg);
-	if (stats->entries)
-		getter_file_fail(&v->file);
-	visit_next(v);
 }
 
 static void list_done(struct task *t, const struct robot_result *r)

@@ -48,6 +48,7 @@ struct getter_told {
 	enum getter_end end;
 	enum getter_method method; /* GOT */
 	uint64_t bytes, folders;   /* received; of a walk */
+	uint64_t entries;          /* GOT: of what was read; 0: nothing was, it is ready-made */
 	bool cut;                  /* of a walk: there is more than it tells of */
 	unsigned cause;            /* FAILED */
 	const char *why;           /* FAILED: in words */
@@ -61,6 +62,9 @@ struct getter_options {
 	struct kit *kit;
 	const struct cage_options *parse;
 	uint64_t disk_free; /* bytes that must stay free */
+	/* A ready-made listing is read before it counts, as others are; one that is no use to the
+	 * builder is a failed try. Without this the builder finds out. */
+	bool reads_all;
 	/* From the loop; a site, and when all are done. Must not free the getter. */
 	void (*told)(void *ctx, const struct getter_told *t);
 	void (*done)(void *ctx);

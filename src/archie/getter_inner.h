@@ -78,6 +78,7 @@ struct visit {
 	bool has_source;               /* it was ready-made, and called: */
 	char source[GETTER_FILE + 1];
 	char ready[GETTER_FILE + 1]; /* the one that is tried, below the URL of the site */
+	int64_t ready_us;            /* when that was made */
 	unsigned step;               /* the next try */
 	size_t tasks;
 	bool ended;

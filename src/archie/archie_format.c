@@ -86,7 +86,8 @@ static int judge_lines(const char *path, uint64_t good, uint64_t bad, const char
 
 static bool is_list(const char *path)
 {
-	static const char *const places[] = {"/sites", "/sites.local"};
+	static const char *const places[] = {"/sites", "/sites.local", "/public/sites",
+					     "/master/sites.local"};
 	return fits_place(from_archie(path), places, ARRAY_LEN(places));
 }
 
@@ -168,7 +169,16 @@ const struct format whatis_format = {
 
 static bool is_listing(const char *path)
 {
-	static const char *const places[] = {"/lslr/*", "/failed/*", "/tmp/*", "/errors/*"};
+	static const char *const places[] = {"/lslr/*",
+					     "/failed/*",
+					     "/tmp/*",
+					     "/errors/*",
+					     "/master/lslr/*",
+					     "/master/failed/*",
+					     "/master/tmp/*",
+					     "/newsites/dry-run/lslr/*",
+					     "/newsites/dry-run/failed/*",
+					     "/newsites/dry-run/tmp/*"};
 	return fits_place(from_archie(path), places, ARRAY_LEN(places));
 }
 

@@ -86,6 +86,8 @@ static const char *why_not_to(struct str address, const char *host, const char *
 	return mail_is_own(address, host, errors) ? "from ourselves" : NULL;
 }
 
+static const char no_address[] = "from no address";
+
 struct mail_judgement mail_judge(const struct mime_mail *m, const char *host, const char *errors)
 {
 	static const char *const order[] = {"Reply-To", "Return-Path", "From", "From "};
@@ -100,8 +102,13 @@ struct mail_judgement mail_judge(const struct mime_mail *m, const char *host, co
 	if (!j.why_not)
 		j.why_not = why_not_to(mime_value(m, "Sender"), host, errors);
 	if (!j.why_not && !j.to.n)
-		j.why_not = "from no address";
+		j.why_not = no_address;
 	return j;
+}
+
+bool mail_is_nobodys(const struct mail_judgement *j)
+{
+	return j->why_not == no_address;
 }
 
 struct mail_lines mail_lines(const struct mime_mail *m)

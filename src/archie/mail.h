@@ -15,6 +15,8 @@ struct mail_judgement {
 	struct str to;
 };
 struct mail_judgement mail_judge(const struct mime_mail *m, const char *host, const char *errors);
+/* Whether there is just nobody to answer: no other reason speaks against it. */
+bool mail_is_nobodys(const struct mail_judgement *j);
 /* Whether an address is one of this server's own. */
 bool mail_is_own(struct str address, const char *host, const char *errors);
 

@@ -7,6 +7,7 @@ extern const struct command archie_command;
 extern const struct command archie_build_command;    /* of garner archie */
 extern const struct command archie_find_command;     /* of garner archie */
 extern const struct command archie_mail_command;     /* of garner archie */
+extern const struct command archie_newsite_command;  /* of garner archie */
 extern const struct command archie_ng_command;       /* of garner archie */
 extern const struct command archie_outbox_command;   /* of garner archie */
 extern const struct command archie_parse_command;    /* of garner archie */

@@ -1,9 +1,11 @@
 /* garner config: whether the configuration is right, what it says, what could be said. */
+#include "archie/master_role.h"
 #include "base/file.h"
 #include "base/jsonw.h"
 #include "base/nearest.h"
 #include "cmd/commands.h"
 #include "cmd/role_broker.h"
+#include "cmd/role_queuer.h"
 #include "cmd/text.h"
 #include "cmd/up_plan.h"
 #include "fetch/bot.h"
@@ -256,6 +258,20 @@ static void warn_of_lease(const struct sections *s, const struct config_section 
 		fprintf(stderr, "warning: %s" UP_LENDS_WORDS "\n", spider->name);
 }
 
+/* Who keeps the list for all servers is not to be slowed down by those who search here. */
+static void warn_of_master(const struct sections *s)
+{
+	const struct value_list *named = setting_of(s, s->config, "up", "roles");
+	bool has_master = false, has_queuer = false;
+	for (size_t i = 0; named && i < named->n; i++) {
+		has_master |= strcmp(named->item[i], archie_master_role.name) == 0;
+		has_queuer |= strcmp(named->item[i], archie_queuer_role.name) == 0;
+	}
+	if (has_master && has_queuer)
+		fprintf(stderr, "warning: up.roles has archie-master and archie-queuer: the master "
+				"is to have a machine of its own, where nobody searches\n");
+}
+
 /* What is allowed and hardly meant. Both roles need not run on this machine; where only one does,
  * the other's default is compared, if a look does not ask what is meant. */
 static void warn_of_settings(const struct sections *s)
@@ -277,6 +293,7 @@ static void warn_of_settings(const struct sections *s)
 				if (is_section_of(one, pairs[p].one) &&
 				    is_section_of(other, pairs[p].other))
 					pairs[p].look(s, one, other);
+	warn_of_master(s);
 }
 
 /* What the role broker reads when it starts: sources and Collection.conf. The exit code. */

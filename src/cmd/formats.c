@@ -2,6 +2,7 @@
 #include "archie/archie_format.h"
 #include "archie/daily.h"
 #include "archie/getter_state.h"
+#include "archie/master_state.h"
 #include "archie/outbox.h"
 #include "broker/points.h"
 #include "broker/registry.h"
@@ -31,6 +32,7 @@
 /* clang-format off */
 const struct format *const formats[] = {
 	&archie_listing_format,
+	&master_format,
 	&archie_sites_format,
 	&botm_names_format,
 	&brake_format,

@@ -1,0 +1,551 @@
+/* The role archie-master. Which sites are listed is in archie/master/sites.local, a list as any
+ * other, which people may edit as well; what others get is archie/public/sites, written anew as a
+ * whole whenever the former changes. What is asked, and how tests went, is in archie/master/tests.
+ *
+ * The order is that of a request: it is taken down, its file removed; the site is tested, listed,
+ * published; the answer is put into the outbox; the request is crossed out. Killed in between, the
+ * next master goes on where this one was, or does the step again: what is listed is known then, and
+ * at worst an answer comes twice. */
+#include "archie/master_role.h"
+
+#include "archie/master_state.h"
+#include "archie/master_tests.h"
+#include "archie/outbox.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "disk/requests.h"
+#include "net/role_loop.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+
+#define ROLE "archie-master"
+#define LOOK_US (500 * US_PER_MS)
+#define PAUSE_US US_PER_MIN /* after a failure of ours */
+
+struct master_conf {
+	int64_t retest_us, leave_us;
+};
+
+static const struct value_spec specs[] = {
+	{"retest", VALUE_TIME_AT(struct master_conf, retest_us), "30d", 1e6, 3650 * 86400e6,
+	 .help = "how often every listed site is tested anew; one that fails is tried again after "
+		 "archie.retry_min, then less and less often, up to archie.retry_max"},
+	{"leave_after", VALUE_TIME_AT(struct master_conf, leave_us), "90d", 1e6, 3650 * 86400e6,
+	 .help = "a site all of whose tests have failed for so long leaves the list"},
+};
+static const struct config_section section = {
+	.name = ROLE,
+	.help = "The master: which sites the archive servers index.",
+	.size = sizeof(struct master_conf),
+	.specs = specs,
+	.nspecs = ARRAY_LEN(specs),
+};
+
+enum {
+	COUNT_REQUESTS,
+	COUNT_LISTED,
+	COUNT_KNOWN,
+	COUNT_REFUSED,
+	COUNT_GOOD,
+	COUNT_FAILED,
+	COUNT_LEFT,
+	COUNT_SITES,
+	COUNT_FAILING,
+	COUNT_WAITING,
+	COUNT_UNDER_WAY,
+	COUNTS
+};
+static const struct counter_def counter_defs[] = {
+	[COUNT_REQUESTS] = {"requests", NULL, COUNTER_TOTAL, "requests that were taken"},
+	[COUNT_LISTED] = {"answers", "end=\"listed\"", COUNTER_TOTAL, "sites that were asked for"},
+	[COUNT_KNOWN] = {"answers", "end=\"known\"", COUNTER_TOTAL, "sites that were asked for"},
+	[COUNT_REFUSED] = {"answers", "end=\"refused\"", COUNTER_TOTAL,
+			   "sites that were asked for"},
+	[COUNT_GOOD] = {"tests", "end=\"good\"", COUNTER_TOTAL, "tests of listed sites"},
+	[COUNT_FAILED] = {"tests", "end=\"failed\"", COUNTER_TOTAL, "tests of listed sites"},
+	[COUNT_LEFT] = {"left", NULL, COUNTER_TOTAL, "sites that left the list"},
+	[COUNT_SITES] = {"sites", NULL, COUNTER_GAUGE, "sites in the list"},
+	[COUNT_FAILING] = {"failing", NULL, COUNTER_GAUGE, "of these, whose last test failed"},
+	[COUNT_WAITING] = {"waiting", NULL, COUNTER_GAUGE, "requests that are not answered yet"},
+	[COUNT_UNDER_WAY] = {"under_way", NULL, COUNTER_GAUGE, "sites that are tested now"},
+};
+
+struct master {
+	struct role_loop role;
+	const struct archie_conf *archie;
+	struct master_times times;
+	char archie_folder[PATH_MAX], folder[PATH_MAX], list_path[PATH_MAX];
+	struct outbox *outbox;
+	struct outbox_sender *sender;
+	struct requests *requests;
+	struct master_state state;
+	struct master_tests *tests;
+	struct arena arena; /* of the list */
+	struct archie_sites sites;
+	struct stat seen; /* sites.local, when it was read */
+	int64_t due_us;   /* wall clock: when the next site is to be tested, or sooner */
+	int64_t pause_us; /* of the loop's clock: nothing is begun before it */
+	uint64_t now[COUNTS];
+	struct loop_timer timer;
+};
+
+/* What must not fail: the next start begins where this one was. */
+static void master_fail(struct master *m, const struct err *err)
+{
+	role_loop_fail(&m->role, err);
+}
+
+static int state_save(struct master *m)
+{
+	struct err err;
+	if (master_state_save(m->folder, &m->state, &err) == 0)
+		return 0;
+	master_fail(m, &err);
+	return -1;
+}
+
+static void take_break(struct master *m, const char *what, const char *why)
+{
+	log_warn(ROLE, what, KV_TEXT("why", why));
+	m->pause_us = loop_now_us(m->role.loop) + PAUSE_US;
+}
+
+/* The list */
+
+/* Who serves it to others may be another user, whatever our umask is. */
+static int let_read(const char *path, mode_t mode, struct err *err)
+{
+	return chmod(path, mode) == 0 ? 0 : err_sys(err, "%s: let others read it", path);
+}
+
+/* archie/public/sites has these sites from now on; anyone may read it. folder: archie/. */
+static int list_publish(const char *folder, const struct archie_sites *sites, struct err *err)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(ARCHIE_LIST_MOST), old = text;
+	char public[PATH_MAX], path[PATH_MAX + 8];
+	snprintf(public, sizeof public, "%s/public", folder);
+	snprintf(path, sizeof path, "%s/sites", public);
+	for (size_t i = 0; i < sites->n; i++) {
+		archie_site_print(&sites->site[i], &text);
+		buf_add_byte(&text, '\n');
+	}
+	if (text.over)
+		return err_set(err, ERR_USAGE, "%s: it would be larger than %d bytes", path,
+			       ARCHIE_LIST_MOST);
+	if (dir_make(public, 0755, err) < 0 || let_read(public, 0755, err) < 0)
+		return -1;
+	int rc = file_slurp(path, &old, err);
+	if (rc < 0)
+		return -1;
+	bool is_same = rc == 0 && str_eq(buf_str(&old), buf_str(&text));
+	FAULT("master.publish");
+	if (!is_same && file_replace(path, buf_str(&text), 0644, err) < 0)
+		return -1;
+	FAULT("master.published");
+	return let_read(path, 0644, err);
+}
+
+static void list_use(struct master *m)
+{
+	struct err err;
+	int64_t now_us = clock_wall_us();
+	arena_clear(&m->arena);
+	m->sites = (struct archie_sites){0};
+	if (file_changed(m->list_path, &m->seen, &err) < 0 ||
+	    archie_sites_read(m->folder, &m->arena, &m->sites, &err) < 0 ||
+	    list_publish(m->archie_folder, &m->sites, &err) < 0) {
+		master_fail(m, &err);
+		return;
+	}
+	for (size_t i = 0; i < m->sites.problems; i++)
+		log_warn(ROLE, "a line of the list means nothing",
+			 KV_TEXT("line", m->sites.problem[i]));
+	if (master_state_trim(&m->state, &m->sites, now_us - m->times.leave_us))
+		(void)state_save(m);
+	m->due_us = 0;
+}
+
+/* Also when somebody has edited it. */
+static void list_look(struct master *m)
+{
+	struct err err;
+	int rc = file_changed(m->list_path, &m->seen, &err);
+	if (rc < 0)
+		master_fail(m, &err);
+	else if (rc == 0)
+		list_use(m);
+}
+
+/* Answers */
+
+static int put_answer(struct master *m, struct str to, struct str message_id, const char *host,
+		      struct str sentence, struct err *err)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(8 << 10), subject = BUF_INIT(1 << 10);
+	buf_printf(&subject, "addnewsite %s", host);
+	buf_printf(&text,
+		   "You asked that %s be indexed.\n\n" STR_FMT ".\n\n"
+		   "Archive servers index what is in the list once they have fetched it anew. "
+		   "Nobody reads\nanswers to this mail.\n",
+		   host, STR_ARG(sentence));
+	const struct mail mail = {.to = to,
+				  .subject = buf_str(&subject),
+				  .answers = true,
+				  .in_reply_to = message_id,
+				  .text = buf_str(&text)};
+	FAULT("master.answer");
+	int rc = outbox_put(m->outbox, &mail, err);
+	FAULT("master.answered");
+	if (rc == 0)
+		outbox_sender_wake(m->sender);
+	return rc;
+}
+
+/* 0: nothing more is to be done for it. */
+static int request_answer(struct master *m, const struct master_record *request,
+			  struct str sentence, struct err *err)
+{
+	log_info(ROLE, "a request is answered", KV_TEXT("host", request->host),
+		 KV_STR("answer", sentence));
+	if (!request->reply_to[0])
+		return 0;
+	int rc = put_answer(m, str_of(request->reply_to), str_of(request->message_id),
+			    request->host, sentence, err);
+	return rc < 0 && err->code != ERR_USAGE ? -1 : 0;
+}
+
+/* All that are about this site. */
+static void answer_requests(struct master *m, struct str url)
+{
+	CLEANUP(buf_free) struct buf sentence = BUF_INIT(2 << 10);
+	struct master_record *site = master_state_of(&m->state, url);
+	struct err err;
+	int rc = 0;
+	master_record_say(site, &sentence);
+	for (size_t i = 0; i < m->state.requests && rc == 0;) {
+		if (!str_is(url, m->state.request[i].url)) {
+			i++;
+			continue;
+		}
+		rc = request_answer(m, &m->state.request[i], buf_str(&sentence), &err);
+		if (rc == 0)
+			master_state_answered(&m->state, i);
+	}
+	site->asked_us = clock_wall_us();
+	if (state_save(m) == 0 && rc < 0)
+		take_break(m, "an answer cannot be kept; the site is tested again later", err.msg);
+}
+
+/* What tests say */
+
+static bool is_asked(const struct master *m, struct str url)
+{
+	for (size_t i = 0; i < m->state.requests; i++)
+		if (str_is(url, m->state.request[i].url))
+			return true;
+	return false;
+}
+
+/* The fifth step. Negative: it is ours that it cannot be done. */
+static int site_list(struct master *m, const struct master_verdict *v, struct master_record *r,
+		     int64_t now_us, struct err *err)
+{
+	FAULT("master.list");
+	int rc = archie_sites_add(m->folder, &v->site, err);
+	FAULT("master.listed");
+	if (rc < 0 && err->code != ERR_USAGE)
+		return -1;
+	if (rc < 0) {
+		master_note_refused(r, "known", err->msg, now_us);
+		m->now[COUNT_KNOWN]++;
+		return 0;
+	}
+	master_note_good(r, v->entries, &m->times, now_us);
+	m->now[COUNT_LISTED]++;
+	list_use(m);
+	return 0;
+}
+
+/* Negative: there is nothing to answer yet. */
+static int told_new(struct master *m, const struct master_verdict *v, int64_t now_us)
+{
+	struct master_record *r = master_state_of(&m->state, v->url);
+	char why[GETTER_TEXT + 1];
+	struct err err;
+	if (v->end == MASTER_GOOD && site_list(m, v, r, now_us, &err) < 0) {
+		take_break(m, "a site cannot be listed; it is tested again later", err.msg);
+		return -1;
+	}
+	if (v->end == MASTER_KNOWN) {
+		m->now[COUNT_KNOWN]++;
+		snprintf(why, sizeof why, "its address has " STR_FMT " already",
+			 STR_ARG(str_head(v->known, 150)));
+		if (!str_eq(v->known, v->url))
+			master_note_refused(r, "known", why, now_us);
+		else
+			r->kind = MASTER_LISTED; /* by hand, if there was none */
+	} else if (v->end == MASTER_FAILED) {
+		m->now[COUNT_REFUSED]++;
+		master_note_refused(r, v->cause, v->why, now_us);
+	}
+	return 0;
+}
+
+/* The reason is kept before the site goes: one that is listed all the same is just tested again. */
+static void site_leave(struct master *m, struct master_record *r)
+{
+	struct err err;
+	r->kind = MASTER_LEFT;
+	if (state_save(m) < 0)
+		return;
+	FAULT("master.leave");
+	if (archie_sites_remove(m->folder, str_of(r->url), &err) < 0) {
+		r->kind = MASTER_LISTED;
+		take_break(m, "a site cannot be taken out of the list; later", err.msg);
+		return;
+	}
+	FAULT("master.left");
+	m->now[COUNT_LEFT]++;
+	log_warn(ROLE, "a site has left the list", KV_TEXT("site", r->url),
+		 KV_TEXT("cause", r->cause), KV_TEXT("why", r->error));
+	list_use(m);
+}
+
+static void told_again(struct master *m, const struct master_verdict *v, int64_t now_us)
+{
+	struct master_record *r = master_state_of(&m->state, v->url);
+	r->kind = MASTER_LISTED;
+	if (v->end == MASTER_GOOD) {
+		m->now[COUNT_GOOD]++;
+		master_note_good(r, v->entries, &m->times, now_us);
+	} else {
+		m->now[COUNT_FAILED]++;
+		master_note_failed(r, v->cause, v->why, &m->times, now_us);
+		log_outside(ROLE, "a listed site fails", KV_TEXT("site", r->url),
+			    KV_TEXT("cause", r->cause), KV_TEXT("why", r->error));
+		if (master_is_over(r, &m->times, now_us))
+			site_leave(m, r);
+	}
+	m->due_us = 0;
+	(void)state_save(m);
+}
+
+static bool is_listed(const struct master *m, struct str url)
+{
+	for (size_t i = 0; i < m->sites.n; i++)
+		if (str_eq(m->sites.site[i].url, url))
+			return true;
+	return false;
+}
+
+static void site_told(void *ctx, const struct master_verdict *v)
+{
+	struct master *m = ctx;
+	int64_t now_us = clock_wall_us();
+	list_look(m); /* the getter may have found that it moved */
+	if (v->ours)
+		take_break(m, "a test could not be made; later", v->why);
+	else if (v->end != MASTER_KNOWN && is_listed(m, v->url))
+		told_again(m, v, now_us);
+	else if (!is_asked(m, v->url) || told_new(m, v, now_us) < 0)
+		return;
+	if (!v->ours && is_asked(m, v->url))
+		answer_requests(m, v->url);
+}
+
+/* What is to be done */
+
+static int take_line(void *ctx, struct str line, struct err *err)
+{
+	struct master *m = ctx;
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 20);
+	struct newsite n;
+	struct err why;
+	struct str url;
+	char host[NEWSITE_HOST_MOST + 1];
+	(void)err;
+	if (!newsite_parse(line, &n)) {
+		log_warn(ROLE, "a line that is not a request", KV_STR("line", str_head(line, 200)));
+		return 0;
+	}
+	m->now[COUNT_REQUESTS]++;
+	if (newsite_url(n.host, &arena, &url, &why) == 0) {
+		master_state_ask(&m->state, url, &n, clock_wall_us());
+		return 0;
+	}
+	log_outside(ROLE, "a request for what is not a host", KV_TEXT("why", why.msg));
+	m->now[COUNT_REFUSED]++;
+	snprintf(host, sizeof host, STR_FMT, STR_ARG(n.host));
+	if (n.reply_to.n &&
+	    put_answer(m, n.reply_to, n.message_id, host, str_of(why.msg), &why) < 0)
+		log_warn(ROLE, "an answer cannot be kept", KV_TEXT("why", why.msg));
+	return 0;
+}
+
+static void take_requests(struct master *m)
+{
+	struct err err;
+	size_t before = m->state.requests;
+	if (before >= MASTER_REQUESTS_MOST || !requests_waiting(m->requests))
+		return;
+	int rc = requests_take(m->requests, take_line, m, &err);
+	FAULT("master.take");
+	if (rc < 0 || (m->state.requests > before && state_save(m) < 0))
+		return;
+	FAULT("master.taken");
+	if (requests_kept(m->requests, &err) < 0)
+		log_warn(ROLE, "a request cannot be taken, it is left alone",
+			 KV_TEXT("why", err.msg));
+}
+
+static bool may_begin(const struct master *m)
+{
+	return (int64_t)master_tests_n(m->tests) < m->archie->at_once &&
+	       loop_now_us(m->role.loop) >= m->pause_us;
+}
+
+static void begin_requests(struct master *m)
+{
+	for (size_t i = 0; i < m->state.requests && may_begin(m); i++) {
+		struct str url = str_of(m->state.request[i].url);
+		if (!master_tests_has(m->tests, url))
+			master_tests_ask(m->tests, url);
+	}
+}
+
+static void begin_due(struct master *m, int64_t now_us)
+{
+	if (now_us < m->due_us && m->due_us - now_us <= m->times.retest_us)
+		return;
+	m->due_us = now_us + m->times.retest_us;
+	for (size_t i = 0; i < m->sites.n; i++) {
+		const struct archie_site *site = &m->sites.site[i];
+		int64_t due_us =
+			master_due_us(master_state_find(&m->state, site->url), &m->times, now_us);
+		if (due_us <= now_us && !master_tests_has(m->tests, site->url)) {
+			if (!may_begin(m)) {
+				m->due_us = 0;
+				return;
+			}
+			master_tests_again(m->tests, site);
+		} else if (due_us > now_us) {
+			m->due_us = MIN(m->due_us, due_us);
+		}
+	}
+}
+
+static void master_look(void *ctx)
+{
+	struct master *m = ctx;
+	list_look(m);
+	take_requests(m);
+	begin_requests(m);
+	begin_due(m, clock_wall_us());
+}
+
+/* The role */
+
+static void tell_counters(void *ctx)
+{
+	struct master *m = ctx;
+	uint64_t failing = 0;
+	for (size_t i = 0; i < m->state.n; i++)
+		failing += m->state.site[i].kind == MASTER_LISTED && m->state.site[i].failing_us;
+	m->now[COUNT_SITES] = m->sites.n;
+	m->now[COUNT_FAILING] = failing;
+	m->now[COUNT_WAITING] = m->state.requests;
+	m->now[COUNT_UNDER_WAY] = m->tests ? master_tests_n(m->tests) : 0;
+	role_loop_tell(&m->role, m->now, COUNTS,
+		       "%zu sites listed, %" PRIu64 " failing, %zu requests wait", m->sites.n,
+		       failing, m->state.requests);
+}
+
+/* A memory that is damaged is named by garner check; the list itself is elsewhere. */
+static int state_open(struct master *m, struct err *err)
+{
+	int rc = master_state_load(m->folder, &m->state, err);
+	if (rc >= 0)
+		return 0;
+	if (err->code == ERR_SYSTEM)
+		return -1;
+	log_warn(ROLE, "what was remembered is lost: requests, and how tests went",
+		 KV_TEXT("why", err->msg));
+	return 0;
+}
+
+static int master_open(struct master *m, struct err *err)
+{
+	const struct role_env *env = m->role.env;
+	char newsites[PATH_MAX];
+	int room = PATH_MAX - 64;
+	snprintf(m->archie_folder, sizeof m->archie_folder, "%.*s/archie", room, env->data);
+	snprintf(m->folder, sizeof m->folder, "%.*s/archie/master", room, env->data);
+	snprintf(m->list_path, sizeof m->list_path, "%.*s/archie/master/sites.local", room,
+		 env->data);
+	snprintf(newsites, sizeof newsites, "%.*s/archie/newsites", room, env->data);
+	if (dir_make(m->folder, DIR_MODE, err) < 0 || dir_make(newsites, DIR_MODE, err) < 0 ||
+	    state_open(m, err) < 0 || role_loop_open(&m->role, err) < 0)
+		return -1;
+	const struct master_tests_options tests = {.loop = m->role.loop,
+						   .data = env->data,
+						   .folder = m->folder,
+						   .list = m->folder,
+						   .config = env->config,
+						   .disk_free = env->disk_free,
+						   .told = site_told,
+						   .ctx = m};
+	if (master_tests_new(&m->tests, &tests, err) < 0)
+		return -1;
+	m->requests = requests_new(newsites, NEWSITE_KIND);
+	m->outbox = outbox_new(env->data, env->config, env->disk_free);
+	m->sender = outbox_sender_new(m->role.loop, m->outbox);
+	m->timer = (struct loop_timer){.fn = master_look, .ctx = m};
+	loop_timer_every(m->role.loop, &m->timer, LOOK_US);
+	list_use(m);
+	return 0;
+}
+
+static int role_run(struct role_env *env, struct err *err)
+{
+	const struct master_conf *conf = config_get(env->config, &section);
+	const struct archie_conf *archie = config_get(env->config, &archie_section);
+	struct master m = {.role = {.env = env, .tell = tell_counters, .ctx = &m},
+			   .archie = archie,
+			   .times = {.retest_us = conf->retest_us,
+				     .leave_us = conf->leave_us,
+				     .retry_min_us = archie->retry_min_us,
+				     .retry_max_us = archie_retry_most_us(archie)},
+			   .arena = ARENA_INIT(SIZE_MAX)};
+	int rc = master_open(&m, err);
+	if (rc == 0)
+		rc = role_loop_run(&m.role, err);
+	loop_timer_stop(&m.timer);
+	master_tests_free(&m.tests);
+	outbox_sender_free(&m.sender);
+	outbox_free(&m.outbox);
+	requests_free(&m.requests);
+	master_state_free(&m.state);
+	arena_free(&m.arena);
+	role_loop_close(&m.role);
+	return rc;
+}
+
+const struct role archie_master_role = {
+	.name = ROLE,
+	.only_named = true,
+	.summary = "keep the list of the sites that archive servers index",
+	.description =
+		"Takes requests that sites be indexed (garner archie newsite), tests each site, "
+		"lists it if its listing can be used, and answers who asked. Every listed site is "
+		"tested anew, and leaves the list if it fails for too long. The list is "
+		"archie/public/sites; it is to be offered to all archive servers by FTP or on the "
+		"web. The role should have a machine of its own, without archie-queuer.",
+	.section = &section,
+	.counters = counter_defs,
+	.ncounters = ARRAY_LEN(counter_defs),
+	.run = role_run,
+};

@@ -1,0 +1,81 @@
+/* What the master remembers, in a small file, archie/master/tests, which is replaced after each
+ * test: the requests that it has taken and not answered yet, and how the last test of each site
+ * went. Which sites are listed is in archie/master/sites.local alone. Layout:
+ * doc/formats/archie-master.md. */
+#pragma once
+#include "archie/getter_state.h"
+#include "archie/newsite.h"
+
+enum {
+	MASTER_URL = 300,
+	MASTER_REQUESTS_MOST = 1000, /* where as many wait, the next ones stay in their files */
+	MASTER_UNLISTED_MOST = 10000 /* sites that are remembered and not listed; of more the oldest
+					goes */
+};
+
+enum master_kind { MASTER_REQUEST, MASTER_LISTED, MASTER_REFUSED, MASTER_LEFT };
+
+/* A request, or what is known of a site: one struct, since a file has one kind of record. */
+struct master_record {
+	uint8_t kind; /* enum master_kind */
+	char url[MASTER_URL + 1];
+	int64_t asked_us;   /* REQUEST: when it was taken; else: when the last was answered */
+	int64_t tested_us;  /* the last test; 0: never */
+	int64_t failing_us; /* when the first of the failures in a row was; 0: the last was good */
+	int64_t next_us;    /* LISTED: the next test */
+	uint64_t entries;   /* of the last good test; 0: never, or it was not counted */
+	uint32_t failures;  /* in a row */
+	char cause[GETTER_CAUSE + 1], error[GETTER_TEXT + 1]; /* of the last failure; "": none */
+	/* REQUEST */
+	char host[NEWSITE_HOST_MOST + 1]; /* as it was asked for */
+	char reply_to[MAIL_ADDRESS_MOST + 1], message_id[NEWSITE_ID_MOST + 1];
+};
+
+struct master_state {
+	struct master_record *request; /* in the order in which they came */
+	size_t requests, request_room;
+	struct master_record *site; /* sorted by URL */
+	size_t n, room;
+};
+
+extern const struct format master_format;
+
+/* folder: archie/master. 1: there is none; *ret is empty then. */
+int master_state_load(const char *folder, struct master_state *ret, struct err *err);
+int master_state_save(const char *folder, const struct master_state *s, struct err *err);
+void master_state_free(struct master_state *s);
+
+/* A copy of it is appended; its texts are cut to what there is room for. */
+void master_state_ask(struct master_state *s, struct str url, const struct newsite *n,
+		      int64_t now_us);
+void master_state_answered(struct master_state *s, size_t request); /* it goes */
+
+/* NULL: nothing is known of it. */
+struct master_record *master_state_find(const struct master_state *s, struct str url);
+/* The same, made where there is none. Good until the next one is made. */
+struct master_record *master_state_of(struct master_state *s, struct str url);
+/* Forgets sites that are marked as listed and are not, what was refused or left before
+ * `since_us`, and the oldest of more than there is room for. Returns how many went. */
+size_t master_state_trim(struct master_state *s, const struct archie_sites *listed,
+			 int64_t since_us);
+
+struct master_times {
+	int64_t retest_us, leave_us;        /* the settings */
+	int64_t retry_min_us, retry_max_us; /* of a failure */
+};
+/* When a listed site is to be tested; record: NULL where nothing is known: now. A time that is too
+ * far away was written by a clock that was wrong. */
+int64_t master_due_us(const struct master_record *record, const struct master_times *t,
+		      int64_t now_us);
+/* How a test went. */
+void master_note_good(struct master_record *r, uint64_t entries, const struct master_times *t,
+		      int64_t now_us);
+void master_note_failed(struct master_record *r, const char *cause, const char *why,
+			const struct master_times *t, int64_t now_us);
+/* It is not taken into the list; cause "known": its address is there already. */
+void master_note_refused(struct master_record *r, const char *cause, const char *why,
+			 int64_t now_us);
+/* What there is to say of a site to who asked for it: a sentence without the dot. */
+void master_record_say(const struct master_record *r, struct buf *out);
+/* Whether it has failed for so long that it leaves the list. */
+bool master_is_over(const struct master_record *r, const struct master_times *t, int64_t now_us);

@@ -1,0 +1,136 @@
+/* What the master remembers, and when sites are tested and leave. */
+#include "archie/master_state.h"
+
+#include "../scratch.h"
+#include "../unit.h"
+#include "base/clock.h"
+
+static struct err err;
+static const int64_t start_us = 1700000000 * US_PER_S;
+static const struct master_times times = {.retest_us = 30 * US_PER_DAY,
+					  .leave_us = 90 * US_PER_DAY,
+					  .retry_min_us = US_PER_H,
+					  .retry_max_us = 7 * US_PER_DAY};
+
+static void what_is_remembered_is_found_again(void **state)
+{
+	struct master_state s;
+	(void)state;
+	assert_int_equal(master_state_load(scratch_dir, &s, &err), 1);
+	const struct newsite n = {STR("B.test"), STR("joe@x"), STR("<1@x>")};
+	master_state_ask(&s, STR("ftp://b.test/"), &n, start_us);
+	master_state_ask(&s, STR("ftp://a.test/"), &(struct newsite){.host = STR("a.test")}, 5);
+	master_note_good(master_state_of(&s, STR("ftp://c.test/")), 77, &times, start_us);
+	master_note_refused(master_state_of(&s, STR("ftp://b.test/")), "login", "530 no", start_us);
+	assert_int_equal(master_state_save(scratch_dir, &s, &err), 0);
+	master_state_free(&s);
+	assert_int_equal(master_state_load(scratch_dir, &s, &err), 0);
+	assert_int_equal(s.requests, 2);
+	assert_string_equal(s.request[0].url, "ftp://b.test/");
+	assert_string_equal(s.request[0].host, "B.test");
+	assert_string_equal(s.request[0].reply_to, "joe@x");
+	assert_string_equal(s.request[0].message_id, "<1@x>");
+	master_state_answered(&s, 0);
+	assert_int_equal(s.requests, 1);
+	assert_string_equal(s.request[0].url, "ftp://a.test/");
+	assert_null(master_state_find(&s, STR("ftp://a.test/")));
+	assert_int_equal(master_state_find(&s, STR("ftp://c.test/"))->entries, 77);
+	assert_string_equal(master_state_find(&s, STR("ftp://b.test/"))->error, "530 no");
+	master_state_free(&s);
+}
+
+static void a_good_site_is_tested_anew_after_a_month(void **state)
+{
+	struct master_record r = {.kind = MASTER_REFUSED, .cause = "login", .error = "no"};
+	(void)state;
+	assert_int_equal(master_due_us(NULL, &times, start_us), start_us);
+	assert_int_equal(master_due_us(&r, &times, start_us), start_us);
+	master_note_good(&r, 5, &times, start_us);
+	assert_int_equal(master_due_us(&r, &times, start_us), start_us + times.retest_us);
+	assert_string_equal(r.cause, "");
+	/* by a clock that is years ahead of this one */
+	master_note_good(&r, 5, &times, start_us * 2);
+	assert_int_equal(master_due_us(&r, &times, start_us), start_us);
+}
+
+static void a_site_leaves_after_failing_for_ninety_days(void **state)
+{
+	struct master_record r = {0};
+	int64_t now_us = start_us, first_us = start_us + 200 * US_PER_DAY;
+	(void)state;
+	master_note_good(&r, 5, &times, now_us);
+	/* nobody tested it for long: it fails from the first failure on */
+	now_us = first_us;
+	unsigned tests = 0;
+	for (; !master_is_over(&r, &times, now_us); tests++) {
+		master_note_failed(&r, "connect", "refused", &times, now_us);
+		assert_true(r.next_us > now_us && r.next_us <= now_us + times.retry_max_us);
+		now_us = r.next_us;
+	}
+	assert_true(now_us - first_us >= times.leave_us);
+	assert_true(now_us - first_us < times.leave_us + times.retry_max_us);
+	assert_in_range(tests, 15, 25);
+	/* one success, and it begins anew */
+	master_note_good(&r, 5, &times, now_us);
+	assert_false(master_is_over(&r, &times, now_us + times.leave_us));
+	/* a clock that went back */
+	master_note_failed(&r, "connect", "refused", &times, now_us);
+	master_note_failed(&r, "connect", "refused", &times, start_us);
+	assert_int_equal(r.failing_us, start_us);
+}
+
+static void what_is_not_listed_is_forgotten(void **state)
+{
+	struct master_state s = {0};
+	struct archie_site site[] = {{.url = STR("ftp://b/")}};
+	struct archie_sites listed = {.site = site, .n = 1};
+	char url[32];
+	(void)state;
+	master_note_good(master_state_of(&s, STR("ftp://a/")), 1, &times, start_us);
+	master_note_good(master_state_of(&s, STR("ftp://b/")), 1, &times, start_us);
+	master_note_refused(master_state_of(&s, STR("ftp://c/")), "login", "", start_us - 1);
+	master_note_refused(master_state_of(&s, STR("ftp://d/")), "login", "", start_us);
+	assert_int_equal(master_state_trim(&s, &listed, start_us), 2);
+	assert_null(master_state_find(&s, STR("ftp://a/")));
+	assert_non_null(master_state_find(&s, STR("ftp://b/")));
+	assert_non_null(master_state_find(&s, STR("ftp://d/")));
+	for (int i = 0; i < MASTER_UNLISTED_MOST; i++) {
+		snprintf(url, sizeof url, "ftp://%05d/", i);
+		master_note_refused(master_state_of(&s, str_of(url)), "dns", "", start_us + 1 + i);
+	}
+	assert_int_equal(master_state_trim(&s, &listed, start_us), 1); /* the oldest */
+	assert_null(master_state_find(&s, STR("ftp://d/")));
+	assert_non_null(master_state_find(&s, STR("ftp://b/")));
+	assert_int_equal(master_state_trim(&s, &listed, start_us), 0);
+	master_state_free(&s);
+}
+
+static void there_is_a_sentence_for_each_end(void **state)
+{
+	CLEANUP(buf_free) struct buf out = BUF_INIT(4096);
+	struct master_record r = {.url = "ftp://a/"};
+	(void)state;
+	master_note_good(&r, 5, &times, start_us);
+	master_record_say(&r, &out);
+	assert_str(buf_str(&out), "ftp://a/ is in the list of sites; its listing has 5 entries");
+	buf_clear(&out);
+	master_note_refused(&r, "login", "530 no", start_us);
+	master_record_say(&r, &out);
+	assert_str(buf_str(&out), "ftp://a/ is not taken into the list of sites: login, 530 no");
+	buf_clear(&out);
+	r.kind = MASTER_LEFT;
+	master_record_say(&r, &out);
+	assert_str(buf_str(&out), "ftp://a/ is not any more in the list of sites: login, 530 no");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_remembered_is_found_again),
+		cmocka_unit_test(a_good_site_is_tested_anew_after_a_month),
+		cmocka_unit_test(a_site_leaves_after_failing_for_ninety_days),
+		cmocka_unit_test(what_is_not_listed_is_forgotten),
+		cmocka_unit_test(there_is_a_sentence_for_each_end),
+	};
+	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
+}

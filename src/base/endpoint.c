@@ -67,21 +67,17 @@ static bool endpoint_parse_host(struct str host, struct endpoint *w)
 	return endpoint_parse_v4(host, w);
 }
 
-int endpoint_parse(struct str text, struct endpoint *ret, struct err *err)
+/* ADDRESS:PORT, after what `whole` has before it; `forms` are named where it is not one. */
+static int endpoint_parse_port(struct str text, struct str whole, const char *forms,
+			       struct endpoint *ret, struct err *err)
 {
-	if (str_starts(text, STR("unix:")))
-		return endpoint_parse_unix(text, ret, err);
 	const char *colon = text.n ? memrchr(text.p, ':', text.n) : NULL;
 	struct endpoint w = {0};
 	uint64_t port;
 	if (!colon || !endpoint_parse_host(str_range(text.p, colon), &w))
-		return endpoint_wrong(
-			text,
-			"expected a numeric ADDRESS:PORT such as 127.0.0.1:8080, [::1]:8080 "
-			"or *:8080, or unix:PATH",
-			err);
+		return endpoint_wrong(whole, forms, err);
 	if (!str_u64(str_range(colon + 1, text.p + text.n), &port) || port > UINT16_MAX)
-		return endpoint_wrong(text, "expected a port of 0 to 65535 after the last ':'",
+		return endpoint_wrong(whole, "expected a port of 0 to 65535 after the last ':'",
 				      err);
 	if (w.any.sa_family == AF_INET)
 		w.v4.sin_port = htons((uint16_t)port);
@@ -89,4 +85,28 @@ int endpoint_parse(struct str text, struct endpoint *ret, struct err *err)
 		w.v6.sin6_port = htons((uint16_t)port);
 	*ret = w;
 	return 0;
+}
+
+int endpoint_parse(struct str text, struct endpoint *ret, struct err *err)
+{
+	if (str_starts(text, STR("unix:")))
+		return endpoint_parse_unix(text, ret, err);
+	return endpoint_parse_port(
+		text, text,
+		"expected a numeric ADDRESS:PORT such as 127.0.0.1:8080, [::1]:8080 "
+		"or *:8080, or unix:PATH",
+		ret, err);
+}
+
+bool endpoint_is_udp(struct str text)
+{
+	return str_starts(text, STR("udp:"));
+}
+
+int endpoint_parse_udp(struct str text, struct endpoint *ret, struct err *err)
+{
+	struct str rest = endpoint_is_udp(text) ? str_from(text, strlen("udp:")) : STR("");
+	return endpoint_parse_port(
+		rest, text, "expected udp: and a numeric ADDRESS:PORT, such as udp:127.0.0.1:1525",
+		ret, err);
 }

@@ -23,3 +23,7 @@ struct endpoint {
 
 /* Looks at the form alone. */
 int endpoint_parse(struct str text, struct endpoint *ret, struct err *err);
+/* The other form, of datagrams: "udp:127.0.0.1:1525", "udp:[::1]:1525", "udp:*:1525". */
+int endpoint_parse_udp(struct str text, struct endpoint *ret, struct err *err);
+/* Whether a text is of that form, or would be. */
+bool endpoint_is_udp(struct str text);

@@ -356,7 +356,8 @@ static int listen_parse(const struct value_spec *spec, struct str s, struct aren
 			struct err *err)
 {
 	struct endpoint where;
-	if (s.n && endpoint_parse(s, &where, err) < 0)
+	if (s.n && (spec->type == VALUE_UDP ? endpoint_parse_udp(s, &where, err)
+					    : endpoint_parse(s, &where, err)) < 0)
 		return -1;
 	return text_parse(spec, s, arena, to, err);
 }
@@ -473,6 +474,8 @@ static const struct type types[VALUE_LIST + 1] = {
 	[VALUE_PATH] = {"path", "a path", sizeof(char *), text_parse, text_print, text_equal},
 	[VALUE_LISTEN] = {"address to listen on", "an address to listen on", sizeof(char *),
 			  listen_parse, text_print, text_equal},
+	[VALUE_UDP] = {"UDP address to listen on", "a UDP address to listen on", sizeof(char *),
+		       listen_parse, text_print, text_equal},
 	[VALUE_LIST] = {"list", "a list", sizeof(struct value_list), list_parse, list_print,
 			list_equal},
 };

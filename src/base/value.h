@@ -16,6 +16,7 @@ enum value_type {
 	VALUE_WORD,   /* int: index into `words` */
 	VALUE_PATH,   /* const char * */
 	VALUE_LISTEN, /* const char *: "ADDRESS:PORT", "[V6]:PORT", "unix:PATH" or "" for none */
+	VALUE_UDP,    /* const char *: "udp:ADDRESS:PORT", "udp:[V6]:PORT" or "" for none */
 	VALUE_LIST,   /* struct value_list: separated by commas or blanks; repeated options add */
 };
 
@@ -52,6 +53,7 @@ struct value_spec {
 #define VALUE_WORD_AT(s, m) VALUE_WORD, VALUE_AT(s, m, int)
 #define VALUE_PATH_AT(s, m) VALUE_PATH, VALUE_AT(s, m, const char *)
 #define VALUE_LISTEN_AT(s, m) VALUE_LISTEN, VALUE_AT(s, m, const char *)
+#define VALUE_UDP_AT(s, m) VALUE_UDP, VALUE_AT(s, m, const char *)
 #define VALUE_LIST_AT(s, m) VALUE_LIST, VALUE_AT(s, m, struct value_list)
 
 /* Parses text into the struct at `base`; what must live on goes into the arena. On failure the

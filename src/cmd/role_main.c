@@ -16,6 +16,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static bool is_listen(const struct value_spec *spec)
+{
+	return spec->type == VALUE_LISTEN || spec->type == VALUE_UDP;
+}
+
 size_t role_listens(const struct role *role, const char *name, const struct config *config,
 		    struct role_listen ret[ROLE_MOST_LISTENS])
 {
@@ -27,7 +32,7 @@ size_t role_listens(const struct role *role, const char *name, const struct conf
 	const char *base = config_get(config, config_instance(config, role->section, name)), *text;
 	for (size_t i = 0; i < role->section->nspecs; i++) {
 		const struct value_spec *spec = &role->section->specs[i];
-		if (spec->type != VALUE_LISTEN)
+		if (!is_listen(spec))
 			continue;
 		memcpy(&text, base + spec->offset, sizeof text);
 		if (!text || !*text)
@@ -116,7 +121,7 @@ static int open_socket(const struct role_listen *listen, const struct config *co
 	return 0;
 }
 
-/* One entry per VALUE_LISTEN setting, also for those that are empty. */
+/* One entry per VALUE_LISTEN or VALUE_UDP setting, also for those that are empty. */
 static int open_sockets(struct role_env *env, struct err *err)
 {
 	struct role_listen listens[ROLE_MOST_LISTENS];
@@ -130,7 +135,7 @@ static int open_sockets(struct role_env *env, struct err *err)
 	}
 	for (size_t i = 0; section && i < section->nspecs; i++) {
 		const char *key = section->specs[i].name;
-		if (section->specs[i].type != VALUE_LISTEN)
+		if (!is_listen(&section->specs[i]))
 			continue;
 		ENSURE(env->nsockets < ROLE_MOST_LISTENS);
 		struct role_socket *s = &env->socket[env->nsockets++];

@@ -3,7 +3,7 @@
 #pragma once
 #include "cmd/command.h"
 
-/* A setting of type VALUE_LISTEN that is not empty. */
+/* A setting of type VALUE_LISTEN or VALUE_UDP that is not empty. */
 struct role_listen {
 	const char *key, *text; /* the text is the configuration's */
 	bool in_run;            /* not a setting: the text is the name of a Unix socket in run/ */

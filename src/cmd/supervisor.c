@@ -487,7 +487,8 @@ static void add_addresses(const struct supervisor *s, struct buf *line)
 		const struct up_socket *socket = &s->plan.socket[i];
 		char address[256];
 		struct err err;
-		if (socket->fd >= 0 && listen_name(socket->fd, address, sizeof address, &err) == 0)
+		if (socket->fd >= 0 && !up_plan_told_before(&s->plan, socket) &&
+		    listen_name(socket->fd, address, sizeof address, &err) == 0)
 			add_address(socket->unit, address, line);
 	}
 }

@@ -3,9 +3,11 @@
 #include "cmd/up_plan.h"
 
 #include "base/clock.h"
+#include "base/endpoint.h"
 #include "base/vec.h"
 #include "cmd/proc.h"
 #include "fetch/spider.h"
+#include "role/listen.h"
 #include "shepherd/master.h"
 
 #include <fcntl.h>
@@ -59,10 +61,11 @@ static const struct role *role_named(const struct program *program, const char *
 	return NULL;
 }
 
-/* A port that the kernel chooses is another one each time. */
+/* A port that the kernel chooses is another one each time, and datagrams can be divided. */
 static bool same_address(const struct role_listen *a, const struct role_listen *b)
 {
-	return strcmp(a->text, b->text) == 0 && !str_ends(str_of(a->text), STR(":0"));
+	return strcmp(a->text, b->text) == 0 && !str_ends(str_of(a->text), STR(":0")) &&
+	       !endpoint_is_udp(str_of(a->text));
 }
 
 /* Two of one role that listen on one address: the second would only say that it is in use. */
@@ -180,15 +183,34 @@ static void add_unit(struct up_plan *plan, const struct role *role, const char *
 	snprintf(u->name, sizeof u->name, "%s", name);
 }
 
+/* Those that a name in up.roles stands for. */
+static void add_listed(struct up_plan *plan, const struct role *role, const char *name,
+		       const struct config *config)
+{
+	char one[COUNTERS_INSTANCE_MAX];
+	if (!role->processes || strcmp(name, role->name) != 0) {
+		add_unit(plan, role, name);
+		return;
+	}
+	const struct value_spec *spec =
+		value_find(role->section->specs, role->section->nspecs, str_of(role->processes));
+	int64_t n;
+	memcpy(&n, (const char *)config_get(config, role->section) + spec->offset, sizeof n);
+	for (int64_t i = 1; i <= n; i++) {
+		snprintf(one, sizeof one, "%s@%lld", role->name, (long long)i);
+		add_unit(plan, role, one);
+	}
+}
+
 void up_plan_list(struct up_plan *ret, const struct program *program, const struct config *config)
 {
 	*ret = (struct up_plan){.conf = config_get(config, &up_section)};
 	const struct value_list *list = &ret->conf->roles;
 	for (size_t i = 0; i < list->n; i++)
-		add_unit(ret, role_named(program, list->item[i]), list->item[i]);
+		add_listed(ret, role_named(program, list->item[i]), list->item[i], config);
 	for (size_t i = 0; list->n == 0 && i < program->nroles; i++)
 		if (!program->roles[i]->only_named)
-			add_unit(ret, program->roles[i], program->roles[i]->name);
+			add_listed(ret, program->roles[i], program->roles[i]->name, config);
 	ret->nlisted = ret->nunits;
 }
 
@@ -204,17 +226,35 @@ static const struct up_socket *find_socket(const struct up_plan *plan, const str
 	return NULL;
 }
 
-/* Opens it, or shares the one that is open already. */
-static int open_socket(struct up_socket *s, const struct config *config,
-		       const struct up_plan *before, struct err *err)
+/* A socket of another process of the role, at the same address by UDP. */
+static bool is_sibling(const struct up_socket *a, const struct up_socket *b)
 {
-	const struct up_socket *old = find_socket(before, s);
+	return a != b && a->fd >= 0 && a->unit->role == b->unit->role &&
+	       strcmp(a->listen.key, b->listen.key) == 0 &&
+	       strcmp(a->listen.text, b->listen.text) == 0 &&
+	       endpoint_is_udp(str_of(a->listen.text));
+}
+
+static const struct up_socket *find_sibling(const struct up_plan *plan, const struct up_socket *of)
+{
+	for (size_t i = 0; i < plan->nsockets; i++)
+		if (is_sibling(&plan->socket[i], of))
+			return &plan->socket[i];
+	return NULL;
+}
+
+/* Opens it, or shares the one that is open already. */
+static int open_socket(struct up_plan *plan, struct up_socket *s, const struct up_plan *before,
+		       struct err *err)
+{
+	const struct up_socket *old = find_socket(before, s), *sibling = find_sibling(plan, s);
 	if (old) {
 		s->fd = fcntl(old->fd, F_DUPFD_CLOEXEC, PROC_SAFE_FD);
 		return s->fd < 0 ? err_sys(err, "the socket of %s.%s", s->unit->name, s->listen.key)
 				 : 0;
 	}
-	if (role_listen_open(&s->listen, config, &s->fd, err) < 0)
+	if ((sibling ? listen_share(sibling->fd, &s->fd, err)
+		     : role_listen_open(&s->listen, plan->config, &s->fd, err)) < 0)
 		return err_in(err, "%s.%s", s->unit->name, s->listen.key);
 	return proc_safe_fd(&s->fd, err);
 }
@@ -229,8 +269,28 @@ static int open_sockets_of(struct up_plan *plan, const struct up_unit *unit,
 		struct up_socket *s = &plan->socket[plan->nsockets];
 		*s = (struct up_socket){unit, listens[i], -1};
 		plan->nsockets++;
-		if (open_socket(s, plan->config, before, err) < 0)
+		if (open_socket(plan, s, before, err) < 0)
 			return -1;
+	}
+	return 0;
+}
+
+bool up_plan_told_before(const struct up_plan *plan, const struct up_socket *socket)
+{
+	const struct up_socket *first = find_sibling(plan, socket);
+	return first && first < socket;
+}
+
+/* Packets to an address that several processes have are divided once all are there. */
+static int spread_packets(const struct up_plan *plan, struct err *err)
+{
+	for (size_t i = 0; i < plan->nsockets; i++) {
+		const struct up_socket *s = &plan->socket[i];
+		unsigned n = 1;
+		for (size_t k = 0; k < plan->nsockets; k++)
+			n += k != i && is_sibling(&plan->socket[k], s);
+		if (n > 1 && !up_plan_told_before(plan, s) && listen_spread(s->fd, n, err) < 0)
+			return err_in(err, "%s.%s", s->unit->name, s->listen.key);
 	}
 	return 0;
 }
@@ -245,7 +305,7 @@ static int fill_plan(struct up_plan *plan, const struct program *program,
 	for (size_t i = 0; i < plan->nlisted; i++) /* units do not move any more */
 		if (open_sockets_of(plan, &plan->unit[i], before, err) < 0)
 			return -1;
-	return 0;
+	return spread_packets(plan, err);
 }
 
 int up_plan_make(struct up_plan *ret, const struct program *program, struct config **config,

@@ -60,4 +60,6 @@ bool up_plan_lists(const struct up_plan *plan, const char *name);
 /* Whether a unit runs differently under b. */
 bool up_plan_differs(const struct up_plan *a, const struct up_plan *b, const struct role *role,
 		     const char *name);
+/* Whether an earlier socket of the plan has the same address, for another process of the role. */
+bool up_plan_told_before(const struct up_plan *plan, const struct up_socket *socket);
 void up_plan_close_sockets(struct up_plan *plan, const char *name);

@@ -321,7 +321,7 @@ static const struct {
 	[VALUE_SIZE] = {"string", false},  [VALUE_TIME] = {"string", false},
 	[VALUE_TEXT] = {"string", false},  [VALUE_WORD] = {"string", false},
 	[VALUE_PATH] = {"string", false},  [VALUE_LISTEN] = {"string", false},
-	[VALUE_LIST] = {"array", false},
+	[VALUE_UDP] = {"string", false},   [VALUE_LIST] = {"array", false},
 };
 
 static void put_bound(struct jsonw *j, const char *key, double v)

@@ -1,8 +1,8 @@
 /* Roles: what `garner ROLE` runs in the foreground and `garner up` supervises. A room defines a
  * `const struct role`, src/cmd/roles.c lists it; that is all it takes.
  * Before run() is called: the configuration is loaded, the instance lock is taken, the counters are
- * open, every setting of type VALUE_LISTEN is a socket (inherited or our own), and SIGTERM, SIGINT
- * and SIGHUP are blocked, for the role's loop to own. */
+ * open, every setting of type VALUE_LISTEN or VALUE_UDP is a socket (inherited or our own), and
+ * SIGTERM, SIGINT and SIGHUP are blocked, for the role's loop to own. */
 #pragma once
 #include "role/config.h"
 #include "role/counters.h"
@@ -66,6 +66,11 @@ struct role {
 	const char *scheme; /* "http": a person looks at scheme://ADDRESS/; NULL: not for people */
 	/* NULL: no settings. Where it has `several`, the role may run several times. */
 	const struct config_section *section;
+	/* "daemons": the setting, a number, of how many processes of it garner up runs where
+	 * up.roles names it once: ROLE@1, ROLE@2 ... Those whose VALUE_UDP setting is the same have
+	 * each a socket at that address, and all packets of a client come to the same one. NULL:
+	 * one process. */
+	const char *processes;
 	const struct role_flag *flags;
 	size_t nflags;
 	const struct role_file *file; /* NULL: it takes none */
@@ -75,7 +80,7 @@ struct role {
 	int (*run)(struct role_env *env, struct err *err);
 };
 
-/* The socket of a VALUE_LISTEN setting, -1 when it is empty. */
+/* The socket of a VALUE_LISTEN or VALUE_UDP setting, -1 when it is empty. */
 static inline int role_fd(const struct role_env *env, const char *key)
 {
 	for (size_t i = 0; i < env->nsockets; i++)

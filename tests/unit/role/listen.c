@@ -301,9 +301,87 @@ static void addresses_to_connect_to_have_the_same_forms(void **state)
 	assert_true(listen_address("localhost:80", &to, &n, &err) < 0);
 }
 
+static void datagrams_have_a_form_of_their_own(void **state)
+{
+	(void)state;
+	struct endpoint where;
+	struct err err;
+	static const char *const good[] = {"udp:127.0.0.1:1525", "udp:[::1]:0", "udp:*:1525"};
+	static const char *const bad[] = {"127.0.0.1:1525", "udp:", "udp:unix:/x", "udp:1525", ""};
+	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+		assert_int_equal(endpoint_parse_udp(str_of(good[i]), &where, &err), 0);
+		assert_int_equal(endpoint_check(str_of(good[i]), &err), -1);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		assert_int_equal(endpoint_parse_udp(str_of(bad[i]), &where, &err), -1);
+}
+
+/* Which of the sockets has a packet; it is taken. */
+static size_t who_has_it(const int *fd, size_t n)
+{
+	char byte;
+	for (size_t i = 0; i < n; i++)
+		if (recv(fd[i], &byte, 1, MSG_DONTWAIT) == 1)
+			return i;
+	return n;
+}
+
+static void a_client_always_has_the_same_of_several_sockets(void **state)
+{
+	(void)state;
+	enum { SOCKETS = 3, CLIENTS = 40 };
+	static const char *const addresses[] = {"udp:127.0.0.1:0", "udp:*:0"};
+	for (size_t a = 0; a < ARRAY_LEN(addresses); a++) {
+		int fd[SOCKETS], another;
+		char name[100], again[100];
+		struct err err;
+		bool used[SOCKETS] = {0};
+		assert_int_equal(listen_open(addresses[a], &fd[0], &err), 0);
+		assert_int_equal(listen_name(fd[0], name, sizeof name, &err), 0);
+		assert_true(strncmp(name, addresses[a], strlen(addresses[a]) - 1) == 0);
+		for (size_t i = 1; i < SOCKETS; i++) {
+			assert_int_equal(listen_share(fd[0], &fd[i], &err), 0);
+			assert_int_equal(listen_name(fd[i], again, sizeof again, &err), 0);
+			assert_string_equal(name, again);
+		}
+		assert_int_equal(listen_spread(fd[0], SOCKETS, &err), 0);
+		/* nobody else gets in unawares */
+		assert_int_equal(listen_open(name, &another, &err), -1);
+		assert_int_equal(err.code, ERR_BUSY);
+		uint64_t port = 0;
+		assert_true(str_u64(str_of(strrchr(name, ':') + 1), &port));
+		struct sockaddr_in to = {.sin_family = AF_INET,
+					 .sin_port = htons((uint16_t)port),
+					 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+		for (unsigned c = 1; c <= CLIENTS; c++) {
+			size_t first = SOCKETS;
+			for (unsigned k = 0; k < 3; k++) {
+				struct sockaddr_in from = {.sin_family = AF_INET,
+							   .sin_addr.s_addr =
+								   htonl(INADDR_LOOPBACK + c)};
+				int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+				assert_int_equal(bind(s, (struct sockaddr *)&from, sizeof from), 0);
+				assert_int_equal(
+					sendto(s, "x", 1, 0, (struct sockaddr *)&to, sizeof to), 1);
+				size_t who = who_has_it(fd, SOCKETS);
+				assert_true(who < SOCKETS && (k == 0 || who == first));
+				first = who;
+				used[who] = true;
+				close(s);
+			}
+		}
+		for (size_t i = 0; i < SOCKETS; i++) {
+			assert_true(used[i]);
+			close(fd[i]);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(datagrams_have_a_form_of_their_own),
+		cmocka_unit_test(a_client_always_has_the_same_of_several_sockets),
 		cmocka_unit_test(addresses_have_four_forms),
 		cmocka_unit_test(other_forms_are_refused),
 		cmocka_unit_test(addresses_to_connect_to_have_the_same_forms),

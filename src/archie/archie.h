@@ -57,6 +57,11 @@ struct archie_row {
 	struct str text; /* WHATIS */
 };
 
+/* The path of a file on its server: what its URL says after the host, since the root of a listing
+ * need not be that of its server; without a URL, what the listing says. It begins with a slash and
+ * ends in the name. In the arena, or inside of the row. */
+struct str archie_row_path(const struct archie_row *row, struct arena *arena);
+
 struct archie_answer {
 	struct archie_row *row;
 	size_t n;

@@ -4,6 +4,7 @@
  * it is wanted, from the root of its site. */
 #include "archie/archie_wire.h"
 
+#include "base/ascii.h"
 #include "base/cursor.h"
 
 #include <inttypes.h>
@@ -580,4 +581,38 @@ int archie_answer_decode(struct str bytes, struct arena *arena, struct archie_an
 	int rc = read_answer(&a, ret, err);
 	buf_free(&a.url);
 	return rc;
+}
+
+/* Rows */
+
+static struct str path_of_listing(const struct names_entry *file, struct arena *arena)
+{
+	return str_of(arena_printf(arena, "/" STR_FMT "%s" STR_FMT, STR_ARG(file->dir),
+				   file->dir.n ? "/" : "", STR_ARG(file->name)));
+}
+
+static struct str path_of_url(struct str url, struct arena *arena)
+{
+	struct str rest = str_from(url, str_find(url, STR("://")) + 3);
+	rest = str_from(rest, str_find_byte(rest, '/'));
+	while (rest.n > 1 && rest.p[rest.n - 1] == '/')
+		rest.n--;
+	if (!rest.n || !memchr(rest.p, '%', rest.n))
+		return rest;
+	char *path = arena_alloc(arena, rest.n);
+	size_t n = 0;
+	for (size_t i = 0; i < rest.n; i++) {
+		int byte = rest.p[i] == '%' && i + 2 < rest.n ? ascii_hex_byte(rest.p + i + 1) : -1;
+		path[n++] = byte < 0 ? rest.p[i] : (char)byte;
+		i += byte < 0 ? 0 : 2;
+	}
+	return (struct str){path, n};
+}
+
+struct str archie_row_path(const struct archie_row *row, struct arena *arena)
+{
+	struct str path = path_of_url(row->url, arena), name = row->file.name;
+	if (path.n > name.n && str_ends(path, name) && path.p[path.n - name.n - 1] == '/')
+		return path;
+	return path_of_listing(&row->file, arena);
 }

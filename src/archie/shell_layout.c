@@ -5,8 +5,6 @@
  * Times are of this server's zone for people, and of Greenwich for programs. */
 #include "archie/shell_inner.h"
 
-#include "base/ascii.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
@@ -53,39 +51,6 @@ static const char *mode_text(const struct names_entry *file, char ret[11])
 	else
 		snprintf(ret, 11, "%c---------", letters[file->kind]);
 	return ret;
-}
-
-/* Paths: what the URL of the file says after its host, since the root of a listing need not be that
- * of its server; without a URL, what the listing says. */
-
-static struct str path_of_listing(const struct names_entry *file, struct arena *arena)
-{
-	return str_of(arena_printf(arena, "/" STR_FMT "%s" STR_FMT, STR_ARG(file->dir),
-				   file->dir.n ? "/" : "", STR_ARG(file->name)));
-}
-
-static struct str path_of_url(struct str url, struct arena *arena)
-{
-	struct str rest = str_from(url, str_find(url, STR("://")) + 3);
-	rest = str_from(rest, str_find_byte(rest, '/'));
-	char *path = arena_alloc(arena, rest.n + 1);
-	size_t n = 0;
-	for (size_t i = 0; i < rest.n; i++) {
-		int byte = rest.p[i] == '%' && i + 2 < rest.n ? ascii_hex_byte(rest.p + i + 1) : -1;
-		path[n++] = byte < 0 ? rest.p[i] : (char)byte;
-		i += byte < 0 ? 0 : 2;
-	}
-	while (n > 1 && path[n - 1] == '/')
-		n--;
-	return (struct str){path, n};
-}
-
-static struct str path_of_row(const struct archie_row *row, struct arena *arena)
-{
-	struct str path = path_of_url(row->url, arena), name = row->file.name;
-	if (path.n > name.n && str_ends(path, name) && path.p[path.n - name.n - 1] == '/')
-		return path;
-	return path_of_listing(&row->file, arena);
 }
 
 static void verbose_host(struct shell_listing *l, const struct archie_row *row, struct buf *out)
@@ -140,7 +105,7 @@ static void url_file(const struct archie_row *row, struct str path, struct buf *
 void shell_layout_file(struct shell_listing *l, const struct archie_row *row, struct buf *out)
 {
 	const struct names_entry *file = &row->file;
-	struct str path = path_of_row(row, l->arena);
+	struct str path = archie_row_path(row, l->arena);
 	char t[TIME_ROOM], size[TIME_ROOM], mode[11];
 	switch (l->format) {
 	case FORMAT_TERSE:

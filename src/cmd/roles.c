@@ -1,6 +1,7 @@
 /* The roles of garner, in the order in which help names them. Each is defined by its room. */
 #include "archie/master_role.h"
 #include "archie/ng_role.h"
+#include "archie/prospero_role.h"
 #include "cmd/command.h"
 #include "cmd/role_archie.h"
 #include "cmd/role_broker.h"
@@ -27,6 +28,7 @@ const struct role *const roles[] = {
 	&archie_getter_role,
 	&archie_queuer_role,
 	&archie_ng_role,
+	&archie_prospero_role,
 	&archie_telnet_role,
 	&archie_master_role,
 	&broker_role,

@@ -39,11 +39,13 @@ class Garner:
         self.program = f"{build}/garner"
         self.ng = ("127.0.0.1", free_port())
         self.telnet = free_port()
+        self.prospero = free_port(socket.SOCK_DGRAM)
         self.log = f"{folder}/garner.log"
         conf = f"{folder}/garner.conf"
         Path(conf).write_text(f"data = {data}\n[up]\nroles = {roles}\n[archie-ng]\nlisten = 127.0.0.1:{self.ng[1]}\n"
                               f"max_per_address = 1000\n[archie-telnet]\nlisten = 127.0.0.1:{self.telnet}\n"
-                              f"max_sessions = {2 * SESSIONS}\nmax_per_address = {2 * SESSIONS}\n",
+                              f"max_sessions = {2 * SESSIONS}\nmax_per_address = {2 * SESSIONS}\n"
+                              f"[archie-prospero]\nlisten = udp:127.0.0.1:{self.prospero}\nunacked = 1G\n",
                               encoding="ascii")
         with open(self.log, "wb") as log:
             self.up = subprocess.Popen([self.program, "-c", conf, "up"], stdout=log, stderr=log)
@@ -171,6 +173,23 @@ def ng_queries(garner, data, folder, scale):
     measure(garner, "ng", queries, library, ask)
 
 
+def prospero_queries(garner, build, data, folder, scale):
+    """Each by a process of its own, which also says what it costs to send packets of that size to nobody."""
+    queries, library = with_hits(garner.program, data, folder, 95, int(QUERIES * min(1, scale)))
+    bare = []
+
+    def ask(q):
+        done = subprocess.run([f"{build}/tests/prospero-ask", f"127.0.0.1:{garner.prospero}", "version=1",
+                               f"name=ARCHIE/MATCH(95,0,S)/{q}", "times=1", "bare=10"], capture_output=True, text=True,
+                              timeout=SECONDS)
+        if done.returncode:
+            raise RuntimeError(f"{q}: {done.stderr}")
+        bare.append(json.loads(done.stdout)["bare_us"])
+    measure(garner, "prospero", queries, library, ask)
+    print(f"  prospero: bare sending of the same packets, {sum(bare) / len(bare):.1f} us a reply")
+    print(f"figure archie.prospero_bare_us {sum(bare) / len(bare):.1f} us")
+
+
 def exact_among_heavy(garner, folder, scale):
     """Exact searches at fixed times, each on the next of some connections; late is counted from its time."""
     heavy, exact, took, ended = patterns(folder, "regex0"), patterns(folder, "exact"), [], threading.Event()
@@ -232,9 +251,10 @@ def idle_sessions(garner, scale):
 
 
 def main(build, folder, data, scale):
-    garner = Garner(build, folder, data, "archie-queuer archie-ng archie-telnet")
+    garner = Garner(build, folder, data, "archie-queuer archie-ng archie-telnet archie-prospero")
     try:
         ng_queries(garner, data, folder, scale)
+        prospero_queries(garner, build, data, folder, scale)
         exact_among_heavy(garner, folder, scale)
         idle_sessions(garner, scale)
     finally:

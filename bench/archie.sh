@@ -25,7 +25,7 @@ if [ "$(awk "BEGIN { print ($SCALE < 1) }")" = 1 ]; then # a part of it, spread 
 	corpus=$part
 fi
 . bench/common
-ninja -C "$BUILD" garner >"$scratch/log" || { cat "$scratch/log"; exit 1; }
+ninja -C "$BUILD" garner tests/prospero-ask >"$scratch/log" || { cat "$scratch/log"; exit 1; }
 data=$dir/archie-$SCALE
 paths=$(wc -l <"$corpus/names.txt")
 echo "archie, scale $SCALE: $paths names, queries of seed $seed"

@@ -80,7 +80,7 @@ static int daily_load(struct daily *d, uint64_t day, struct err *err)
 
 static int daily_save(struct daily *d, struct err *err)
 {
-	CLEANUP(buf_free) struct buf out = BUF_INIT(ENTRY * DAILY_SENDERS_MOST);
+	CLEANUP(buf_free) struct buf out = BUF_INIT((size_t)ENTRY * DAILY_SENDERS_MOST);
 	for (size_t i = 0; i < d->n; i++)
 		fields_write(&entry_fields, &d->entry[i], &out);
 	FAULT("daily.save");

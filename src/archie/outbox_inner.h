@@ -8,7 +8,7 @@ enum {
 	OUTBOX_NAME_MOST = 96,
 	OUTBOX_FILE_MOST = MAIL_MESSAGE_MOST + 1024, /* bytes */
 };
-#define OUTBOX_MAX_AGE_S (5 * 86400)
+#define OUTBOX_MAX_AGE_S (INT64_C(5) * 86400)
 
 /* DUE.TRIES.BORN.RANDOM.SIZE.mail, numbers with leading zeros, so that names sort by when they are
  * due. */

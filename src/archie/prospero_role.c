@@ -418,8 +418,11 @@ static void talk_is_done(struct talk *t)
 	r->nasking--;
 	r->ndone++;
 	r->done_bytes += t->reply.text.cap;
-	while (r->ndone > DONE_MOST || (r->done_bytes > DONE_BYTES && r->ndone > 1))
-		talk_free(LIST_FIRST(struct talk, &r->done, link));
+	while (r->ndone > DONE_MOST || (r->done_bytes > DONE_BYTES && r->ndone > 1)) {
+		struct talk *oldest = LIST_FIRST(struct talk, &r->done, link);
+		ENSURE(oldest);
+		talk_free(oldest);
+	}
 }
 
 /* All its questions are answered. */
@@ -598,7 +601,7 @@ static void tell_through(struct prospero_role *r, const struct received *in, uin
 /* A packet of a request that has several. */
 static void take_part(struct prospero_role *r, const struct received *in)
 {
-	struct buf text = BUF_INIT(ARDP_PARTS_MOST * ARDP_PACKET_MOST);
+	struct buf text = BUF_INIT((size_t)ARDP_PARTS_MOST * ARDP_PACKET_MOST);
 	if (!in->key.cid) {
 		r->count[COUNT_GARBAGE]++; /* what belongs together cannot be told */
 		return;

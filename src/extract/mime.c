@@ -256,7 +256,7 @@ static int write_answer(struct str text, struct err *err)
 int mime_work(const char *memory, struct err *err)
 {
 	CLEANUP(buf_free) struct buf mail = BUF_INIT(MIME_MAIL_MOST);
-	CLEANUP(buf_free) struct buf out = BUF_INIT(MIME_MAIL_MOST * 4), head = BUF_INIT(4);
+	CLEANUP(buf_free) struct buf out = BUF_INIT((size_t)MIME_MAIL_MOST * 4), head = BUF_INIT(4);
 	uint64_t bytes;
 	if (!str_u64(str_of(memory), &bytes))
 		return err_set(err, ERR_USAGE, "arguments that make no sense");

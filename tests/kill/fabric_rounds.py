@@ -55,7 +55,7 @@ class Chain:
         role = {"outcomes": "urlserver"}.get(role, role)
         member = self.dice.choice([m for m in self.members if m[1].partition("@")[0] == role and m[0] is not self.top])
         self.replace(member, f"{point}=kill@{self.dice.randint(1, 3)}")
-        wait_for(point, lambda: not member[2].alive or self.is_done(), 60, every=0.2)
+        wait_for(point, lambda: not member[2].alive or self.is_done(), 60, every=1)
         died = not member[2].alive
         self.kills += died
         self.replace(member)
@@ -103,7 +103,7 @@ class Spiders(Chain):
         return len(set(self.outcomes())) == len(self.urls)
 
     def settle(self):
-        wait_for("all outcomes", self.is_done, 300, every=0.5)
+        wait_for("all outcomes", self.is_done, 300, every=1)
         self.stop()
         outcomes = self.outcomes()
         if sorted(map(int, outcomes)) != list(range(1, len(self.urls) + 1)):

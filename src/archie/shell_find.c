@@ -318,7 +318,7 @@ int shell_run_list(struct shell *s, const struct shell_call *c)
 int shell_run_whatis(struct shell *s, const struct shell_call *c)
 {
 	CLEANUP(buf_free) struct buf out = BUF_INIT(OUT_MOST);
-	struct names_query q = {.type = NAMES_WHATIS, .pattern = c->arg[0]};
+	struct names_query q = {.pattern = c->arg[0]};
 	struct archie_answer a;
 	if (!ask_archive(s, ARCHIE_WHATIS, &q, c->arena, &a))
 		return 0;

@@ -74,7 +74,9 @@ def terminal(account):
 
 def test_a_user_who_owns_nothing_asks_and_gets_an_answer(garner):
     a = Account(garner, etc={"archierc": "motd\nset prompt \"? \"\n", "motd.telnet": "Welcome.\n"})
-    done = a.run("find ARCHIE\nset search exact\nfind archie\nlist\nwhatis x\nmail me@example.test\n"
+    (a.g.dir / "whatis").write_text("zebrawood\ta tool for walnut\n")
+    assert a.g.run("archie", "whatis", "import", a.g.dir / "whatis").code == 0
+    done = a.run("find ARCHIE\nset search exact\nfind archie\nlist\nwhatis WALNUT\nwhatis x\nmail me@example.test\n"
                  "addnewsite ftp.new.test\nsite ftp.example.test\nset server archie.au\nquit\nfind pub\n")
     assert done.returncode == 0 and done.stderr == "", done
     assert done.stdout.startswith("Welcome.\n# garner ")
@@ -83,6 +85,7 @@ def test_a_user_who_owns_nothing_asks_and_gets_an_answer(garner):
     assert re.search(re.escape(FIND) + r"\d\d:\d\d [ \d]\d \w+ \d{4}" + re.escape(FILE), done.stdout), done.stdout
     assert "# Search type: exact.\n\n# No matches were found.\n" in done.stdout
     assert re.search(r"\nftp\.example\.test {31}192\.0\.2\.1     \d\d:\d\d", done.stdout)
+    assert re.search(r"\nzebrawood +a tool for walnut\n# Nothing found that matched 'x'\.\n", done.stdout), done.stdout
     assert "# No mail is sent from here.\n# No requests for new sites are taken here.\n" in done.stdout
     for line in ("DIRECTORY    drwxr-xr-x           512", "FILE    -rw-r--r--            17"):
         assert line in done.stdout

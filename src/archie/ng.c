@@ -20,6 +20,7 @@ enum {
 	SMALL_MOST = 1 << 20,     /* bytes of other answers, after a full one */
 	QUESTION_MOST = 4 << 20,  /* memory for what is made of variables */
 	DOMAINS_MEMORY = 4 << 20, /* and of a file of pseudo-domains */
+	PATH_MEMORY = 4 << 20,    /* and of one path */
 };
 
 struct ng {
@@ -131,6 +132,7 @@ static void put_when(struct buf *out, int64_t time_s)
 
 static void put_hit(struct buf *out, const struct archie_row *row)
 {
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(PATH_MEMORY);
 	const struct names_entry *f = &row->file;
 	buf_add_str(out, STR("HIT"));
 	put_field(out, row->host);
@@ -140,10 +142,7 @@ static void put_hit(struct buf *out, const struct archie_row *row)
 	put_field(out, f->mode[0] ? (struct str){f->mode, sizeof f->mode} : STR("-"));
 	put_number(out, f->size);
 	put_when(out, f->time_s);
-	put_field(out, f->dir);
-	if (f->dir.n)
-		buf_add_byte(out, '/');
-	names_escape(f->name, out);
+	put_field(out, str_from(archie_row_path(row, &arena), 1));
 }
 
 static void put_row(struct buf *out, enum ng_verb verb, const struct archie_row *row)

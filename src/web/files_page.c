@@ -24,6 +24,7 @@ enum {
 	MONTH_DAYS = 30,
 	MONTHS_SHOWN = 24, /* and beyond these years */
 	YEAR_DAYS = 365,
+	PATH_MEMORY = 4 << 20, /* of one path */
 };
 
 _Static_assert(offsetof(struct web_files, vars) == 0, "their table fills it from the beginning");
@@ -355,6 +356,9 @@ static struct str folder_url(struct str url)
 
 static void put_place(struct html *h, const struct archie_row *row)
 {
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(PATH_MEMORY);
+	struct str path = archie_row_path(row, &arena);
+	size_t slash = path.n - row->file.name.n - 1;
 	layout_open(h, "p", "where");
 	if (row->url.n) {
 		html_open(h, "a");
@@ -362,8 +366,7 @@ static void put_place(struct html *h, const struct archie_row *row)
 		html_attr_text(h, "rel", "noreferrer");
 	}
 	html_str(h, row->host);
-	html_text(h, "/");
-	html_str(h, row->file.dir);
+	html_str(h, slash ? str_head(path, slash) : STR("/"));
 	if (row->url.n)
 		html_close(h, "a");
 	html_close(h, "p");
@@ -578,6 +581,7 @@ int web_files_page(struct http_request *req, struct http_answer *ret, struct err
 
 static void put_hit(struct jsonw *j, const struct archie_row *row)
 {
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(PATH_MEMORY);
 	const struct names_entry *f = &row->file;
 	jsonw_object(j);
 	jsonw_put_str(j, "host", row->host);
@@ -591,12 +595,7 @@ static void put_hit(struct jsonw *j, const struct archie_row *row)
 		jsonw_put_int(j, "size", f->size);
 	if (f->time_s != -1)
 		jsonw_put_int(j, "time", f->time_s);
-	jsonw_key(j, "path");
-	jsonw_str_begin(j);
-	jsonw_str_part(j, f->dir);
-	jsonw_str_part(j, f->dir.n ? STR("/") : STR(""));
-	jsonw_str_part(j, f->name);
-	jsonw_str_end(j);
+	jsonw_put_str(j, "path", str_from(archie_row_path(row, &arena), 1));
 	if (row->url.n)
 		jsonw_put_str(j, "url", row->url);
 	if (row->mirrors)

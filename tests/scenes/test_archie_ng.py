@@ -63,6 +63,13 @@ def test_every_request_has_its_lines_and_one_last_line(server):
     assert c.ask("QUIT") == ([], "OK 0") and c.line() == ""
 
 
+def test_paths_are_those_on_the_server_wherever_its_listing_begins(server):
+    build(server, ".:\n-rw-r--r-- 1 a a 5 Jan  5  1994 InRelease\n", key="mirror.example.test+http+debian-192.0.2.2")
+    assert Client(server.ng).ask("FIND InRelease")[0][0][-1] == "debian/InRelease"
+    found = server.run("archie", "find", "--server", "%s:%d" % server.ng, "InRelease")
+    assert found.out.startswith("\nHost mirror.example.test\n\n    Location: /debian\n"), found
+
+
 def test_variables_limit_what_is_found(server):
     c = Client(server.ng)
 

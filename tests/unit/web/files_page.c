@@ -91,7 +91,11 @@ static void a_result_links_to_the_file_its_folder_and_its_site(void **state)
 	show(&folder, 1, 1);
 	assert_page_has("<a href=\"ftp://ftp.example.test/pub/a%20b/\"");
 	assert_page_has(">d/</a>");
+	assert_page_has(">ftp.example.test/pub/a b</a>");
 	assert_page_lacks("listed");
+	folder.url = STR("http://ftp.example.test/m%20x/pub/a%20b/d/");
+	show(&folder, 1, 1);
+	assert_page_has(">ftp.example.test/m x/pub/a b</a>");
 	folder.url = (struct str){0};
 	show(&folder, 1, 1);
 	assert_page_lacks("<a href=\"ftp");

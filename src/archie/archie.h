@@ -67,8 +67,9 @@ struct archie_answer {
 	size_t n;
 	uint64_t total; /* as struct names_hits has it; of others what there is in all */
 	bool exact;
-	bool cut;           /* by the time limit, or since it became too large: there may be more */
-	struct str problem; /* what is wrong with the database; "": nothing */
+	bool cut; /* by the time limit, or since it became too large: there may be more; of others
+		   * than FIND and SITE also since there are more than ARCHIE_ROWS_MOST */
+	struct str problem;         /* what is wrong with the database; "": nothing */
 	int64_t wait_us, search_us; /* in the queue, and CPU time of the search */
 };
 

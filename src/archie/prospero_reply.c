@@ -348,7 +348,7 @@ void prospero_reply_answer(struct prospero_reply *r, size_t list, const struct a
 		add_text(&w, STR("NONE-FOUND\n"));
 	if (a->cut)
 		put_warning(&r->warnings, "MESSAGE",
-			    STR("the search took too long: there may be more"));
+			    STR("not all of it is here: there may be more"));
 	arena_free(&w.paths);
 }
 

@@ -85,6 +85,13 @@ static uint64_t most_of(const struct names_query *q)
 	return q->maxhits ? MIN(q->maxhits, (uint64_t)ARCHIE_ROWS_MOST) : ARCHIE_ROWS_MOST;
 }
 
+/* Whether there are more rows than fit into an answer. A limit that the asker set is his wish. */
+static bool rows_left(const struct names_query *q, uint64_t total)
+{
+	return most_of(q) == ARCHIE_ROWS_MOST && total > q->offset &&
+	       total - q->offset > ARCHIE_ROWS_MOST;
+}
+
 /* Files by their names */
 
 static int find_files(struct searcher *s, struct archie_ask *ask, int64_t limit_us, struct err *err)
@@ -143,6 +150,7 @@ static int find_descriptions(struct searcher *s, const struct archie_ask *ask, s
 	}
 	s->answer.total = n;
 	s->answer.exact = true;
+	s->answer.cut = rows_left(q, n);
 	for (uint64_t i = q->offset; i < n && i - q->offset < most_of(q); i++) {
 		const struct archie_row row = {
 			.file = {.name = d[i].name, .links = -1, .size = -1, .time_s = -1},
@@ -236,6 +244,7 @@ static int find_sites(struct searcher *s, const struct archie_ask *ask, struct e
 		if (at >= q->offset && at - q->offset < most_of(q))
 			(void)add_row(s, (uint32_t)i, &row);
 	}
+	s->answer.cut = rows_left(q, s->answer.total);
 	host_match_close(&m);
 	return rc;
 }
@@ -351,6 +360,7 @@ static int list_folder(struct searcher *s, const struct archie_ask *ask, struct 
 		return -1;
 	s->answer.exact = true;
 	int rc = folder_each(s, site, q->pattern, folder_row, q, err);
+	s->answer.cut = s->answer.cut || rows_left(q, s->answer.total);
 	if (rc <= 0)
 		return rc;
 	size_t slash = last_slash(q->pattern);

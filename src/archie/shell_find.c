@@ -33,7 +33,7 @@ static bool ask_archive(struct shell *s, enum archie_what what, const struct nam
 	};
 	if (s->o.ops->ask(s->o.ctx, &ask, arena, ret, &why, &err) >= 0) {
 		if (ret->cut && what != ARCHIE_SITE)
-			shell_say(s, "The search took too long and was cut: there may be more.");
+			shell_say(s, "The answer was cut: there may be more.");
 		if (ret->problem.n)
 			shell_say(s, "The database is damaged: files may be missing.");
 		return true;

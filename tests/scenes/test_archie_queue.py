@@ -84,6 +84,11 @@ def test_every_kind_of_request_is_answered_the_same_on_both_ways(queue):
     got = q.find("zebra")
     assert got["rows"][0]["root"] == "ftp://ftp.example.test/" and got["rows"][0]["name"] == "zebrawood-1.4.tar.gz"
     assert got["exact"] and not got["cut"] and got["total"] == 1 and got["problem"] == ""
+    build(g, listing(10002, folder=20000), key="ftp.large.test-192.0.2.3")
+    large = [q.wait(q.ask(what="folder", sites=["ftp.large.test"], pattern="d0", hits=n, offset=o))
+             for n, o in ((0, 0), (0, 2), (7, 0))]
+    assert [(a["total"], len(a["rows"]), a["cut"]) for a in large] == \
+        [(10002, 10000, True), (10002, 10000, False), (10002, 7, False)]
     assert q.load()["queue"] == 0 and q.load()["per_1000_s"] > 0
 
 

@@ -359,7 +359,7 @@ static void what_is_cut_or_damaged_is_said(void **state)
 	f.problem = "a part is lost";
 	SAYS("find a",
 	     "# Search type: sub.\n"
-	     "# The search took too long and was cut: there may be more.\n"
+	     "# The answer was cut: there may be more.\n"
 	     "# The database is damaged: files may be missing.\n\n# No matches were found.\n");
 }
 

@@ -55,6 +55,7 @@ struct prospero_reply {
 	struct buf body[PROSPERO_LISTS_MOST];
 	struct buf warnings;
 	uint64_t links, left_out; /* that the dialect cannot express */
+	uint64_t not_ftp;         /* of the latter, files that are not fetched by FTP */
 };
 /* Both must outlive it. */
 void prospero_reply_init(struct prospero_reply *r, const struct prospero_request *request,

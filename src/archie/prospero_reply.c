@@ -225,9 +225,16 @@ static void put_external(struct writing *w, const struct archie_row *row)
 	}
 }
 
+/* A file is fetched by anonymous FTP: these clients know no other way that a server can tell. */
 static void put_file(struct writing *w, const struct archie_row *row)
 {
-	if (row->file.kind == NAMES_DIR)
+	bool folder = row->file.kind == NAMES_DIR;
+	if (!folder && row->url.n && !str_starts(row->url, STR("ftp:"))) {
+		w->r->left_out++;
+		w->r->not_ftp++;
+		return;
+	}
+	if (folder)
 		put_folder(w, row);
 	else
 		put_external(w, row);
@@ -403,21 +410,25 @@ static void put_motd(struct str motd, struct buf *out)
 	buf_add_text(out, "'\n");
 }
 
+static void put_left_out(struct buf *out, const char *kind, uint64_t results, const char *why)
+{
+	char text[PROSPERO_WARNING_MOST + 1];
+	if (!results)
+		return;
+	snprintf(text, sizeof text, "%" PRIu64 " results left out, since %s", results, why);
+	put_warning(out, kind, str_of(text));
+}
+
 static void put_warnings(struct prospero_reply *r, struct buf *out)
 {
 	struct str rest = buf_str(&r->request->warnings), line;
-	char text[PROSPERO_WARNING_MOST + 1];
+	bool v5 = r->request->version == 5;
 	while (rest.n && str_cut(&rest, '\n', &line) == 0)
 		put_warning(out, "MESSAGE", line);
 	buf_add_str(out, buf_str(&r->warnings));
-	if (!r->left_out)
-		return;
-	bool v5 = r->request->version == 5;
-	int n = snprintf(text, sizeof text, "%" PRIu64 " results left out, %s", r->left_out,
-			 v5 ? "since no line can have them"
-			    : "since your client cannot read them; newer ones can");
-	put_warning(out, v5 ? "MESSAGE" : "OUT-OF-DATE",
-		    (struct str){text, MIN((size_t)MAX(n, 0), sizeof text - 1)});
+	put_left_out(out, v5 ? "MESSAGE" : "OUT-OF-DATE", r->left_out - r->not_ftp,
+		     v5 ? "no line can have them" : "your client cannot read them; newer ones can");
+	put_left_out(out, "MESSAGE", r->not_ftp, "they cannot be fetched by FTP");
 }
 
 void prospero_reply_end(struct prospero_reply *r, struct str motd, struct buf *out)

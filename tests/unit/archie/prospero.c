@@ -212,6 +212,23 @@ static void names_are_quoted_and_what_version_1_cannot_express_is_left_out(void 
 			    "ATTRIBUTE LINK FIELD ACCESS-METHOD AFTP '' '' '' '' BINARY\n");
 }
 
+static void files_that_are_not_fetched_by_ftp_are_left_out(void **state)
+{
+	(void)state;
+	struct archie_row rows[] = {row_of("pub", "x"), row_of("pub", "x")};
+	rows[0].url = STR("http://ftp.x.org/mirror/pub/x");
+	rows[1].url = STR("ftp://ftp.x.org/mirror/pub/x");
+	ask_name("ARCHIE/MATCH(95,0,S)/x");
+	assert_string_equal(
+		reply_of(rows, 2, false),
+		"LINK L EXTERNAL(AFTP,BINARY) x INTERNET-D ftp.x.org ASCII /mirror/pub/x 0 0\n"
+		"WARNING MESSAGE 1 results left out, since they cannot be fetched by FTP\n");
+	ask("VERSION 5\nDIRECTORY ASCII 'ARCHIE/MATCH(95,0,S)/x'\nLIST COMPONENTS\n");
+	assert_string_equal(
+		reply_of(rows, 1, false),
+		"WARNING MESSAGE 1 results left out, since they cannot be fetched by FTP\n");
+}
+
 static void folders_and_names_are_links_to_this_server(void **state)
 {
 	(void)state;
@@ -257,6 +274,7 @@ int main(void)
 		cmocka_unit_test(hosts_are_names_patterns_or_expressions),
 		cmocka_unit_test(what_is_not_told_has_no_line),
 		cmocka_unit_test(names_are_quoted_and_what_version_1_cannot_express_is_left_out),
+		cmocka_unit_test(files_that_are_not_fetched_by_ftp_are_left_out),
 		cmocka_unit_test(folders_and_names_are_links_to_this_server),
 		cmocka_unit_test(a_message_of_the_day_is_one_line_that_fits),
 	};

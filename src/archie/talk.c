@@ -222,13 +222,14 @@ static void talk_queued(void *ctx, uint64_t position, int64_t seconds)
 	put_text(t, buf_str(&text));
 }
 
-/* Called every half second while it waits, and when something was typed; also turns the spinner. */
+/* Called every half second while it waits, and when something was typed; also turns the spinner,
+ * for who has `status` set. */
 static bool talk_stop(void *ctx)
 {
 	struct talk *t = ctx;
 	if (wants_to_stop(t))
 		return true;
-	if (t->keys && t->spins++ > 0) {
+	if (t->keys && shell_value(t->shell, "status").p && t->spins++ > 0) {
 		char spin[] = {SHELL_SPINNER[t->spins % 2], 0};
 		put_text(t, str_of(t->waiting ? "\b" : SHELL_WORKING));
 		put_text(t, str_of(spin));

@@ -193,6 +193,18 @@ static void a_search_is_given_up_by_a_key(void **state)
 	assert_non_null(strstr(said, "# Aborted.\narchie> # Bye.\n"));
 }
 
+static void the_spinner_turns_where_status_is_set(void **state)
+{
+	(void)state;
+	const char *said = play_script(
+		(struct play){PLAY("find x\r", "..", "..", "\003", "bye\r"), .keys = true});
+	assert_non_null(strstr(said, SHELL_WORKING));
+	said = play_script((struct play){
+		PLAY("unset status\r", "find x\r", "..", "..", "\003", "bye\r"), .keys = true});
+	assert_null(strstr(said, SHELL_WORKING));
+	assert_non_null(strstr(said, "# Aborted.\n"));
+}
+
 static void nothing_is_shown_to_who_is_gone(void **state)
 {
 	(void)state;
@@ -231,6 +243,7 @@ int main(void)
 		cmocka_unit_test(pages_are_turned_by_keys),
 		cmocka_unit_test(who_says_nothing_is_logged_out),
 		cmocka_unit_test(a_search_is_given_up_by_a_key),
+		cmocka_unit_test(the_spinner_turns_where_status_is_set),
 		cmocka_unit_test(nothing_is_shown_to_who_is_gone),
 		cmocka_unit_test(mails_and_sites_are_handed_on),
 	};

@@ -196,14 +196,15 @@ static void echo_line(struct shell *s, struct str line)
 	shell_show(s, &text, SHELL_NOTICE);
 }
 
-/* Lines of a mail that are not commands are signatures: not a word about them. */
+/* Lines of a mail that are not commands are signatures: not a word about them. Nor about those that
+ * begin as several commands do. */
 static bool mail_skips(struct shell *s, struct str line)
 {
 	const struct shell_command *c;
 	if (s->mode != SHELL_EMAIL)
 		return false;
-	if (!ascii_is_letter(line.p[0]) ||
-	    shell_command_find(s, first_word(line), &c) == FOUND_NONE)
+	enum shell_found found = shell_command_find(s, first_word(line), &c);
+	if (!ascii_is_letter(line.p[0]) || found == FOUND_NONE || found == FOUND_MANY)
 		return true;
 	echo_line(s, line);
 	return false;

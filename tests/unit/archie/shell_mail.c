@@ -163,8 +163,6 @@ static void a_mail_is_answered_with_all_output(void **state)
 			    "# `nosuch' is not a known variable in e-mail mode.\n"
 			    ">> stty\n"
 			    "# The command `stty' is not available in e-mail mode.\n"
-			    ">> se\n"
-			    "# `se' is a non-unique command prefix.\n"
 			    ">> version\n"
 			    "# garner " GARNER_VERSION "\n"
 			    ">> quit\n"

@@ -245,20 +245,29 @@ static void listing_move(struct shell_listing *l, struct arena *to)
 	l->folder = arena_str(to, l->folder);
 }
 
+static const char not_complete[] = "The listing is not complete.";
+
 /* One part. false: it was the last, or the reader has enough. */
 static bool site_part(struct shell *s, struct names_query *q, struct shell_listing *l)
 {
 	CLEANUP(buf_free) struct buf out = BUF_INIT(OUT_MOST);
 	struct archie_answer a;
-	if (!ask_archive(s, ARCHIE_SITE, q, l->arena, &a))
+	if (!ask_archive(s, ARCHIE_SITE, q, l->arena, &a)) {
+		if (q->offset)
+			shell_say(s, "%s", not_complete);
 		return false;
+	}
 	for (size_t i = 0; i < a.n; i++)
 		shell_layout_file(l, &a.row[i], &out);
 	if (!l->any)
 		put_none(s, false);
 	put_files(s, l, &out);
 	q->offset += a.n;
-	return !s->enough && a.n > 0 && (a.cut || q->offset < a.total);
+	if (s->enough || (!a.cut && q->offset >= a.total))
+		return false;
+	if (a.n == 0)
+		shell_say(s, "%s", not_complete);
+	return a.n > 0;
 }
 
 int shell_run_site(struct shell *s, const struct shell_call *c)

@@ -393,9 +393,19 @@ static void a_site_is_listed_in_parts_without_a_seam(void **state)
 	f.enough = true;
 	fake_line(&f, "site ftp.x.org");
 	assert_int_equal(1, f.asks);
+	/* one that breaks off says so, once there is something */
+	f.asks = 0;
+	f.enough = false;
+	f.refusal = ARCHIE_CANCELLED;
+	f.refused_from = 1;
+	fake_line(&f, "site ftp.x.org");
+	assert_true(
+		str_ends(buf_str(&f.printed), STR("# Aborted.\n# The listing is not complete.\n")));
+	f.refused_from = 0;
+	SAYS("site x", "# Aborted.\n");
+	f.refusal = ARCHIE_NOT_REFUSED;
 	mem_free(&row);
 	f.rows = 0;
-	f.enough = false;
 	SAYS("site x", "\n# No matches were found.\n");
 }
 

@@ -16,6 +16,7 @@ struct fake {
 	bool cut;
 	const char *problem;
 	enum archie_refusal refusal; /* if not ARCHIE_NOT_REFUSED */
+	unsigned refused_from;       /* after so many requests that are answered */
 	const char *words;           /* of the refusal, of mail() and of new_site() */
 	bool enough;                 /* print() says so */
 	struct archie_ask asked;     /* the last */
@@ -52,7 +53,7 @@ static inline int fake_ask(void *ctx, const struct archie_ask *ask, struct arena
 	q->site = fake_list(f, q->site, q->sites);
 	q->domain = fake_list(f, q->domain, q->domains);
 	q->component = fake_list(f, q->component, q->components);
-	if (f->refusal) {
+	if (f->refusal && f->asks > f->refused_from) {
 		*ret_why = f->refusal;
 		return err_set(err, ERR_REMOTE, "%s", f->words);
 	}

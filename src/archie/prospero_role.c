@@ -310,10 +310,11 @@ static int64_t talk_send(void *ctx, const struct ardp_header *header, struct str
 	return 0;
 }
 
+/* Without a text: no share is needed, since the packet that it answers was longer. */
 static void send_control(struct talk *t, const struct ardp_packet *p, size_t length)
 {
 	const struct ardp_header h = ardp_header(p, length);
-	(void)talk_send(t, &h, STR(""));
+	batch_add(t->role, t, &h, STR(""));
 }
 
 /* Talks */

@@ -33,12 +33,13 @@ static bool is_list(struct str address)
 	       ends_nocase(local, STR("-request")) || ends_nocase(local, STR("-bounces"));
 }
 
-bool mail_is_own(struct str address, const char *host, const char *errors)
+bool mail_is_own(struct str address, const struct mail_own *own)
 {
 	struct str local = local_part(address);
-	if (str_eq_nocase(address, str_of(errors)))
+	if (str_eq_nocase(address, str_of(own->errors)) ||
+	    (own->from.n && str_eq_nocase(address, own->from)))
 		return true;
-	return str_eq_nocase(str_from(address, local.n + 1), str_of(host)) &&
+	return str_eq_nocase(str_from(address, local.n + 1), str_of(own->host)) &&
 	       (str_eq_nocase(local, STR("archie")) || str_eq_nocase(local, STR("archie-errors")));
 }
 
@@ -77,30 +78,30 @@ static const char *why_silent(const struct mime_mail *m)
 	return has_list_header(m) ? "from a list" : NULL;
 }
 
-static const char *why_not_to(struct str address, const char *host, const char *errors)
+static const char *why_not_to(struct str address, const struct mail_own *own)
 {
 	if (is_daemon(address))
 		return "from a mailer daemon";
 	if (is_list(address))
 		return "from a list";
-	return mail_is_own(address, host, errors) ? "from ourselves" : NULL;
+	return mail_is_own(address, own) ? "from ourselves" : NULL;
 }
 
 static const char no_address[] = "from no address";
 
-struct mail_judgement mail_judge(const struct mime_mail *m, const char *host, const char *errors)
+struct mail_judgement mail_judge(const struct mime_mail *m, const struct mail_own *own)
 {
 	static const char *const order[] = {"Reply-To", "Return-Path", "From", "From "};
 	struct mail_judgement j = {.why_not = why_silent(m)};
 	for (size_t i = 0; i < ARRAY_LEN(order) && !j.why_not; i++) {
 		struct str address = mime_value(m, order[i]);
 		/* all of them count, not just the one that would be answered */
-		j.why_not = why_not_to(address, host, errors);
+		j.why_not = why_not_to(address, own);
 		if (!j.to.n && mail_is_address(address))
 			j.to = address;
 	}
 	if (!j.why_not)
-		j.why_not = why_not_to(mime_value(m, "Sender"), host, errors);
+		j.why_not = why_not_to(mime_value(m, "Sender"), own);
 	if (!j.why_not && !j.to.n)
 		j.why_not = no_address;
 	return j;

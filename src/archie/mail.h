@@ -8,17 +8,24 @@
 
 enum { MAIL_LINES_MOST = 50 }; /* of the body, that begin with a letter */
 
+/* What addresses of this server are made of. */
+struct mail_own {
+	const char *host;
+	const char *errors; /* as archie_errors() has it */
+	struct str from;    /* the variable mail_from; "": it is not set, or not known */
+};
+
 /* Whether, and to whom: Reply-To, Return-Path, From, or the envelope's `From `, the first that is
- * an address. host: of this server. errors: as archie_errors() has it. */
+ * an address. */
 struct mail_judgement {
 	const char *why_not; /* "from a list"; NULL: it is answered */
 	struct str to;
 };
-struct mail_judgement mail_judge(const struct mime_mail *m, const char *host, const char *errors);
+struct mail_judgement mail_judge(const struct mime_mail *m, const struct mail_own *own);
 /* Whether there is just nobody to answer: no other reason speaks against it. */
 bool mail_is_nobodys(const struct mail_judgement *j);
 /* Whether an address is one of this server's own. */
-bool mail_is_own(struct str address, const char *host, const char *errors);
+bool mail_is_own(struct str address, const struct mail_own *own);
 
 /* The lines for the shell: the subject, then those of the body. */
 struct mail_lines {

@@ -21,6 +21,7 @@ struct answer {
 	struct archie *archie;
 	struct shell *shell;
 	char folder[PATH_MAX], host[ARCHIE_HOST_MOST], errors[ARCHIE_ERRORS_MOST];
+	struct mail_own own;
 	struct str asker, id;
 	char **site; /* that are to be asked for */
 	size_t nsites, room;
@@ -76,8 +77,7 @@ static int send_part(struct answer *a, struct mail *m, struct err *err)
 static int send_parts(struct answer *a, const struct shell_mail *mail, struct err *err)
 {
 	CLEANUP(buf_free) struct buf subject = BUF_INIT(MAIL_VALUE_MOST);
-	struct str from = shell_value(a->shell, "mail_from");
-	struct mail m = {.from = from.n ? from : str_of(a->errors),
+	struct mail m = {.from = a->own.from.n ? a->own.from : str_of(a->errors),
 			 .to = mail->to,
 			 .answers = true,
 			 .in_reply_to = a->id};
@@ -102,7 +102,7 @@ static int answer_mail(void *ctx, const struct shell_mail *mail, struct err *err
 	struct answer *a = ctx;
 	bool other = !str_eq_nocase(mail->to, a->asker);
 	int rc = 0;
-	if (!mail_is_address(mail->to) || mail_is_own(mail->to, a->host, a->errors))
+	if (!mail_is_address(mail->to) || mail_is_own(mail->to, &a->own))
 		rc = err_set(err, ERR_USAGE, "no mails are sent to this address");
 	else if (other)
 		rc = answer_take(a, mail->to, err);
@@ -169,12 +169,33 @@ static int answer_sites(struct answer *a, struct err *err)
 	return rc;
 }
 
+static int answer_judge(struct answer *a, const struct mime_mail *mail, struct err *err)
+{
+	struct mail_judgement j = mail_judge(mail, &a->own);
+	a->asker = j.to;
+	return j.why_not ? err_set(err, ERR_USAGE, "%s", j.why_not) : 0;
+}
+
+/* The mail is played by the shell, which is new. */
+static enum mail_end answer_with(struct answer *a, const struct mime_mail *mail, struct err *err)
+{
+	if (answer_judge(a, mail, err) < 0) /* again: mail_from is known now */
+		return MAIL_NOT_ANSWERED;
+	if (answer_take(a, a->asker, err) < 0)
+		return err->code == ERR_BUSY ? MAIL_NOT_ANSWERED : MAIL_AGAIN;
+	answer_play(a, mail);
+	*err = a->why;
+	if (a->later || answer_sites(a, err) < 0) {
+		answer_give_back(a, a->asker);
+		return MAIL_AGAIN;
+	}
+	return a->refused ? MAIL_NOT_ANSWERED : MAIL_ANSWERED;
+}
+
 static enum mail_end answer_run(struct answer *a, const struct mime_mail *mail, struct err *err)
 {
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT((size_t)SHELL_TEXTS_MOST);
 	struct shell_texts texts;
-	if (answer_take(a, a->asker, err) < 0)
-		return err->code == ERR_BUSY ? MAIL_NOT_ANSWERED : MAIL_AGAIN;
 	shell_texts_read(a->o->data, &arena, &texts, a->o->warnings);
 	const struct shell_options options = {
 		.mode = SHELL_EMAIL,
@@ -189,15 +210,11 @@ static enum mail_end answer_run(struct answer *a, const struct mime_mail *mail, 
 	};
 	a->archie = archie_new(a->o->data);
 	a->shell = shell_new(&options);
-	answer_play(a, mail);
+	a->own.from = shell_value(a->shell, "mail_from");
+	enum mail_end end = answer_with(a, mail, err);
 	shell_free(&a->shell);
 	archie_free(&a->archie);
-	*err = a->why;
-	if (a->later || answer_sites(a, err) < 0) {
-		answer_give_back(a, a->asker);
-		return MAIL_AGAIN;
-	}
-	return a->refused ? MAIL_NOT_ANSWERED : MAIL_ANSWERED;
+	return end;
 }
 
 enum mail_end mail_answer(const struct mail_options *o, const struct mime_mail *mail,
@@ -210,12 +227,9 @@ enum mail_end mail_answer(const struct mail_options *o, const struct mime_mail *
 	snprintf(a.folder, sizeof a.folder, "%s/archie", o->data);
 	archie_host(a.conf, a.host);
 	archie_errors(a.conf, a.errors);
-	struct mail_judgement j = mail_judge(mail, a.host, a.errors);
-	if (j.why_not) {
-		(void)err_set(err, ERR_USAGE, "%s", j.why_not);
+	a.own = (struct mail_own){a.host, a.errors, STR("")};
+	if (answer_judge(&a, mail, err) < 0)
 		return MAIL_NOT_ANSWERED;
-	}
-	a.asker = j.to;
 	enum mail_end end = answer_run(&a, mail, err);
 	for (size_t i = 0; i < a.nsites; i++)
 		mem_free(&a.site[i]);

@@ -180,7 +180,7 @@ void newsite_read(const struct mime_mail *mail, const char *host, const char *er
 	for (size_t i = 0; i < mail->n; i++)
 		if (!is_generated(&mail->header[i]) && !(automatic && is_origin(&mail->header[i])))
 			room[plain.n++] = mail->header[i];
-	struct mail_judgement j = mail_judge(&plain, host, errors);
+	struct mail_judgement j = mail_judge(&plain, &(struct mail_own){host, errors, STR("")});
 	ret->reply_to = j.to;
 	ret->asker = j.to;
 	ret->most = NEWSITE_A_DAY;

@@ -122,6 +122,10 @@ def test_what_programs_write_gets_no_reply(server):
     assert "not answered" in mail(g, reply.as_string())  # its own reply comes back: no loop
     mail(g, HEAD + "Subject: path archie@archie.example.test\n\nversion\n")
     mail(g, HEAD + "Subject: version\n\npath archie-errors@archie.example.test\n")
+    (g.data / "archie/etc").mkdir(exist_ok=True)
+    (g.data / "archie/etc/archierc").write_text("set mail_from files@example.test\n")  # an address of its own
+    assert "not answered" in mail(g, "From: files@example.test\nSubject: version\n\n")
+    assert "not answered" in mail(g, HEAD + "Subject: path files@example.test\n\nversion\n")
     assert len(sent(g)) == 1
 
 

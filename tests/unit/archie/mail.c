@@ -26,7 +26,8 @@ static struct mail_judgement judge(const char *text)
 {
 	struct mime_header room[16];
 	struct mime_mail m = mail_of(text, room);
-	return mail_judge(&m, "archie.x.org", "archie-errors@archie.x.org");
+	return mail_judge(&m, &(struct mail_own){"archie.x.org", "archie-errors@archie.x.org",
+						 STR("files@x.org")});
 }
 
 static void the_reply_goes_to_the_first_address_there_is(void **state)
@@ -73,6 +74,7 @@ static void what_programs_and_lists_write_is_not_answered(void **state)
 		{"From: archie-errors@archie.x.org\n", "from ourselves"},
 		{"From: Archie@Archie.X.org\n", "from ourselves"},
 		{"Reply-To: archie@archie.x.org\nFrom: f@x\n", "from ourselves"},
+		{"From: Files@x.org\n", "from ourselves"},
 		{"Subject: find x\n", "from no address"},
 		{"From: nobody\nFrom : also\n", "from no address"},
 		{"", "from no address"},

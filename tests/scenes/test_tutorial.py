@@ -48,6 +48,10 @@ SAYS = {
     "archie PEAR-2": "pub/pear-2.0.tar.gz\n1 file\n",
     "--urls --type regex": "/pub/plum-2.0.tar.gz\n3 files\n",
     "sites list": "LAST ERROR",
+    "archie find": "Location: /pub\n",
+    "api/files": '"path":"pub/pear-2.0.tar.gz"',
+    "telnet:": "Location: /pub\n",
+    "cat reply": "pear-2.0.tar.gz",
     "conf check": "0 damaged",
     "states": "closed",
     "dump garner-data/list.done": "2 records",
@@ -63,7 +67,7 @@ ENDS = {"private/diary": 1}
 def test_the_tutorial(garner):
     g = garner()
     text = text_of("doc/tutorial.md")
-    for port in ("8081", "8080", "8501", "8190", "8191", "8193"):
+    for port in ("8081", "8080", "8501", "8190", "8191", "8193", "1527", "2323", "1525"):
         text = text.replace(port, free_port())
     names = ("garner.conf", "another.conf", "fabric.conf")
     for name, block in zip(names, re.findall(r"```ini\n(.*?)```", text, re.S), strict=True):

@@ -13,6 +13,7 @@
 #include "web/numbers.h"
 #include "web/web_inner.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 
@@ -453,8 +454,8 @@ static void put_turns(struct html *h, const struct web_files *p, const struct ar
 		put_turn(h, p, MAX(from - rows, INT64_C(0)), "prev", "← Previous");
 	html_open(h, "span");
 	if (a->n)
-		html_printf(h, "%lld to %lld", (long long)from + 1,
-			    (long long)(from + MIN((int64_t)a->n, rows)));
+		html_printf(h, "%" PRId64 " to %" PRId64, from + 1,
+			    from + MIN((int64_t)a->n, rows));
 	html_close(h, "span");
 	if (after)
 		put_turn(h, p, next, "next", "Next →");

@@ -60,7 +60,7 @@ static const struct value_spec specs[] = {
 	 .help = "the address of the master, which gets requests that a site be indexed; empty: "
 		 "they are refused"},
 	{"mails_per_day", VALUE_INT_AT(S, mails_per_day), "50", 0, 1000000,
-	 .help = "mails of one sender that garner archie mail answers in a day"},
+	 .help = "mails that one address gets in a day, each part of a reply counted"},
 };
 
 const struct config_section archie_section = {

@@ -100,26 +100,27 @@ static uint64_t sender_of(enum daily_kind kind, struct str who)
 	return xxh64_end(&h);
 }
 
-/* by: +1, or -1. */
-static int daily_change(struct daily *d, uint64_t day, uint64_t who, uint32_t most, int by,
+/* by: so many more, or fewer. */
+static int daily_change(struct daily *d, uint64_t day, uint64_t who, uint32_t most, int64_t by,
 			struct err *err)
 {
 	size_t i = 0;
 	while (i < d->n && d->entry[i].who != who)
 		i++;
 	if (i == d->n) {
-		if (by < 0 || most == 0 || d->n == DAILY_SENDERS_MOST)
+		if (by < 0 || by > most || d->n == DAILY_SENDERS_MOST)
 			return 1;
 		*VEC_PUSH(d->entry, d->n, d->room) = (struct daily_entry){day, who, 0};
 	}
-	if (by > 0 ? d->entry[i].count >= most : d->entry[i].count == 0)
+	int64_t count = d->entry[i].count + by;
+	if (by > 0 && count > most)
 		return 1;
-	d->entry[i].count += (uint32_t)by;
+	d->entry[i].count = (uint32_t)MAX(count, INT64_C(0));
 	return daily_save(d, err);
 }
 
 static int daily_with(const char *folder, enum daily_kind kind, struct str who, uint32_t most,
-		      int by, int64_t now_us, struct err *err)
+		      int64_t by, int64_t now_us, struct err *err)
 {
 	struct daily d = {.lock = {FILE_INIT}};
 	uint64_t day = (uint64_t)(MAX(now_us, INT64_C(0)) / US_PER_DAY);
@@ -134,15 +135,15 @@ static int daily_with(const char *folder, enum daily_kind kind, struct str who, 
 	return rc;
 }
 
-int daily_take(const char *folder, enum daily_kind kind, struct str who, uint32_t most,
+int daily_take(const char *folder, enum daily_kind kind, struct str who, uint32_t n, uint32_t most,
 	       int64_t now_us, struct err *err)
 {
-	return daily_with(folder, kind, who, most, 1, now_us, err);
+	return daily_with(folder, kind, who, most, n, now_us, err);
 }
 
-int daily_give_back(const char *folder, enum daily_kind kind, struct str who, int64_t now_us,
-		    struct err *err)
+int daily_give_back(const char *folder, enum daily_kind kind, struct str who, uint32_t n,
+		    int64_t now_us, struct err *err)
 {
-	int rc = daily_with(folder, kind, who, 0, -1, now_us, err);
+	int rc = daily_with(folder, kind, who, 0, -(int64_t)n, now_us, err);
 	return rc < 0 ? -1 : 0;
 }

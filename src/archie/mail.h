@@ -1,7 +1,7 @@
 /* Mails to the archive: who is answered, and with what. A mail is lines for the shell
  * (archie/shell.h); all their output goes back in one reply. What hands mails over keeps them until
- * we say that all is done, so nothing is kept here: when a reply cannot be sent now, the same mail
- * comes again. */
+ * we say that all is done, so nothing is kept here: when nothing can be sent now, the same mail
+ * comes again. Only what is left after a first mail was sent waits in the outbox. */
 #pragma once
 #include "archie/outbox.h"
 #include "extract/mime.h"

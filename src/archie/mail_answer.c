@@ -1,7 +1,8 @@
 /* One mail through the shell, and its reply. What it asks of others is done in an order that a
  * crash or a server that is away cannot spoil: the mail is counted, searched for, replied to, and
- * at last its requests for new sites are kept; if the reply cannot be sent now, the count is given
- * back and nothing else has happened. */
+ * at last its requests for new sites are kept; if no mail can be sent now, the count is given back
+ * and nothing else has happened. Once a mail was sent there is no way back, or it would be sent
+ * again each time: what cannot be sent from then on waits in the outbox. */
 #include "archie/archie_conf.h"
 #include "archie/daily.h"
 #include "archie/mail.h"
@@ -20,28 +21,32 @@ struct answer {
 	const struct mail_conf *mail_conf;
 	struct archie *archie;
 	struct shell *shell;
+	struct outbox *outbox;
 	char folder[PATH_MAX], host[ARCHIE_HOST_MOST], errors[ARCHIE_ERRORS_MOST];
 	struct mail_own own;
 	struct str asker, id;
 	char **site; /* that are to be asked for */
 	size_t nsites, room;
+	bool begun;          /* the first mail that the asker gets is counted already */
+	bool sent, away;     /* some mail was, by now; the server is */
 	bool later, refused; /* of the replies */
 	struct err why;
 };
 
-static int answer_take(struct answer *a, struct str who, struct err *err)
+static int answer_take(struct answer *a, struct str who, size_t n, struct err *err)
 {
-	int rc = daily_take(a->folder, DAILY_MAILS, who, (uint32_t)a->conf->mails_per_day,
-			    clock_wall_us(), err);
+	int rc = daily_take(a->folder, DAILY_MAILS, who, (uint32_t)n,
+			    (uint32_t)a->conf->mails_per_day, clock_wall_us(), err);
 	if (rc == 1)
-		return err_set(err, ERR_BUSY, "as many mails as mails_per_day were answered today");
+		return err_set(err, ERR_BUSY,
+			       "these would be more mails to one address today than mails_per_day");
 	return rc;
 }
 
-static void answer_give_back(struct answer *a, struct str who)
+static void answer_give_back(struct answer *a, struct str who, size_t n)
 {
 	struct err ignored;
-	(void)daily_give_back(a->folder, DAILY_MAILS, who, clock_wall_us(), &ignored);
+	(void)daily_give_back(a->folder, DAILY_MAILS, who, (uint32_t)n, clock_wall_us(), &ignored);
 }
 
 /* For the shell */
@@ -60,7 +65,15 @@ static int answer_ask(void *ctx, const struct archie_ask *ask, struct arena *are
 	return archie_call(a->archie, ask, &wait, arena, ret, ret_why, err);
 }
 
-static int send_part(struct answer *a, struct mail *m, struct err *err)
+static int keep_part(struct answer *a, const struct mail *m, struct err *err)
+{
+	if (outbox_put(a->outbox, m, err) == 0)
+		return 0;
+	a->refused = true;
+	return -1;
+}
+
+static int send_part(struct answer *a, const struct mail *m, struct err *err)
 {
 	CLEANUP(buf_free) struct buf message = BUF_INIT(MAIL_MESSAGE_MOST);
 	if (mail_compose(m, clock_sane_us(clock_wall_us()), &message, err) < 0) {
@@ -69,49 +82,63 @@ static int send_part(struct answer *a, struct mail *m, struct err *err)
 	}
 	enum mail_result r = mail_send(a->mail_conf, m->from, m->to, buf_str(&message),
 				       clock_mono_us() + SEND_US, err);
-	a->later = a->later || r == MAIL_LATER;
+	a->sent = a->sent || r == MAIL_SENT;
+	a->away = r == MAIL_LATER;
+	if (a->away && a->sent)
+		return keep_part(a, m, err);
+	a->later = a->away;
 	a->refused = a->refused || r == MAIL_REFUSED;
 	return r == MAIL_SENT ? 0 : -1;
 }
 
-static int send_parts(struct answer *a, const struct shell_mail *mail, struct err *err)
+static int send_parts(struct answer *a, const struct shell_mail *mail, struct mail_parts *parts,
+		      struct err *err)
 {
 	CLEANUP(buf_free) struct buf subject = BUF_INIT(MAIL_VALUE_MOST);
 	struct mail m = {.from = a->own.from.n ? a->own.from : str_of(a->errors),
 			 .to = mail->to,
 			 .answers = true,
 			 .in_reply_to = a->id};
-	struct mail_parts parts;
-	if (mail_parts_init(&parts, mail, err) < 0) {
-		a->refused = true;
-		return -1;
-	}
 	int rc = 0;
-	while (rc == 0 && mail_parts_next(&parts, &subject, &m.text) == 0) {
+	while (rc == 0 && mail_parts_next(parts, &subject, &m.text) == 0) {
 		m.subject = buf_str(&subject);
-		rc = send_part(a, &m, err);
+		rc = a->sent && (a->away || answer_stops(a)) ? keep_part(a, &m, err)
+							     : send_part(a, &m, err);
 	}
-	mail_parts_done(&parts);
 	return rc;
 }
 
-/* `path` and `mail` may name others, who have a share of their own: else one who writes as many
- * senders could have us write to one victim. */
+/* Each part is a mail of the share of whoever gets it. `path` and `mail` may name others, who have
+ * a share of their own: else one who writes as many senders could have us write to one victim. */
+static int take_and_send(struct answer *a, const struct shell_mail *mail, struct mail_parts *parts,
+			 struct err *err)
+{
+	bool first = a->begun && str_eq_nocase(mail->to, a->asker);
+	size_t n = parts->n - first;
+	if (n && answer_take(a, mail->to, n, err) < 0) {
+		a->refused = true;
+		return -1;
+	}
+	a->begun = a->begun && !first;
+	int rc = send_parts(a, mail, parts, err);
+	if (a->later)
+		answer_give_back(a, mail->to, parts->n);
+	return rc;
+}
+
 static int answer_mail(void *ctx, const struct shell_mail *mail, struct err *err)
 {
 	struct answer *a = ctx;
-	bool other = !str_eq_nocase(mail->to, a->asker);
-	int rc = 0;
-	if (!mail_is_address(mail->to) || mail_is_own(mail->to, &a->own))
-		rc = err_set(err, ERR_USAGE, "no mails are sent to this address");
-	else if (other)
-		rc = answer_take(a, mail->to, err);
-	if (rc < 0) {
+	struct mail_parts parts;
+	int rc = -1;
+	if (!mail_is_address(mail->to) || mail_is_own(mail->to, &a->own)) {
+		(void)err_set(err, ERR_USAGE, "no mails are sent to this address");
+		a->refused = true;
+	} else if (mail_parts_init(&parts, mail, err) < 0) {
 		a->refused = true;
 	} else {
-		rc = send_parts(a, mail, err);
-		if (rc < 0 && other && a->later)
-			answer_give_back(a, mail->to);
+		rc = take_and_send(a, mail, &parts, err);
+		mail_parts_done(&parts);
 	}
 	if (rc < 0)
 		a->why = *err;
@@ -150,20 +177,19 @@ static void answer_play(struct answer *a, const struct mime_mail *mail)
 		(void)shell_end(a->shell, &err);
 }
 
-/* Requests go to the master by the outbox, and at once, if nobody else is sending. */
+/* Requests go to the master by the outbox, and at once, if nobody else is sending; and with them
+ * what earlier mails have left there. */
 static int answer_sites(struct answer *a, struct err *err)
 {
-	struct outbox *outbox = outbox_new(a->o->data, a->o->config, a->o->disk_free);
 	struct outbox_counts counts;
 	struct err ignored;
 	int rc = 0;
 	for (size_t i = 0; i < a->nsites && rc == 0; i++) {
-		rc = outbox_put_new_site(outbox, str_of(a->site[i]), a->asker, a->asker, err);
+		rc = outbox_put_new_site(a->outbox, str_of(a->site[i]), a->asker, a->asker, err);
 		if (rc < 0 && err->code != ERR_SYSTEM)
 			rc = 0; /* too many: as said in the manual */
 	}
-	outbox_free(&outbox);
-	if (a->nsites)
+	if (!a->away)
 		(void)outbox_send(a->o->data, a->mail_conf, clock_mono_us() + SEND_US, NULL,
 				  &counts, &ignored);
 	return rc;
@@ -181,15 +207,18 @@ static enum mail_end answer_with(struct answer *a, const struct mime_mail *mail,
 {
 	if (answer_judge(a, mail, err) < 0) /* again: mail_from is known now */
 		return MAIL_NOT_ANSWERED;
-	if (answer_take(a, a->asker, err) < 0)
+	if (answer_take(a, a->asker, 1, err) < 0)
 		return err->code == ERR_BUSY ? MAIL_NOT_ANSWERED : MAIL_AGAIN;
+	a->begun = true;
 	answer_play(a, mail);
 	*err = a->why;
-	if (a->later || answer_sites(a, err) < 0) {
-		answer_give_back(a, a->asker);
+	bool kept = !a->later && answer_sites(a, err) == 0;
+	if (!kept && !a->sent) {
+		if (a->begun)
+			answer_give_back(a, a->asker, 1);
 		return MAIL_AGAIN;
 	}
-	return a->refused ? MAIL_NOT_ANSWERED : MAIL_ANSWERED;
+	return a->refused || !kept ? MAIL_NOT_ANSWERED : MAIL_ANSWERED;
 }
 
 static enum mail_end answer_run(struct answer *a, const struct mime_mail *mail, struct err *err)
@@ -209,11 +238,13 @@ static enum mail_end answer_run(struct answer *a, const struct mime_mail *mail, 
 		.mailto = a->asker,
 	};
 	a->archie = archie_new(a->o->data);
+	a->outbox = outbox_new(a->o->data, a->o->config, a->o->disk_free);
 	a->shell = shell_new(&options);
 	a->own.from = shell_value(a->shell, "mail_from");
 	enum mail_end end = answer_with(a, mail, err);
 	shell_free(&a->shell);
 	archie_free(&a->archie);
+	outbox_free(&a->outbox);
 	return end;
 }
 

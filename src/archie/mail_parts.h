@@ -4,7 +4,7 @@
 #include "archie/shell.h"
 
 enum {
-	MAIL_PARTS_MOST = 250, /* of one output; where max_split_size would make more, parts grow */
+	MAIL_PARTS_MOST = 20, /* of one output; where max_split_size would make more, parts grow */
 };
 #define MAIL_PARTS_FILE "archie-output" /* what uudecode calls it */
 

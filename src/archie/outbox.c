@@ -231,8 +231,8 @@ static int take_turn(struct outbox *o, struct str asker, struct err *err)
 {
 	char folder[PATH_MAX];
 	snprintf(folder, sizeof folder, "%s/archie", o->data);
-	int rc = daily_take(folder, DAILY_NEW_SITES, asker, OUTBOX_NEW_SITES_A_DAY, clock_wall_us(),
-			    err);
+	int rc = daily_take(folder, DAILY_NEW_SITES, asker, 1, OUTBOX_NEW_SITES_A_DAY,
+			    clock_wall_us(), err);
 	if (rc == 1)
 		return err_set(err, ERR_BUSY, "%d requests a day are enough; try again tomorrow",
 			       OUTBOX_NEW_SITES_A_DAY);

@@ -50,10 +50,11 @@ const struct command archie_mail_command = {
 		"Reads a mail on standard input, runs its subject and lines as commands of the "
 		"shell, and sends the output back, as mail.via says. For a .forward or an alias of "
 		"a mail server, which brings the mail again after exit code 75. Mails of programs, "
-		"lists and mailer daemons are not answered, nor more than archie.mails_per_day of "
-		"one sender. The role archie-queuer has to run, and this user has to be able to "
+		"lists and mailer daemons are not answered, and one address gets at most "
+		"archie.mails_per_day mails. The role archie-queuer has to run, and this user has "
+		"to be able to "
 		"write in archie/ of the data directory.",
 	CMD_EXAMPLES({"garner archie mail < mail", "one mail"}),
-	CMD_EXITS({75, "the reply cannot be sent now; the mail is to be brought again"}),
+	CMD_EXITS({75, "nothing can be sent now; the mail is to be brought again"}),
 	.run = run,
 };

@@ -42,7 +42,7 @@ static int take_mail(const struct config *config, const char *data, const struct
 	}
 	snprintf(folder, sizeof folder, "%s/archie", data);
 	snprintf(who, sizeof who, "at the master: " STR_FMT, STR_ARG(str_head(m.asker, 400)));
-	int rc = daily_take(folder, DAILY_NEW_SITES, str_of(who), m.most, clock_wall_us(), err);
+	int rc = daily_take(folder, DAILY_NEW_SITES, str_of(who), 1, m.most, clock_wall_us(), err);
 	if (rc == 1)
 		log_outside(MAIN, "too many requests of one sender today", KV_STR("who", m.asker));
 	if (rc != 0)

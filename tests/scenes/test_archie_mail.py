@@ -142,6 +142,33 @@ def test_a_sender_has_so_many_replies_a_day(server):
     assert g.run("check").code == 0
 
 
+def test_each_part_of_a_reply_is_of_the_share_of_who_gets_it(server):
+    g = server
+    configure(g, g.dir / "sendmail", per_day=4)
+    mail(g, HEAD + "Subject:\n\nset max_split_size 1024\n" + "version\nmail victim@example.org\n" * 6)
+    assert [m["To"] for m in sent(g)].count("victim@example.org") == 4
+    assert [m["To"] for m in sent(g)].count("joe@example.org") == 1
+    mail(g, HEAD + "Subject:\n\nset max_split_size 1024\nmanpage\n")  # it has more than three parts
+    assert len(sent(g)) == 5
+    mail(g, HEAD + "Subject: version\n\n")
+    assert len(sent(g)) == 6
+
+
+def test_what_cannot_be_sent_after_the_first_part_waits(server):
+    g = server
+    text = (g.dir / "sendmail").read_text()
+    (g.dir / "sendmail").write_text(text.replace("[ ! -e", "[ $(ls | wc -l) -lt 2 ] || exit 75\n[ ! -e"))
+    mail(g, HEAD + "Subject:\n\nset max_split_size 1024\nmanpage\n")
+    left = list((g.data / "archie/outbox").glob("*.mail"))
+    assert len(sent(g)) == 2 and len(left) > 2
+    n = len(left) + 2
+    assert f"count {n}" in g.run("dump", g.data / "archie/daily").out
+    (g.dir / "sendmail").write_text(text)
+    mail(g, "From: jim@example.org\nSubject: version\n\n")  # it takes along what waits
+    assert sorted(m["Subject"] for m in sent(g) if m["To"] == "joe@example.org") == \
+        sorted(f"archie [manpage] part {i + 1} of {n}" for i in range(n))
+
+
 def test_strangers_cannot_break_it(server):
     g = server
     evil = "=?utf-8?q?version=0ABcc:_victim=40example.org=0A=0Afind_zebra?="

@@ -183,17 +183,20 @@ static void a_sender_has_so_many_a_day(void **state)
 	const char *folder = scratch("archie");
 	(void)state;
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(0,
-				 daily_take(folder, DAILY_MAILS, STR("Joe@x.org"), 3, now, &err));
-	assert_int_equal(1, daily_take(folder, DAILY_MAILS, STR("joe@X.org"), 3, now, &err));
-	assert_int_equal(0, daily_take(folder, DAILY_NEW_SITES, STR("joe@x.org"), 1, now, &err));
-	assert_int_equal(0, daily_take(folder, DAILY_MAILS, STR("jim@x.org"), 3, now, &err));
-	assert_int_equal(0, daily_give_back(folder, DAILY_MAILS, STR("joe@x.org"), now, &err));
-	assert_int_equal(0, daily_take(folder, DAILY_MAILS, STR("joe@x.org"), 3, now, &err));
-	assert_int_equal(1, daily_take(folder, DAILY_MAILS, STR("joe@x.org"), 3, now, &err));
+		assert_int_equal(
+			0, daily_take(folder, DAILY_MAILS, STR("Joe@x.org"), 1, 3, now, &err));
+	assert_int_equal(1, daily_take(folder, DAILY_MAILS, STR("joe@X.org"), 1, 3, now, &err));
+	assert_int_equal(0, daily_take(folder, DAILY_NEW_SITES, STR("joe@x.org"), 1, 1, now, &err));
+	assert_int_equal(0, daily_take(folder, DAILY_MAILS, STR("jim@x.org"), 1, 3, now, &err));
+	assert_int_equal(1, daily_take(folder, DAILY_MAILS, STR("jim@x.org"), 3, 3, now, &err));
+	assert_int_equal(0, daily_take(folder, DAILY_MAILS, STR("jim@x.org"), 2, 3, now, &err));
+	assert_int_equal(1, daily_take(folder, DAILY_MAILS, STR("new@x.org"), 4, 3, now, &err));
+	assert_int_equal(0, daily_give_back(folder, DAILY_MAILS, STR("joe@x.org"), 1, now, &err));
+	assert_int_equal(0, daily_take(folder, DAILY_MAILS, STR("joe@x.org"), 1, 3, now, &err));
+	assert_int_equal(1, daily_take(folder, DAILY_MAILS, STR("joe@x.org"), 1, 3, now, &err));
 	assert_int_equal(
-		0, daily_take(folder, DAILY_MAILS, STR("joe@x.org"), 3, now + US_PER_DAY, &err));
-	assert_int_equal(1, daily_take(folder, DAILY_MAILS, STR("no@x.org"), 0, now, &err));
+		0, daily_take(folder, DAILY_MAILS, STR("joe@x.org"), 1, 3, now + US_PER_DAY, &err));
+	assert_int_equal(1, daily_take(folder, DAILY_MAILS, STR("no@x.org"), 1, 0, now, &err));
 }
 
 static void a_damaged_count_begins_anew(void **state)
@@ -201,10 +204,10 @@ static void a_damaged_count_begins_anew(void **state)
 	struct err err;
 	const char *folder = scratch("other"), *path = scratch("other/daily");
 	(void)state;
-	assert_int_equal(0, daily_take(folder, DAILY_MAILS, STR("a"), 1, 0, &err));
+	assert_int_equal(0, daily_take(folder, DAILY_MAILS, STR("a"), 1, 1, 0, &err));
 	assert_int_equal(0, file_replace(path, STR("rubbish"), 0644, &err));
-	assert_int_equal(0, daily_take(folder, DAILY_MAILS, STR("a"), 1, 0, &err));
-	assert_int_equal(1, daily_take(folder, DAILY_MAILS, STR("a"), 1, 0, &err));
+	assert_int_equal(0, daily_take(folder, DAILY_MAILS, STR("a"), 1, 1, 0, &err));
+	assert_int_equal(1, daily_take(folder, DAILY_MAILS, STR("a"), 1, 1, 0, &err));
 }
 
 int main(void)

@@ -172,6 +172,11 @@ int outbox_put(struct outbox *o, const struct mail *mail, struct err *err)
 	return put_one(o, mail, mail->from, err);
 }
 
+static void daily_folder(const struct outbox *o, char ret[PATH_MAX])
+{
+	snprintf(ret, PATH_MAX, "%s/archie", o->data);
+}
+
 struct put_paths {
 	char path[MAIL_PARTS_MOST + 1][PATH_MAX];
 	size_t n;
@@ -193,8 +198,35 @@ static int put_parts(struct outbox *o, struct mail_parts *parts, struct mail *m,
 	return 0;
 }
 
+/* Of the share of both, or of none. */
+static int take_mails(struct outbox *o, struct str to, struct str asker, size_t n, struct err *err)
+{
+	char folder[PATH_MAX];
+	uint32_t most = (uint32_t)o->conf->mails_per_day, mails = (uint32_t)n;
+	int64_t now_us = clock_wall_us();
+	struct err ignored;
+	daily_folder(o, folder);
+	int rc = daily_take(folder, DAILY_MAILS, asker, mails, most, now_us, err);
+	if (rc != 0)
+		return rc < 0 ? rc : err_set(err, ERR_BUSY, "too many mails today; try tomorrow");
+	rc = daily_take(folder, DAILY_MAILS, to, mails, most, now_us, err);
+	if (rc != 0)
+		(void)daily_give_back(folder, DAILY_MAILS, asker, mails, now_us, &ignored);
+	return rc == 1 ? err_set(err, ERR_BUSY, "too many mails to this address today") : rc;
+}
+
+static void give_mails_back(struct outbox *o, struct str to, struct str asker, size_t n)
+{
+	char folder[PATH_MAX];
+	struct err ignored;
+	int64_t now_us = clock_wall_us();
+	daily_folder(o, folder);
+	(void)daily_give_back(folder, DAILY_MAILS, asker, (uint32_t)n, now_us, &ignored);
+	(void)daily_give_back(folder, DAILY_MAILS, to, (uint32_t)n, now_us, &ignored);
+}
+
 int outbox_put_output(struct outbox *o, const struct shell_mail *mail, struct str from,
-		      struct err *err)
+		      struct str asker, struct err *err)
 {
 	char own[ARCHIE_ERRORS_MOST];
 	struct mail m = {.from = from.n ? from : str_of(archie_errors(o->conf, own)),
@@ -204,11 +236,16 @@ int outbox_put_output(struct outbox *o, const struct shell_mail *mail, struct st
 	struct err ignored;
 	if (mail_parts_init(&parts, mail, err) < 0)
 		return -1;
-	struct put_paths *paths = mem_alloc(sizeof *paths);
-	int rc = put_parts(o, &parts, &m, paths, err);
-	while (rc < 0 && paths->n > 0)
-		(void)file_remove(paths->path[--paths->n], &ignored);
-	mem_free(&paths);
+	int rc = take_mails(o, mail->to, asker, parts.n, err);
+	if (rc == 0) {
+		struct put_paths *paths = mem_alloc(sizeof *paths);
+		rc = put_parts(o, &parts, &m, paths, err);
+		while (rc < 0 && paths->n > 0)
+			(void)file_remove(paths->path[--paths->n], &ignored);
+		mem_free(&paths);
+		if (rc < 0)
+			give_mails_back(o, mail->to, asker, parts.n);
+	}
 	mail_parts_done(&parts);
 	return rc;
 }
@@ -230,7 +267,7 @@ bool outbox_is_host(struct str host)
 static int take_turn(struct outbox *o, struct str asker, struct err *err)
 {
 	char folder[PATH_MAX];
-	snprintf(folder, sizeof folder, "%s/archie", o->data);
+	daily_folder(o, folder);
 	int rc = daily_take(folder, DAILY_NEW_SITES, asker, 1, OUTBOX_NEW_SITES_A_DAY,
 			    clock_wall_us(), err);
 	if (rc == 1)

@@ -196,7 +196,8 @@ static void serve_mail(struct served *s, const struct shell_mail *mail)
 	struct telnet_role *r = s->r;
 	struct err err;
 	int rc = s->mails < MAILS_MOST
-			 ? outbox_put_output(r->outbox, mail, r->mail_from, &err)
+			 ? outbox_put_output(r->outbox, mail, r->mail_from, str_of(s->peer.text),
+					     &err)
 			 : err_set(&err, ERR_BUSY, "a session may send %d mails, and has",
 				   MAILS_MOST);
 	r->counts[rc < 0 ? COUNT_MAILS_REFUSED : COUNT_MAILS]++;

@@ -282,7 +282,7 @@ def test_results_are_mailed_by_the_parent(garner, tmp_path):
     sendmail = tmp_path / "sendmail"
     sendmail.write_text(f"#!/bin/sh\ncat > {tmp_path}/mail.$$ && mv {tmp_path}/mail.$$ {tmp_path}/sent.$$\n")
     sendmail.chmod(0o755)
-    s = Server(garner, mail=sendmail)
+    s = Server(garner, mail=sendmail, more="[archie]\nmails_per_day = 4")
     c = Caller(s)
     c.wait("archie> ")
     assert "nothing to mail yet" in c.ask("mail anna@example.test")
@@ -303,5 +303,6 @@ def test_results_are_mailed_by_the_parent(garner, tmp_path):
     other.wait("archie> ")
     other.ask("find archie")
     assert "# Mailed to" in other.ask("mail anna@example.test")  # three are of a session
+    assert "# Cannot mail: too many mails today" in other.ask("mail bert@example.test")
     wait_for("the mail", lambda: len(list(tmp_path.glob("sent.*"))) == 5)
     assert s.up.stop() == 0

@@ -153,16 +153,40 @@ static void all_parts_of_an_output_are_put_or_none(void **state)
 	for (int i = 0; i < 500; i++)
 		buf_add_text(&text, "a line of ten\n");
 	m.text = buf_str(&text);
-	assert_int_equal(0, outbox_put_output(box, &m, STR(""), &err));
+	assert_int_equal(0, outbox_put_output(box, &m, STR(""), STR("192.0.2.1"), &err));
 	assert_int_equal(7, waiting(&name));
 	send_all("0");
 	assert_int_equal(7, counts.sent);
 	assert_int_equal(0, file_slurp(scratch("got"), &got, &err));
 	assert_non_null(strstr(buf_text(&got), "Subject: archie [find x] part 7 of 7\n"));
 	m.to = STR("a@b.org\nBcc: c@d.org");
-	assert_int_equal(-1, outbox_put_output(box, &m, STR(""), &err));
+	assert_int_equal(-1, outbox_put_output(box, &m, STR(""), STR("192.0.2.1"), &err));
 	assert_int_equal(ERR_USAGE, err.code);
 	assert_int_equal(0, waiting(&name));
+}
+
+static void outputs_are_of_the_shares_of_asker_and_recipient(void **state)
+{
+	struct shell_mail m = {.to = STR("c@d.org"),
+			       .text = STR("x\n"),
+			       .command = STR("find x"),
+			       .max_split_size = 1024};
+	struct outbox_name name;
+	struct err err;
+	(void)state;
+	for (int i = 0; i < 50; i++)
+		assert_int_equal(0, outbox_put_output(box, &m, STR(""),
+						      str_of(i % 2 ? "192.0.2.8" : "192.0.2.9"),
+						      &err));
+	assert_int_equal(-1, outbox_put_output(box, &m, STR(""), STR("192.0.2.7"), &err));
+	assert_int_equal(ERR_BUSY, err.code);
+	for (int i = 0; i < 25; i++) {
+		m.to = str_of(i % 2 ? "e@d.org" : "f@d.org");
+		assert_int_equal(0, outbox_put_output(box, &m, STR(""), STR("192.0.2.8"), &err));
+	}
+	assert_int_equal(-1, outbox_put_output(box, &m, STR(""), STR("192.0.2.8"), &err));
+	assert_int_equal(ERR_BUSY, err.code);
+	assert_int_equal(75, waiting(&name));
 }
 
 static void what_waits_is_bounded(void **state)
@@ -250,6 +274,7 @@ int main(void)
 		TEST(a_mail_that_is_refused_or_damaged_leaves),
 		TEST(a_mail_that_cannot_be_sent_for_days_is_given_up),
 		TEST(all_parts_of_an_output_are_put_or_none),
+		TEST(outputs_are_of_the_shares_of_asker_and_recipient),
 		TEST(what_waits_is_bounded),
 		TEST(five_new_sites_a_day_go_to_the_master),
 		TEST(one_sends_at_a_time),

@@ -1,6 +1,7 @@
 /* Sending what is in the outbox. One pass goes through the names, which sort by when they are due.
- * A try that failed renames the file; after three in a row the pass ends, since whatever sends is
- * away. On a role's loop a pass is a process of its own, because sending waits. */
+ * A try that failed renames the file; when whatever sends was away three times in a row, the pass
+ * ends. A mail that is not taken now says nothing of the others. On a role's loop a pass is a
+ * process of its own, because sending waits. */
 #include "archie/outbox_inner.h"
 
 #include "base/clock.h"
@@ -20,7 +21,7 @@
 #define RETRY_MIN_US US_PER_MIN
 #define RETRY_MAX_US (4 * US_PER_H)
 #define LEFT_S 3600 /* a temporary file of this age has lost its writer */
-enum { LATER_IN_A_ROW = 3 };
+enum { AWAY_IN_A_ROW = 3 };
 
 struct pass {
 	const struct mail_conf *conf;
@@ -28,7 +29,7 @@ struct pass {
 	int64_t deadline_us;
 	outbox_said_fn *said;
 	struct outbox_counts *counts;
-	unsigned later; /* in a row */
+	unsigned away; /* in a row */
 	struct buf room;
 };
 
@@ -92,8 +93,8 @@ static int send_one(struct pass *p, const char *text, const struct outbox_name *
 	int64_t until_us = MIN(p->deadline_us, clock_mono_us() + SEND_US);
 	enum mail_result r = mail_send(p->conf, str_of(file.from), str_of(file.to), file.message,
 				       until_us, &why);
-	p->later = r == MAIL_LATER ? p->later + 1 : 0;
-	if (r == MAIL_LATER && !is_too_old(name)) {
+	p->away = r == MAIL_AWAY ? p->away + 1 : 0;
+	if ((r == MAIL_LATER || r == MAIL_AWAY) && !is_too_old(name)) {
 		p->counts->later++;
 		pass_say(p, str_of(file.to), "a mail waits", &why);
 		return put_off(p, path, *name, err);
@@ -127,7 +128,7 @@ static int pass_run(struct pass *p, struct err *err)
 	int rc = dir_init_own(&dir, p->folder, err);
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
-	while (rc == 0 && p->later < LATER_IN_A_ROW && clock_mono_us() < p->deadline_us &&
+	while (rc == 0 && p->away < AWAY_IN_A_ROW && clock_mono_us() < p->deadline_us &&
 	       dir_next(&dir, &text) == 0) {
 		if (!outbox_name_parse(str_of(text), &name))
 			remove_left(p, text);

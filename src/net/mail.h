@@ -39,7 +39,8 @@ int mail_compose(const struct mail *m, int64_t now_us, struct buf *out, struct e
 
 enum mail_result {
 	MAIL_SENT,
-	MAIL_LATER,   /* not now: no connection, a busy server, no time; it may even have arrived */
+	MAIL_LATER,   /* this one not now; it may even have arrived */
+	MAIL_AWAY,    /* none now: no connection, a server that greets nobody, no program */
 	MAIL_REFUSED, /* for good */
 };
 /* Sends a composed message, and waits for it, until deadline_us of clock_mono_us() at the latest

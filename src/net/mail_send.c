@@ -91,6 +91,12 @@ static enum mail_result say_later(struct err *err, const char *via, const char *
 	return MAIL_LATER;
 }
 
+static enum mail_result say_away(struct err *err, const char *via, const char *why)
+{
+	(void)say_later(err, via, why);
+	return MAIL_AWAY;
+}
+
 /* A sendmail program */
 
 static int start_sendmail(const char *via, const char *from, const char *to, int fd, pid_t *ret_pid,
@@ -157,7 +163,7 @@ static enum mail_result send_by_program(const char *via, const char *from, const
 	pid_t pid;
 	if (file_of_bytes(&f, message, err) < 0 ||
 	    start_sendmail(via, from, to, f.fd, &pid, err) < 0)
-		return MAIL_LATER;
+		return MAIL_AWAY;
 	return judge_sendmail(via, wait_sendmail(pid, deadline_us), err);
 }
 
@@ -273,12 +279,12 @@ static enum mail_result smtp_hello(struct smtp *s, struct err *err)
 	char name[HOST_MOST] = "", line[HOST_MOST + 8];
 	enum mail_result r = smtp_judge(s, smtp_reply(s), 2, err);
 	if (r != MAIL_SENT)
-		return MAIL_LATER; /* not of this mail does it speak */
+		return MAIL_AWAY; /* not of this mail does it speak */
 	if (gethostname(name, sizeof name - 1) < 0 || !name[0])
 		snprintf(name, sizeof name, "localhost");
 	int n = snprintf(line, sizeof line, "HELO %s\r\n", name);
 	r = smtp_say(s, (struct str){line, (size_t)n}, 2, err);
-	return r == MAIL_SENT ? MAIL_SENT : MAIL_LATER;
+	return r == MAIL_SENT ? MAIL_SENT : MAIL_AWAY;
 }
 
 static enum mail_result smtp_dialogue(struct smtp *s, const char *from, const char *to,
@@ -328,12 +334,12 @@ static enum mail_result send_by_smtp(const char *via, const struct smtp_server *
 	struct addrinfo *found = NULL;
 	int rc = getaddrinfo(server->host, server->port, &want, &found);
 	if (rc != 0)
-		return say_later(err, via, gai_strerror(rc));
+		return say_away(err, via, gai_strerror(rc));
 	for (const struct addrinfo *a = found; a && s.fd < 0; a = a->ai_next)
 		s.fd = connect_to(a, deadline_us);
 	freeaddrinfo(found);
 	if (s.fd < 0)
-		return say_later(err, via, "no connection");
+		return say_away(err, via, "no connection");
 	enum mail_result r = smtp_dialogue(&s, from, to, message, err);
 	close(s.fd);
 	return r;
@@ -345,7 +351,7 @@ enum mail_result mail_send(const struct mail_conf *conf, struct str from, struct
 	char from_text[MAIL_ADDRESS_MOST + 1], to_text[MAIL_ADDRESS_MOST + 1];
 	struct smtp_server server;
 	if (mail_check(conf, err) < 0)
-		return MAIL_LATER;
+		return MAIL_AWAY;
 	if (!mail_is_address(from) || !mail_is_address(to) || !message.n ||
 	    message.p[message.n - 1] != '\n' || memchr(message.p, '\r', message.n) ||
 	    memchr(message.p, 0, message.n)) {

@@ -43,18 +43,13 @@ bool mail_is_own(struct str address, const struct mail_own *own)
 	       (str_eq_nocase(local, STR("archie")) || str_eq_nocase(local, STR("archie-errors")));
 }
 
-static bool has_list_header(const struct mime_mail *m)
+static bool is_list_header(struct str name)
 {
 	static const char *const names[] = {"Mailing-List", "X-Mailing-List", "X-BeenThere"};
-	for (size_t i = 0; i < m->n; i++) {
-		struct str name = m->header[i].name;
-		if (starts_nocase(name, STR("List-")))
+	for (size_t k = 0; k < ARRAY_LEN(names); k++)
+		if (str_eq_nocase(name, str_of(names[k])))
 			return true;
-		for (size_t k = 0; k < ARRAY_LEN(names); k++)
-			if (str_eq_nocase(name, str_of(names[k])))
-				return true;
-	}
-	return false;
+	return starts_nocase(name, STR("List-"));
 }
 
 static bool is_bulk(struct str precedence)
@@ -63,19 +58,27 @@ static bool is_bulk(struct str precedence)
 	       str_eq_nocase(precedence, STR("list"));
 }
 
-/* By what the headers say, without addresses. */
+static const char *why_silent_for(const struct mime_header *h)
+{
+	if (str_eq_nocase(h->name, STR("Return-Path")) && !h->value.n)
+		return "without a sender";
+	if (str_eq_nocase(h->name, STR("Precedence")) && is_bulk(h->value))
+		return "in bulk";
+	if (str_eq_nocase(h->name, STR("Auto-Submitted")) && !str_eq_nocase(h->value, STR("no")))
+		return "sent by a program";
+	if (str_eq_nocase(h->name, STR("Content-Type")) &&
+	    starts_nocase(h->value, STR("multipart/report")))
+		return "a report about a mail";
+	return is_list_header(h->name) ? "from a list" : NULL;
+}
+
+/* By what the headers say, without addresses. One that is not seen could say it, too. */
 static const char *why_silent(const struct mime_mail *m)
 {
-	struct str back = mime_value(m, "Return-Path"), automatic = mime_value(m, "Auto-Submitted");
-	if (back.p && !back.n)
-		return "without a sender";
-	if (is_bulk(mime_value(m, "Precedence")))
-		return "in bulk";
-	if (automatic.p && !str_eq_nocase(automatic, STR("no")))
-		return "sent by a program";
-	if (starts_nocase(mime_value(m, "Content-Type"), STR("multipart/report")))
-		return "a report about a mail";
-	return has_list_header(m) ? "from a list" : NULL;
+	const char *why = m->cut ? "with too many headers" : NULL;
+	for (size_t i = 0; i < m->n && !why; i++)
+		why = why_silent_for(&m->header[i]);
+	return why;
 }
 
 static const char *why_not_to(struct str address, const struct mail_own *own)
@@ -87,21 +90,31 @@ static const char *why_not_to(struct str address, const struct mail_own *own)
 	return mail_is_own(address, own) ? "from ourselves" : NULL;
 }
 
+/* All of them count, not just the one that would be answered. */
+static const char *why_not_from(const struct mime_mail *m, const struct mail_own *own)
+{
+	static const char *const names[] = {"Reply-To", "Return-Path", "From", "From ", "Sender"};
+	const char *why = NULL;
+	for (size_t i = 0; i < m->n; i++)
+		for (size_t k = 0; k < ARRAY_LEN(names) && !why; k++)
+			if (str_eq_nocase(m->header[i].name, str_of(names[k])))
+				why = why_not_to(m->header[i].value, own);
+	return why;
+}
+
 static const char no_address[] = "from no address";
 
 struct mail_judgement mail_judge(const struct mime_mail *m, const struct mail_own *own)
 {
 	static const char *const order[] = {"Reply-To", "Return-Path", "From", "From "};
 	struct mail_judgement j = {.why_not = why_silent(m)};
-	for (size_t i = 0; i < ARRAY_LEN(order) && !j.why_not; i++) {
+	if (!j.why_not)
+		j.why_not = why_not_from(m, own);
+	for (size_t i = 0; i < ARRAY_LEN(order) && !j.why_not && !j.to.n; i++) {
 		struct str address = mime_value(m, order[i]);
-		/* all of them count, not just the one that would be answered */
-		j.why_not = why_not_to(address, own);
-		if (!j.to.n && mail_is_address(address))
+		if (mail_is_address(address))
 			j.to = address;
 	}
-	if (!j.why_not)
-		j.why_not = why_not_to(mime_value(m, "Sender"), own);
 	if (!j.why_not && !j.to.n)
 		j.why_not = no_address;
 	return j;

@@ -172,7 +172,7 @@ void newsite_read(const struct mime_mail *mail, const char *host, const char *er
 		  struct newsite_mail *ret)
 {
 	struct mime_header room[MIME_HEADERS_MOST];
-	struct mime_mail plain = {.header = room, .text = mail->text};
+	struct mime_mail plain = {.header = room, .cut = mail->cut, .text = mail->text};
 	bool automatic = false;
 	*ret = (struct newsite_mail){.message_id = mime_value(mail, "Message-ID")};
 	for (size_t i = 0; i < mail->n; i++)

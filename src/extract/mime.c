@@ -128,11 +128,19 @@ static void put_one_header(GMimeHeader *h, struct str name, struct buf *out)
 	}
 }
 
+static void put_cut(struct buf *out)
+{
+	put_text(out, STR(MIME_CUT));
+	put_text(out, STR(""));
+}
+
 /* At most so many. */
 static void put_headers(GMimeObject *of, int most, struct buf *out)
 {
 	GMimeHeaderList *list = lib.g_mime_object_get_header_list(of);
-	int n = MIN(lib.g_mime_header_list_get_count(list), most);
+	int all = lib.g_mime_header_list_get_count(list), n = MIN(all, most);
+	if (n < all)
+		put_cut(out);
 	for (int i = 0; i < n; i++) {
 		GMimeHeader *h = lib.g_mime_header_list_get_header_at(list, i);
 		struct str name = str_of(lib.g_mime_header_get_name(h));
@@ -201,9 +209,19 @@ static struct str put_envelope(struct str mail, struct buf *out)
 	return str_from(mail, line.n + 1);
 }
 
+/* Whether its headers end within what is looked at. */
+static bool has_all_headers(struct str mail)
+{
+	return mail.n < MIME_MAIL_MOST || str_find(mail, STR("\n\n")) < mail.n ||
+	       str_find(mail, STR("\n\r\n")) < mail.n;
+}
+
 void mime_parse(struct str mail, struct buf *out)
 {
-	mail = put_envelope(str_head(mail, MIME_MAIL_MOST), out);
+	mail = str_head(mail, MIME_MAIL_MOST);
+	if (!has_all_headers(mail))
+		put_cut(out);
+	mail = put_envelope(mail, out);
 	GMimeStream *stream = lib.g_mime_stream_mem_new_with_buffer(mail.n ? mail.p : "", mail.n);
 	GMimeParser *parser = lib.g_mime_parser_new_with_stream(stream);
 	GMimeMessage *message = lib.g_mime_parser_construct_message(parser, NULL);

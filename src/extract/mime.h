@@ -23,6 +23,7 @@ struct mime_header {
 struct mime_mail {
 	struct mime_header *header;
 	size_t n;
+	bool cut;        /* it has more headers than these */
 	struct str text; /* of the first part that is text/plain, in UTF-8; "": none */
 };
 /* The first header of this name, in any case; p is NULL: there is none. */
@@ -35,6 +36,9 @@ int mime_read(const char *program, struct str mail, struct arena *arena, struct 
 
 /* The worker's side: garner-parse --mail MEMORY. */
 int mime_work(const char *memory, struct err *err);
+
+#define MIME_CUT ":" /* for that, the worker gives a header of this name, which no mail can have \
+		      */
 
 /* The two halves, for tests: what the worker makes of a mail, and what its owner takes of that. The
  * answer lies in the bytes. */

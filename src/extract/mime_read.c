@@ -46,7 +46,10 @@ int mime_take(struct str bytes, struct arena *arena, struct mime_mail *ret, stru
 		h.value = reader_text(&r, MIME_VALUE_MOST);
 		if (r.bad || m.n == MIME_HEADERS_MOST || !is_field(h.name) || !is_field(h.value))
 			return err_set(err, ERR_REMOTE, "garner-parse: its answer made no sense");
-		m.header[m.n++] = h;
+		if (str_is(h.name, MIME_CUT))
+			m.cut = true;
+		else
+			m.header[m.n++] = h;
 	}
 	m.text = reader_text(&r, MIME_TEXT_MOST);
 	if (r.bad || reader_left(&r) || !str_utf8(m.text))

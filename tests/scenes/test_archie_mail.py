@@ -114,6 +114,7 @@ def test_what_programs_write_gets_no_reply(server):
     for head in ("Return-Path: <>\nFrom: joe@example.org\n", "From: MAILER-DAEMON@example.org\n",
                  HEAD + "Precedence: bulk\n", HEAD + "Auto-Submitted: auto-replied\n", HEAD + "List-Id: <l.org>\n",
                  HEAD + "Content-Type: multipart/report; boundary=b\n", "From: archie@archie.example.test\n",
+                 HEAD + "X-Far: away\n" * 300 + "Precedence: bulk\n", HEAD + "Return-Path: <>\n",
                  "From MAILER-DAEMON Sat Jan  3 01:05:34 1996\nFrom: joe@example.org\n", "Subject: version\n"):
         assert "not answered" in mail(g, head + "Subject: version\n\nversion\n"), head
     assert sent(g) == []

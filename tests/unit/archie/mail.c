@@ -57,6 +57,11 @@ static void what_programs_and_lists_write_is_not_answered(void **state)
 	static const char *const table[][2] = {
 		{"Return-Path:\nFrom: f@x\n", "without a sender"},
 		{"Return-Path:\nReply-To: victim@x\nFrom: f@x\n", "without a sender"},
+		{"Return-Path: f@x\nReturn-Path:\nFrom: f@x\n", "without a sender"},
+		{"Precedence: first-class\nPrecedence: bulk\nFrom: f@x\n", "in bulk"},
+		{"Auto-Submitted: no\nFrom: f@x\nAuto-Submitted: auto-replied\n",
+		 "sent by a program"},
+		{"From: f@x\nFrom: MAILER-DAEMON@x\n", "from a mailer daemon"},
 		{"From: Mailer-Daemon@x\n", "from a mailer daemon"},
 		{"From : MAILER-DAEMON\nFrom: f@x\n", "from a mailer daemon"},
 		{"Reply-To: f@x\nFrom: MAILER-DAEMON@x\n", "from a mailer daemon"},
@@ -85,6 +90,17 @@ static void what_programs_and_lists_write_is_not_answered(void **state)
 		assert_non_null(j.why_not);
 		assert_string_equal(table[i][1], j.why_not);
 	}
+}
+
+static void a_mail_whose_headers_are_not_all_seen_is_not_answered(void **state)
+{
+	struct mime_header room[16];
+	struct mime_mail m = mail_of("From: f@x\n", room);
+	(void)state;
+	assert_null(mail_judge(&m, "archie.x.org", "archie-errors@archie.x.org").why_not);
+	m.cut = true;
+	assert_string_equal("with too many headers",
+			    mail_judge(&m, "archie.x.org", "archie-errors@archie.x.org").why_not);
 }
 
 static void the_subject_and_fifty_lines_are_commands(void **state)
@@ -215,6 +231,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_reply_goes_to_the_first_address_there_is),
 		cmocka_unit_test(what_programs_and_lists_write_is_not_answered),
+		cmocka_unit_test(a_mail_whose_headers_are_not_all_seen_is_not_answered),
 		cmocka_unit_test(the_subject_and_fifty_lines_are_commands),
 		cmocka_unit_test(output_is_split_at_ends_of_lines),
 		cmocka_unit_test(output_can_be_packed_and_encoded),

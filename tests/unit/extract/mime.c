@@ -75,8 +75,14 @@ static void anything_is_a_mail_within_bounds(void **state)
 	buf_add_text(&text, "\n\n");
 	buf_fill(&text, 'z', 500000);
 	struct mime_mail m = parsed(buf_str(&text));
-	assert_true(m.n <= MIME_HEADERS_MOST);
+	assert_true(m.n <= MIME_HEADERS_MOST && m.cut);
 	assert_true(m.text.n <= MIME_TEXT_MOST);
+	buf_clear(&text);
+	buf_add_text(&text, "A: b\nX: ");
+	buf_fill(&text, 'x', MIME_MAIL_MOST);
+	buf_add_text(&text, "\nPrecedence: bulk\n\n");
+	assert_true(parsed(buf_str(&text)).cut);
+	assert_false(parsed(STR("A: b\n\nc\n")).cut);
 	buf_clear(&text);
 	buf_add_text(&text, "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b0\n\n");
 	for (int i = 0; i < 2000; i++)

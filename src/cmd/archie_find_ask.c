@@ -1,5 +1,6 @@
 /* A client of the line protocol that waits: one connection for each question, all lines sent at
- * once, and QUIT as the last, so that the answer ends with the connection. The server's name is
+ * once, and QUIT as the last. It ends with the last line of the answer, or with the time that it
+ * has as a whole: a server that sends a little now and then holds nobody. The server's name is
  * looked up as this machine does, /etc/hosts included: a person named it, or the server that a
  * person trusts. */
 #include "archie/ng_peers.h"
@@ -89,9 +90,20 @@ static int connect_to(const char *address, int *ret_fd, struct err *err)
 	return connect_name(address, ret_fd, err);
 }
 
-static int send_all(int fd, const char *address, struct str text, struct err *err)
+/* For the next call: what is left of the time. */
+static int time_left(int fd, const char *address, int64_t until_us, struct err *err)
+{
+	int64_t left_us = until_us - clock_mono_us();
+	if (left_us <= 0)
+		return err_set(err, ERR_REMOTE, "%s: no answer in time", address);
+	return socket_limits(fd, left_us, err);
+}
+
+static int send_all(int fd, const char *address, struct str text, int64_t until_us, struct err *err)
 {
 	while (text.n) {
+		if (time_left(fd, address, until_us, err) < 0)
+			return -1;
 		ssize_t n = send(fd, text.p, text.n, MSG_NOSIGNAL);
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -102,10 +114,31 @@ static int send_all(int fd, const char *address, struct str text, struct err *er
 	return 0;
 }
 
-static int receive_all(int fd, const char *address, struct buf *out, struct err *err)
+/* The answers: each ends in a line of its own. */
+struct answers {
+	struct buf *out;
+	size_t seen; /* whole lines of it */
+	size_t left; /* answers that did not end */
+};
+
+static void answers_count(struct answers *a)
 {
-	for (;;) {
-		char *room = buf_room(out, PIECE);
+	struct str rest = str_from(buf_str(a->out), a->seen);
+	size_t n;
+	while (a->left && (n = str_find_byte(rest, '\n')) < rest.n) {
+		a->left -= str_starts(rest, STR("OK ")) || str_starts(rest, STR("ERROR "));
+		a->seen += n + 1;
+		rest = str_from(rest, n + 1);
+	}
+}
+
+static int receive_all(int fd, const char *address, struct answers *a, int64_t until_us,
+		       struct err *err)
+{
+	while (a->left) {
+		if (time_left(fd, address, until_us, err) < 0)
+			return -1;
+		char *room = buf_room(a->out, PIECE);
 		if (!room)
 			return err_set(err, ERR_REMOTE, "%s: the answer is too large", address);
 		ssize_t n = recv(fd, room, PIECE, 0);
@@ -115,22 +148,26 @@ static int receive_all(int fd, const char *address, struct buf *out, struct err 
 			return remote_failed(address, err);
 		if (n == 0)
 			return 0;
-		buf_grew(out, (size_t)n);
+		buf_grew(a->out, (size_t)n);
+		answers_count(a);
 	}
+	return 0;
 }
 
-/* Lines out, all that comes until the server hangs up in. */
+/* Lines out, the answers to all but the last, QUIT, in; fewer, where the server hangs up. */
 static int exchange_lines(const char *address, struct str lines, int64_t timeout_us,
 			  struct buf *out, struct err *err)
 {
+	struct answers answers = {.out = out};
 	int fd = -1;
+	for (size_t i = 0; i + 1 < lines.n; i++)
+		answers.left += lines.p[i] == '\n';
 	if (connect_to(address, &fd, err) < 0)
 		return -1;
-	int rc = socket_limits(fd, timeout_us, err);
+	int64_t until_us = clock_mono_us() + timeout_us;
+	int rc = send_all(fd, address, lines, until_us, err);
 	if (rc == 0)
-		rc = send_all(fd, address, lines, err);
-	if (rc == 0)
-		rc = receive_all(fd, address, out, err);
+		rc = receive_all(fd, address, &answers, until_us, err);
 	(void)close(fd);
 	return rc;
 }

@@ -268,3 +268,34 @@ def test_find_takes_no_rubbish_for_an_answer(garner):
             done = g.run("archie", "find", "--server", "127.0.0.1:%d" % listener.getsockname()[1], "x")
             thread.join()
         assert done.code == 6 and done.out == "" and "\x1b" not in done.err, done
+
+
+def test_find_is_not_held_by_a_server_that_never_ends(garner):
+    g = garner("")
+
+    def dribble(c):
+        while True:
+            c.sendall(b"x")
+            threading.Event().wait(0.05)
+
+    def stay(c):
+        c.sendall(b"OK 0\n" * 5)  # all that was asked but QUIT
+        c.recv(65536)
+
+    def serve(listener, talk):
+        with listener.accept()[0] as c:
+            c.settimeout(20)
+            c.recv(65536)
+            try:
+                talk(c)
+            except OSError:
+                pass
+
+    for talk, code, words in ((dribble, 6, "no answer in time"), (stay, 1, "")):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            thread = threading.Thread(target=serve, args=(listener, talk))
+            thread.start()
+            done = g.run("archie", "find", "--timeout", "400ms", "--server",
+                         "127.0.0.1:%d" % listener.getsockname()[1], "x")
+            thread.join()
+        assert done.code == code and words in done.err, done

@@ -155,14 +155,16 @@ void text_table_free(struct text_table *t)
 
 void put_safe(struct buf *out, struct str text)
 {
-	for (size_t i = 0; i < text.n; i++) {
-		unsigned char c = (unsigned char)text.p[i];
-		bool c1 = c == 0xc2 && i + 1 < text.n && (unsigned char)text.p[i + 1] < 0xa0;
-		if (c1)
-			i++;
+	while (text.n) {
+		size_t n = str_utf8_char(text);
+		unsigned char c = (unsigned char)text.p[0];
+		bool c1 = n == 2 && c == 0xc2 && (unsigned char)text.p[1] < 0xa0;
+		if (n == 0)
+			buf_add_byte(out, '?');
 		else if (c == '\t')
 			buf_add_byte(out, ' ');
-		else if (c >= ' ' && c != 0x7f)
-			buf_add_byte(out, (char)c);
+		else if (c >= ' ' && c != 0x7f && !c1)
+			buf_add_str(out, str_head(text, n));
+		text = str_from(text, MAX(n, (size_t)1));
 	}
 }

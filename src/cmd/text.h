@@ -37,5 +37,6 @@ void text_table_print(const struct text_table *t, struct buf *out);
 void text_table_free(struct text_table *t);
 
 /* Text of others on a terminal. What a terminal could take for a command is left out: control
- * characters, also those of two bytes; a tab is a blank, so that words stay apart. */
+ * characters, also those of two bytes; a tab is a blank, so that words stay apart. A byte that is
+ * not UTF-8 is a question mark: alone, some terminals take it for a command, too. */
 void put_safe(struct buf *out, struct str text);

@@ -510,6 +510,16 @@ static void a_login_shell_takes_no_word(void **state)
 	done(&got);
 }
 
+static void text_of_others_commands_no_terminal(void **state)
+{
+	CLEANUP(buf_free) struct buf out = BUF_INIT(100);
+	(void)state;
+	put_safe(&out, STR("a\tb\x1b[2J\x7f \x9b"
+			   "2J \xc2\x9b"
+			   "2J \xc3\xa9\xe2\x82\xac \xc2"));
+	assert_string_equal("a b[2J ?2J 2J \xc3\xa9\xe2\x82\xac ?", buf_text(&out));
+}
+
 static void text_is_wrapped_before_the_eightieth_column(void **state)
 {
 	(void)state;
@@ -632,6 +642,7 @@ int main(void)
 		cmocka_unit_test(flags_of_roles_are_in_help_and_completion),
 		cmocka_unit_test(the_name_of_the_program_names_the_command),
 		cmocka_unit_test(a_login_shell_takes_no_word),
+		cmocka_unit_test(text_of_others_commands_no_terminal),
 		cmocka_unit_test(text_is_wrapped_before_the_eightieth_column),
 		cmocka_unit_test(the_tables_of_garner_are_whole),
 		cmocka_unit_test(the_help_of_garner_fits_a_terminal),

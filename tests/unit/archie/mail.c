@@ -22,12 +22,14 @@ static struct mime_mail mail_of(const char *text, struct mime_header room[16])
 	return m;
 }
 
+static const struct mail_own own = {"archie.x.org", "archie-errors@archie.x.org",
+				    STR("files@x.org")};
+
 static struct mail_judgement judge(const char *text)
 {
 	struct mime_header room[16];
 	struct mime_mail m = mail_of(text, room);
-	return mail_judge(&m, &(struct mail_own){"archie.x.org", "archie-errors@archie.x.org",
-						 STR("files@x.org")});
+	return mail_judge(&m, &own);
 }
 
 static void the_reply_goes_to_the_first_address_there_is(void **state)
@@ -97,10 +99,9 @@ static void a_mail_whose_headers_are_not_all_seen_is_not_answered(void **state)
 	struct mime_header room[16];
 	struct mime_mail m = mail_of("From: f@x\n", room);
 	(void)state;
-	assert_null(mail_judge(&m, "archie.x.org", "archie-errors@archie.x.org").why_not);
+	assert_null(mail_judge(&m, &own).why_not);
 	m.cut = true;
-	assert_string_equal("with too many headers",
-			    mail_judge(&m, "archie.x.org", "archie-errors@archie.x.org").why_not);
+	assert_string_equal("with too many headers", mail_judge(&m, &own).why_not);
 }
 
 static void the_subject_and_fifty_lines_are_commands(void **state)

@@ -400,10 +400,10 @@ static int refuse_pipe(const struct file *f, struct err *err)
 }
 
 /* O_NONBLOCK: to open a pipe would otherwise wait until somebody writes into it. */
-int file_open_plain(struct file *ret, const char *path, struct err *err)
+static int open_plain(struct file *ret, const char *path, int flags, struct err *err)
 {
 	struct file f;
-	int rc = file_open(&f, path, O_RDONLY | O_NONBLOCK, 0, err);
+	int rc = file_open(&f, path, O_RDONLY | O_NONBLOCK | flags, 0, err);
 	if (rc)
 		return rc;
 	if (refuse_pipe(&f, err) < 0) {
@@ -414,10 +414,15 @@ int file_open_plain(struct file *ret, const char *path, struct err *err)
 	return 0;
 }
 
-int file_slurp(const char *path, struct buf *out, struct err *err)
+int file_open_plain(struct file *ret, const char *path, struct err *err)
+{
+	return open_plain(ret, path, 0, err);
+}
+
+static int slurp_with(const char *path, int flags, struct buf *out, struct err *err)
 {
 	struct file f;
-	int rc = file_open_plain(&f, path, err);
+	int rc = open_plain(&f, path, flags, err);
 	if (rc)
 		return rc;
 	size_t before = out->n;
@@ -428,6 +433,16 @@ int file_slurp(const char *path, struct buf *out, struct err *err)
 		out->p[before] = 0;
 	}
 	return rc;
+}
+
+int file_slurp(const char *path, struct buf *out, struct err *err)
+{
+	return slurp_with(path, 0, out, err);
+}
+
+int file_slurp_own(const char *path, struct buf *out, struct err *err)
+{
+	return slurp_with(path, O_NOFOLLOW, out, err);
 }
 
 /* In the same folder, so that a rename stays on one file system; named after the thread, so that no

@@ -77,6 +77,7 @@ int dir_sync_of(const char *path, struct err *err); /* the same for the folder i
 /* The whole file, at most `out->max` bytes. 1: it does not exist. A pipe is refused, never waited
  * for. */
 int file_slurp(const char *path, struct buf *out, struct err *err);
+int file_slurp_own(const char *path, struct buf *out, struct err *err); /* a link is refused */
 /* The file has the new bytes or the old ones, never others: written under another name, synced,
  * renamed, and the folder synced. */
 int file_replace(const char *path, struct str bytes, mode_t mode, struct err *err);

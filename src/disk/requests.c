@@ -104,12 +104,13 @@ bool requests_waiting(struct requests *r)
 	return some;
 }
 
-/* 1: it cannot be read, or is not there any more: its name may be, if that is a link. */
+/* 1: it cannot be read, or is not there any more. A link is left alone: whoever may put files into
+ * the folder may not have us read others. */
 static int request_read(struct requests *r, const char *path, requests_fn *fn, void *ctx,
 			struct err *err)
 {
 	CLEANUP(buf_free) struct buf text = BUF_INIT(FILE_MOST);
-	int rc = file_slurp(path, &text, &r->trouble);
+	int rc = file_slurp_own(path, &text, &r->trouble);
 	if (rc != 0)
 		return 1;
 	struct str rest = buf_str(&text), line;

@@ -17,6 +17,6 @@ bool requests_waiting(struct requests *r);
  * the last of these. Negative: fn failed; the file is taken again. */
 typedef int requests_fn(void *ctx, struct str line, struct err *err);
 int requests_take(struct requests *r, requests_fn *fn, void *ctx, struct err *err);
-/* All that was taken is kept for good. Negative: a file cannot be read or removed; it is not looked
- * at again by this process. */
+/* All that was taken is kept for good. Negative: a file cannot be read or removed, or is a link; it
+ * is not looked at again by this process. */
 int requests_kept(struct requests *r, struct err *err);

@@ -172,18 +172,27 @@ static void one_that_cannot_be_read_is_told_once_and_does_not_stop_the_others(vo
 	end(&a);
 }
 
-/* Else a role would begin one empty round after the other for it. */
-static void one_that_leads_nowhere_is_not_waited_for(void **state)
+/* Also one that leads nowhere: else a role would begin one empty round after the other for it. */
+static void a_link_is_told_once_and_not_followed(void **state)
 {
 	(void)state;
 	struct asked a;
-	char path[PATH_MAX + 64];
+	struct err err = {0};
+	char path[PATH_MAX + 64], target[PATH_MAX + 64];
 	begin(&a, "nowhere");
 	ask(&a, 1);
 	snprintf(path, sizeof path, "%s/2-1.add", a.folder);
 	assert_int_equal(0, symlink("nowhere", path));
+	snprintf(target, sizeof target, "%s/target", a.folder);
+	MUST(file_replace(target, STR("line of others\n"), 0644, &err));
+	snprintf(path, sizeof path, "%s/3-1.add", a.folder);
+	assert_int_equal(0, symlink("target", path));
+	MUST(requests_take(a.r, take_line, &a, &err));
+	assert_int_equal(-1, requests_kept(a.r, &err));
+	assert_non_null(strstr(err.msg, "symbolic link"));
+	assert_int_equal(1, a.lines);
+	assert_int_equal(3, left(&a));
 	round_of(&a);
-	assert_int_equal(1, left(&a));
 	assert_false(requests_waiting(a.r));
 	end(&a);
 }
@@ -263,7 +272,7 @@ int main(void)
 		cmocka_unit_test(one_that_is_refused_stays_and_is_taken_again),
 		cmocka_unit_test(those_of_another_kind_are_left_alone),
 		cmocka_unit_test(one_that_cannot_be_read_is_told_once_and_does_not_stop_the_others),
-		cmocka_unit_test(one_that_leads_nowhere_is_not_waited_for),
+		cmocka_unit_test(a_link_is_told_once_and_not_followed),
 		cmocka_unit_test(a_large_folder_is_read_once_for_all_that_is_taken_from_it),
 		cmocka_unit_test(a_folder_that_was_empty_is_looked_at_when_it_changes),
 	};

@@ -108,8 +108,9 @@ static int send_parts(struct answer *a, const struct shell_mail *mail, struct ma
 	return rc;
 }
 
-/* Each part is a mail of the share of whoever gets it. `path` and `mail` may name others, who have
- * a share of their own: else one who writes as many senders could have us write to one victim. */
+/* Each part is a mail of the share of the one who gets it. `path` and `mail` may name others, who
+ * have a share of their own: else one who writes as many senders could have us write to one victim.
+ */
 static int take_and_send(struct answer *a, const struct shell_mail *mail, struct mail_parts *parts,
 			 struct err *err)
 {

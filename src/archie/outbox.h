@@ -30,8 +30,8 @@ void outbox_free(struct outbox **o);
 int outbox_put(struct outbox *o, const struct mail *mail, struct err *err);
 /* What the command `mail` hands over: packed, encoded and split as it says, in one or more mails
  * with the subject `archie [COMMAND] part N of M`; all or none of them. from: the variable
- * `mail_from` of the shell, or "". Each part is of the archie.mails_per_day of whoever gets it, and
- * of the asker, an address of the network. */
+ * `mail_from` of the shell, or "". Each part is of the archie.mails_per_day of the one who gets it,
+ * and of the asker, an address of the network. */
 int outbox_put_output(struct outbox *o, const struct shell_mail *mail, struct str from,
 		      struct str asker, struct err *err);
 /* The request that a site be indexed: goes to archie.master, which answers reply_to ("": nobody).

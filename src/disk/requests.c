@@ -104,7 +104,7 @@ bool requests_waiting(struct requests *r)
 	return some;
 }
 
-/* 1: it cannot be read, or is not there any more. A link is left alone: whoever may put files into
+/* 1: it cannot be read, or is not there any more. A link is left alone: one who may put files into
  * the folder may not have us read others. */
 static int request_read(struct requests *r, const char *path, requests_fn *fn, void *ctx,
 			struct err *err)

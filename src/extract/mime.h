@@ -37,8 +37,8 @@ int mime_read(const char *program, struct str mail, struct arena *arena, struct 
 /* The worker's side: garner-parse --mail MEMORY. */
 int mime_work(const char *memory, struct err *err);
 
-#define MIME_CUT ":" /* for that, the worker gives a header of this name, which no mail can have \
-		      */
+/* The worker says that headers were left out by one of this name, which no mail can have. */
+#define MIME_CUT ":"
 
 /* The two halves, for tests: what the worker makes of a mail, and what its owner takes of that. The
  * answer lies in the bytes. */

@@ -16,8 +16,6 @@ LATER = {
         "archie_call_load",
     "the shell's tests want to know whether a mail asked":
         "shell_asked",
-    "the master mails its answers":
-        "outbox_put",
     "queues that are saved":
         "hostq_restore hostq_save url_list_add_extent url_list_each_part",
     "the cycle: sorting and merging of whole indexes, cleanup's numbers":

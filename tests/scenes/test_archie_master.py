@@ -145,7 +145,7 @@ def test_what_a_server_passes_on_is_what_the_master_takes(master, ftp, garner):
 def test_nothing_is_taken_from_bounces_replies_and_lists(master, ftp):
     g, one = master(host="master.test"), ftp()
     text = f"\naddnewsite {one.host}\n"
-    for head, why in {BOUNCE: "without a sender",
+    for head, why in {BOUNCE: "a report about a mail",
                       "From: MAILER-DAEMON@x.test\nReply-To: a@x.test\n": "from a mailer daemon",
                       "From: a@x.test\nAuto-Submitted: auto-replied\nPrecedence: bulk\n": "sent by a program",
                       "Precedence: bulk\nReturn-Path: <>\nReply-To: a@x.test\n": "without a sender",

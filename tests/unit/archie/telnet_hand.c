@@ -76,8 +76,10 @@ static void what_cannot_be_is_refused_at_once(void **state)
 		"MAIL 1 1 9999999 0 0 1024\n",
 		"MAIL 1 1 1 0 0 1024 0\n",
 		"MAIL 18446744073709551615 1 1 0 0 1024\n",
-		"a line that is longer than any that a session would say, because there is no such "
-		"request that has this many letters in it, whatever it is about, and who sends it",
+		("a line that is longer than any that a session would say, because there is no "
+		 "such "
+		 "request that has this many letters in it, whatever it is about, and who sends "
+		 "it"),
 	};
 	struct hand_ask got;
 	size_t used;

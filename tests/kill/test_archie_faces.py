@@ -120,5 +120,5 @@ def test_whoever_is_killed_everyone_hears_something_and_all_is_soon_whole(garner
             u.join()
     for u in users:
         assert not u.wrong and u.found, (u.how.__name__, u.wrong)
-    assert sum(u.without for u in users) > 0
+    assert not long_run or sum(u.without for u in users) > 0
     assert up.stop() == 0

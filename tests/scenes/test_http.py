@@ -225,6 +225,7 @@ def test_clients_take_turns_at_slow_answers(garner):
 def test_answers_that_come_later_hold_no_thread(garner):
     site = demo(garner, threads=1, slow_threads=1, slow_queue=40)
     many = [site.raw(b"GET /later?n=2 HTTP/1.1\r\nHost: x\r\n\r\n") for _ in range(20)]
+    wait_for("twenty to wait", lambda: site.ask("/again?n=0").body == b"20\n")
     assert site.ask("/slow?n=0").status == 200  # there is one thread, and it is free
     gone = site.raw(b"GET /later?n=1 HTTP/1.1\r\nHost: x\r\n\r\n", source="127.0.0.2")
     wait_for("all to wait", lambda: site.ask("/again?n=0").body == b"21\n")

@@ -213,20 +213,6 @@ static void put_day(struct html *h, const char *name, const char *label, const c
 	put_field(h, day ? "date" : "text", name, label, NULL, str_of(value));
 }
 
-static void put_tick(struct html *h, const char *name, const char *label, bool on)
-{
-	html_open(h, "label");
-	html_open(h, "input");
-	html_attr_text(h, "type", "checkbox");
-	html_attr_text(h, "name", name);
-	html_attr_text(h, "value", "yes");
-	if (on)
-		html_attr_text(h, "checked", "checked");
-	html_text(h, " ");
-	html_text(h, label);
-	html_close(h, "label");
-}
-
 /* Names that a domain may be chosen by. */
 static void put_domains(struct html *h, const struct domains *domains)
 {
@@ -285,8 +271,8 @@ static void put_limits(struct html *h, const struct web_files *p, const struct n
 	put_var(h, p, usual, "number", "maxmatch", "Different names", "any");
 	put_var(h, p, usual, "number", "maxhitspm", "Files of each name", "any");
 	put_choice(h, "syntax", "Expressions", syntax_texts, p->vars.syntax);
-	put_tick(h, "path", "Whole path", p->vars.path);
-	put_tick(h, "mirrors", "Fold mirrors", p->vars.mirrors);
+	layout_tick(h, "path", "yes", "Whole path", p->vars.path);
+	layout_tick(h, "mirrors", "yes", "Fold mirrors", p->vars.mirrors);
 	html_close(h, "div");
 	html_close(h, "details");
 }

@@ -19,6 +19,20 @@ void layout_open(struct html *h, const char *element, const char *class)
 	html_attr_text(h, "class", class);
 }
 
+void layout_tick(struct html *h, const char *name, const char *value, const char *label, bool on)
+{
+	html_open(h, "label");
+	html_open(h, "input");
+	html_attr_text(h, "type", "checkbox");
+	html_attr_text(h, "name", name);
+	html_attr_text(h, "value", value);
+	if (on)
+		html_attr_text(h, "checked", "checked");
+	html_text(h, " ");
+	html_text(h, label);
+	html_close(h, "label");
+}
+
 void layout_note(struct html *h, const char *class, const char *text)
 {
 	layout_open(h, "p", class);

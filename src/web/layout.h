@@ -15,6 +15,8 @@ void layout_begin(struct html *h, const char *title, const struct layout_ask *as
 void layout_end(struct html *h);
 /* Opens an element with a class, as the style sheet knows it. */
 void layout_open(struct html *h, const char *element, const char *class);
+/* A box to tick: sent with this value if it is. */
+void layout_tick(struct html *h, const char *name, const char *value, const char *label, bool on);
 /* A paragraph. */
 void layout_note(struct html *h, const char *class, const char *text);
 

@@ -55,20 +55,6 @@ static void put_number_field(struct html *h, const char *name, const char *label
 	html_close(h, "label");
 }
 
-static void put_tick(struct html *h, const char *name, const char *label, bool on)
-{
-	html_open(h, "label");
-	html_open(h, "input");
-	html_attr_text(h, "type", "checkbox");
-	html_attr_text(h, "name", name);
-	html_attr_text(h, "value", "on");
-	if (on)
-		html_attr_text(h, "checked", "checked");
-	html_text(h, " ");
-	html_text(h, label);
-	html_close(h, "label");
-}
-
 static void put_lifetime(struct html *h, int64_t lifetime_s)
 {
 	CLEANUP(buf_free) struct buf text = BUF_INIT(40);
@@ -101,11 +87,11 @@ void web_query_form(struct html *h, const struct web_query *p)
 	html_attr_text(h, "action", "/query.html");
 	html_attr_text(h, "class", "classic");
 	put_query_box(h, str_of(p->query));
-	put_tick(h, "caseflag", "Any capitals", p->any_case);
-	put_tick(h, "wordflag", "Whole words only", p->words);
-	put_tick(h, "descflag", "Descriptions", p->desc);
-	put_tick(h, "opaqueflag", "Matched lines", p->opaque);
-	put_tick(h, "verbose", "Numbers and notes", p->verbose);
+	layout_tick(h, "caseflag", "on", "Any capitals", p->any_case);
+	layout_tick(h, "wordflag", "on", "Whole words only", p->words);
+	layout_tick(h, "descflag", "on", "Descriptions", p->desc);
+	layout_tick(h, "opaqueflag", "on", "Matched lines", p->opaque);
+	layout_tick(h, "verbose", "on", "Numbers and notes", p->verbose);
 	put_number_field(h, "errorflag", "Spelling errors", "0", p->errors);
 	put_number_field(h, "maxlineflag", "Most lines of an object", "0", p->lines);
 	put_number_field(h, "maxresultflag", "Most results", "1", p->results);

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from archie_queue import Asker, searchers
+from archie_queue import Asker, stopped
 from garner import ROOT, new_seed, wait_for
 from prospero import Client, Packet, Refused, Relay, start
 
@@ -60,21 +60,6 @@ def counter(g, name):
     found = g.run("status", "--json").json()
     return next(c["value"] for r in found["roles"] if r["name"].startswith("archie-prospero")
                 for c in r.get("counters", []) if c["name"] == name)
-
-
-@contextlib.contextmanager
-def stopped(g):
-    """Searchers that get no CPU: what is asked meanwhile waits."""
-    wait_for("searchers", lambda: len(searchers(g)) == 2)
-    pids = searchers(g)
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for pid in pids:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGCONT)
 
 
 def exchanges():

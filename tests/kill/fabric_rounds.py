@@ -12,7 +12,6 @@ import simnet
 from garner import wait_for
 from kill.rounds import Broken
 
-DELAY_MS, OWED_MS = 50, 35  # see fetch_rounds.py
 HOSTS = 12
 SHORT, LONG = 10, 150  # kills at random instants of each chain
 
@@ -22,15 +21,16 @@ class Chain:
 
     top = None              # a member without fault points of its own
 
-    def __init__(self, make, seed, pages):
+    def __init__(self, make, seed, pages, delay_ms):
+        """delay_ms: of each server; 7 in 10 of it are owed, see fetch_rounds.py."""
         self.make, self.dice, self.seed = make, random.Random(seed), seed
         self.kills = self.useful = 0
         self.g = make()
-        self.net = simnet.start(self.g, hosts=HOSTS, pages=pages, delay=f"{OWED_MS}ms", odd_pages=0, appear=0,
+        self.net = simnet.start(self.g, hosts=HOSTS, pages=pages, delay=f"{delay_ms * 7 // 10}ms", odd_pages=0, appear=0,
                                 vanish=0, profiles="plain=8,slow=1", slow="30ms", robots="some=3,open=1",
                                 crawl_delay=0, **{"for": "25min"})
         self.robot = (f"[robot]\nnetworks = {self.net.network}\ndns_servers = {self.net.dns}\ndns_order = ipv4\n"
-                      f"delay = {DELAY_MS}ms\n")
+                      f"delay = {delay_ms}ms\n")
         self.urls = [p["url"] for p in self.net.truth()]
         self.dice.shuffle(self.urls)  # else all robots would wait for one server
         self.members = []
@@ -84,12 +84,12 @@ class Spiders(Chain):
 
     POINTS = ("outcomes.append", "outcomes.synced", "spider.written", "spider.synced", "spider.kept")
 
-    def __init__(self, make, seed, pages):
-        super().__init__(make, seed, pages)
+    def __init__(self, make, seed, pages, delay_ms):
+        super().__init__(make, seed, pages, delay_ms)
         self.list = Path(self.g.dir) / "urls.txt"
         self.list.write_text("\n".join(self.urls) + "\n")
         spiders = "".join(f"[spider@{i}]\nlisten = unix:{self.g.dir}/spider{i}\n" for i in (1, 2))
-        self.g.configure(f"{self.robot}{spiders}[urlserver]\ndoc_index = file:{self.list}\nreq_host_per_sec = 18\n"
+        self.g.configure(f"{self.robot}{spiders}[urlserver]\ndoc_index = file:{self.list}\nreq_host_per_sec = {900 // delay_ms}\n"
                          f"timeout_spider_status = 5s\nspider_host = unix:{self.g.dir}/spider1 unix:{self.g.dir}/spider2\n"
                          "[spider]\nstatus_interval = 1s\n")
         for role in ("spider@1", "spider@2", "urlserver"):
@@ -126,8 +126,8 @@ class Bots(Chain):
     POINTS = ("botm.flush", "botm.commit", "botm.committed", "bot.answers", "bot.synced", "bot.named")
     # botm.remove is passed where a source drops something: test_botm.py
 
-    def __init__(self, make, seed, pages):
-        super().__init__(make, seed, pages)
+    def __init__(self, make, seed, pages, delay_ms):
+        super().__init__(make, seed, pages, delay_ms)
         self.source_at = f"unix:{self.g.dir}/source"
         self.top = make(config=f"[botm]\nlisten = unix:{self.g.dir}/top\nsource = {self.source_at}\nfolder =\n")
         self.add(self.top, "botm")

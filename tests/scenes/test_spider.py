@@ -321,7 +321,8 @@ def test_results_go_to_a_doc_index_and_done_follows_its_ok(garner):
     ("name = a b", "name: 'a b' is not a word")])
 def test_what_cannot_work_is_said_before_anything_runs(garner, settings, words):
     g = garner()
-    g.configure(f"[spider]\n{settings}\n")
+    listen = "" if "listen" in settings else f"listen = unix:{g.dir}/spider\n"
+    g.configure(f"[spider]\n{listen}{settings}\n")
     done = g.run("config", "check")
     assert done.code == 2 and words in done.err, done.err
     done = g.run("spider", timeout=20)

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -259,12 +260,22 @@ static void spider_take(struct world *w, unsigned number, struct str line)
 	w->out[w->nout++] = u;
 }
 
+/* Whether there is something to accept or to read. Asking is cheap: an accept4() that finds nobody
+ * makes a socket and throws it away, and almost all find nobody. */
+static bool spider_is_asked(const struct played_spider *s)
+{
+	struct pollfd p = {.fd = s->fd >= 0 ? s->fd : s->listen_fd, .events = POLLIN};
+	return p.fd >= 0 && poll(&p, 1, 0) == 1;
+}
+
 static void spider_read(struct world *w, unsigned number)
 {
 	struct played_spider *s = &w->spider[number];
 	char piece[4096];
 	ssize_t n = -1;
-	if (s->fd < 0 && s->listen_fd >= 0) {
+	if (!spider_is_asked(s))
+		return;
+	if (s->fd < 0) {
 		s->fd = accept4(s->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (s->fd >= 0) {
 			model_back(w, s, s->away_us);
@@ -540,6 +551,8 @@ static void spider_does_all(struct world *w, unsigned number, bool says)
 	struct played_spider *s = &w->spider[number];
 	char piece[4096];
 	ssize_t n = -1;
+	if (!spider_is_asked(s))
+		return;
 	if (s->fd < 0)
 		s->fd = accept4(s->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	while (s->fd >= 0 && (n = recv(s->fd, piece, sizeof piece, 0)) > 0)

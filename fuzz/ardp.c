@@ -45,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ardp_parts parts = {0};
 	struct ardp_reply reply = {.cid = 1, .window = data[1], .waited = data[0] & 1};
 	struct way way = {.reply = &reply, .full = data[0] & 2};
-	const struct ardp_out out = {way_send, &way};
+	const struct ardp_out out = {way_send, &way, data[0] & 4 ? 1 + data[0] / 8 % ARDP_DICE : 0};
 	int64_t now_us = 0;
 	reply.text = BUF_INIT(1 << 20);
 	for (unsigned i = 0; i < data[0]; i++) {
@@ -79,8 +79,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		now_us = MAX(now_us, reply.due_us);
 		ardp_reply_due(&reply, now_us, &out);
 	}
-	ENSURE(reply.sent == reply.total ||
+	ENSURE(reply.sent == reply.total || reply.sent >= reply.stop ||
 	       reply.sent >= reply.acked + (data[1] ? MIN(data[1], ARDP_WINDOW) : ARDP_WINDOW));
+	ENSURE(reply.stop == reply.total || reply.stop > reply.acked);
 	ardp_parts_free(&parts);
 	ardp_reply_free(&reply);
 	return 0;

@@ -4,7 +4,10 @@
  * Three clocks drive a reply: acks move the window; a window that was sent and not acknowledged has
  * its last packet sent again after 2, 4, 8 and 16 s; and where an ack shows a gap, what follows it
  * is sent again once a second has passed, since clients acknowledge while packets are on their way.
- */
+ *
+ * Nothing in an ack is secret, so one that is right proves nothing: anyone who forges a sender
+ * can count to 16. Where the owner wants proof he throws dice, and a window ends at one of
+ * ARDP_DICE packets. The receiver acknowledges that end; a forger has one guess for each window. */
 #include "archie/ardp.h"
 
 #include "base/clock.h"
@@ -100,12 +103,18 @@ struct ardp_header ardp_header(const struct ardp_packet *p, size_t length)
 
 /* Requests */
 
+bool ardp_part_fits(const struct ardp_packet *packet)
+{
+	return packet->number > 0 && packet->number <= ARDP_PARTS_MOST &&
+	       packet->total <= ARDP_PARTS_MOST &&
+	       (!packet->total || packet->number <= packet->total);
+}
+
 int ardp_parts_add(struct ardp_parts *p, const struct ardp_packet *packet)
 {
-	if (packet->number == 0 || packet->number > ARDP_PARTS_MOST ||
-	    packet->total > ARDP_PARTS_MOST || (p->total && packet->number > p->total) ||
-	    (packet->total && (packet->number > packet->total || p->through > packet->total ||
-			       (p->total && p->total != packet->total))))
+	if (!ardp_part_fits(packet) || (p->total && packet->number > p->total) ||
+	    (packet->total &&
+	     (p->through > packet->total || (p->total && p->total != packet->total))))
 		return -1;
 	if (packet->total && !p->total)
 		for (size_t i = packet->total; i < ARDP_PARTS_MOST; i++)
@@ -198,7 +207,8 @@ static int64_t send_packet(const struct ardp_reply *r, uint16_t number, bool ask
 /* What fits into a window asks for no ack, unless the client has to forget that it waits. */
 static bool asks_ack(const struct ardp_reply *r)
 {
-	return r->waited || r->total > ARDP_WINDOW || (r->window && r->total > r->window);
+	return r->waited || r->proves || r->total > ARDP_WINDOW ||
+	       (r->window && r->total > r->window);
 }
 
 static void reply_rests(struct ardp_reply *r)
@@ -232,12 +242,43 @@ static uint16_t send_range(struct ardp_reply *r, uint16_t from, uint16_t to, int
 	return to;
 }
 
+/* Where the window ends, once what it has was sent and something was acknowledged since it was
+ * opened. false: there is nothing more to send now. */
+static bool open_window(struct ardp_reply *r, const struct ardp_out *out)
+{
+	unsigned end = window_end(r);
+	if (r->stop && r->acked == r->opened)
+		return false;
+	if (out->dice)
+		end = MIN(end, (unsigned)r->acked + ARDP_WINDOW);
+	if (end <= r->sent)
+		return false;
+	/* too little to prove anything: rather the rest of it later */
+	if (out->dice && end - r->sent < ARDP_DICE && end < r->total && r->acked < r->sent)
+		return false;
+	r->proof = 0;
+	if (out->dice && end - r->sent >= ARDP_DICE) {
+		end -= out->dice - 1;
+		r->proof = (uint16_t)end;
+		r->proof_from = r->sent;
+		r->proves = true;
+	}
+	r->stop = (uint16_t)end;
+	r->opened = r->acked;
+	return true;
+}
+
 /* What the window allows and has not been sent. */
 static void send_window(struct ardp_reply *r, int64_t now_us, const struct ardp_out *out)
 {
-	if (r->sent < window_end(r)) {
+	while (r->sent < r->stop || open_window(r, out)) {
+		uint16_t to = MIN(r->stop, window_end(r)); /* less, where acks were taken back */
+		if (to <= r->sent)
+			break;
 		r->tries = 0;
-		r->sent = send_range(r, (uint16_t)(r->sent + 1), window_end(r), now_us, out);
+		r->sent = send_range(r, (uint16_t)(r->sent + 1), to, now_us, out);
+		if (r->sent < to)
+			break;
 	}
 }
 
@@ -273,9 +314,19 @@ static void send_again(struct ardp_reply *r, int64_t now_us, const struct ardp_o
 size_t ardp_reply_ack(struct ardp_reply *r, const struct ardp_packet *p, int64_t now_us,
 		      const struct ardp_out *out)
 {
-	uint16_t before = r->acked, through = MIN(p->through, r->sent);
+	uint16_t before = r->acked, through = p->through;
+	size_t proven = 0;
 	if (r->total == 1 && r->sent)
 		through = 1; /* old clients acknowledge a single packet with 0 */
+	if (through > r->sent) {
+		r->proof = 0;
+		return 0;
+	}
+	if (through > r->acked && r->proof && r->sent >= r->proof) { /* the one guess */
+		if (through == r->proof)
+			proven = text_through(r, r->proof) - text_through(r, r->proof_from);
+		r->proof = 0;
+	}
 	if (through > r->acked || p->option == ARDP_RESET)
 		r->acked = through;
 	if (r->acked == r->total) {
@@ -288,7 +339,7 @@ size_t ardp_reply_ack(struct ardp_reply *r, const struct ardp_packet *p, int64_t
 		if (r->acked <= before && through == r->acked)
 			send_again(r, now_us, out);
 	}
-	return r->acked > before ? text_through(r, r->acked) - text_through(r, before) : 0;
+	return proven;
 }
 
 void ardp_reply_again(struct ardp_reply *r, const struct ardp_packet *p, int64_t now_us,
@@ -298,6 +349,7 @@ void ardp_reply_again(struct ardp_reply *r, const struct ardp_packet *p, int64_t
 		return;
 	/* old clients do not say what they have beyond the first packet: it may be less */
 	r->acked = MIN(p->through, r->sent);
+	r->proof = 0;
 	r->again = 0;
 	r->tries = 0;
 	send_again(r, now_us, out);
@@ -312,7 +364,7 @@ void ardp_reply_due(struct ardp_reply *r, int64_t now_us, const struct ardp_out 
 	r->due_us = INT64_MAX;
 	if (r->again) {
 		send_repeats(r, now_us, out);
-	} else if (r->sent < window_end(r)) {
+	} else if (r->sent < MIN(r->stop, window_end(r))) {
 		send_window(r, now_us, out);
 	} else if (r->asked && r->tries < ASK_TRIES) {
 		uint16_t last = MIN(r->sent, window_end(r)); /* less, where acks were taken back */

@@ -12,6 +12,7 @@ enum {
 	ARDP_PACKET_MOST = 2048, /* octets of a packet that is read */
 	ARDP_WINDOW = 16,
 	ARDP_WINDOW_MOST = 256,   /* that a client may ask for */
+	ARDP_DICE = 8,            /* ends that a window may have which is to prove something */
 	ARDP_PARTS_MOST = 16,     /* packets of a request */
 	ARDP_REPLY_MOST = 0xffff, /* packets of a reply */
 };
@@ -57,6 +58,8 @@ struct ardp_parts {
 	struct str part[ARDP_PARTS_MOST]; /* ours; p NULL: not there */
 	uint16_t total, through;
 };
+/* Whether it can be part of any request at all. */
+bool ardp_part_fits(const struct ardp_packet *packet) MUST_USE;
 /* 0: all are there. 1: more have to come; `through` is what is there without a gap. Negative: too
  * many, or they contradict each other; nothing changed. */
 int ardp_parts_add(struct ardp_parts *p, const struct ardp_packet *packet);
@@ -73,6 +76,11 @@ struct ardp_reply {
 	/* From here on its own, to be read. */
 	uint32_t *end; /* of each packet, in the text */
 	uint16_t total, acked, sent;
+	uint16_t stop;   /* where the window ends that is being sent */
+	uint16_t opened; /* what was acknowledged when that window was opened */
+	uint16_t proof;  /* the window's end, if an ack of just that proves something; 0: no */
+	uint16_t proof_from;
+	bool proves;    /* a window was to prove something: from then on all ask for acks */
 	uint16_t again; /* the first packet that has to be sent again; 0: none */
 	bool asked;     /* an ack is wanted */
 	unsigned tries;
@@ -85,13 +93,17 @@ struct ardp_reply {
 struct ardp_out {
 	int64_t (*send)(void *ctx, const struct ardp_header *header, struct str text);
 	void *ctx;
+	/* 0: a window that is opened now ends as usual. 1 to ARDP_DICE, at random: it ends dice - 1
+	 * packets early, and asks for an ack. Only those who receive it know where it ends. */
+	unsigned dice;
 };
 
 /* Divides the text into packets and sends the first window. An empty text is one packet. More
  * packets than ARDP_REPLY_MOST are cut off. */
 void ardp_reply_begin(struct ardp_reply *r, int64_t now_us, const struct ardp_out *out);
-/* A packet of the client that is not its request: an ack. Returns how many octets of text it
- * acknowledged for the first time. */
+/* A packet of the client that is not its request: an ack. Returns how many octets of text it proves
+ * to have arrived: those of a window whose end was thrown, if no other end was claimed before. An
+ * ack of what was never sent is a lie, and changes nothing else. */
 size_t ardp_reply_ack(struct ardp_reply *r, const struct ardp_packet *p, int64_t now_us,
 		      const struct ardp_out *out);
 /* The request once more: what it does not say that it has is sent again, at most each second. */

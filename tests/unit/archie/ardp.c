@@ -190,25 +190,25 @@ static void a_window_goes_on_when_it_is_acknowledged(void **state)
 	assert_true(k.length[14] == 7 && k.length[15] == 12);
 	assert_true(k.packet[15].flags == ARDP_ACK && k.packet[15].through == 1 &&
 		    k.packet[15].wait_s == 0);
-	assert_int_equal(ardp_reply_ack(&r, &ack, 100, &out), 16 * 1001);
+	assert_int_equal(ardp_reply_ack(&r, &ack, 100, &out), 0); /* anyone can count to 16 */
 	assert_true(k.n == 32 && k.packet[31].flags == ARDP_ACK);
 	/* the same ack twice says that something is missing, but packets may be on their way */
 	assert_int_equal(ardp_reply_ack(&r, &ack, 200, &out), 0);
 	assert_int_equal(k.n, 32);
 	ack = ack_of(32);
-	assert_int_equal(ardp_reply_ack(&r, &ack, 300, &out), 16 * 1001);
+	assert_int_equal(ardp_reply_ack(&r, &ack, 300, &out), 0);
 	assert_true(k.n == 40 && k.packet[39].number == 40 && k.packet[39].flags == ARDP_ACK);
 	ack = ack_of(40);
 	(void)ardp_reply_ack(&r, &ack, 400, &out);
 	assert_true(k.n == 40 && r.due_us == INT64_MAX);
-	/* an ack of what was never sent counts as far as something was */
+	/* an ack of what was never sent is a lie */
 	ardp_reply_free(&r);
 	out = kept_out(&k);
 	r = (struct ardp_reply){.cid = 9, .text = text_of(40)};
 	ardp_reply_begin(&r, 0, &out);
 	ack = ack_of(65535);
 	(void)ardp_reply_ack(&r, &ack, 1, &out);
-	assert_true(k.n == 32 && r.acked == 16);
+	assert_true(k.n == 16 && r.acked == 0);
 	ardp_reply_free(&r);
 }
 
@@ -264,7 +264,7 @@ static void data_take_a_wait_back(void **state)
 	assert_true(k.n == 1 && k.length[0] == 12 && k.packet[0].wait_s == 5 &&
 		    k.packet[0].through == 1 && k.packet[0].flags == ARDP_ACK);
 	/* an old client that has the one packet says 0 */
-	assert_int_equal(ardp_reply_ack(&r, &ack, 1, &out), 1001);
+	assert_int_equal(ardp_reply_ack(&r, &ack, 1, &out), 0);
 	assert_true(r.due_us == INT64_MAX && k.n == 1);
 	ardp_reply_free(&r);
 	out = kept_out(&k);
@@ -348,6 +348,50 @@ static void what_there_is_no_room_for_follows_later(void **state)
 	ardp_reply_free(&r);
 }
 
+static void only_the_end_of_a_thrown_window_proves_something(void **state)
+{
+	(void)state;
+	struct kept k;
+	struct ardp_out out = kept_out(&k);
+	struct ardp_reply r = {.cid = 9, .window = 256, .text = text_of(60)};
+	struct ardp_packet ack = ack_of(13);
+	out.dice = 4;
+	ardp_reply_begin(&r, 0, &out);
+	assert_true(k.n == 13 && k.packet[12].flags == ARDP_ACK);
+	out.dice = 8; /* a larger window is of no use to those who have to prove something */
+	assert_int_equal(ardp_reply_ack(&r, &ack, 100, &out), 13 * 1001);
+	assert_true(k.n == 22 && k.packet[21].flags == ARDP_ACK);
+	assert_int_equal(ardp_reply_ack(&r, &ack, 200, &out), 0);
+	assert_int_equal(k.n, 22);
+	ack = ack_of(21); /* a part of it arrived: that goes on, but there is one guess */
+	out.dice = 1;
+	assert_int_equal(ardp_reply_ack(&r, &ack, 300, &out), 0);
+	assert_int_equal(k.n, 37);
+	ack = ack_of(22);
+	assert_int_equal(ardp_reply_ack(&r, &ack, 400, &out), 0);
+	assert_int_equal(k.n, 37); /* 38 may be sent, but is not worth a window */
+	ack = ack_of(37);
+	assert_int_equal(ardp_reply_ack(&r, &ack, 500, &out), 0);
+	assert_int_equal(k.n, 53);
+	ack = ack_of(54); /* a lie */
+	assert_int_equal(ardp_reply_ack(&r, &ack, 600, &out), 0);
+	assert_int_equal(k.n, 53);
+	ack = ack_of(53);
+	assert_int_equal(ardp_reply_ack(&r, &ack, 700, &out), 0);
+	assert_true(k.n == 60 && k.packet[59].flags == ARDP_ACK && r.proof == 0);
+	ardp_reply_free(&r);
+	/* a reply of one window asks then, too; one that is shorter cannot prove anything */
+	for (size_t packets = ARDP_DICE - 1; packets <= ARDP_DICE; packets++) {
+		out = kept_out(&k);
+		out.dice = 2;
+		r = (struct ardp_reply){.cid = 9, .text = text_of(packets)};
+		ardp_reply_begin(&r, 0, &out);
+		assert_int_equal(k.n, ARDP_DICE - 1);
+		assert_int_equal(k.packet[k.n - 1].flags, packets < ARDP_DICE ? 0 : ARDP_ACK);
+		ardp_reply_free(&r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -364,6 +408,7 @@ int main(void)
 		cmocka_unit_test(a_request_that_comes_again_is_answered_at_most_each_second),
 		cmocka_unit_test(a_client_may_have_another_window_but_no_larger_first_one),
 		cmocka_unit_test(what_there_is_no_room_for_follows_later),
+		cmocka_unit_test(only_the_end_of_a_thrown_window_proves_something),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* The role archie-prospero: packets of ardp.h on a UDP socket, texts of prospero.h in them,
  * questions for the queuer. garner up runs several such processes at one address; the kernel gives
  * all packets of a client to the same one (role/listen.h), so that acks and repeated requests find
- * what they are about, and what an address may be sent is counted in one place.
+ * what they are about, and what an address may have (prospero_share.h) is counted in one place.
  *
  * A talk is one request and its reply: first it waits for the queuer, then it is sent, then it is
  * kept, since clients ask again when packets are lost. Nothing is written down: after a crash
@@ -11,6 +11,7 @@
 #include "archie/archie_conf.h"
 #include "archie/ardp.h"
 #include "archie/prospero.h"
+#include "archie/prospero_share.h"
 #include "archie/shell.h"
 #include "base/endpoint.h"
 #include "base/hash.h"
@@ -22,24 +23,23 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <sys/random.h>
 
 #define ROLE "archie-prospero"
 #define WAIT_FIRST_US (800 * US_PER_MS) /* without an answer, the client is told to wait */
 #define WAIT_EVERY_US (2 * US_PER_S)
 #define PARTS_US (60 * US_PER_S) /* that the rest of a request may take */
 #define TEXTS_US (10 * US_PER_S) /* between looks at archie/etc */
-#define SHARES_US US_PER_S       /* between looks at which addresses are quiet again */
 
 enum {
 	WAIT_S = 3,         /* told; so long is a client lost when we are killed */
 	ASKING_MOST = 1000, /* talks that wait for the queuer */
 	DONE_MOST = 256,    /* talks that are kept */
 	DONE_BYTES = 64 << 20,
-	PARTIAL_MOST = 20,   /* requests that are not whole */
-	SHARES_MOST = 65536, /* addresses that were sent something within the last second */
-	BATCH = 64,          /* packets that go out with one call */
-	READ_AT_ONCE = 32,   /* packets that are read with one call */
-	PORT = 1525,         /* that clients take where none is named */
+	PARTIAL_MOST = 20, /* requests that are not whole */
+	BATCH = 64,        /* packets that go out with one call */
+	READ_AT_ONCE = 32, /* packets that are read with one call */
+	PORT = 1525,       /* that clients take where none is named */
 	TEXTS_MEMORY = 8 << 20,
 	LINK_MEMORY = 256 << 20,
 };
@@ -57,7 +57,8 @@ static const struct value_spec specs[] = {
 	 .max = 64, .help = "How many processes answer at this address, under garner up"},
 	{"unacked", VALUE_SIZE_AT(struct prospero_conf, unacked), .fallback = "64K", .min = 4096,
 	 .max = INFINITY,
-	 .help = "The most bytes that one address is sent in a second without acknowledging them"},
+	 .help = "The most bytes that one address is sent in a second without proof that it "
+		 "receives them; after 16 times as many a 16th of it a second"},
 };
 
 static const struct config_section section = {
@@ -84,6 +85,8 @@ enum {
 	COUNT_SENT,
 	COUNT_SENT_BYTES,
 	COUNT_HELD_BACK,
+	COUNT_PROVEN_BYTES,
+	COUNT_EVICTED,
 	COUNT_UNSENT,
 	COUNT_ASKING,
 	COUNT_KEPT,
@@ -104,8 +107,13 @@ static const struct counter_def counter_defs[] = {
 	[COUNT_WAITS] = {"waits", NULL, COUNTER_TOTAL, "packets that tell a client to wait"},
 	[COUNT_SENT] = {"sent", NULL, COUNTER_TOTAL, "packets sent"},
 	[COUNT_SENT_BYTES] = {"sent_bytes", NULL, COUNTER_TOTAL, "bytes sent"},
-	[COUNT_HELD_BACK] = {"held_back", NULL, COUNTER_TOTAL,
-			     "packets that had to wait, since an address acknowledges nothing"},
+	[COUNT_HELD_BACK] =
+		{"held_back", NULL, COUNTER_TOTAL,
+		 "packets that had to wait, since nothing shows that they are received"},
+	[COUNT_PROVEN_BYTES] = {"proven_bytes", NULL, COUNTER_TOTAL,
+				"bytes that acks proved to be received, of those that should"},
+	[COUNT_EVICTED] = {"evicted", NULL, COUNTER_TOTAL,
+			   "replies that were forgotten before all of it was received"},
 	[COUNT_UNSENT] = {"unsent", NULL, COUNTER_TOTAL, "packets that the system did not take"},
 	[COUNT_ASKING] = {"asking", NULL, COUNTER_GAUGE, "requests that wait for the queuer"},
 	[COUNT_KEPT] = {"kept", NULL, COUNTER_GAUGE, "replies that are kept"},
@@ -136,10 +144,9 @@ union peer {
 struct prospero_role;
 
 struct talk {
-	struct link link; /* asking or done */
+	struct place place; /* in asking or kept */
 	struct prospero_role *role;
 	struct talk_key key;
-	struct addr server; /* whose share it takes */
 	union peer peer;
 	socklen_t peer_len;
 	uint64_t text_hash; /* of the request */
@@ -162,18 +169,12 @@ struct talk {
 struct partial {
 	bool used;
 	struct talk_key key;
+	const struct share *share;
 	struct ardp_parts parts;
 	int64_t since_us;
 };
 
-/* What an address may be sent now, and when that was so. */
-struct share {
-	double bytes;
-	int64_t at_us;
-};
-
 TABLE(talks, struct talk_key, struct talk *, key_hash, key_same)
-TABLE(shares, struct addr, struct share, addr_hash, addr_eq)
 
 /* Packets on their way out; texts lie in talks. */
 struct batch {
@@ -200,12 +201,9 @@ struct prospero_role {
 	struct loop_io io;
 	char server[ARCHIE_HOST_MOST + 16]; /* "host(port)" */
 	struct talks talks;
-	struct link asking, done; /* done: the oldest first */
-	size_t nasking, ndone;
-	uint64_t done_bytes;
+	struct crowd asking, kept;
 	struct partial partial[PARTIAL_MOST];
 	struct shares shares;
-	int64_t shares_us; /* when they were looked through */
 	struct arena_pool arenas;
 	struct arena texts_arena;
 	struct shell_texts texts;
@@ -256,61 +254,33 @@ static void batch_add(struct prospero_role *r, const struct talk *t,
 	r->count[COUNT_SENT_BYTES] += header->n + text.n;
 }
 
-static void share_fill(const struct prospero_role *r, struct share *s, int64_t now_us)
-{
-	double rate = (double)r->conf->unacked;
-	s->bytes = MIN(s->bytes + rate * (double)(now_us - s->at_us) / US_PER_S, rate);
-	s->at_us = now_us;
-}
-
-/* Forgets those that may be sent as much as anyone. */
-static void shares_prune(struct prospero_role *r, int64_t now_us)
-{
-	if (now_us - r->shares_us < SHARES_US)
-		return;
-	r->shares_us = now_us;
-	TABLE_EACH (shares, slot, &r->shares) {
-		share_fill(r, &slot->value, now_us);
-		if (slot->value.bytes >= (double)r->conf->unacked)
-			shares_remove(&r->shares, slot->key);
-	}
-}
-
-/* The share of an address; NULL: there are too many. */
-static struct share *share_of(struct prospero_role *r, struct addr server)
-{
-	int64_t now_us = now_of(r);
-	struct share *s = shares_get(&r->shares, server);
-	if (!s) {
-		if (shares_count(&r->shares) >= SHARES_MOST)
-			shares_prune(r, now_us);
-		if (shares_count(&r->shares) >= SHARES_MOST)
-			return NULL;
-		s = shares_put(&r->shares, server);
-		*s = (struct share){(double)r->conf->unacked, now_us};
-	}
-	share_fill(r, s, now_us);
-	return s;
-}
-
 /* struct ardp_out */
 static int64_t talk_send(void *ctx, const struct ardp_header *header, struct str text)
 {
 	struct talk *t = ctx;
 	struct prospero_role *r = t->role;
-	struct share *s = share_of(r, t->server);
-	double n = (double)(header->n + text.n);
-	if (!s || s->bytes < n) {
+	int64_t later_us = share_spend(&r->shares, t->place.share, header->n + text.n, now_of(r));
+	if (later_us > 0)
 		r->count[COUNT_HELD_BACK]++;
-		return s ? 1 + (int64_t)((n - s->bytes) / (double)r->conf->unacked * US_PER_S)
-			 : US_PER_S;
-	}
-	s->bytes -= n;
-	batch_add(r, t, header, text);
-	return 0;
+	else
+		batch_add(r, t, header, text);
+	return later_us;
 }
 
-/* Without a text: no share is needed, since the packet that it answers was longer. */
+/* Where its packets go. An address that was sent a lot has to prove that it is there. */
+static struct ardp_out talk_out(struct talk *t)
+{
+	struct prospero_role *r = t->role;
+	struct ardp_out out = {.send = talk_send, .ctx = t};
+	uint8_t random;
+	if (share_is_low(&r->shares, t->place.share, now_of(r))) {
+		ENSURE(getrandom(&random, sizeof random, 0) == (ssize_t)sizeof random);
+		out.dice = 1 + random % ARDP_DICE;
+	}
+	return out;
+}
+
+/* Without a text, and not counted: the packet that it answers was not much shorter. */
 static void send_control(struct talk *t, const struct ardp_packet *p, size_t length)
 {
 	const struct ardp_header h = ardp_header(p, length);
@@ -322,10 +292,13 @@ static void send_control(struct talk *t, const struct ardp_packet *p, size_t len
 /* Its timer is set to when its reply wants it. */
 static void talk_rest(struct talk *t)
 {
-	if (t->reply.due_us == INT64_MAX)
+	if (t->reply.due_us == INT64_MAX) {
+		t->place.rank = PLACE_RESTS;
 		loop_timer_stop(&t->timer);
-	else
+	} else {
+		t->place.rank = t->reply.acked ? PLACE_MOVES : PLACE_BEGUN;
 		loop_timer_in(t->role->role.loop, &t->timer, t->reply.due_us - now_of(t->role));
+	}
 }
 
 static void talk_forget_request(struct talk *t)
@@ -344,16 +317,11 @@ static void talk_free(struct talk *t)
 	struct prospero_role *r = t->role;
 	batch_send(r); /* it may have texts of this one */
 	loop_timer_stop(&t->timer);
-	list_remove(&t->link);
+	crowd_remove(t->done ? &r->kept : &r->asking, &t->place);
 	if (t->key.cid)
 		talks_remove(&r->talks, t->key);
-	if (t->done) {
-		r->ndone--;
-		r->done_bytes -= t->reply.text.cap;
-	} else {
-		r->nasking--;
+	if (!t->done)
 		talk_forget_request(t);
-	}
 	ardp_reply_free(&t->reply);
 	mem_free(&t);
 }
@@ -368,9 +336,12 @@ static void talk_wait(struct talk *t)
 		p.position = (uint16_t)MIN(t->position, (uint64_t)UINT16_MAX);
 		p.seconds = (uint32_t)MIN(MAX(t->seconds, INT64_C(0)), (int64_t)UINT32_MAX);
 	}
-	send_control(t, &p, status ? 20 : 11);
-	t->reply.waited = true;
-	r->count[COUNT_WAITS]++;
+	/* one request has many of these, so they count */
+	if (share_spend(&r->shares, t->place.share, status ? 20 : 11, now_of(r)) == 0) {
+		send_control(t, &p, status ? 20 : 11);
+		t->reply.waited = true;
+		r->count[COUNT_WAITS]++;
+	}
 	loop_timer_in(r->role.loop, &t->timer, WAIT_EVERY_US);
 }
 
@@ -379,7 +350,8 @@ static void talk_due(void *ctx)
 	struct talk *t = ctx;
 	struct prospero_role *r = t->role;
 	if (t->done) {
-		ardp_reply_due(&t->reply, now_of(r), &(struct ardp_out){talk_send, t});
+		const struct ardp_out out = talk_out(t);
+		ardp_reply_due(&t->reply, now_of(r), &out);
 		talk_rest(t);
 	} else {
 		talk_wait(t);
@@ -409,20 +381,24 @@ static bool talk_is_busy(const struct talk *t)
 	return t->request.lists && t->request.version == 5;
 }
 
-/* The replies of others make room. */
+static struct talk *talk_of(struct place *p)
+{
+	return p ? LIST_OF(struct talk, p, place) : NULL;
+}
+
+/* Other replies make room. */
 static void talk_is_done(struct talk *t)
 {
 	struct prospero_role *r = t->role;
+	struct talk *other;
+	crowd_remove(&r->asking, &t->place);
 	t->done = true;
-	list_remove(&t->link);
-	list_append(&r->done, &t->link);
-	r->nasking--;
-	r->ndone++;
-	r->done_bytes += t->reply.text.cap;
-	while (r->ndone > DONE_MOST || (r->done_bytes > DONE_BYTES && r->ndone > 1)) {
-		struct talk *oldest = LIST_FIRST(struct talk, &r->done, link);
-		ENSURE(oldest);
-		talk_free(oldest);
+	t->place.bytes = t->reply.text.cap;
+	t->place.rank = PLACE_BEGUN;
+	crowd_add(&r->kept, &t->place);
+	while ((other = talk_of(crowd_excess(&r->kept, DONE_MOST, DONE_BYTES, &t->place)))) {
+		r->count[COUNT_EVICTED] += other->place.rank != PLACE_RESTS;
+		talk_free(other);
 	}
 }
 
@@ -445,7 +421,8 @@ static void talk_answer(struct talk *t)
 	t->reply.back_quick = t->request.version == 5;
 	talk_forget_request(t);
 	talk_is_done(t);
-	ardp_reply_begin(&t->reply, now_of(r), &(struct ardp_out){talk_send, t});
+	const struct ardp_out out = talk_out(t);
+	ardp_reply_begin(&t->reply, now_of(r), &out);
 	talk_rest(t);
 }
 
@@ -538,23 +515,35 @@ struct received {
 	struct ardp_packet packet;
 };
 
+/* For one more request: where there is none, of an address that has many. */
+static bool make_room(struct prospero_role *r, const struct share *share)
+{
+	if (r->asking.n < ASKING_MOST)
+		return true;
+	struct talk *other =
+		crowd_has_many(&r->asking, share) ? NULL : talk_of(crowd_of_most(&r->asking));
+	if (other)
+		talk_free(other);
+	return other;
+}
+
 static void take_request(struct prospero_role *r, const struct received *in, uint16_t through,
 			 struct str text)
 {
-	if (r->nasking >= ASKING_MOST) {
+	struct share *share = shares_of(&r->shares, addr_server(&in->key.from));
+	if (share_is_out(&r->shares, share, now_of(r)) || !make_room(r, share)) {
 		r->count[COUNT_REFUSED]++;
 		return; /* it asks again */
 	}
 	struct talk *t = mem_alloc(sizeof *t);
 	*t = (struct talk){.role = r,
 			   .key = in->key,
-			   .server = addr_server(&in->key.from),
+			   .place = {.share = share},
 			   .peer = *in->peer,
 			   .peer_len = in->peer_len,
 			   .text_hash = hash64(text)};
 	t->timer = (struct loop_timer){.fn = talk_due, .ctx = t};
-	list_append(&r->asking, &t->link);
-	r->nasking++;
+	crowd_add(&r->asking, &t->place);
 	if (t->key.cid)
 		*talks_put(&r->talks, t->key) = t;
 	talk_begin(r, t, &in->packet, through, text);
@@ -566,10 +555,35 @@ static void partial_free(struct partial *p)
 	*p = (struct partial){0};
 }
 
-/* The place of this one, or one that is free, or the oldest. */
+/* How many the address of this one has. */
+static size_t partials_like(const struct prospero_role *r, const struct partial *p)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < PARTIAL_MOST; i++)
+		n += r->partial[i].used && r->partial[i].share == p->share;
+	return n;
+}
+
+/* The oldest of the address that has most. */
+static struct partial *partial_to_go(struct prospero_role *r)
+{
+	struct partial *first = &r->partial[0];
+	size_t most = partials_like(r, first);
+	for (size_t i = 1; i < PARTIAL_MOST; i++) {
+		struct partial *p = &r->partial[i];
+		size_t n = partials_like(r, p);
+		if (n > most || (n == most && p->since_us < first->since_us)) {
+			first = p;
+			most = n;
+		}
+	}
+	return first;
+}
+
+/* The place of this one, or one that is free, or that of another. */
 static struct partial *partial_of(struct prospero_role *r, const struct received *in)
 {
-	struct partial *free = NULL, *oldest = &r->partial[0];
+	struct partial *free = NULL;
 	for (size_t i = 0; i < PARTIAL_MOST; i++) {
 		struct partial *p = &r->partial[i];
 		if (p->used && now_of(r) - p->since_us > PARTS_US)
@@ -578,13 +592,12 @@ static struct partial *partial_of(struct prospero_role *r, const struct received
 			return p;
 		if (!p->used)
 			free = p;
-		else if (p->since_us < oldest->since_us)
-			oldest = p;
 	}
 	if (!free)
-		partial_free(free = oldest);
+		partial_free(free = partial_to_go(r));
 	free->used = true;
 	free->key = in->key;
+	free->share = shares_of(&r->shares, addr_server(&in->key.from));
 	free->since_us = now_of(r);
 	return free;
 }
@@ -592,10 +605,7 @@ static struct partial *partial_of(struct prospero_role *r, const struct received
 static void tell_through(struct prospero_role *r, const struct received *in, uint16_t through)
 {
 	const struct ardp_packet ack = {.cid = in->key.cid, .through = through};
-	struct talk to = {.role = r,
-			  .server = addr_server(&in->key.from),
-			  .peer = *in->peer,
-			  .peer_len = in->peer_len};
+	struct talk to = {.role = r, .peer = *in->peer, .peer_len = in->peer_len};
 	send_control(&to, &ack, 9);
 }
 
@@ -603,8 +613,8 @@ static void tell_through(struct prospero_role *r, const struct received *in, uin
 static void take_part(struct prospero_role *r, const struct received *in)
 {
 	struct buf text = BUF_INIT((size_t)ARDP_PARTS_MOST * ARDP_PACKET_MOST);
-	if (!in->key.cid) {
-		r->count[COUNT_GARBAGE]++; /* what belongs together cannot be told */
+	if (!in->key.cid || !ardp_part_fits(&in->packet)) {
+		r->count[COUNT_GARBAGE]++; /* without an id, what belongs together is not known */
 		return;
 	}
 	struct partial *p = partial_of(r, in);
@@ -633,11 +643,13 @@ static void take_control(struct prospero_role *r, struct talk *t, const struct r
 		r->count[COUNT_CANCELLED]++;
 		talk_free(t);
 	} else if (t->done) {
-		size_t n =
-			ardp_reply_ack(&t->reply, p, now_of(r), &(struct ardp_out){talk_send, t});
-		struct share *s = n ? share_of(r, t->server) : NULL;
-		if (s)
-			s->bytes = MIN(s->bytes + (double)n, (double)r->conf->unacked);
+		const struct ardp_out out = talk_out(t);
+		uint16_t before = t->reply.acked;
+		size_t n = ardp_reply_ack(&t->reply, p, now_of(r), &out);
+		share_proven(t->place.share, n);
+		r->count[COUNT_PROVEN_BYTES] += n;
+		if (t->reply.acked > before)
+			crowd_moved(&r->kept, &t->place);
 		talk_rest(t);
 	}
 }
@@ -654,7 +666,8 @@ static void take_data(struct prospero_role *r, struct talk *t, const struct rece
 		r->count[COUNT_REPEATED]++;
 		if (!t->done)
 			return;
-		ardp_reply_again(&t->reply, p, now_of(r), &(struct ardp_out){talk_send, t});
+		const struct ardp_out out = talk_out(t);
+		ardp_reply_again(&t->reply, p, now_of(r), &out);
 		talk_rest(t);
 	} else if (whole && !(p->flags & ARDP_CONTROL)) {
 		take_request(r, in, 1, p->data);
@@ -705,11 +718,10 @@ static void on_readable(void *ctx, unsigned what)
 static void tell_counters(void *ctx)
 {
 	struct prospero_role *r = ctx;
-	r->count[COUNT_ASKING] = r->nasking;
-	r->count[COUNT_KEPT] = r->ndone;
-	shares_prune(r, now_of(r));
+	r->count[COUNT_ASKING] = r->asking.n;
+	r->count[COUNT_KEPT] = r->kept.n;
 	role_loop_tell(&r->role, r->count, COUNTS, "%" PRIu64 " requests, %zu wait for the queuer",
-		       r->count[COUNT_REQUESTS_1] + r->count[COUNT_REQUESTS_5], r->nasking);
+		       r->count[COUNT_REQUESTS_1] + r->count[COUNT_REQUESTS_5], r->asking.n);
 }
 
 /* As links name us. */
@@ -748,9 +760,9 @@ static int role_make(struct prospero_role *r, struct err *err)
 static void role_unmake(struct prospero_role *r)
 {
 	loop_io_end(&r->io);
-	LIST_EACH (struct talk, t, &r->asking, link)
+	LIST_EACH (struct talk, t, &r->asking.all, place.link)
 		talk_free(t);
-	LIST_EACH (struct talk, t, &r->done, link)
+	LIST_EACH (struct talk, t, &r->kept.all, place.link)
 		talk_free(t);
 	for (size_t i = 0; i < PARTIAL_MOST; i++)
 		partial_free(&r->partial[i]);
@@ -769,8 +781,9 @@ static int role_run(struct role_env *env, struct err *err)
 {
 	struct prospero_role r = {.role = {.env = env, .tell = tell_counters, .ctx = &r},
 				  .conf = config_get(env->config, &section)};
-	list_init(&r.asking);
-	list_init(&r.done);
+	crowd_init(&r.asking, CROWD_ASKING);
+	crowd_init(&r.kept, CROWD_KEPT);
+	shares_init(&r.shares, r.conf->unacked);
 	int rc = role_make(&r, err);
 	if (rc == 0)
 		rc = role_loop_run(&r.role, err);

@@ -58,8 +58,8 @@ def server(garner):
 
 def counter(g, name):
     found = g.run("status", "--json").json()
-    return next(c["value"] for r in found["roles"] if r["name"].startswith("archie-prospero")
-                for c in r.get("counters", []) if c["name"] == name)
+    return sum(c["value"] for r in found["roles"] if r["name"].startswith("archie-prospero")
+               for c in r.get("counters", []) if c["name"] == name)
 
 
 def exchanges():
@@ -302,7 +302,7 @@ def test_rubbish_is_dropped_and_an_address_that_says_nothing_gets_little(server)
     with contextlib.closing(Client(server.at)) as c:
         assert c.match("README", "=")[0].startswith("LINK L EXTERNAL(AFTP,BINARY) README ")
     wait_for("garbage", lambda: counter(server, "garbage") > 64, every=0.25)
-    server.configure(CONFIG.replace("unacked = 1G", "unacked = 8K"))
+    server.configure(CONFIG.replace("unacked = 1G", "unacked = 32K"))
     at = start(server, "archie-prospero@2")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         s.settimeout(0.5)
@@ -313,7 +313,55 @@ def test_rubbish_is_dropped_and_an_address_that_says_nothing_gets_little(server)
         while time.monotonic() - begin < 1:
             with contextlib.suppress(TimeoutError):
                 got += len(s.recv(2000))
-        assert 4000 < got <= 8192 * (time.monotonic() - begin + 1)
+        assert 4000 < got <= 32768 * (time.monotonic() - begin + 1)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:     # nor one whose acks are guessed
+        s.bind(("127.0.0.2", 0))
+        s.setblocking(False)
+        c, got, begin = Client(at, cid=77), 0, time.monotonic()
+        s.sendto(c.header(1, 1, 0) + c.text("ARCHIE/MATCH(400,0,S)/many"), at)
+        while time.monotonic() - begin < 1:
+            for through in range(1, 17):
+                s.sendto(c.header(0, 1, through + int(time.monotonic() * 100) % 100), at)
+            time.sleep(0.01)
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    got += len(s.recv(2000))
+        assert 4000 < got <= 32768 * (time.monotonic() - begin + 1) * 3 / 2
+    with contextlib.closing(Client(at)) as c:                       # one who receives them proves it
+        c.socket.bind(("127.0.0.3", 0))
+        assert sum(line.startswith("LINK ") for line in c.match("many", "S", hits=400)) == 400
+    wait_for("proof", lambda: counter(server, "proven_bytes") > 32768, every=0.25)
+
+
+def test_a_flood_of_requests_does_not_end_the_transfer_of_another(server):
+    def flood(s, first, n):
+        for cid in range(first, first + n):
+            flooder.cid = cid
+            s.sendto(flooder.header(1, 1, 0) + text, server.at)
+            s.recv(2000)
+
+    flooder = Client(server.at)
+    text = flooder.text("ARCHIE/NOTHING")
+    with talking(server) as s, contextlib.closing(flooder), contextlib.ExitStack() as stack:
+        asks = Client(server.at, cid=4711)
+        stack.enter_context(contextlib.closing(asks))
+        s.send(asks.header(1, 1, 0) + asks.text("ARCHIE/MATCH(400,0,S)/many"))
+        assert reply(s)[-1].number == 16
+        one = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        one.bind(("127.0.0.2", 0))
+        one.settimeout(5)
+        flood(one, 1, 300)
+        s.send(asks.header(0, 1, 16))
+        assert [p.number for p in reply(s)] == list(range(17, 33))
+        for i in range(300):                                # nor does one of many addresses
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+                other.bind((f"127.0.{1 + i // 200}.{1 + i % 200}", 0))
+                other.settimeout(5)
+                flood(other, 1, 1)
+        s.send(asks.header(0, 1, 32))
+        assert [p.number for p in reply(s)] == list(range(33, 49))
+    wait_for("those that were kept", lambda: counter(server, "kept") == 256, every=0.25)
+    assert counter(server, "evicted") == 0
 
 
 def udp_addresses(pids):

@@ -223,7 +223,7 @@ static void talk_queued(void *ctx, uint64_t position, int64_t seconds)
 }
 
 /* Called every half second while it waits, and when something was typed; also turns the spinner,
- * for who has `status` set. */
+ * for anyone who has `status` set. */
 static bool talk_stop(void *ctx)
 {
 	struct talk *t = ctx;

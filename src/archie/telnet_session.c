@@ -74,7 +74,7 @@ static void send_bytes(struct user *u, struct str bytes)
 				continue;
 			if (ready & READY_PARENT)
 				user_stops(u);
-			u->gone = true; /* who does not read cannot be told, either */
+			u->gone = true; /* one who does not read cannot be told, either */
 		} else if (errno != EINTR) {
 			u->gone = true;
 		}

@@ -37,7 +37,7 @@ enum {
 	TRIES_MOST = 30, /* of a session: mails and sites, taken or not */
 	ASKS_MOST = 200, /* of a session within a second; one that waits for the queuer: 20 */
 	MAIL_MEMORY = 64 << 20, /* of all that sessions hand over at the same time */
-	/* Who is refused is not waited for, so this has to fit into the kernel's buffer. */
+	/* We do not wait for those we refuse, so this has to fit into the kernel's buffer. */
 	SERVERS_MOST = 16 << 10,
 	REFUSAL_MOST = 2 * SERVERS_MOST + 1024,
 	READ_BYTES = 64 << 10,

@@ -23,7 +23,10 @@
  * which the lease ends. A lease counts while its time has not passed and its holder lives, so a
  * killed process holds nothing from the moment it is gone, and one that hangs holds it for five
  * minutes at most. It is renewed by another store. An end that could not be said because the group
- * was locked is kept by the process and said with its next call.
+ * was locked is kept by the process and said with its next call. A process notes a request down
+ * just before its first byte and, where the system let others run in between, once more after it.
+ * Killed before that, it leaves a start that is too early. So what a dead process held counts as
+ * asked just now when its lease is found: by then its request is out, or never will be.
  *
  * State. Start, next, delay, pause, wall time and troubles are written under the lock, `next`
  * first: it alone keeps everybody away. `check`, a checksum over all of them, comes last. What a
@@ -187,18 +190,32 @@ static struct state state_read(struct polite *p, struct polite_entry *e, int64_t
 	return s;
 }
 
-/* Takes back what has ended or belonged to the dead; returns how many are left. */
-static unsigned leases_sweep(struct polite *p, struct polite_entry *e, int64_t now_us)
+/* The last request may have gone out at any time until now. */
+static void state_restart(const struct polite *p, struct polite_entry *e, struct state *s,
+			  int64_t now_us)
+{
+	s->start_us = MAX(s->start_us, now_us);
+	s->next_us = MAX(s->next_us, now_us + polite_pause_us(s->delay_us, s->troubles));
+	state_write(p, e, s);
+}
+
+/* Takes back what has ended or belonged to the dead; returns how many are left. A lease of the dead
+ * is taken back after the state was written: a kill in between leaves it to be found again. */
+static unsigned leases_sweep(struct polite *p, struct polite_entry *e, struct state *s,
+			     int64_t now_us)
 {
 	unsigned n = 0;
 	for (size_t i = 0; i < POLITE_CONCURRENT_MAX; i++) {
 		if (!e->lease[i])
 			continue;
-		if (second_of(now_us) < e->lease[i] >> 32 &&
-		    polite_is_alive(p, (uint32_t)e->lease[i]))
+		bool is_over = second_of(now_us) >= e->lease[i] >> 32;
+		if (!is_over && polite_is_alive(p, (uint32_t)e->lease[i])) {
 			n++;
-		else
-			STORE(e->lease[i], 0);
+			continue;
+		}
+		if (!is_over)
+			state_restart(p, e, s, now_us);
+		STORE(e->lease[i], 0);
 	}
 	return n;
 }
@@ -224,7 +241,8 @@ static struct polite_entry *entry_find_room(struct polite *p, uint32_t group, in
 			return &e[i];
 	for (size_t i = 0; i < POLITE_GROUP; i++) {
 		struct state s = state_read(p, &e[i], now_us);
-		if (now_us < s.next_us || leases_sweep(p, &e[i], now_us) > 0)
+		if (now_us < s.next_us || leases_sweep(p, &e[i], &s, now_us) > 0 ||
+		    now_us < s.next_us) /* by now: a lease of the dead was found */
 			continue;
 		if (best &&
 		    (s.troubles > best_state.troubles ||
@@ -287,7 +305,8 @@ static int64_t take_locked(struct polite *p, uint32_t group, const struct polite
 	if (!e)
 		return FULL_WAIT_US;
 	struct state s = state_read(p, e, now_us);
-	int64_t wait = state_wait_us(&s, leases_sweep(p, e, now_us), rule, now_us);
+	unsigned open = leases_sweep(p, e, &s, now_us);
+	int64_t wait = state_wait_us(&s, open, rule, now_us);
 	if (wait > 0)
 		return wait;
 	s.start_us = l->start_us = now_us;

@@ -5,8 +5,9 @@
  * Between the starts of two requests to a server lies at least the delay, whichever process makes
  * them, and no more of them are open at once than the rule allows. The delay doubles with every
  * trouble and halves with every answer after that; while it is longer than the plain one the server
- * gets one connection at a time. A process that dies, however it dies, holds nothing any more; a
- * lease that is not renewed ends by itself.
+ * gets one connection at a time. A process that dies, however it dies, holds nothing any more, and
+ * the delay of what it held counts from when that is found; a lease that is not renewed ends by
+ * itself.
  *
  * now_us is always clock_mono_us(), the time since this machine was started, or a test's own. It is
  * the same for all processes, and read just before the call: the request starts then. What was

@@ -6,13 +6,12 @@ import subprocess
 import simnet
 from kill import rounds
 
-# What garner keeps, and what simnet calls too early (1 % less). Between garner's note of a request and
-# its first byte a busy machine may run others. Garner notes it down again when it notices; killed
-# before, it cannot. The difference is for that, and for what the witness itself may be off: its
-# stamps are by the wall clock.
+# What garner keeps, and what simnet calls too early (1 % less). The difference is for what the witness
+# itself may be off: its stamps are by the wall clock, and of a client that was killed before simnet had
+# time for it, it knows the start only to a tick of the system.
 DELAY_MS, OWED_MS = 125, 100
 HOSTS, PAGES = 40, 10
-LOST_S = 20  # a lease lasts 300 s: a process that waits for its end is far beyond
+LOST_S = 120  # a lease lasts 300 s: a process that waits for its end is far beyond
 
 
 class Rounds(rounds.Crowd):

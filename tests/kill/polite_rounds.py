@@ -10,7 +10,7 @@ from kill import rounds
 
 SERVERS = 8
 DELAY_US = 5000  # as polite_worker.c has it
-LOST_S = 20      # a lease lasts 300 s: a process that waits for its end is far beyond
+LOST_S = 60      # a lease lasts 300 s: a process that waits for its end is far beyond
 RECORD = struct.Struct("<IIqq")
 
 

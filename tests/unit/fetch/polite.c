@@ -308,14 +308,38 @@ static void two_processes_keep_each_other_away(void **state)
 	takes(p, "192.0.2.1", START, &l);
 	waits(q, "192.0.2.1", START + 20 * S);
 	polite_close(&p); /* as if killed: the system closes the file */
-	takes(q, "192.0.2.1", START + 20 * S, &l);
+	assert_int_equal(waits(q, "192.0.2.1", START + 20 * S), 10 * S);
+	takes(q, "192.0.2.1", START + 30 * S, &l);
 	p = open_at(scratch("two"), "a", START, WALL); /* in the same place, another generation */
 	waits(p, "192.0.2.1", START + 60 * S);
 	polite_close(&q);
 	q = open_at(scratch("two"), "a", START, WALL);
-	takes(q, "192.0.2.1", START + 60 * S, &l);
+	waits(q, "192.0.2.1", START + 60 * S);
+	takes(q, "192.0.2.1", START + 70 * S, &l);
 	polite_close(&p);
 	polite_close(&q);
+}
+
+/* It may have sent its request long after it had noted it down, and been killed before it saw. */
+static void what_the_dead_held_counts_as_asked_when_it_is_found(void **state)
+{
+	(void)state;
+	struct polite *p = open_new("late"), *q = open_at(scratch("late"), "a", START, WALL);
+	struct lease l, m;
+	takes(q, "192.0.2.1", START, &l);
+	takes(q, "192.0.2.2", START, &l);
+	assert_int_equal(polite_rest(q, &l, 60 * S, START), 0);
+	takes(q, "192.0.2.3", START, &m);
+	asks(q, "192.0.2.4", OUTCOME_OK, 0, START);
+	polite_close(&q);
+	assert_int_equal(waits(p, "192.0.2.1", START + 7 * S), 10 * S);
+	assert_int_equal(entry_of(p, "192.0.2.1")->start_us, START + 7 * S);
+	assert_int_equal(waits(p, "192.0.2.1", START + 10 * S), 7 * S); /* found once */
+	takes(p, "192.0.2.1", START + 17 * S, &l);
+	assert_int_equal(waits(p, "192.0.2.2", START + 10 * S), 50 * S); /* never shorter */
+	takes(p, "192.0.2.3", START + POLITE_LEASE_US + S, &m);          /* it had ended */
+	takes(p, "192.0.2.4", START + 10 * S, &l); /* not held: noted to the end */
+	polite_close(&p);
 }
 
 static void a_reused_place_does_not_revive_old_leases(void **state)
@@ -326,7 +350,8 @@ static void a_reused_place_does_not_revive_old_leases(void **state)
 	takes(p, "192.0.2.1", START, &l);
 	polite_close(&p);
 	p = open_at(scratch("reuse"), "a", START, WALL);
-	takes(keep, "192.0.2.1", START + 20 * S, &l);
+	waits(keep, "192.0.2.1", START + 20 * S);
+	takes(keep, "192.0.2.1", START + 30 * S, &l);
 	polite_close(&p);
 	polite_close(&keep);
 }
@@ -621,6 +646,7 @@ int main(void)
 		cmocka_unit_test(a_server_that_wants_a_rest_has_it_though_its_lease_goes_on),
 		cmocka_unit_test(a_server_rests_without_having_been_in_trouble),
 		cmocka_unit_test(two_processes_keep_each_other_away),
+		cmocka_unit_test(what_the_dead_held_counts_as_asked_when_it_is_found),
 		cmocka_unit_test(a_reused_place_does_not_revive_old_leases),
 		cmocka_unit_test(delays_outlive_all_processes),
 		cmocka_unit_test(after_a_start_of_the_machine_plain_delays_count_from_it),

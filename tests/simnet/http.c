@@ -22,6 +22,7 @@ enum {
 	/* with more addresses one socket listens for all of them, and `refuse` is `reset` */
 	OWN_SOCKETS_MAX = 1024,
 	ANY_ADDRESS = -1,
+	CLOCKS_APART_US = 20, /* between two looks at clocks, where nobody else ran */
 };
 
 struct door {
@@ -332,18 +333,45 @@ static bool take_requests(struct client *c, struct str bytes, int64_t at_us, boo
 	return true;
 }
 
-/* When the kernel got the bytes, on the monotonic clock. */
-static int64_t arrival_us(struct msghdr *msg, int64_t now_us)
+/* How far the wall clock is ahead. A system that lets others run between two looks at a clock must
+ * not shift a start: it is tried again. */
+static int64_t wall_ahead_us(void)
+{
+	int64_t least_us = INT64_MAX, ahead_us = 0;
+	for (int i = 0; i < 5 && least_us > CLOCKS_APART_US; i++) {
+		int64_t before_us = clock_mono_us(), wall_us = clock_wall_us();
+		int64_t took_us = clock_mono_us() - before_us;
+		if (took_us < least_us)
+			ahead_us = wall_us - before_us;
+		least_us = MIN(least_us, took_us);
+	}
+	return ahead_us;
+}
+
+/* When the last bytes came, give or take a tick of the system. An end is no bytes. */
+static int64_t last_data_us(struct client *c, int64_t now_us)
+{
+	struct tcp_info info = {0};
+	socklen_t n = sizeof info;
+	if (getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &n) < 0)
+		return now_us;
+	return now_us - info.tcpi_last_data_recv * US_PER_MS;
+}
+
+/* When the kernel got the bytes, on the monotonic clock. Where the client closed before we came to
+ * read, the stamp is that of its end: the kernel joins the two. A client that is killed just after
+ * its request would seem to have asked when it was killed. */
+static int64_t arrival_us(struct client *c, struct msghdr *msg, int64_t now_us)
 {
 	for (struct cmsghdr *m = CMSG_FIRSTHDR(msg); m; m = CMSG_NXTHDR(msg, m)) {
-		struct timespec at;
+		struct timespec stamp;
 		if (m->cmsg_level != SOL_SOCKET || m->cmsg_type != SCM_TIMESTAMPING)
 			continue;
-		memcpy(&at, CMSG_DATA(m), sizeof at);
-		int64_t stamp_us = (int64_t)at.tv_sec * US_PER_S + at.tv_nsec / 1000;
-		int64_t age_us = clock_wall_us() - stamp_us;
-		if (stamp_us > 0 && age_us > 0 && age_us < US_PER_MIN)
-			return now_us - age_us;
+		memcpy(&stamp, CMSG_DATA(m), sizeof stamp);
+		int64_t stamp_us = (int64_t)stamp.tv_sec * US_PER_S + stamp.tv_nsec / 1000;
+		int64_t at_us = stamp_us - wall_ahead_us();
+		if (stamp_us > 0 && at_us < now_us && now_us - at_us < US_PER_MIN)
+			return http_client_gone(c) ? MIN(at_us, last_data_us(c, now_us)) : at_us;
 	}
 	return now_us;
 }
@@ -364,7 +392,7 @@ static void on_read(struct client *c)
 		client_free(c);
 		return;
 	}
-	int64_t at_us = arrival_us(&msg, loop_now_us(h->sim->loop));
+	int64_t at_us = arrival_us(c, &msg, loop_now_us(h->sim->loop));
 	struct str bytes = {h->scratch, (size_t)n};
 	if (c->in.n == 0 || c->busy) {
 		take_requests(c, bytes, at_us, false);

@@ -1,12 +1,14 @@
 #include "simnet/tally.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { SAMPLES = 20, SAMPLE_TEXT = 200, STATUSES = 1000 };
 
 struct counts {
 	uint64_t requests, robots, overlaps, short_gaps, disallowed, early;
-	int64_t min_gap_us, first_us, last_us; /* min_gap_us: INT64_MAX before the second request */
+	int64_t min_gap_us, first_us; /* min_gap_us: INT64_MAX before the second request */
+	int64_t last_us, before_us;   /* the latest two starts */
 	int64_t not_before_us;
 	struct tally_mark *flying; /* in flight */
 };
@@ -95,9 +97,25 @@ static bool overlaps(struct tally *t, struct counts *c)
 	return some;
 }
 
+/* To the start next to it. A simnet that had no time for a while may read a request after one that
+ * was sent later. */
+static int64_t gap_of_start(const struct counts *c, int64_t at_us)
+{
+	if (at_us >= c->last_us)
+		return at_us - c->last_us;
+	int64_t gap_us = c->last_us - at_us;
+	return c->requests > 1 ? MIN(gap_us, llabs(at_us - c->before_us)) : gap_us;
+}
+
+static void note_start(struct counts *c, int64_t at_us)
+{
+	c->before_us = at_us > c->last_us ? c->last_us : MAX(c->before_us, at_us);
+	c->last_us = MAX(c->last_us, at_us);
+}
+
 static void look_at_gap(struct tally *t, struct counts *c, const struct tally_start *s)
 {
-	int64_t gap_us = s->at_us - c->last_us;
+	int64_t gap_us = gap_of_start(c, s->at_us);
 	c->min_gap_us = MIN(c->min_gap_us, gap_us);
 	if (gap_us < t->least_us) {
 		c->short_gaps++;
@@ -108,7 +126,9 @@ static void look_at_gap(struct tally *t, struct counts *c, const struct tally_st
 void tally_begin(struct tally *t, struct tally_mark *mark, const struct tally_start *s)
 {
 	struct counts *c = &t->at[s->address];
-	if (s->pipelined || (c->flying && overlaps(t, c))) {
+	/* sent before the others, and left before we read it */
+	bool is_past = s->at_us < c->last_us && t->gone(mark->owner);
+	if (s->pipelined || (c->flying && !is_past && overlaps(t, c))) {
 		c->overlaps++;
 		note(t, "overlap", s, s->at_us - c->last_us);
 	}
@@ -126,7 +146,7 @@ void tally_begin(struct tally *t, struct tally_mark *mark, const struct tally_st
 	}
 	c->requests++;
 	c->robots += s->robots;
-	c->last_us = MAX(c->last_us, s->at_us);
+	note_start(c, s->at_us);
 	mark->address = s->address;
 	mark->set = true;
 	mark->prev = NULL;

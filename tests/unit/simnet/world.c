@@ -60,6 +60,31 @@ static void a_gap_of_99_percent_is_fine_and_less_is_not(void **state)
 	tally_free(&t);
 }
 
+static void requests_may_be_read_in_another_order(void **state)
+{
+	(void)state;
+	struct tally *t = tally_new(1, 500000, gone);
+	struct tally_mark late = {0}, past = {0};
+	ask(t, 0, 1000000);
+	ask(t, 0, 2000000);
+	ask(t, 0, 1500000);
+	assert_int_equal(counted(t, "short_gaps"), 0);
+	assert_int_equal(counted(t, "min_gap_us"), 500000);
+	ask(t, 0, 1900000); /* near the one after it */
+	assert_int_equal(counted(t, "short_gaps"), 1);
+	ask(t, 0, 2500000);
+	tally_begin(t, &late, &(struct tally_start){.at_us = 4000000});
+	left = true;
+	tally_begin(t, &past, &(struct tally_start){.at_us = 3000000});
+	left = false;
+	assert_int_equal(counted(t, "short_gaps"), 1);
+	assert_int_equal(counted(t, "overlaps"), 0);
+	tally_end(t, &past, 0, 0);
+	tally_begin(t, &past, &(struct tally_start){.at_us = 3500000}); /* it waits, too */
+	assert_int_equal(counted(t, "overlaps"), 1);
+	tally_free(&t);
+}
+
 static void two_at_once_overlap_unless_the_first_has_gone(void **state)
 {
 	(void)state;
@@ -202,6 +227,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_gap_of_99_percent_is_fine_and_less_is_not),
+		cmocka_unit_test(requests_may_be_read_in_another_order),
 		cmocka_unit_test(two_at_once_overlap_unless_the_first_has_gone),
 		cmocka_unit_test(who_comes_before_retry_after_is_early),
 		cmocka_unit_test(heads_are_read_and_nonsense_is_not),

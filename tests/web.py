@@ -79,9 +79,9 @@ def until(s, end):
     return bytes(got)
 
 
-def alone(g, role):
+def alone(g, role, env=None):
     """A role that serves HTTP in a process of its own."""
-    process = g.start(role).wait_ready()
+    process = g.start(role, env=env).wait_ready()
     line = process.wait_line("listening")
     site = Site(process, int(re.search(r"address=127\.0\.0\.1:(\d+)", line).group(1)))
     site.g = g

@@ -151,6 +151,12 @@ class Rounds:
         else:
             self.kill_after(self.random.uniform(0, self.working_s))
 
+    def kill_until(self, seen):
+        """More rounds, each with more time: a busy machine may have killed it before it had kept anything."""
+        while not seen():
+            self.working_s *= 2
+            self.kill_any_time()
+
     def stop(self):
         """Ends whatever runs between two rounds."""
 

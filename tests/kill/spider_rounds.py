@@ -33,7 +33,8 @@ class Rounds:
         return Broken(f"{what}; seed {self.seed}, after {self.kills} kills")
 
     def serve(self, seconds, faults=""):
-        """A life of the spider: by the fault, or killed after so long, or (None) to the end of the list."""
+        """A life of the spider: to the fault, or killed after so long, or (None) to the end of the list.
+        Whether it died by itself."""
         spider = self.g.start("spider", env={"GARNER_FAULTS": faults} if faults else None)
         spider.wait_ready(30)
         self.turn += 1
@@ -46,16 +47,18 @@ class Rounds:
         except OSError:
             pass  # it is dead already
         if faults:
-            wait_for(faults, lambda: not spider.alive, 60)
+            wait_for(faults, lambda: not spider.alive or set(todo) <= set(us.done), 60)
         elif seconds is None:
             us.wait_done(*todo, seconds=60)
         else:
             time.sleep(seconds)
+        died = not spider.alive
         spider.kill()
-        wait_for("the end of the connection", lambda: us.closed, 10)
+        wait_for("the end of the connection", lambda: us.closed, 60)
         self.kills += 1
         self.check({todo[t] for t in us.done if t in todo})
         us.close()
+        return died
 
     def check(self, done):
         """`done`: what this life said."""

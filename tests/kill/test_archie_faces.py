@@ -12,7 +12,7 @@ import time
 import urllib.error
 import urllib.request
 
-from archie_queue import build, queuer_pid, searchers
+from archie_queue import ANSWER_S, WHOLE_S, build, queuer_pid, searchers
 from garner import wait_for
 
 CONFIG = """[up]
@@ -26,7 +26,6 @@ listen = 127.0.0.1:0
 listen = 127.0.0.1:0
 """
 LISTING = ".:\n-rw-r--r-- 3 anna users 1234 Feb 28 1995 archie.tar.Z\n"
-ANSWER_S, WHOLE_S = 4, 2
 LITTLE, MUCH = 20, 300
 CLEAR = {"away", "failed", "busy"}
 

@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 
-from archie_queue import build, listing
+from archie_queue import ANSWER_S, build, listing
 from garner import free_port, new_seed, wait_for
 from prospero import Client, NoAnswer
 
@@ -19,7 +19,7 @@ daemons = 2
 roles = archie-queuer archie-prospero
 steady = 1ms
 """
-ANSWER_S, KILLS = 4, 20
+KILLS = 20
 
 
 def test_clients_are_answered_while_daemons_are_killed(garner, long_run):

@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 
-from archie_queue import build
+from archie_queue import ANSWER_S, WHOLE_S, build
 from garner import wait_for
 from telnet_memory import sessions
 
@@ -24,7 +24,6 @@ listen = 127.0.0.1:0
 max_per_address = 50
 """
 LISTING = ".:\n-rw-r--r-- 3 anna users 1234 Feb 28 1995 archie.tar.Z\n"
-ANSWER_S, WHOLE_S = 4, 2
 LITTLE, MUCH = 20, 300
 
 

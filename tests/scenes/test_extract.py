@@ -6,7 +6,6 @@ import os
 import signal
 import socketserver
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -227,10 +226,8 @@ def test_a_worker_cannot_have_more_memory(garner):
 
 
 def test_a_worker_cannot_compute_for_ever(garner):
-    begun = time.monotonic()
     d = misbehave(garner(config="[parse]\ncpu = 300ms\n"), "cpu")
     assert d["end"] == "overran" and "s of CPU, and was ended" in d["remark"]
-    assert time.monotonic() - begun < 20
 
 
 def test_a_worker_that_lies_or_crashes_is_ended(garner):

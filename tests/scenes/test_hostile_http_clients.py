@@ -99,7 +99,7 @@ def test_floods_beyond_the_caps_are_refused_and_leave_room_for_others(garner):
     wait_for("all places to be taken", lambda: site.counter("connections_open") >= 100)
     def refused():
         try:
-            with site.raw(GET, timeout=5) as s:
+            with site.raw(GET, timeout=30) as s:
                 return s.recv(1) == b""
         except ConnectionError:
             return True

@@ -199,12 +199,12 @@ def test_no_more_is_read_than_memory_has_room_for(garner):
     net.set(0, "profile", "hang")
     g = spider(garner, net, memory="1M")
     with Urlserver(g.where) as us:
-        us.socket.settimeout(1)
+        us.socket.settimeout(3)
         with pytest.raises(OSError):
             for i in range(1000):
                 us.send(f"t{i}", f"d{i}", net.address(0), net.url(0, "/" + "x" * 7800))
-        wait_for("URLs", lambda: counter(g, "urls_under_way") > 0, every=0.2)
-        assert 50 < counter(g, "urls_under_way") < 100
+        wait_for("URLs", lambda: counter(g, "urls_under_way") > 50, every=0.2)
+        assert counter(g, "urls_under_way") < 100
 
 
 def test_a_spider_that_is_stopped_and_started_goes_on_in_the_same_files(garner):

@@ -241,7 +241,7 @@ def test_too_many_are_told_and_shown_the_list(garner):
 
     def enters():
         c = Caller(s)
-        c.socket.settimeout(5)
+        c.socket.settimeout(30)
         c.seen = c.socket.recv(4096)
         return c if c.seen.startswith(OFFER) else None
     wait_for("a place", enters)

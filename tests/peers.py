@@ -44,6 +44,7 @@ WANTED = [
     (("netcat-openbsd",), False),
     (("sharutils",), False),
     (("postfix",), False),
+    (("msmtp",), False),
 ]
 PROGRAMS = ("usr/sbin", "usr/bin", "sbin", "bin")
 LIBRARIES = ("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib",
@@ -96,10 +97,22 @@ def run(*args, cwd=None):
     return done.stdout
 
 
+def with_parts(packages):
+    """The packages, and those that they are one program with: of just their version."""
+    known, new = set(), set(packages)
+    while new:
+        known |= new
+        said = run("apt-cache", "show", "--no-all-versions", *sorted(new))
+        depends = " ".join(re.findall(r"^(?:Pre-)?Depends: (.*)", said, re.M))
+        new = set(re.findall(r"(\S+) \(= [^)]+\)", depends)) - known
+    return known
+
+
 def with_dependencies(packages):
-    """The packages, and what would have to be installed for them."""
+    """The packages, and what would have to be installed for them; also what is installed of them
+    already, for a program finds its own files next to itself."""
     said = run("apt-get", "install", "--simulate", "-qq", "--no-install-recommends", *packages)
-    return sorted({*packages, *re.findall(r"^Inst (\S+)", said, re.M)})
+    return sorted({*with_parts(packages), *re.findall(r"^Inst (\S+)", said, re.M)})
 
 
 def unpack(packages, into):

@@ -85,12 +85,9 @@ static int64_t floor_divide(int64_t *v, int64_t unit)
 	return n;
 }
 
-void time_print(struct buf *b, int64_t wall_us, int digits)
+struct calendar_date calendar_date(int64_t days)
 {
-	static const int64_t scale[] = {1000000, 100000, 10000, 1000, 100, 10, 1};
-	ENSURE(digits >= 0 && digits <= 6);
-	int64_t us = wall_us, days = floor_divide(&us, US_PER_DAY) + DAYS_TO_1970;
-
+	days += DAYS_TO_1970;
 	/* The last day of a leap year would begin a fourth year or century: hence the MINs. */
 	int64_t year = 1 + 400 * floor_divide(&days, DAYS_IN_400);
 	int64_t centuries = MIN(days / DAYS_IN_100, 3);
@@ -102,11 +99,19 @@ void time_print(struct buf *b, int64_t wall_us, int digits)
 	int month = 1;
 	for (; days >= days_in_month(year, month); month++)
 		days -= days_in_month(year, month);
+	return (struct calendar_date){year, month, (int)days + 1};
+}
 
+void time_print(struct buf *b, int64_t wall_us, int digits)
+{
+	static const int64_t scale[] = {1000000, 100000, 10000, 1000, 100, 10, 1};
+	ENSURE(digits >= 0 && digits <= 6);
+	int64_t us = wall_us;
+	struct calendar_date date = calendar_date(floor_divide(&us, US_PER_DAY));
 	int h = (int)floor_divide(&us, US_PER_H), min = (int)floor_divide(&us, US_PER_MIN);
 	int s = (int)floor_divide(&us, US_PER_S);
-	buf_printf(b, "%04" PRId64 "-%02d-%02dT%02d:%02d:%02d", year, month, (int)days + 1, h, min,
-		   s);
+	buf_printf(b, "%04" PRId64 "-%02d-%02dT%02d:%02d:%02d", date.year, date.month, date.day, h,
+		   min, s);
 	if (digits > 0)
 		buf_printf(b, ".%0*d", digits, (int)(us / scale[digits]));
 	buf_add_byte(b, 'Z');

@@ -28,6 +28,12 @@ bool time_parse(struct str s, int64_t *ret_wall_us) MUST_USE;
 /* The days since 1970 of a day of the Gregorian calendar; months and days count from 1. false:
  * there is no such day, or it is before the year 0. libc's calendar depends on the time zone. */
 bool calendar_day(int64_t year, int64_t month, int64_t day, int64_t *ret_days) MUST_USE;
+/* The other way; also before 1970 and before the year 0. */
+struct calendar_date {
+	int64_t year;
+	int month, day; /* from 1 */
+};
+struct calendar_date calendar_date(int64_t days);
 
 /* "90s", "1.5h", "250ms": a number and us, ms, s, min, h, d, w. Units may be joined, big ones
  * first: "1h30min". No sign; "0" needs no unit; what is finer than a microsecond is dropped. */

@@ -12,3 +12,8 @@ void thread_block_signals(sigset_t *ret_before);
 
 /* fn(arg) in a new thread, to be joined. */
 int thread_start(pthread_t *ret, void *(*fn)(void *arg), void *arg, struct err *err);
+
+/* A condition for the next function: nobody sets the clock that it goes by. */
+void thread_cond_init(pthread_cond_t *c);
+/* Until it is signalled, by chance too, or clock_mono_us() is until_us: false. */
+bool thread_cond_wait(pthread_cond_t *c, pthread_mutex_t *lock, int64_t until_us);

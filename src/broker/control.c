@@ -5,11 +5,10 @@
 
 #include "base/clock.h"
 #include "base/list.h"
+#include "base/thread.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 enum placed_state { PLACED_WAITS, PLACED_RUNS, PLACED_DONE };
@@ -36,7 +35,6 @@ struct control {
 
 int control_new(struct control **ret, struct err *err)
 {
-	pthread_condattr_t attr;
 	struct control *c = mem_alloc(sizeof *c);
 	c->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (c->fd < 0) {
@@ -44,11 +42,8 @@ int control_new(struct control **ret, struct err *err)
 		return err_sys(err, "eventfd");
 	}
 	list_init(&c->waiting);
-	ENSURE(pthread_condattr_init(&attr) == 0);
-	ENSURE(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) == 0);
-	ENSURE(pthread_cond_init(&c->done, &attr) == 0);
+	thread_cond_init(&c->done);
 	ENSURE(pthread_mutex_init(&c->lock, NULL) == 0);
-	(void)pthread_condattr_destroy(&attr);
 	*ret = c;
 	return 0;
 }
@@ -85,13 +80,12 @@ static int refuse_ended(struct err *err)
 static void wait_for_order(struct control *c, struct placed *p, int64_t wait_us)
 {
 	int64_t until_us = clock_mono_us() + wait_us;
-	struct timespec until = {.tv_sec = until_us / US_PER_S,
-				 .tv_nsec = until_us % US_PER_S * 1000};
 	while (p->state != PLACED_DONE) {
-		int rc = p->state == PLACED_WAITS
-				 ? pthread_cond_timedwait(&c->done, &c->lock, &until)
-				 : pthread_cond_wait(&c->done, &c->lock);
-		if (rc != ETIMEDOUT || p->state != PLACED_WAITS)
+		if (p->state != PLACED_WAITS) {
+			pthread_cond_wait(&c->done, &c->lock);
+			continue;
+		}
+		if (thread_cond_wait(&c->done, &c->lock, until_us) || p->state != PLACED_WAITS)
 			continue;
 		list_remove(&p->link);
 		p->state = PLACED_DONE;

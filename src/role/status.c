@@ -242,3 +242,14 @@ void status_json(const struct status *s, const char *data, struct jsonw *j)
 		json_row(j, &s->row[i]);
 	jsonw_array_end(j);
 }
+
+bool status_has_role(const struct status *s, const char *role)
+{
+	for (size_t i = 0; i < s->nrows; i++) {
+		struct str name = s->row[i].name;
+		if (str_is(str_head(name, str_find_byte(name, '@')), role) &&
+		    status_is_live(&s->row[i]))
+			return true;
+	}
+	return false;
+}

@@ -46,3 +46,5 @@ static inline bool status_is_live(const struct status_row *r)
 {
 	return r->state != STATUS_STOPPED && r->state != STATUS_ENDED;
 }
+/* Whether an instance of that role runs: "uns@2" is one of "uns". */
+bool status_has_role(const struct status *s, const char *role);

@@ -463,26 +463,46 @@ static size_t line_skip(struct xml_stream *x, struct str bytes)
 	return n;
 }
 
+/* Takes some of the bytes, which it returns; whether a message has ended with them. */
+static size_t stream_step(struct xml_stream *x, struct str bytes, bool *ret_ended)
+{
+	size_t n = 0;
+	*ret_ended = false;
+	if (x->state == STREAM_BETWEEN && (n = plain_read(x, bytes)) > 0) {
+		*ret_ended = true;
+		return n;
+	}
+	if (x->state == STREAM_SKIPPING) {
+		n = line_skip(x, bytes);
+	} else if (x->state == STREAM_INSIDE) {
+		n = message_read(x, bytes);
+		*ret_ended = x->state == STREAM_BETWEEN;
+	} else if (is_white(bytes.p[0])) {
+		n = 1;
+	} else {
+		message_begin(x);
+	}
+	place_pass(&x->at, str_head(bytes, n));
+	return n;
+}
+
+int xml_stream_put_message(struct xml_stream *x, struct str bytes, size_t *ret_n)
+{
+	bool has_ended = false;
+	size_t n = 0;
+	while (n < bytes.n && x->state != STREAM_OVER && !has_ended)
+		n += stream_step(x, str_from(bytes, n), &has_ended);
+	*ret_n = n;
+	return x->state == STREAM_OVER ? -1 : 0;
+}
+
 int xml_stream_put(struct xml_stream *x, struct str bytes)
 {
-	while (bytes.n && x->state != STREAM_OVER) {
-		size_t n = 0;
-		if (x->state == STREAM_BETWEEN && (n = plain_read(x, bytes)) > 0) {
-			bytes = str_from(bytes, n);
-			continue;
-		}
-		if (x->state == STREAM_SKIPPING)
-			n = line_skip(x, bytes);
-		else if (x->state == STREAM_INSIDE)
-			n = message_read(x, bytes);
-		else if (is_white(bytes.p[0]))
-			n = 1;
-		else
-			message_begin(x);
-		place_pass(&x->at, str_head(bytes, n));
+	size_t n;
+	int rc = x->state == STREAM_OVER ? -1 : 0;
+	while (bytes.n && (rc = xml_stream_put_message(x, bytes, &n)) == 0)
 		bytes = str_from(bytes, n);
-	}
-	return x->state == STREAM_OVER ? -1 : 0;
+	return rc;
 }
 
 void xml_stream_resync(struct xml_stream *x)

@@ -57,6 +57,9 @@ void xml_stream_free(struct xml_stream **x); /* not from inside a call of its ow
 /* Any pieces; white space between messages is skipped. 0: read; negative: it has ended, by an error
  * (which was reported once) or because it was stopped, and the bytes were not read. */
 int xml_stream_put(struct xml_stream *x, struct str bytes) MUST_USE;
+/* The same, but nothing is read after the end of a message: for one who has to answer it before he
+ * knows how to go on. *ret_n of the bytes were read; the others are to be put later. */
+int xml_stream_put_message(struct xml_stream *x, struct str bytes, size_t *ret_n) MUST_USE;
 /* From inside error(): what is left of the line is skipped, and the next line begins a message. For
  * people who type. */
 void xml_stream_resync(struct xml_stream *x);

@@ -451,6 +451,23 @@ static void what_is_escaped_comes_back(void **state)
 	buf_free(&text);
 }
 
+static void one_may_stop_at_the_end_of_a_message(void **state)
+{
+	struct str text = STR(" <a p='1'/><p:b xmlns:p='u'>x</p:b>\n<c/><d");
+	static const size_t ends[] = {11, 35, 40, 42};
+	struct trace t;
+	(void)state;
+	trace_open(&t);
+	for (size_t i = 0, at = 0; i < ARRAY_LEN(ends); i++) {
+		size_t n = 0;
+		assert_int_equal(xml_stream_put_message(t.x, str_from(text, at), &n), 0);
+		at += n;
+		assert_int_equal(at, ends[i]);
+		assert_int_equal(t.messages, MIN(i + 1, 3));
+	}
+	trace_close(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -469,6 +486,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_utf8_is_refused),
 		cmocka_unit_test(after_an_error_the_next_line_is_a_message),
 		cmocka_unit_test(one_who_stops_hears_nothing_more),
+		cmocka_unit_test(one_may_stop_at_the_end_of_a_message),
 		cmocka_unit_test(attributes_are_found_by_name),
 		cmocka_unit_test(what_is_escaped_comes_back),
 	};

@@ -82,7 +82,7 @@ size_t gate_addresses(const struct gate *g)
 void peer_of(const struct sockaddr *from, size_t len, struct peer *ret)
 {
 	struct addr a;
-	*ret = (struct peer){.text = "unix"};
+	*ret = (struct peer){.text = "unix", .uid = -1};
 	if (!addr_from_sockaddr(from, len, &a))
 		return;
 	a.port = 0;
@@ -109,10 +109,19 @@ static void refuse_peer(struct listener *l, int fd)
 	close(fd);
 }
 
+static int64_t unix_uid(int fd)
+{
+	struct ucred who;
+	socklen_t n = sizeof who;
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n) == 0 ? (int64_t)who.uid : -1;
+}
+
 static void let_in(struct listener *l, int fd, const struct sockaddr *from, size_t len)
 {
 	struct peer peer;
 	peer_of(from, len, &peer);
+	if (!peer.server.family)
+		peer.uid = unix_uid(fd);
 	if (gate_enter(l->gate, &peer.server) != 0) {
 		refuse_peer(l, fd);
 		return;

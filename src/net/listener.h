@@ -9,6 +9,7 @@
 struct peer {
 	struct addr server;    /* what the gate counts: see addr_server(); no family: a Unix peer */
 	char text[ADDR_SHOWN]; /* "192.0.2.1", "2001:db8::1", "unix" */
+	int64_t uid; /* of an accepted Unix peer, when it connected, as the kernel says; else -1 */
 };
 
 struct gate;

@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 static struct peer v4(const char *text)
@@ -172,6 +173,30 @@ static void who_is_one_too_many_gets_a_word_and_the_end(void **state)
 	door_close(&d);
 }
 
+static void of_unix_peers_the_kernel_says_whose_they_are(void **state)
+{
+	(void)state;
+	const struct loop_options options = {.manual = true};
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	struct door d = {.gate = gate_new(10, 10)};
+	const struct listener_options how = {.accepted = accepted, .ctx = &d};
+	struct err err;
+	char address[sizeof at.sun_path + 8];
+	snprintf(at.sun_path, sizeof at.sun_path, "%s", scratch("socket"));
+	snprintf(address, sizeof address, "unix:%s", at.sun_path);
+	assert_int_equal(loop_new(&d.loop, &options, &err), 0);
+	assert_int_equal(listen_open(address, &d.fd, &err), 0);
+	assert_int_equal(listener_new(&d.listener, d.loop, d.fd, d.gate, &how, &err), 0);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof at), 0);
+	loop_step(d.loop, loop_now_us(d.loop));
+	assert_int_equal(d.n, 1);
+	assert_int_equal(d.peer[0].uid, geteuid());
+	assert_int_equal(v4("192.0.2.1").uid, -1);
+	close(fd);
+	door_close(&d);
+}
+
 /* One who waits for a machine that is gone would wait for ever. */
 static void a_machine_that_goes_without_a_word_is_noticed(void **state)
 {
@@ -235,10 +260,11 @@ int main(void)
 		cmocka_unit_test(a_full_gate_lets_nobody_in),
 		cmocka_unit_test(ipv6_counts_by_network_and_mapped_ipv4_as_ipv4),
 		cmocka_unit_test(unix_peers_count_in_total_only),
+		cmocka_unit_test(of_unix_peers_the_kernel_says_whose_they_are),
 		cmocka_unit_test(who_is_one_too_many_gets_a_word_and_the_end),
 		cmocka_unit_test(a_machine_that_goes_without_a_word_is_noticed),
 		cmocka_unit_test(without_descriptors_it_waits_and_goes_on),
 		cmocka_unit_test(what_is_no_socket_cannot_be_listened_on),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
 }

@@ -335,8 +335,13 @@ static enum mail_result send_by_smtp(const char *via, const struct smtp_server *
 	int rc = getaddrinfo(server->host, server->port, &want, &found);
 	if (rc != 0)
 		return say_away(err, via, gai_strerror(rc));
-	for (const struct addrinfo *a = found; a && s.fd < 0; a = a->ai_next)
-		s.fd = connect_to(a, deadline_us);
+	int64_t left = 0; /* addresses: each has its share of the time, so that the next is tried */
+	for (const struct addrinfo *a = found; a; a = a->ai_next)
+		left++;
+	for (const struct addrinfo *a = found; a && s.fd < 0; a = a->ai_next, left--) {
+		int64_t now_us = clock_mono_us();
+		s.fd = connect_to(a, now_us + (deadline_us - now_us) / left);
+	}
 	freeaddrinfo(found);
 	if (s.fd < 0)
 		return say_away(err, via, "no connection");

@@ -357,3 +357,14 @@ void outgoing_rest(struct outgoing *o, int64_t us)
 	o->rest_us = us;
 	conn_close(o->conn);
 }
+
+int outgoing_check(const char *address, struct err *err)
+{
+	struct sockaddr_storage to;
+	socklen_t n;
+	struct str name;
+	uint16_t port;
+	if (is_name_and_port(str_of(address), &name, &port))
+		return 0;
+	return listen_address(address, &to, &n, err);
+}

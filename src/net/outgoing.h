@@ -32,6 +32,8 @@ struct outgoing_options {
  */
 int outgoing_new(struct outgoing **ret, struct conn_pool *pool,
 		 const struct outgoing_options *options, struct err *err);
+/* Whether an address has a form. ERR_USAGE. */
+int outgoing_check(const char *address, struct err *err);
 /* The same of an address as settings have it: whether it has a form, and, where it is a number,
  * whether it may be connected to as `trusted` has it. ERR_USAGE, with the settings, or with the
  * forms: others that this setting has are named first ("file:PATH, ", or "" for none). */

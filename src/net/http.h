@@ -22,8 +22,10 @@ enum http_method { HTTP_GET, HTTP_POST, HTTP_PUT, HTTP_DELETE, HTTP_NMETHODS };
 extern const char *const http_methods[HTTP_NMETHODS];
 
 /* Who may ask. LOCAL: from this machine, by a name that it has for itself. ADMIN: nobody, as long
- * as there is no way to log in. */
-enum http_scope { HTTP_PUBLIC, HTTP_LOCAL, HTTP_ADMIN };
+ * as there is no way to log in. PROVIDER: those with a number and a password (HTTP Basic) whom the
+ * server's owner knows; of slow routes only, for a password takes time. Whatever the scope, nothing
+ * but GET is taken from a page of another site (403). */
+enum http_scope { HTTP_PUBLIC, HTTP_LOCAL, HTTP_ADMIN, HTTP_PROVIDER };
 
 struct http_param {
 	struct value_spec spec;
@@ -49,6 +51,8 @@ struct http_route {
 	size_t body_max; /* bytes; 0: it takes no body */
 	enum http_scope scope;
 	bool slow;
+	bool form;  /* parameters come in the body, application/x-www-form-urlencoded, and not in
+		     * the query; those of the path stay where they are */
 	bool loose; /* a page: query parameters that it does not have are passed over, and so are
 		     * empty ones, unless they are text */
 	bool clips; /* a form: a number out of its bounds is the nearest that there is, and what is
@@ -67,7 +71,7 @@ struct http_about {
 void http_openapi(const struct http_route *routes, size_t n, const struct http_about *about,
 		  struct buf *out);
 
-enum { HTTP_LATER = 1 };
+enum { HTTP_LATER = 1, HTTP_LOGIN_LATER = 2 };
 
 struct http_request {
 	const struct http_route *route; /* NULL: there is none for it */
@@ -75,6 +79,7 @@ struct http_request {
 	struct str path, query;         /* as they came */
 	struct str body;
 	bool head, local;   /* local: from this machine */
+	const void *who;    /* of a PROVIDER route: what the login has put there */
 	struct arena arena; /* what is in it lasts as long as the answer */
 	void *ctx;          /* of the server's owner */
 	void *later;        /* the handler's, from one call to the next; NULL at first */
@@ -336,6 +341,12 @@ struct http_options {
 	 * the server stops: the owner calls http_again() for all that wait, and from then on no
 	 * handler may return HTTP_LATER. */
 	bool log_all;
+	/* Of routes with the scope PROVIDER; in the pool. 0: let in, and req->who is set. 1: not;
+	 * *ret_wait_us, where it is set: not before, whatever the password is. HTTP_LOGIN_LATER: it
+	 * is called again after http_again(), finds `later` as it left it, and leaves NULL there.
+	 */
+	int (*login)(struct http_request *req, uint64_t number, struct str password,
+		     int64_t *ret_wait_us, struct err *err);
 	void (*done)(void *ctx, const struct http_done *done);
 	void (*tick)(void *ctx, int64_t now_us);
 	void (*stopping)(void *ctx);

@@ -82,6 +82,20 @@ enum http_host http_host_of(const struct http_hosts *h, struct str host);
 /* Without the port, which may be empty. false: what follows the last colon is not one. */
 bool http_host_cut_port(struct str *host);
 
+/* http_login.c: who asks, and what comes before the handler. */
+
+/* Of an Authorization header: the number and the password, in the arena. false: not Basic, or the
+ * name is not a number. */
+bool http_basic_parse(struct str value, struct arena *arena, uint64_t *ret_number,
+		      struct str *ret_password);
+/* Whether the browser says that a page of another site sent it: by these headers of the request,
+ * whose p is NULL where they did not come. */
+bool http_is_foreign(struct str sec_fetch_site, struct str origin, struct str host);
+/* Logs in, and reads the form. 1: the answer says what is wrong. HTTP_LOGIN_LATER: to be called
+ * again. */
+struct http_conn;
+int http_before_handler(struct http_conn *c, struct err *err);
+
 /* Where a request is. */
 enum http_step {
 	HTTP_IDLE,

@@ -80,6 +80,7 @@ static void add_route(struct http_router *r, const struct http_route *route)
 	size_t n = split_path(str_of(route->pattern), segments);
 	ENSURE(route->pattern[0] == '/' && n <= HTTP_SEGMENTS && param_count(route) <= 64);
 	ENSURE(route->handle && route->summary && route->method < HTTP_NMETHODS);
+	ENSURE(route->slow || route->scope != HTTP_PROVIDER);
 	if (strcmp(route->pattern, "/*") == 0) {
 		ENSURE(!r->rest[route->method]);
 		r->rest[route->method] = route;

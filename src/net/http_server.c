@@ -42,7 +42,7 @@ static void http_count(struct http_server *s, enum http_counter which, uint64_t 
 		counters_add(s->options.counters, s->options.counters_at + which, n);
 }
 
-enum { TICK_S = 1 };
+#define TICK_US US_PER_S
 
 TABLE(peer_table, struct addr, int64_t, addr_hash, addr_eq)
 struct http_peers {
@@ -247,7 +247,6 @@ static void shut_stalled(struct http_server *s, int64_t now_us)
 static void *http_conns_ticker(void *server)
 {
 	struct http_server *s = server;
-	struct timespec next = {0};
 	pthread_mutex_lock(&s->lock);
 	while (!s->ended) {
 		if (s->nconns == 0) {
@@ -256,9 +255,8 @@ static void *http_conns_ticker(void *server)
 			s->ticker_sleeps = false;
 			continue;
 		}
-		clock_gettime(CLOCK_MONOTONIC, &next);
-		next.tv_sec += TICK_S;
-		while (!s->ended && pthread_cond_timedwait(&s->wake, &s->lock, &next) == 0)
+		int64_t next_us = clock_mono_us() + TICK_US;
+		while (!s->ended && thread_cond_wait(&s->wake, &s->lock, next_us))
 			;
 		if (s->ended)
 			break;
@@ -360,6 +358,7 @@ static bool may_ask(const struct http_request *req, enum http_host host)
 {
 	switch (req->route->scope) {
 	case HTTP_PUBLIC:
+	case HTTP_PROVIDER: /* asked in the pool */
 		return true;
 	case HTTP_LOCAL:
 		return req->local && host == HTTP_HOST_LOCAL;
@@ -398,7 +397,14 @@ static void find_route(struct http_conn *c, const char *method)
 		not_found(c, match.allow);
 	else if (!may_ask(req, host))
 		http_answer_error(req, &c->answer, 403, "only for this machine's own users");
-	else if (http_params_parse(&match, req->query, &req->arena, &req->params, &err) < 0)
+	else if (req->route->method != HTTP_GET &&
+		 http_is_foreign(http_header(req, "Sec-Fetch-Site"), http_header(req, "Origin"),
+				 name))
+		http_answer_error(req, &c->answer, 403,
+				  "this was sent by a page of another site, which has no business "
+				  "here");
+	else if (!req->route->form &&
+		 http_params_parse(&match, req->query, &req->arena, &req->params, &err) < 0)
 		http_answer_error(req, &c->answer, 400, "%s", err.msg);
 }
 
@@ -467,7 +473,13 @@ static bool run_handler(struct http_conn *c)
 {
 	struct http_request *req = &c->request;
 	struct err err = {0};
-	int rc = req->route->handle(req, &c->answer, &err);
+	int rc = http_before_handler(c, &err);
+	if (rc == 1)
+		return true;
+	if (rc == HTTP_LOGIN_LATER)
+		return false;
+	if (rc == 0)
+		rc = req->route->handle(req, &c->answer, &err);
 	if (rc == HTTP_LATER) {
 		ENSURE(req->route->slow);
 		return false;
@@ -716,14 +728,10 @@ static void end_ticker(struct http_server *s)
 int http_server_start(struct http_server **ret, const struct http_options *options, struct err *err)
 {
 	struct http_server *s = mem_alloc(sizeof *s);
-	pthread_condattr_t monotonic;
 	s->options = *options;
 	list_init(&s->conns);
 	pthread_mutex_init(&s->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->wake, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	thread_cond_init(&s->wake);
 	s->peers = http_peers_new();
 	s->budget = http_budget_new(options->limits.answer_memory);
 	s->router = http_router_new(options->routes, options->nroutes);

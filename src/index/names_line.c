@@ -208,19 +208,20 @@ uint64_t names_file_hash(const char *data, struct str index)
 
 /* Escapes */
 
-static char escape_of(char c)
-{
-	return c == '\n' ? 'n' : c == '\r' ? 'r' : c == '\\' ? '\\' : 0;
-}
+static const char escape_of[256] = {['\n'] = 'n', ['\r'] = 'r', ['\\'] = '\\'};
 
 void names_escape(struct str name, struct buf *out)
 {
+	size_t from = 0; /* what stands for itself is added at one go */
 	for (size_t i = 0; i < name.n; i++) {
-		char as = escape_of(name.p[i]);
-		if (as)
-			buf_add_byte(out, '\\');
-		buf_add_byte(out, as ? as : name.p[i]);
+		const char as = escape_of[(unsigned char)name.p[i]];
+		if (!as)
+			continue;
+		buf_add(out, name.p + from, i - from);
+		buf_add(out, (const char[]){'\\', as}, 2);
+		from = i + 1;
 	}
+	buf_add_str(out, str_from(name, from));
 }
 
 /* A backslash before anything else stands for itself: then the line is not one of ours. */

@@ -2,20 +2,25 @@
  * the others as %XX. */
 #include "index/names_inner.h"
 
+/* What stands for itself: letters, digits and a few signs. */
+static const bool plain[256] = {
+	['a' ... 'z'] = true,  ['A' ... 'Z'] = true, ['0' ... '9'] = true, ['-' ... '/'] = true,
+	['\'' ... '*'] = true, ['!'] = true,         ['_'] = true,         ['~'] = true};
+
 static void add_escaped(struct buf *out, struct str path)
 {
-	static const char digits[] = "0123456789ABCDEF", plain[] = "-_.~!*'()/";
+	static const char digits[] = "0123456789ABCDEF";
+	size_t from = 0; /* what stands for itself is added at one go */
 	for (size_t i = 0; i < path.n; i++) {
 		unsigned char c = (unsigned char)path.p[i];
-		bool letter =
-			(c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-		if (letter || (c && strchr(plain, c))) {
-			buf_add_byte(out, (char)c);
+		if (plain[c])
 			continue;
-		}
-		char three[3] = {'%', digits[c >> 4], digits[c & 15]};
+		const char three[3] = {'%', digits[c >> 4], digits[c & 15]};
+		buf_add(out, path.p + from, i - from);
 		buf_add(out, three, sizeof three);
+		from = i + 1;
 	}
+	buf_add_str(out, str_from(path, from));
 }
 
 bool names_url(struct str root, struct str path, bool dir, struct buf *out)

@@ -37,7 +37,8 @@ static const struct value_spec specs[] = {
 	 .help = "when listings are got and databases built, each day, by the clock of this "
 		 "machine"},
 	{"queue_max", VALUE_INT_AT(S, queue_max), "10000", 1, 1000000,
-	 .help = "requests that may wait for a searcher, at most 20 of one address; further ones "
+	 .help = "requests that may wait for a searcher, at most 20 of one address, "
+		 "and 200 of one user of this machine; further ones "
 		 "are "
 		 "told that the server is busy"},
 	{"searchers", VALUE_INT_AT(S, searchers), "0", 0, 64,

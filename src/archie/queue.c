@@ -27,8 +27,8 @@ struct times {
 
 struct queue {
 	struct lane cheap, dear;
-	size_t most, share;
-	struct shares shares;
+	size_t most, share, user_share;
+	struct shares shares, users;
 	struct times times[QUEUE_BUCKETS];
 	uint64_t turn;
 };
@@ -153,11 +153,12 @@ void queue_age(struct queue *q, int64_t now_us)
 
 /* In and out */
 
-struct queue *queue_new(size_t most, size_t share)
+struct queue *queue_new(size_t most, size_t share, size_t user_share)
 {
 	struct queue *q = mem_alloc(sizeof *q);
 	q->most = most;
 	q->share = share;
+	q->user_share = user_share;
 	return q;
 }
 
@@ -168,12 +169,34 @@ void queue_free(struct queue **q)
 	mem_free(&(*q)->cheap.item);
 	mem_free(&(*q)->dear.item);
 	shares_free(&(*q)->shares);
+	shares_free(&(*q)->users);
 	mem_free(q);
 }
 
 size_t queue_waiting(const struct queue *q)
 {
 	return q->cheap.n + q->dear.n;
+}
+
+/* 0 stands for nobody, whose number does not matter. */
+
+static size_t share_taken(struct shares *s, uint64_t who)
+{
+	const size_t *n = who ? shares_get(s, who) : NULL;
+	return n ? *n : 0;
+}
+
+static void share_take(struct shares *s, uint64_t who)
+{
+	if (who)
+		++*shares_put(s, who);
+}
+
+static void share_leave(struct shares *s, uint64_t who)
+{
+	size_t *n = who ? shares_get(s, who) : NULL;
+	if (n && --*n == 0)
+		shares_remove(s, who);
 }
 
 void queue_put_back(struct queue *q, struct queue_item *item, int64_t now_us)
@@ -189,16 +212,18 @@ void queue_put_back(struct queue *q, struct queue_item *item, int64_t now_us)
 	memmove(&l->item[at + 1], &l->item[at], (l->n - at) * sizeof *l->item);
 	l->item[at] = item;
 	l->n++;
-	++*shares_put(&q->shares, item->from);
+	share_take(&q->shares, item->from);
+	share_take(&q->users, item->user);
 }
 
 enum queue_no queue_put(struct queue *q, struct queue_item *item, int64_t now_us)
 {
-	const size_t *share = shares_get(&q->shares, item->from);
 	if (queue_waiting(q) >= q->most)
 		return QUEUE_FULL;
-	if (share && *share >= q->share)
+	if (item->from && share_taken(&q->shares, item->from) >= q->share)
 		return QUEUE_SHARE;
+	if (item->user && share_taken(&q->users, item->user) >= q->user_share)
+		return QUEUE_USER;
 	queue_put_back(q, item, now_us);
 	return QUEUE_OK;
 }
@@ -206,12 +231,11 @@ enum queue_no queue_put(struct queue *q, struct queue_item *item, int64_t now_us
 static void lane_remove(struct queue *q, struct lane *l, size_t at)
 {
 	struct queue_item *item = l->item[at];
-	size_t *share = shares_get(&q->shares, item->from);
 	l->n--;
 	memmove(&l->item[at], &l->item[at + 1], (l->n - at) * sizeof *l->item);
 	item->waits = false;
-	if (--*share == 0)
-		shares_remove(&q->shares, item->from);
+	share_leave(&q->shares, item->from);
+	share_leave(&q->users, item->user);
 }
 
 void queue_remove(struct queue *q, struct queue_item *item)

@@ -23,22 +23,23 @@ unsigned queue_cost(const struct archie_ask *ask);
 
 struct queue;
 
-/* Inside of what waits. Set the first four, zero the rest. */
+/* Inside of what waits. Set the first five, zero the rest. */
 struct queue_item {
 	unsigned niceness, cost;
 	int64_t arrived_us;
-	uint64_t from; /* who asks: equal for the same */
+	uint64_t from; /* who asks: equal for the same; 0: nobody is named */
+	uint64_t user; /* and whose process it is that does; 0: of one who asks for others */
 	/* from here on the queue's */
 	uint64_t turn;
 	unsigned now_niceness, now_cost;
 	bool waits;
 };
 
-/* most: that may wait; share: of those with the same `from`. */
-struct queue *queue_new(size_t most, size_t share);
+/* most: that may wait; share: of those with the same `from`; user_share: with the same `user`. */
+struct queue *queue_new(size_t most, size_t share, size_t user_share);
 void queue_free(struct queue **q); /* items are their owners' */
 
-enum queue_no { QUEUE_OK, QUEUE_FULL, QUEUE_SHARE };
+enum queue_no { QUEUE_OK, QUEUE_FULL, QUEUE_SHARE, QUEUE_USER };
 enum queue_no queue_put(struct queue *q, struct queue_item *item, int64_t now_us);
 /* One that was taken, or removed, and did not have its turn: as long ago as it came, and whatever
  * the bounds. */

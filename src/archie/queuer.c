@@ -244,14 +244,26 @@ static struct request *request_find(struct asker *a, struct archie_id id)
 	return NULL;
 }
 
-/* The same number for all of an address; of IPv6 for all of a network of 64 bits. */
+/* The same number for all of an address; of IPv6 for all of a network of 64 bits. 0: there is no
+ * address. */
 static uint64_t share_of(const struct queuer *q, struct str from)
 {
 	struct addr addr;
+	if (!from.n)
+		return 0;
 	if (!addr_parse(from, &addr))
 		return hash64_seeded(from, q->seed);
 	addr = addr_server(&addr);
 	return hash64_seeded((struct str){(const char *)addr.b, sizeof addr.b}, q->seed);
+}
+
+/* Our own processes, and those of root, ask for others, and name them. Who names nobody asks for
+ * himself, and other users can name anybody. */
+static uint64_t user_of(const struct asker *a, struct str from)
+{
+	int64_t uid = session_from(a->session)->uid;
+	bool for_others = from.n && (uid == 0 || uid == (int64_t)geteuid());
+	return for_others ? 0 : hash_u64(a->q->seed ^ (uint64_t)uid) | 1;
 }
 
 /* Why it cannot wait, or NULL: it does. */
@@ -260,8 +272,16 @@ static const char *request_put_once(struct queuer *q, struct request *r)
 	if (queue_waiting(q->queue) + q->held >= q->o.queue_max ||
 	    q->request_bytes + r->n > REQUESTS_MOST)
 		return "the queue is full; try again later";
-	if (queue_put(q->queue, &r->item, now_us(q)) != QUEUE_OK)
+	switch (queue_put(q->queue, &r->item, now_us(q))) {
+	case QUEUE_FULL:
+		return "the queue is full; try again later";
+	case QUEUE_SHARE:
 		return "too many requests of your address wait already";
+	case QUEUE_USER:
+		return "too many requests of your user wait already";
+	case QUEUE_OK:
+		break;
+	}
 	return NULL;
 }
 
@@ -283,7 +303,8 @@ static void request_take(struct asker *a, const struct archie_ask *ask, struct s
 	*r = (struct request){.item = {.niceness = (unsigned)a->line.niceness,
 				       .cost = queue_cost(ask),
 				       .arrived_us = now_us(q),
-				       .from = share_of(q, ask->from)},
+				       .from = share_of(q, ask->from),
+				       .user = user_of(a, ask->from)},
 			      .asker = a,
 			      .id = a->line.id,
 			      .verbose = a->line.verbose,
@@ -707,7 +728,7 @@ struct queuer *queuer_new(const struct queuer_options *options)
 					   .line_us = US_PER_MIN};
 	q->server = server_new(q->o.loop, &protocol, &q->limits, NULL, q);
 	q->pool = conn_pool_new(q->o.loop, UINT64_MAX);
-	q->queue = queue_new(q->o.queue_max, QUEUER_SHARE);
+	q->queue = queue_new(q->o.queue_max, QUEUER_SHARE, QUEUER_USER_SHARE);
 	if (getrandom(&q->seed, sizeof q->seed, 0) != sizeof q->seed)
 		q->seed = (uint64_t)now_us(q);
 	list_init(&q->askers);

@@ -8,7 +8,8 @@
 struct queuer;
 
 enum {
-	QUEUER_SHARE = 20, /* requests of one address that may wait */
+	QUEUER_SHARE = 20,       /* requests of one address that may wait */
+	QUEUER_USER_SHARE = 200, /* of one user of this machine; roles ask for others */
 	QUEUER_SEARCHERS_MOST = 64,
 	QUEUER_CONNECTIONS = 4096,
 };

@@ -47,7 +47,7 @@ static void costs_are_those_of_the_reference_server(void **state)
 
 static void niceness_counts_first_then_cost_then_arrival(void **state)
 {
-	struct queue *q = queue_new(100, 100);
+	struct queue *q = queue_new(100, 100, 100);
 	/* in the order in which they should come out */
 	struct queue_item item[] = {
 		item_of(0, 3, 5),     item_of(0, 100, 9),   item_of(0, 800, 1),
@@ -73,7 +73,7 @@ static void niceness_counts_first_then_cost_then_arrival(void **state)
 
 static void one_that_takes_cheap_requests_only_is_never_given_others(void **state)
 {
-	struct queue *q = queue_new(100, 100);
+	struct queue *q = queue_new(100, 100, 100);
 	struct queue_item dear = item_of(0, QUEUE_COST_CHEAP + 1, 0),
 			  nice = item_of(100, QUEUE_COST_CHEAP, 0);
 	(void)state;
@@ -94,7 +94,7 @@ static void one_that_takes_cheap_requests_only_is_never_given_others(void **stat
 static int64_t waited_us(unsigned niceness, unsigned cost)
 {
 	enum { OTHERS = 20, MOST = 36000 };
-	struct queue *q = queue_new(1000, 1000);
+	struct queue *q = queue_new(1000, 1000, 1000);
 	struct queue_item one = item_of(niceness, cost, 0), *other = mem_array(MOST, sizeof *other);
 	int64_t now_us = 0, took_us = -1;
 	size_t n = 0;
@@ -127,7 +127,7 @@ static void a_request_moves_forward_as_it_waits(void **state)
 
 static void the_nicest_comes_after_all_usual_ones_in_usual_load(void **state)
 {
-	struct queue *q = queue_new(100, 100);
+	struct queue *q = queue_new(100, 100, 100);
 	struct queue_item nicest = item_of(ARCHIE_NICE_MOST, 3, 0), usual[10];
 	(void)state;
 	queue_put(q, &nicest, 0);
@@ -144,7 +144,7 @@ static void the_nicest_comes_after_all_usual_ones_in_usual_load(void **state)
 
 static void shares_and_room_are_bounded_but_not_for_one_that_comes_back(void **state)
 {
-	struct queue *q = queue_new(4, 2);
+	struct queue *q = queue_new(4, 2, 4);
 	struct queue_item item[5];
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(item); i++)
@@ -166,9 +166,30 @@ static void shares_and_room_are_bounded_but_not_for_one_that_comes_back(void **s
 	queue_free(&q);
 }
 
+static void users_have_a_share_whatever_they_say_of_askers(void **state)
+{
+	struct queue *q = queue_new(100, 2, 3);
+	struct queue_item item[8];
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(item); i++)
+		item[i] = item_of(0, 100, (int64_t)i);
+	/* one who names nobody has more than one address has, one who names many no more */
+	for (size_t i = 0; i < 4; i++)
+		item[i].user = 7, item[i].from = i % 2 ? 0 : item[i].from;
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(queue_put(q, &item[i], 0), QUEUE_OK);
+	assert_int_equal(queue_put(q, &item[3], 0), QUEUE_USER);
+	item[4].user = 8;
+	for (size_t i = 4; i < 8; i++)
+		assert_int_equal(queue_put(q, &item[i], 0), QUEUE_OK);
+	queue_remove(q, &item[1]);
+	assert_int_equal(queue_put(q, &item[3], 0), QUEUE_OK);
+	queue_free(&q);
+}
+
 static void times_are_guessed_from_the_last_ten_of_the_same_cost(void **state)
 {
-	struct queue *q = queue_new(100, 100);
+	struct queue *q = queue_new(100, 100, 100);
 	struct queue_item item[3];
 	uint64_t position;
 	int64_t eta_us;
@@ -241,7 +262,7 @@ static void whatever_is_done_the_order_is_that_of_a_plain_sort(void **state)
 {
 	static const unsigned nice[] = {0, 0, 0, 1, 500, 10000, ARCHIE_NICE_MOST};
 	static const unsigned costs[] = {3, 100, 199, 200, 800, 900, 10800};
-	struct queue *q = queue_new(MODEL_MOST, MODEL_MOST);
+	struct queue *q = queue_new(MODEL_MOST, MODEL_MOST, MODEL_MOST);
 	struct queue_item *in[MODEL_MOST];
 	uint64_t seed = 7;
 	int64_t now_us = 0;
@@ -296,6 +317,7 @@ int main(void)
 		cmocka_unit_test(a_request_moves_forward_as_it_waits),
 		cmocka_unit_test(the_nicest_comes_after_all_usual_ones_in_usual_load),
 		cmocka_unit_test(shares_and_room_are_bounded_but_not_for_one_that_comes_back),
+		cmocka_unit_test(users_have_a_share_whatever_they_say_of_askers),
 		cmocka_unit_test(times_are_guessed_from_the_last_ten_of_the_same_cost),
 		cmocka_unit_test(whatever_is_done_the_order_is_that_of_a_plain_sort),
 	};

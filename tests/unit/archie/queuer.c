@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -470,6 +471,49 @@ static void the_queue_and_the_share_of_an_address_are_bounded(void **state)
 	world_free(&w);
 }
 
+/* As another user, where the test may become one. */
+static void client_open_as(struct world *w, size_t i, uid_t uid)
+{
+	assert_int_equal(0, chmod(scratch_dir, 0711));
+	assert_int_equal(0, chmod(scratch("archie"), 0666));
+	assert_int_equal(0, seteuid(uid));
+	client_open(w, i);
+	assert_int_equal(0, seteuid(getuid()));
+}
+
+static void people_without_an_address_are_known_by_their_user(void **state)
+{
+	struct world w;
+	uint64_t n = 0;
+	(void)state;
+	world_new(&w, 1000);
+	for (; n < 2 + QUEUER_USER_SHARE; n++)
+		client_ask(&w, 0, n, (struct unit_ask){.type = NAMES_REGEX, .pattern = "x"});
+	assert_string_equal(client_heard(&w, 0), "");
+	client_ask(&w, 0, n++, (struct unit_ask){.type = NAMES_REGEX, .pattern = "x"});
+	assert_string_equal(client_heard(&w, 0),
+			    "REFUSED 1.202 busy too many requests of your user wait already|");
+	/* our own roles ask for others all the same */
+	client_ask(&w, 0, n++, (struct unit_ask){.type = NAMES_REGEX, .from = "192.0.2.1"});
+	assert_string_equal(client_heard(&w, 0), "");
+	if (getuid() != 0) {
+		world_free(&w);
+		return;
+	}
+	/* another user has a share of his own, and no more by inventing addresses */
+	client_open_as(&w, 1, 65534);
+	for (uint64_t i = 0; i < QUEUER_USER_SHARE; i++) {
+		char from[32];
+		snprintf(from, sizeof from, "198.51.100.%" PRIu64, i);
+		client_ask(&w, 1, i, (struct unit_ask){.type = NAMES_REGEX, .from = from});
+	}
+	assert_string_equal(client_heard(&w, 1), "");
+	client_ask(&w, 1, 500, (struct unit_ask){.type = NAMES_REGEX, .from = "203.0.113.1"});
+	assert_string_equal(client_heard(&w, 1),
+			    "REFUSED 1.500 busy too many requests of your user wait already|");
+	world_free(&w);
+}
+
 /* An answer of so many bytes. */
 static void searcher_answers_much(struct world *w, size_t i, size_t n)
 {
@@ -551,6 +595,7 @@ int main(void)
 		cmocka_unit_test(searchers_that_die_one_after_the_other_are_started_ever_later),
 		cmocka_unit_test(nonsense_ends_connections_on_both_sides),
 		cmocka_unit_test(the_queue_and_the_share_of_an_address_are_bounded),
+		cmocka_unit_test(people_without_an_address_are_known_by_their_user),
 		cmocka_unit_test(
 			one_that_does_not_read_is_searched_for_no_further_and_dropped_after_a_while),
 		cmocka_unit_test(the_load_counts_what_waits_and_is_searched),

@@ -69,7 +69,7 @@ struct archie_answer {
 	bool exact;
 	bool cut; /* by the time limit, or since it became too large: there may be more; of others
 		   * than FIND and SITE also since there are more than ARCHIE_ROWS_MOST */
-	struct str problem;         /* what is wrong with the database; "": nothing */
+	struct str problem;         /* that the database is damaged, for strangers; "": it is not */
 	int64_t wait_us, search_us; /* in the queue, and CPU time of the search */
 };
 
@@ -103,6 +103,8 @@ struct archie *archie_new(const char *data);
 /* For a process that may not connect by itself: the one that started it hands over connected
  * sockets. connect: returns one, or -1 when there is none now. */
 struct archie *archie_new_handed(int (*connect)(void *ctx), void *ctx);
+/* Such a socket, for the one who hands it over; -1 and errno: there is none now. */
+int archie_dial(const char *data);
 void archie_free(struct archie **a);
 
 /* What the one who waits wants to hear. All may be NULL. */

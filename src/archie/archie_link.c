@@ -43,7 +43,6 @@ struct archie_link {
 	struct archie_line line;  /* whose block is to come */
 	struct arena_pool arenas; /* of answers */
 	bool *freed;              /* set where an answer is being told */
-	char why[512];            /* it is not connected */
 };
 
 static void pending_drop(struct archie_link *l, struct pending *p)
@@ -93,11 +92,9 @@ static void link_look(void *ctx)
 	loop_timer_in(l->loop, &l->look, p ? 0 : LOOK_US);
 	if (!p)
 		return;
-	char text[sizeof l->why + 64];
-	if (p->why)
-		snprintf(text, sizeof text, "%s", p->why);
-	else
-		snprintf(text, sizeof text, "the server does not search now: %s", l->why);
+	/* where the queuer's socket would be is not for strangers */
+	char text[512];
+	snprintf(text, sizeof text, "%s", p->why ? p->why : "the server does not search now");
 	pending_end(l, p, NULL, p->why ? ARCHIE_BAD : ARCHIE_AWAY, text);
 }
 
@@ -220,10 +217,9 @@ static void on_down(void *ctx, const char *why, int64_t retry_us)
 {
 	struct archie_link *l = ctx;
 	int64_t now_us = MAX(loop_now_us(l->loop), 1);
-	(void)retry_us;
+	(void)why, (void)retry_us;
 	l->conn = NULL;
 	l->greeted = false;
-	snprintf(l->why, sizeof l->why, "%s", why);
 	LIST_EACH (struct pending, p, &l->asked, link) {
 		if (p->since_us)
 			continue;
@@ -261,7 +257,7 @@ struct archie_link *archie_link_new(struct conn_pool *pool, const char *data)
 						 .down = on_down,
 						 .ctx = l};
 	if (outgoing_new(&l->out, pool, &options, &err) < 0)
-		snprintf(l->why, sizeof l->why, "%s", err.msg);
+		l->out = NULL; /* the path is too long: the queuer is away for ever */
 	return l;
 }
 

@@ -15,6 +15,7 @@
 #include "net/server.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -31,6 +32,7 @@ enum {
 #define CANCEL_US (1 * US_PER_S) /* that a search may take to notice that it is not wanted */
 #define GRACE_US (5 * US_PER_S)  /* and that its time is over */
 #define RESTART_MOST_US (1 * US_PER_S)
+#define FAILURE_US (60 * US_PER_S) /* after which the same failure is logged again */
 
 struct request {
 	struct queue_item item;
@@ -86,6 +88,8 @@ struct queuer {
 	uint64_t rate[RATE_SECONDS];
 	size_t rate_at, rate_n;
 	struct queuer_counts counts;
+	char failure[ARCHIE_TEXT_MOST + 1]; /* of a search, as it was logged last */
+	int64_t failure_us;
 };
 
 static void dispatch_soon(struct queuer *q)
@@ -453,6 +457,21 @@ static void slot_timer(void *ctx)
 		conn_close(s->conn);
 }
 
+/* A failure of ours has words about our files: they are for the log, the same ones once a minute,
+ * and not for strangers. */
+static void failure_hide(struct searcher_slot *s)
+{
+	struct queuer *q = s->q;
+	char why[ARCHIE_TEXT_MOST + 1];
+	snprintf(why, sizeof why, STR_FMT, STR_ARG(s->line.text));
+	if (strcmp(why, q->failure) != 0 || now_us(q) - q->failure_us >= FAILURE_US) {
+		q->o.ops->said(q->o.ctx, "a search failed", why);
+		memcpy(q->failure, why, sizeof why);
+		q->failure_us = now_us(q);
+	}
+	s->line.text = STR("something is wrong on this server");
+}
+
 /* An answer or a refusal: the search has ended. */
 static void slot_answered(struct searcher_slot *s, struct str block)
 {
@@ -474,6 +493,8 @@ static void slot_answered(struct searcher_slot *s, struct str block)
 		queue_served(q->queue, r->item.cost, took_us);
 	} else if (r->asker) {
 		q->counts.refused[s->line.why]++;
+		if (s->line.why == ARCHIE_FAILED)
+			failure_hide(s);
 	}
 	if (r->asker)
 		asker_send(r->asker, &s->line, block);

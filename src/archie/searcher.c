@@ -130,7 +130,9 @@ static int find_files(struct searcher *s, struct archie_ask *ask, int64_t limit_
 	s->answer.total = hits.total;
 	s->answer.exact = hits.exact;
 	s->answer.cut = hits.cut;
-	s->answer.problem = str_of(hits.problem);
+	/* strangers read it, and the words have our files in them */
+	s->answer.problem =
+		hits.problem ? STR("the database is damaged: files may be missing") : STR("");
 	return 0;
 }
 

@@ -33,6 +33,8 @@ struct world {
 	struct unit_searcher searcher[SEARCHERS];
 	unsigned refuse_starts;
 	int64_t now_us;
+	unsigned said;
+	char why[500]; /* said last */
 };
 
 static int on_start(void *ctx, size_t number, int fd, struct err *err)
@@ -58,7 +60,9 @@ static void on_kill(void *ctx, size_t number)
 
 static void on_said(void *ctx, const char *what, const char *why)
 {
-	(void)ctx, (void)what, (void)why;
+	struct world *w = ctx;
+	w->said++;
+	snprintf(w->why, sizeof w->why, "%s: %s", what, why ? why : "");
 }
 
 static void searcher_die(struct world *w, size_t number)
@@ -265,6 +269,29 @@ static void a_request_is_searched_and_its_answer_handed_on(void **state)
 	struct queuer_counts c = counts_of(&w);
 	assert_true(c.asked[ARCHIE_FIND] == 2 && c.asked_type[NAMES_REGEX] == 1);
 	assert_true(c.answered == 1 && c.refused[ARCHIE_BAD] == 1 && c.searches == 2);
+	world_free(&w);
+}
+
+static void failures_are_for_the_log_and_not_for_strangers(void **state)
+{
+	static const char hidden[] = "something is wrong on this server|";
+	struct world w;
+	char heard[100];
+	(void)state;
+	world_new(&w, 100);
+	for (unsigned i = 1; i <= 3; i++) {
+		CLEANUP(buf_free) struct buf line = BUF_INIT(200);
+		ask_exact(&w, 0, i, "one");
+		assert_true(searcher_has(&w, 0, "one"));
+		buf_printf(&line, "REFUSED 1.%u failed /srv/names: Input/output error\n", i);
+		searcher_say(&w, 0, buf_str(&line));
+		snprintf(heard, sizeof heard, "REFUSED 1.%u failed %s", i, hidden);
+		assert_string_equal(client_heard(&w, 0), heard);
+		assert_string_equal(w.why, "a search failed: /srv/names: Input/output error");
+		assert_int_equal(w.said, i < 3 ? 1 : 2); /* the same one is said once a minute */
+		if (i == 2)
+			pass(&w, 61 * US_PER_S);
+	}
 	world_free(&w);
 }
 
@@ -586,6 +613,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_request_is_searched_and_its_answer_handed_on),
+		cmocka_unit_test(failures_are_for_the_log_and_not_for_strangers),
 		cmocka_unit_test(the_first_searcher_is_kept_free_of_dear_requests),
 		cmocka_unit_test(a_verbose_request_hears_its_place_and_how_it_comes_forward),
 		cmocka_unit_test(cancelling_takes_a_request_out_of_the_queue_or_stops_its_search),

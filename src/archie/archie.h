@@ -15,9 +15,10 @@
 #include "net/conn.h"
 
 enum {
-	ARCHIE_NICE_MOST = 32765,       /* last in the queue; 0 is usual, and less does not exist */
-	ARCHIE_ROWS_MOST = 10000,       /* of an answer */
-	ARCHIE_ANSWER_MOST = 16 << 20,  /* bytes of an answer; what is beyond is cut off */
+	ARCHIE_NICE_MOST = 32765,      /* last in the queue; 0 is usual, and less does not exist */
+	ARCHIE_ROWS_MOST = 10000,      /* of an answer */
+	ARCHIE_OFFSET_MOST = 1000000,  /* rows of FIND left out first: they have to be remembered */
+	ARCHIE_ANSWER_MOST = 16 << 20, /* bytes of an answer; what is beyond is cut off */
 	ARCHIE_REQUEST_MOST = 64 << 10, /* bytes of a request on the wire */
 	ARCHIE_FROM_MOST = 64,
 };
@@ -123,7 +124,6 @@ struct archie_wait {
 int archie_call(struct archie *a, const struct archie_ask *ask, const struct archie_wait *wait,
 		struct arena *arena, struct archie_answer *ret, enum archie_refusal *ret_why,
 		struct err *err);
-int archie_call_load(struct archie *a, struct archie_load *ret, struct err *err);
 
 /* The way that does not. Callbacks come from the loop, never from inside these functions. */
 

@@ -35,11 +35,16 @@ static struct archie *archie_make(void)
 	return a;
 }
 
+static void queuer_path(const char *data, char ret[PATH_MAX])
+{
+	snprintf(ret, PATH_MAX, "%s/run/archie", data);
+}
+
 struct archie *archie_new(const char *data)
 {
 	char path[PATH_MAX];
 	struct archie *a = archie_make();
-	snprintf(path, sizeof path, "%s/run/archie", data);
+	queuer_path(data, path);
 	a->path = mem_text(path);
 	return a;
 }
@@ -177,17 +182,15 @@ static int receive_line(struct archie *a, struct waiting *w, int64_t until_us,
 
 /* Connecting: the queuer has to say its first line, since the socket may be there without it. */
 
-static int connect_once(struct archie *a)
+static int dial_path(const char *path)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
-	if (a->connect)
-		return a->connect(a->ctx);
-	size_t n = strlen(a->path);
+	size_t n = strlen(path);
 	if (n >= sizeof un.sun_path) {
 		errno = ENAMETOOLONG;
 		return -1;
 	}
-	memcpy(un.sun_path, a->path, n);
+	memcpy(un.sun_path, path, n);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd >= 0 && connect(fd, (const struct sockaddr *)&un, sizeof un) < 0) {
 		int saved = errno;
@@ -198,13 +201,21 @@ static int connect_once(struct archie *a)
 	return fd;
 }
 
+int archie_dial(const char *data)
+{
+	char path[PATH_MAX];
+	queuer_path(data, path);
+	return dial_path(path);
+}
+
 /* 0: it is there; 1: it is not; negative: it refuses, or the caller wants no more. */
 static int archie_greet(struct archie *a, struct waiting *w, enum archie_refusal *ret_why,
 			struct err *err)
 {
 	struct archie_line line;
 	struct str block;
-	if ((a->fd = connect_once(a)) < 0) {
+	a->fd = a->connect ? a->connect(a->ctx) : dial_path(a->path);
+	if (a->fd < 0) {
 		err_sys(err, "the server does not search now%s%s", a->path ? ": " : "",
 			a->path ? a->path : "");
 		return 1;
@@ -356,27 +367,4 @@ int archie_call(struct archie *a, const struct archie_ask *ask, const struct arc
 	}
 	return rc < 0 ? -1
 		      : err_set(err, ERR_REMOTE, "the server went away twice before it answered");
-}
-
-int archie_call_load(struct archie *a, struct archie_load *ret, struct err *err)
-{
-	struct waiting w = {.asked_us = clock_mono_us(), .away_us = AWAY_US};
-	int64_t until_us = clock_mono_us() + AWAY_US;
-	enum archie_refusal why;
-	struct archie_line line;
-	struct str block;
-	for (unsigned tries = 0; tries < 2; tries++) {
-		if (archie_connect(a, &w, &why, err) < 0)
-			return -1;
-		int rc = send_all(a, &w, STR("LOAD\n"));
-		while (rc == 0) {
-			rc = receive_line(a, &w, until_us, &line, &block);
-			if (rc == 0 && line.word == ARCHIE_WORD_LOAD && line.has_load) {
-				*ret = line.load;
-				return 0;
-			}
-		}
-		archie_hang_up(a);
-	}
-	return err_set(err, ERR_REMOTE, "the server does not say how busy it is");
 }

@@ -14,8 +14,6 @@
 enum {
 	TEXTS_MOST = 1 << 20,
 	QUERY_MOST = 4 << 20,
-	DOMAINS_FILE_MOST = 1 << 20,
-	OFFSET_MOST = 1000000,
 	TIME_LENGTH = 15, /* bytes of YYYYMMDDhhmmssZ */
 	DAY_LENGTH = 10,  /* and of YYYY-MM-DD */
 	DAY_S = 86400,
@@ -42,7 +40,8 @@ const struct value_spec ng_var_specs[NG_VARS] = {
 	 .help = "different names at most; 0: any number"},
 	{"maxhitspm", AT(INT, maxhitspm), "0", 0, INT32_MAX,
 	 .help = "files of each name at most; 0: any number"},
-	{"offset", AT(INT, offset), "0", 0, OFFSET_MOST, .help = "results that are left out first"},
+	{"offset", AT(INT, offset), "0", 0, ARCHIE_OFFSET_MOST,
+	 .help = "results that are left out first"},
 	{"match_domain", AT(TEXT, match_domain),
 	 .help = "only sites in one of these domains or pseudo-domains: usa:de"},
 	{"match_path", AT(TEXT, match_path),

@@ -12,7 +12,6 @@
 #include <stdio.h>
 
 enum {
-	OFFSET_MOST = 1000000,
 	WARNINGS_MOST = 1024,
 	TOKENS_MOST = 2 * NAMES_LIST_MOST,
 	FILTERS_MOST = 2 * PROSPERO_LISTS_MOST,
@@ -144,7 +143,7 @@ static bool match_numbers(struct parsing *p, struct prospero_list *l, struct str
 	for (size_t i = 0; i + 1 < n; i++)
 		if (!str_u64(str_trim(part[i]), &v[i]))
 			return false;
-	uint64_t offset = MIN(v[n - 2], (uint64_t)OFFSET_MOST);
+	uint64_t offset = MIN(v[n - 2], (uint64_t)ARCHIE_OFFSET_MOST);
 	if (n == 3)
 		v[1] = v[2] = v[0];
 	clamp_limits(p, v);

@@ -21,7 +21,6 @@
 enum {
 	READ_BYTES = 64 << 10,
 	OUT_KEPT = 1 << 20,
-	OFFSET_MOST = 1000000, /* of a search, which has to remember what it leaves out */
 };
 
 struct searcher {
@@ -99,11 +98,11 @@ static int find_files(struct searcher *s, struct archie_ask *ask, int64_t limit_
 	struct names_query *q = &ask->query;
 	struct names_hits hits;
 	size_t at;
-	if (q->offset > OFFSET_MOST) {
+	if (q->offset > ARCHIE_OFFSET_MOST) {
 		s->why = ARCHIE_BAD;
 		return err_set(err, ERR_USAGE,
 			       "the first %d hits can be looked at, not those from %" PRIu64 " on",
-			       OFFSET_MOST, q->offset);
+			       ARCHIE_OFFSET_MOST, q->offset);
 	}
 	q->maxhits = most_of(q);
 	q->budget_us = limit_us;
@@ -168,7 +167,6 @@ static int find_descriptions(struct searcher *s, const struct archie_ask *ask, s
 /* An expression for host names, which have no capitals. */
 struct host_match {
 	struct buf text; /* folded; what it becomes */
-	enum names_ed how;
 	struct rx *rx;
 	struct rx_run *run;
 };
@@ -176,6 +174,7 @@ struct host_match {
 static int host_match_open(struct searcher *s, struct host_match *m, struct str pattern,
 			   struct err *err)
 {
+	enum names_ed how; /* of ".*", NAMES_ED_NOTHING, the text is empty: any host */
 	size_t at;
 	char *low = arena_alloc(&s->arena, pattern.n + 1);
 	*m = (struct host_match){.text = BUF_INIT((size_t)64 * NAMES_PATTERN_MOST)};
@@ -184,11 +183,9 @@ static int host_match_open(struct searcher *s, struct host_match *m, struct str 
 	for (size_t i = 0; i < pattern.n; i++)
 		low[i] = ascii_lower(pattern.p[i]);
 	s->why = ARCHIE_BAD;
-	if (names_ed((struct str){low, pattern.n}, &m->text, &m->how, &at, err) < 0 ||
-	    (m->how == NAMES_ED_RX && rx_compile_name(&m->rx, buf_str(&m->text), &at, err) < 0))
+	if (names_ed((struct str){low, pattern.n}, &m->text, &how, &at, err) < 0 ||
+	    (how == NAMES_ED_RX && rx_compile_name(&m->rx, buf_str(&m->text), &at, err) < 0))
 		return -1;
-	if (m->how == NAMES_ED_NOTHING)
-		m->how = NAMES_ED_TEXT; /* ".*" of hosts is any host */
 	if (m->rx)
 		m->run = rx_run_new(m->rx);
 	s->why = ARCHIE_NOT_REFUSED;
@@ -204,9 +201,9 @@ static void host_match_close(struct host_match *m)
 
 static bool host_matches(struct host_match *m, struct str host)
 {
-	return m->run ? rx_matches(m->run, host)
-		      : str_find(host, buf_str(&m->text)) <= host.n &&
-				(m->text.n == 0 || str_find(host, buf_str(&m->text)) < host.n);
+	if (m->run)
+		return rx_matches(m->run, host);
+	return m->text.n == 0 || str_find(host, buf_str(&m->text)) < host.n;
 }
 
 /* Whole labels at the end of a host name. */
@@ -386,7 +383,7 @@ static int names_ready(struct searcher *s, struct err *err)
 		return 0;
 	s->why = ARCHIE_EMPTY;
 	return err_set(err, ERR_USAGE,
-		       "there is no database yet: garner archie get and build "
+		       "there is no database yet: garner archie sites add, get and build "
 		       "make one");
 }
 

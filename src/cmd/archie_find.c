@@ -18,7 +18,6 @@
 
 enum {
 	LINES_MOST = 1 << 20,
-	OFFSET_MOST = 1000000,
 	OLD_DAYS = 183, /* half a year: then the year is told, not the time of day */
 };
 
@@ -415,7 +414,7 @@ static const struct cmd_option find_options[] = {
 	CMD_OPTION('N', "LEVEL", "niceness", AT(INT, niceness), .fallback = "0", .min = 0,
 		   .max = ARCHIE_NICE_MOST, .help = "0 is usual, 32765 the last in the queue"),
 	CMD_OPTION('O', "N", "offset", AT(INT, offset), .fallback = "0", .min = 0,
-		   .max = OFFSET_MOST, .help = "without the first so many"),
+		   .max = ARCHIE_OFFSET_MOST, .help = "without the first so many"),
 	CMD_OPTION(0, "AGE", "older", AT(TIME, older_us), .fallback = "0", .min = 0, .max = 3.2e15,
 		   .help = "only files that did not change within this time; 0: any"),
 	CMD_FLAG(0, "path", struct find_options, path, "match the whole path, not the name alone"),

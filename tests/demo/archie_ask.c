@@ -6,7 +6,9 @@
  *   site=  domain=  in=  hits=  offset=  sort=N  nice=  verbose=1  from=ADDRESS
  *   times=N   so often; by a link at_once=N at a time (all of them), otherwise one after the other
  *   pause_ms=N   after each answer   stop_ms=N   cancels after so long
- *   quiet=1   rows are not printed */
+ *   quiet=1   rows are not printed
+ *
+ * The load is asked for by a link. */
 #include "archie/archie.h"
 #include "base/clock.h"
 #include "base/jsonw.h"
@@ -200,16 +202,11 @@ static void call_all(struct asking *a)
 					   .fd = -1,
 					   .ctx = a};
 		struct archie_answer answer;
-		struct archie_load load;
 		enum archie_refusal why;
 		struct err err;
 		a->end_us = clock_mono_us() + a->stop_us;
-		if (a->what == WHAT_LOAD) {
-			print_load(a, archie_call_load(archie, &load, &err) < 0 ? NULL : &load);
-		} else {
-			(void)archie_call(archie, &a->ask, &wait, &arena, &answer, &why, &err);
-			print_answer(a, &answer, why, err.msg);
-		}
+		(void)archie_call(archie, &a->ask, &wait, &arena, &answer, &why, &err);
+		print_answer(a, &answer, why, err.msg);
 		arena_free(&arena);
 	}
 	archie_free(&archie);
@@ -293,7 +290,7 @@ int main(int argc, char **argv)
 		take_option(&a, key, rest);
 	}
 	a.ask.what = (enum archie_what)MIN(a.what, ARCHIE_WHATS - 1u);
-	if (a.link)
+	if (a.link || a.what == WHAT_LOAD)
 		link_all(&a);
 	else
 		call_all(&a);

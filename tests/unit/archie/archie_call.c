@@ -295,19 +295,6 @@ static void nonsense_of_the_queuer_is_a_failure(void **state)
 	called_free(&c, &s);
 }
 
-static void the_load_is_told(void **state)
-{
-	struct peer_script s = {0};
-	struct called c;
-	struct archie_load load;
-	(void)state;
-	script_talk(&s, "ARCHIE 1\nLOAD 3 250000 12500\n");
-	called_new(&c, &s);
-	assert_int_equal(archie_call_load(c.archie, &load, &c.err), 0);
-	assert_true(load.queue == 3 && load.wait_us == 250000 && load.per_s == 12.5);
-	called_free(&c, &s);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -320,7 +307,6 @@ int main(void)
 		cmocka_unit_test(
 			a_descriptor_that_becomes_readable_is_asked_about_at_once_and_not_all_the_time),
 		cmocka_unit_test(nonsense_of_the_queuer_is_a_failure),
-		cmocka_unit_test(the_load_is_told),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -593,7 +593,8 @@ static struct str path_of_listing(const struct names_entry *file, struct arena *
 
 static struct str path_of_url(struct str url, struct arena *arena)
 {
-	struct str rest = str_from(url, str_find(url, STR("://")) + 3);
+	struct str rest = str_from(url, str_find_byte(url, ':'));
+	rest = str_starts(rest, STR("://")) ? str_from(rest, 3) : STR("");
 	rest = str_from(rest, str_find_byte(rest, '/'));
 	while (rest.n > 1 && rest.p[rest.n - 1] == '/')
 		rest.n--;

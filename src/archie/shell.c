@@ -122,11 +122,17 @@ static void say_found(struct shell *s, enum shell_found found, struct str word,
 		      const struct shell_command *c)
 {
 	const char *mode = shell_mode_words[s->mode];
-	if (found == FOUND_NONE)
+	CLEANUP(buf_free) struct buf begun = BUF_INIT(SAY_MOST);
+	if (found == FOUND_NONE && s->mode == SHELL_INTERACTIVE)
+		shell_say(s, "Unrecognised command `" STR_FMT "' in %s mode; see `help'.",
+			  STR_ARG(word), mode);
+	else if (found == FOUND_NONE)
 		shell_say(s, "Unrecognised command `" STR_FMT "' in %s mode.", STR_ARG(word), mode);
-	else if (found == FOUND_MANY)
-		shell_say(s, "`" STR_FMT "' is a non-unique command prefix.", STR_ARG(word));
-	else if (found == FOUND_OTHER_MODE)
+	else if (found == FOUND_MANY) {
+		shell_commands_begun(s, word, &begun);
+		shell_say(s, "`" STR_FMT "' is a non-unique command prefix: %s.", STR_ARG(word),
+			  buf_text(&begun));
+	} else if (found == FOUND_OTHER_MODE)
 		shell_say(s, "The command `%s' is not available in %s mode.", c->name, mode);
 	else if (found == FOUND_DISABLED)
 		shell_say(s, "The command `%s' is disabled by the administrator.", c->name);
@@ -357,11 +363,6 @@ void shell_begin(struct shell *s)
 	shell_say(s, "Terminal type set to `%s'.", s->value[VAR_TERM].text);
 	shell_say_erase(s);
 	shell_var_show(s, VAR_SEARCH);
-}
-
-bool shell_asked(const struct shell *s)
-{
-	return s->asked;
 }
 
 void shell_queue_text(uint64_t position, int64_t seconds, struct buf *out)

@@ -117,8 +117,6 @@ int shell_eof(struct shell *s);
  * elsewhere. */
 int shell_end(struct shell *s, struct err *err);
 
-/* Whether a command was seen that yields output. */
-bool shell_asked(const struct shell *s);
 /* The value of a variable, as `show` has it; of a boolean "set". p is NULL: it is not set. */
 struct str shell_value(const struct shell *s, const char *name);
 uint64_t shell_number(const struct shell *s, const char *name); /* of a number */

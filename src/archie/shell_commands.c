@@ -265,6 +265,18 @@ static int run_done(struct shell *s, const struct shell_call *c)
 	die("the command done runs in help alone, where it is not looked up");
 }
 
+void shell_commands_begun(const struct shell *s, struct str word, struct buf *out)
+{
+	const char *before = "";
+	for (const struct shell_command *c = shell_commands; c->name; c++) {
+		if (!(c->modes & 1U << s->mode) ||
+		    !str_eq_nocase(str_head(str_of(c->name), word.n), word))
+			continue;
+		buf_printf(out, "%s%s", before, c->name);
+		before = ", ";
+	}
+}
+
 static int run_disable(struct shell *s, const struct shell_call *c);
 
 /* The table. */

@@ -105,7 +105,8 @@ static void go_below(struct shell *s, struct str from, const struct str *word, s
 	for (size_t i = 0; i + lists < n; i++)
 		buf_printf(&path, "%s" STR_FMT, path.n ? " " : "", STR_ARG(word[i]));
 	if (!find_topic(buf_str(&path), &t)) {
-		shell_say(s, "Cannot find help on `%s'.", buf_text(&path));
+		shell_say(s, "Cannot find help on `%s'%s.", buf_text(&path),
+			  s->in_help ? "; `done' leaves help" : "");
 		return;
 	}
 	if (lists)

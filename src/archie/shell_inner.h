@@ -103,6 +103,8 @@ enum shell_found { FOUND_ONE, FOUND_NONE, FOUND_MANY, FOUND_OTHER_MODE, FOUND_DI
 /* By its name, or the beginning of it, without regard to case. *ret: one of those that fit. */
 enum shell_found shell_command_find(const struct shell *s, struct str word,
 				    const struct shell_command **ret);
+/* The commands of this mode that begin so, with commas between them. */
+void shell_commands_begun(const struct shell *s, struct str word, struct buf *out);
 
 struct shell {
 	struct shell_options o;

@@ -93,12 +93,33 @@ static int read_ahead(struct talk *t, int64_t until_us)
 	return rc;
 }
 
+/* Looks for ^C where there is no room for more: what comes is lost, but for ^C and what follows it.
+ */
+static void look_beyond(struct talk *t)
+{
+	char piece[256];
+	size_t n = 0;
+	if (t->o.ops->read(t->o.ctx, 0, piece, sizeof piece, &n) == 1)
+		t->ended = true;
+	for (size_t i = n; i > 0; i--)
+		if (piece[i - 1] == CTRL_C) {
+			t->interrupted = true;
+			t->at = 0;
+			t->n = n - i;
+			memcpy(t->ahead, piece + i, t->n);
+			break;
+		}
+}
+
 /* While a command runs: takes what has come, and looks for ^C in it, which drops what was typed
  * before. */
 static bool wants_to_stop(struct talk *t)
 {
 	size_t seen = t->n - t->at;
-	(void)read_ahead(t, 0);
+	if (t->keys && !t->ended && seen == AHEAD_MOST)
+		look_beyond(t);
+	else
+		(void)read_ahead(t, 0);
 	for (size_t i = t->n; t->keys && i > t->at + seen; i--)
 		if (t->ahead[i - 1] == CTRL_C) {
 			t->interrupted = true;

@@ -12,10 +12,6 @@ import common
 LATER = {
     "archie, uns: line servers that help":
         "session_help",
-    "the web tells how busy the archive's queue is":
-        "archie_call_load",
-    "the shell's tests want to know whether a mail asked":
-        "shell_asked",
     "queues that are saved":
         "hostq_restore hostq_save url_list_add_extent url_list_each_part",
     "the cycle: sorting and merging of whole indexes, cleanup's numbers":

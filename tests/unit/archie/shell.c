@@ -117,8 +117,8 @@ static void a_command_is_known_by_its_beginning_in_any_case(void **state)
 	SAYS("Ver", "# garner " GARNER_VERSION "\n");
 	SAYS("f x", "# Search type: sub.\n\n# No matches were found.\n");
 	SAYS("pro x", "# Search type: sub.\n\n# No matches were found.\n");
-	SAYS("s", "# `s' is a non-unique command prefix.\n");
-	SAYS("se", "# `se' is a non-unique command prefix.\n");
+	SAYS("s", "# `s' is a non-unique command prefix: site, servers, set, show, stty.\n");
+	SAYS("se", "# `se' is a non-unique command prefix: servers, set.\n");
 	SAYS("set", "# `set' requires at least one argument.\n");
 	SAYS("   version  ", "# garner " GARNER_VERSION "\n");
 	/* path and done are of elsewhere, and do not count here */
@@ -129,14 +129,15 @@ static void a_command_is_known_by_its_beginning_in_any_case(void **state)
 static void what_cannot_be_here_gets_a_line(void **state)
 {
 	(void)state;
-	SAYS("frobnicate it", "# Unrecognised command `frobnicate' in interactive mode.\n");
-	SAYS("\"\" x", "# Unrecognised command `' in interactive mode.\n");
-	SAYS("versions", "# Unrecognised command `versions' in interactive mode.\n");
+	SAYS("frobnicate it",
+	     "# Unrecognised command `frobnicate' in interactive mode; see `help'.\n");
+	SAYS("\"\" x", "# Unrecognised command `' in interactive mode; see `help'.\n");
+	SAYS("versions", "# Unrecognised command `versions' in interactive mode; see `help'.\n");
 	SAYS("path me@x.org", "# The command `path' is not available in interactive mode.\n");
 	SAYS("disable_command find",
 	     "# The command `disable_command' is not available in interactive mode.\n");
 	SAYS("done", "# The command `done' is not available in interactive mode.\n");
-	SAYS("a\033b", "# Unrecognised command `a?b' in interactive mode.\n");
+	SAYS("a\033b", "# Unrecognised command `a?b' in interactive mode; see `help'.\n");
 }
 
 static void comments_and_empty_lines_say_nothing(void **state)
@@ -627,7 +628,7 @@ static void help_is_walked_through(void **state)
 	assert_prompt("help set> ");
 	assert_int_equal(0, strncmp(fake_line(&f, "sortby"), "sortby (string", 14));
 	assert_prompt("help set> ");
-	SAYS("find", "# Cannot find help on `set find'.\n");
+	SAYS("find", "# Cannot find help on `set find'; `done' leaves help.\n");
 	assert_prompt("help set> ");
 	assert_int_equal(0, strncmp(fake_line(&f, "?"),
 				    "search              maxhits             maxmatch\n", 49));

@@ -191,6 +191,12 @@ static void a_search_is_given_up_by_a_key(void **state)
 	assert_non_null(strstr(said, "# Aborted.\narchie> bye\n# Bye.\n"));
 	said = play_script((struct play){PLAY("find x\n", "..", "^", "bye\n")});
 	assert_non_null(strstr(said, "# Aborted.\narchie> # Bye.\n"));
+	/* also by one who has typed ahead as much as is kept */
+	static char much[4096 + 1];
+	memset(much, 'a', sizeof much - 1);
+	said = play_script(
+		(struct play){PLAY("find x\r", "..", much, "..", "b\003bye\r"), .keys = true});
+	assert_non_null(strstr(said, "# Aborted.\narchie> bye\n# Bye.\n"));
 }
 
 static void the_spinner_turns_where_status_is_set(void **state)

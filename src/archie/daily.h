@@ -1,9 +1,12 @@
-/* How often somebody has had something today: counts of senders, in a small file, archie/daily, for
- * all processes together. A day is one of Greenwich. doc/formats/daily.md. */
+/* How often somebody has had something today: counts, in a small file, archie/daily, for all
+ * processes together. A day is one of Greenwich. However many senders there are, the file does not
+ * grow beyond its cells, and nobody is refused for their number alone; but one whom chance puts
+ * into the cells of others may have less than his share (doc/decisions/archie.md). Layout:
+ * doc/formats/daily.md. */
 #pragma once
 #include "disk/format.h"
 
-enum { DAILY_SENDERS_MOST = 20000 }; /* of a day, of all kinds; further ones get nothing */
+enum { DAILY_CELLS = 1 << 16 }; /* of each kind */
 
 enum daily_kind { DAILY_MAILS, DAILY_NEW_SITES };
 

@@ -6,7 +6,9 @@
 #include "archie/daily.h"
 #include "archie/mail_parts.h"
 #include "base/clock.h"
+#include "base/cursor.h"
 #include "base/file.h"
+#include "disk/small_file.h"
 #include "extract/lzw.h"
 
 /* "Name: value" lines; of address headers the address alone, as mime_read() has it. */
@@ -216,6 +218,47 @@ static void a_sender_has_so_many_a_day(void **state)
 	assert_int_equal(1, daily_take(folder, DAILY_MAILS, STR("no@x.org"), 1, 0, now, &err));
 }
 
+/* As if forgers had sent so many mails for each cell. */
+static void fill_cells(const char *path, int64_t day, uint32_t count)
+{
+	CLEANUP(buf_free) struct buf payload = BUF_INIT(1 << 20);
+	struct err err;
+	put_u64le(&payload, (uint64_t)day);
+	put_u64le(&payload, 7);
+	for (size_t i = 0; i < DAILY_CELLS; i++) {
+		put_u8(&payload, DAILY_MAILS);
+		put_u16le(&payload, (uint16_t)i);
+		put_u32le(&payload, count);
+	}
+	assert_int_equal(0, small_file_write(path, &daily_format, buf_str(&payload), &err));
+}
+
+static void however_many_senders_there_were_a_new_one_is_served(void **state)
+{
+	const char *folder = scratch("full"), *path = scratch("full/daily");
+	int64_t now = INT64_C(20000) * US_PER_DAY;
+	struct stat before, after;
+	struct err err;
+	char who[32];
+	(void)state;
+	assert_int_equal(0, dir_make(folder, DIR_MODE, &err));
+	fill_cells(path, 20000, 2);
+	assert_int_equal(0, stat(path, &before));
+	for (int i = 0; i < 5; i++) {
+		snprintf(who, sizeof who, "new%d@x.org", i);
+		assert_int_equal(0, daily_take(folder, DAILY_MAILS, str_of(who), 1, 50, now, &err));
+	}
+	assert_int_equal(0, stat(path, &after));
+	assert_int_equal(before.st_size, after.st_size);
+	/* those who share their cells share a limit; requests have others */
+	assert_int_equal(1, daily_take(folder, DAILY_MAILS, STR("more@x.org"), 1, 2, now, &err));
+	assert_int_equal(0, daily_take(folder, DAILY_NEW_SITES, STR("a@x.org"), 5, 5, now, &err));
+	/* what was counted stays counted, by the secret of the file */
+	assert_int_equal(1, daily_take(folder, DAILY_NEW_SITES, STR("a@x.org"), 1, 5, now, &err));
+	assert_int_equal(0, daily_take(folder, DAILY_MAILS, STR("more@x.org"), 2, 2,
+				       now + US_PER_DAY, &err));
+}
+
 static void a_damaged_count_begins_anew(void **state)
 {
 	struct err err;
@@ -225,6 +268,12 @@ static void a_damaged_count_begins_anew(void **state)
 	assert_int_equal(0, file_replace(path, STR("rubbish"), 0644, &err));
 	assert_int_equal(0, daily_take(folder, DAILY_MAILS, STR("a"), 1, 1, 0, &err));
 	assert_int_equal(1, daily_take(folder, DAILY_MAILS, STR("a"), 1, 1, 0, &err));
+	/* sound as a file, but not a day */
+	assert_int_equal(0, small_file_write(path, &daily_format, STR("short"), &err));
+	assert_int_equal(-1, format_verify(&daily_format, path, &err));
+	assert_int_equal(ERR_DAMAGED, err.code);
+	assert_int_equal(0, daily_take(folder, DAILY_MAILS, STR("a"), 1, 1, 0, &err));
+	assert_int_equal(0, format_verify(&daily_format, path, &err));
 }
 
 int main(void)
@@ -237,6 +286,7 @@ int main(void)
 		cmocka_unit_test(output_is_split_at_ends_of_lines),
 		cmocka_unit_test(output_can_be_packed_and_encoded),
 		cmocka_unit_test(a_sender_has_so_many_a_day),
+		cmocka_unit_test(however_many_senders_there_were_a_new_one_is_served),
 		cmocka_unit_test(a_damaged_count_begins_anew),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);

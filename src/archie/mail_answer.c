@@ -117,7 +117,8 @@ static int take_and_send(struct answer *a, const struct shell_mail *mail, struct
 	bool first = a->begun && str_eq_nocase(mail->to, a->asker);
 	size_t n = parts->n - first;
 	if (n && answer_take(a, mail->to, n, err) < 0) {
-		a->refused = true;
+		a->later = err->code != ERR_BUSY && !a->sent;
+		a->refused = a->refused || !a->later;
 		return -1;
 	}
 	a->begun = a->begun && !first;
@@ -125,6 +126,14 @@ static int take_and_send(struct answer *a, const struct shell_mail *mail, struct
 	if (a->later)
 		answer_give_back(a, mail->to, parts->n);
 	return rc;
+}
+
+/* To the asker; the log has the words that name our files. */
+static int tell_plainly(struct err *err)
+{
+	char told[sizeof err->msg];
+	snprintf(told, sizeof told, "%s", outbox_told(err));
+	return err_set(err, err->code, "%s", told);
 }
 
 static int answer_mail(void *ctx, const struct shell_mail *mail, struct err *err)
@@ -141,8 +150,10 @@ static int answer_mail(void *ctx, const struct shell_mail *mail, struct err *err
 		rc = take_and_send(a, mail, &parts, err);
 		mail_parts_done(&parts);
 	}
-	if (rc < 0)
+	if (rc < 0) {
 		a->why = *err;
+		return tell_plainly(err);
+	}
 	return rc;
 }
 
@@ -151,11 +162,12 @@ static int answer_new_site(void *ctx, struct str host, struct err *err)
 	struct answer *a = ctx;
 	if (!a->conf->master[0])
 		return err_set(err, ERR_USAGE, "this server knows no master for requests");
-	if (a->nsites == OUTBOX_NEW_SITES_A_DAY)
-		return err_set(err, ERR_BUSY, "%d requests a day are enough",
-			       OUTBOX_NEW_SITES_A_DAY);
 	if (!outbox_is_host(host))
 		return err_set(err, ERR_USAGE, "not the name of a host");
+	if (outbox_take_new_site(a->outbox, a->asker, err) < 0) {
+		a->later = a->later || (err->code != ERR_BUSY && !a->sent);
+		return tell_plainly(err);
+	}
 	char *copy = mem_alloc(host.n + 1);
 	memcpy(copy, host.p, host.n);
 	*VEC_PUSH(a->site, a->nsites, a->room) = copy;
@@ -186,9 +198,7 @@ static int answer_sites(struct answer *a, struct err *err)
 	struct err ignored;
 	int rc = 0;
 	for (size_t i = 0; i < a->nsites && rc == 0; i++) {
-		rc = outbox_put_new_site(a->outbox, str_of(a->site[i]), a->asker, a->asker, err);
-		if (rc < 0 && err->code != ERR_SYSTEM)
-			rc = 0; /* too many: as said in the manual */
+		rc = outbox_put_taken_site(a->outbox, str_of(a->site[i]), a->asker, err);
 	}
 	if (!a->away)
 		(void)outbox_send(a->o->data, a->mail_conf, clock_mono_us() + SEND_US, NULL,
@@ -217,6 +227,8 @@ static enum mail_end answer_with(struct answer *a, const struct mime_mail *mail,
 	if (!kept && !a->sent) {
 		if (a->begun)
 			answer_give_back(a, a->asker, 1);
+		for (size_t i = 0; i < a->nsites; i++)
+			outbox_give_new_site_back(a->outbox, a->asker);
 		return MAIL_AGAIN;
 	}
 	return a->refused || !kept ? MAIL_NOT_ANSWERED : MAIL_ANSWERED;

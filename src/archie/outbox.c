@@ -264,7 +264,7 @@ bool outbox_is_host(struct str host)
 	return true;
 }
 
-static int take_turn(struct outbox *o, struct str asker, struct err *err)
+int outbox_take_new_site(struct outbox *o, struct str asker, struct err *err)
 {
 	char folder[PATH_MAX];
 	daily_folder(o, folder);
@@ -276,21 +276,43 @@ static int take_turn(struct outbox *o, struct str asker, struct err *err)
 	return rc;
 }
 
-int outbox_put_new_site(struct outbox *o, struct str host, struct str reply_to, struct str asker,
-			struct err *err)
+void outbox_give_new_site_back(struct outbox *o, struct str asker)
+{
+	char folder[PATH_MAX];
+	struct err ignored;
+	daily_folder(o, folder);
+	(void)daily_give_back(folder, DAILY_NEW_SITES, asker, 1, clock_wall_us(), &ignored);
+}
+
+int outbox_put_taken_site(struct outbox *o, struct str host, struct str reply_to, struct err *err)
 {
 	CLEANUP(buf_free) struct buf text = BUF_INIT(1024);
 	struct mail m = {
 		.to = str_of(o->conf->master), .reply_to = reply_to, .subject = STR("addnewsite")};
+	if (has_room(o, 1, 1024, err) < 0)
+		return -1;
+	buf_printf(&text, "addnewsite " STR_FMT "\n", STR_ARG(host));
+	m.text = buf_str(&text);
+	return put_one(o, &m, m.from, err);
+}
+
+int outbox_put_new_site(struct outbox *o, struct str host, struct str reply_to, struct str asker,
+			struct err *err)
+{
 	if (!o->conf->master[0])
 		return err_set(err, ERR_USAGE, "this server knows no master for requests");
 	if (!outbox_is_host(host))
 		return err_set(err, ERR_USAGE, "not the name of a host");
 	if (reply_to.n && !mail_is_address(reply_to))
 		return err_set(err, ERR_USAGE, "not an address of a mailbox");
-	if (has_room(o, 1, 1024, err) < 0 || take_turn(o, asker, err) < 0)
+	if (has_room(o, 1, 1024, err) < 0 || outbox_take_new_site(o, asker, err) < 0)
 		return -1;
-	buf_printf(&text, "addnewsite " STR_FMT "\n", STR_ARG(host));
-	m.text = buf_str(&text);
-	return put_one(o, &m, m.from, err);
+	return outbox_put_taken_site(o, host, reply_to, err);
+}
+
+const char *outbox_told(const struct err *err)
+{
+	return err->code == ERR_USAGE || err->code == ERR_BUSY
+		       ? err->msg
+		       : "the server cannot keep it now; try again later";
 }

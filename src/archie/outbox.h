@@ -38,6 +38,12 @@ int outbox_put_output(struct outbox *o, const struct shell_mail *mail, struct st
  * asker: for the share of a day: an address of the network, or of a mailbox. */
 int outbox_put_new_site(struct outbox *o, struct str host, struct str reply_to, struct str asker,
 			struct err *err);
+/* The same in two steps, for one who answers in between: the share is taken first. */
+int outbox_take_new_site(struct outbox *o, struct str asker, struct err *err);
+void outbox_give_new_site_back(struct outbox *o, struct str asker);
+int outbox_put_taken_site(struct outbox *o, struct str host, struct str reply_to, struct err *err);
+/* Why one of these failed, for a stranger: nothing of our files. */
+const char *outbox_told(const struct err *err);
 /* Whether it could be the name or address of a host. */
 bool outbox_is_host(struct str host);
 

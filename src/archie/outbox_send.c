@@ -85,10 +85,10 @@ static int send_one(struct pass *p, const char *text, const struct outbox_name *
 	if (rc == 1)
 		return 0;
 	if (rc < 0 || fields_read(&outbox_fields, payload, &file, &why) < 0) {
-		p->counts->refused += why.code == ERR_DAMAGED;
+		bool given_up = why.code == ERR_DAMAGED || is_too_old(name);
+		p->counts->refused += given_up;
 		pass_say(p, STR(""), "a mail that cannot be read", &why);
-		return why.code == ERR_DAMAGED ? drop_mail(path, err)
-					       : put_off(p, path, *name, err);
+		return given_up ? drop_mail(path, err) : put_off(p, path, *name, err);
 	}
 	int64_t until_us = MIN(p->deadline_us, clock_mono_us() + SEND_US);
 	enum mail_result r = mail_send(p->conf, str_of(file.from), str_of(file.to), file.message,
@@ -128,13 +128,14 @@ static int pass_run(struct pass *p, struct err *err)
 	int rc = dir_init_own(&dir, p->folder, err);
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
-	while (rc == 0 && p->away < AWAY_IN_A_ROW && clock_mono_us() < p->deadline_us &&
+	while (p->away < AWAY_IN_A_ROW && clock_mono_us() < p->deadline_us &&
 	       dir_next(&dir, &text) == 0) {
 		if (!outbox_name_parse(str_of(text), &name))
 			remove_left(p, text);
 		else if ((int64_t)MIN(name.due_s, (uint64_t)INT64_MAX) <=
-			 clock_wall_us() / US_PER_S)
-			rc = send_one(p, text, &name, err);
+				 clock_wall_us() / US_PER_S &&
+			 send_one(p, text, &name, err) < 0)
+			rc = -1; /* the others are not kept waiting by one */
 	}
 	dir_done(&dir);
 	return rc;

@@ -215,3 +215,8 @@ def test_requests_for_new_sites_reach_the_master(server):
     wait_for("the mail", lambda: len(sent(g)) == 3)
     assert sent(g)[2]["Reply-To"] == "jim@example.org"
     wait_for("an empty outbox", lambda: list((g.data / "archie/outbox").glob("*")) == [])
+    # five a day: one was, the one of the mail that comes again was not; the sixth is told
+    mail(g, HEAD + "Subject: x\n\n" + "".join(f"addnewsite ftp{i}.test\n" for i in range(5)))
+    reply = [m for m in sent(g) if m["To"] == "joe@example.org"][-1].get_payload()
+    assert reply.count("goes to the master.") == 4
+    assert "# Cannot request `ftp4.test': 5 requests a day are enough" in reply

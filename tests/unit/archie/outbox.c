@@ -139,6 +139,13 @@ static void a_mail_that_is_refused_or_damaged_leaves(void **state)
 	send_all("0");
 	assert_int_equal(1, counts.refused);
 	assert_int_equal(0, waiting(&name));
+	/* nor does one of another version wait for ever */
+	assert_int_equal(0,
+			 file_replace(scratch("data/archie/outbox/0.0.0.0.9.mail"),
+				      STR("GARNEROB\143\0\0\0xxxxxxxxxxxxxxxxxxxx"), 0644, &err));
+	send_all("0");
+	assert_int_equal(1, counts.refused);
+	assert_int_equal(0, waiting(&name));
 }
 
 static void a_mail_that_cannot_be_sent_for_days_is_given_up(void **state)
@@ -239,6 +246,12 @@ static void five_new_sites_a_day_go_to_the_master(void **state)
 	assert_int_equal(
 		0, outbox_put_new_site(box, STR("192.0.2.7"), STR(""), STR("192.0.2.2"), &err));
 	assert_int_equal(6, waiting(&name));
+	for (int i = 0; i < OUTBOX_NEW_SITES_A_DAY; i++)
+		assert_int_equal(0, outbox_put_new_site(box, STR("ftp.new.org"), STR(""),
+							STR("2001:db8::1"), &err));
+	assert_int_equal(-1, outbox_put_new_site(box, STR("ftp.new.org"), STR(""),
+						 STR("2001:db8::2:2"), &err));
+	assert_int_equal(ERR_BUSY, err.code);
 	static const char *const bad[] = {"", "a b", "-x", "a\nb", "ftp://x", "x/y"};
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		assert_int_equal(-1,
@@ -263,6 +276,19 @@ static void one_sends_at_a_time(void **state)
 	assert_int_equal(0, lock_take(&lock, scratch("data/archie/outbox.lock"), "a test", &err));
 	assert_int_equal(1, outbox_send(scratch("data"), &conf, INT64_MAX, NULL, &counts, &err));
 	lock_free(&lock);
+}
+
+static void counts_that_another_one_holds_are_no_excess(void **state)
+{
+	struct lock lock;
+	struct err err;
+	(void)state;
+	assert_int_equal(0, dir_make(scratch("data/archie"), DIR_MODE, &err));
+	assert_int_equal(0, lock_take(&lock, scratch("data/archie/daily.lock"), "a test", &err));
+	assert_int_equal(-1, outbox_put_new_site(box, STR("ftp.new.org"), STR("me@x.org"),
+						 STR("192.0.2.66"), &err));
+	lock_free(&lock);
+	assert_int_equal(ERR_SYSTEM, err.code);
 }
 
 static void names_say_when_a_mail_is_due(void **state)
@@ -298,6 +324,7 @@ int main(void)
 		TEST(what_waits_is_bounded),
 		TEST(five_new_sites_a_day_go_to_the_master),
 		TEST(one_sends_at_a_time),
+		TEST(counts_that_another_one_holds_are_no_excess),
 		TEST(names_say_when_a_mail_is_due),
 	};
 	int rc = cmocka_run_group_tests(tests, make_all, scratch_done);

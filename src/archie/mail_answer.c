@@ -253,7 +253,7 @@ static enum mail_end answer_run(struct answer *a, const struct mime_mail *mail, 
 	a->archie = archie_new(a->o->data);
 	a->outbox = outbox_new(a->o->data, a->o->config, a->o->disk_free);
 	a->shell = shell_new(&options);
-	a->own.from = shell_value(a->shell, "mail_from");
+	a->own.from = texts.mail_from;
 	enum mail_end end = answer_with(a, mail, err);
 	shell_free(&a->shell);
 	archie_free(&a->archie);

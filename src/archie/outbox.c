@@ -33,6 +33,9 @@ const struct format outbox_format = {
 	.fields = &outbox_fields,
 };
 
+/* For the texts that the address of ours is read out of, and for the address. */
+enum { OWN_MEMORY = SHELL_TEXTS_MOST + (64 << 10) };
+
 struct outbox {
 	char *data, *folder;
 	const struct archie_conf *conf;
@@ -157,11 +160,25 @@ static int write_mail(struct outbox *o, const struct mail *mail, char ret[PATH_M
 	return rc;
 }
 
-static int put_one(struct outbox *o, const struct mail *mail, struct str from, struct err *err)
+/* Read anew for each mail, which is rare and is synced: so all who put have the same name on it,
+ * whatever texts they have read themselves. */
+static struct str own_address(const struct outbox *o, struct arena *arena)
 {
-	char own[ARCHIE_ERRORS_MOST], path[PATH_MAX];
+	CLEANUP(buf_free) struct buf ignored = BUF_INIT(1 << 20);
+	struct shell_texts texts;
+	char errors[ARCHIE_ERRORS_MOST];
+	shell_texts_read(o->data, arena, &texts, &ignored);
+	return texts.mail_from.n ? texts.mail_from
+				 : arena_str(arena, str_of(archie_errors(o->conf, errors)));
+}
+
+static int put_one(struct outbox *o, const struct mail *mail, struct err *err)
+{
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(OWN_MEMORY);
+	char path[PATH_MAX];
 	struct mail m = *mail;
-	m.from = from.n ? from : str_of(archie_errors(o->conf, own));
+	if (!m.from.n)
+		m.from = own_address(o, &arena);
 	return write_mail(o, &m, path, err);
 }
 
@@ -169,7 +186,7 @@ int outbox_put(struct outbox *o, const struct mail *mail, struct err *err)
 {
 	if (has_room(o, 1, mail->text.n, err) < 0)
 		return -1;
-	return put_one(o, mail, mail->from, err);
+	return put_one(o, mail, err);
 }
 
 static void daily_folder(const struct outbox *o, char ret[PATH_MAX])
@@ -225,13 +242,11 @@ static void give_mails_back(struct outbox *o, struct str to, struct str asker, s
 	(void)daily_give_back(folder, DAILY_MAILS, to, (uint32_t)n, now_us, &ignored);
 }
 
-int outbox_put_output(struct outbox *o, const struct shell_mail *mail, struct str from,
-		      struct str asker, struct err *err)
+int outbox_put_output(struct outbox *o, const struct shell_mail *mail, struct str asker,
+		      struct err *err)
 {
-	char own[ARCHIE_ERRORS_MOST];
-	struct mail m = {.from = from.n ? from : str_of(archie_errors(o->conf, own)),
-			 .to = mail->to,
-			 .answers = true};
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(OWN_MEMORY);
+	struct mail m = {.from = own_address(o, &arena), .to = mail->to, .answers = true};
 	struct mail_parts parts;
 	struct err ignored;
 	if (mail_parts_init(&parts, mail, err) < 0)
@@ -293,7 +308,7 @@ int outbox_put_taken_site(struct outbox *o, struct str host, struct str reply_to
 		return -1;
 	buf_printf(&text, "addnewsite " STR_FMT "\n", STR_ARG(host));
 	m.text = buf_str(&text);
-	return put_one(o, &m, m.from, err);
+	return put_one(o, &m, err);
 }
 
 int outbox_put_new_site(struct outbox *o, struct str host, struct str reply_to, struct str asker,

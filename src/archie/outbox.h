@@ -26,14 +26,14 @@ void outbox_free(struct outbox **o);
 /* Puts. 0: kept. Negative: err has the words for its sender: ERR_USAGE, it cannot be sent as it is;
  * ERR_BUSY, too many wait, or of this asker today; ERR_SYSTEM. */
 
-/* One mail, as it is. from "": archie-errors, as struct archie_conf has it. */
+/* One mail, as it is. from "": what the rc of the shell sets `mail_from` to, or else archie-errors,
+ * as struct archie_conf has it; so it is with all others. */
 int outbox_put(struct outbox *o, const struct mail *mail, struct err *err);
 /* What the command `mail` hands over: packed, encoded and split as it says, in one or more mails
- * with the subject `archie [COMMAND] part N of M`; all or none of them. from: the variable
- * `mail_from` of the shell, or "". Each part is of the archie.mails_per_day of the one who gets it,
- * and of the asker, an address of the network. */
-int outbox_put_output(struct outbox *o, const struct shell_mail *mail, struct str from,
-		      struct str asker, struct err *err);
+ * with the subject `archie [COMMAND] part N of M`; all or none of them. Each part is of the
+ * archie.mails_per_day of the one who gets it, and of the asker, an address of the network. */
+int outbox_put_output(struct outbox *o, const struct shell_mail *mail, struct str asker,
+		      struct err *err);
 /* The request that a site be indexed: goes to archie.master, which answers reply_to ("": nobody).
  * asker: for the share of a day: an address of the network, or of a mailbox. */
 int outbox_put_new_site(struct outbox *o, struct str host, struct str reply_to, struct str asker,

@@ -33,6 +33,7 @@ struct shell_texts {
 	struct str motd, servers, mail_help; /* motd.telnet, serverlist, email.help */
 	struct str man_ascii, man_roff;      /* the manual page, in place of our own */
 	struct domains domains;              /* ardomains.cf */
+	struct str mail_from; /* what the rc sets: whose name is on our mails; "": nothing */
 };
 /* Reads the files in archie/etc below the data directory; another name than the usual one is what
  * the rc says (`set motd_file etc/motd`). A file that does not exist, or cannot be read, leaves our

@@ -5,6 +5,7 @@
 
 #include "base/beneath.h"
 #include "base/embed.h"
+#include "net/mail.h"
 
 #include <archie/shell_texts_sum.h> /* made by meson.build: changes with the files */
 #include <limits.h>
@@ -76,6 +77,17 @@ static bool print_nothing(void *ctx, struct str text, enum shell_text what)
 	return true;
 }
 
+static struct str read_mail_from(const struct reading *r, struct shell *s)
+{
+	struct str from = shell_var_text(s, VAR_MAIL_FROM);
+	if (from.n && !mail_is_address(from)) {
+		buf_add_text(r->warnings, "etc/archierc: `mail_from' is not an address; it is left "
+					  "out\n");
+		return STR("");
+	}
+	return from.n ? arena_str(r->arena, from) : STR("");
+}
+
 void shell_texts_read(const char *data, struct arena *arena, struct shell_texts *ret,
 		      struct buf *warnings)
 {
@@ -90,6 +102,7 @@ void shell_texts_read(const char *data, struct arena *arena, struct shell_texts 
 		&(struct shell_options){.mode = SHELL_INTERACTIVE, .texts = ret, .ops = &ops},
 		&lines);
 	add_warnings(&r, "etc/archierc", &lines);
+	ret->mail_from = read_mail_from(&r, s);
 	read_text(&r, shell_var_text(s, VAR_MOTD_FILE), &ret->motd);
 	read_text(&r, shell_var_text(s, VAR_SERVERS_FILE), &ret->servers);
 	read_text(&r, shell_var_text(s, VAR_EMAIL_HELP_FILE), &ret->mail_help);

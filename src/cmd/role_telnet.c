@@ -109,7 +109,6 @@ struct telnet_role {
 	struct telnet_session how; /* what all sessions have in common */
 	char host[ARCHIE_HOST_MOST];
 	char queuer[PATH_MAX]; /* the path of its socket */
-	struct str mail_from;
 	struct outbox *outbox;
 	struct outbox_sender *sender;
 	struct gate *gate;
@@ -196,7 +195,7 @@ static void serve_mail(struct served *s, const struct shell_mail *mail)
 	struct telnet_role *r = s->r;
 	struct err err;
 	int rc = s->mails < MAILS_MOST
-			 ? outbox_put_output(r->outbox, mail, r->mail_from, str_of(s->peer.text),
+			 ? outbox_put_output(r->outbox, mail, str_of(s->peer.text),
 					     &err)
 			 : err_set(&err, ERR_BUSY, "a session may send %d mails, and has",
 				   MAILS_MOST);
@@ -288,24 +287,6 @@ static void on_asked(void *ctx, unsigned what)
 
 /* Texts. */
 
-static bool print_nothing(void *ctx, struct str text, enum shell_text what)
-{
-	(void)ctx, (void)text, (void)what;
-	return true;
-}
-
-/* The rc sets it, and a session is not asked: it could say anything. */
-static void learn_mail_from(struct telnet_role *r)
-{
-	static const struct shell_ops ops = {.print = print_nothing};
-	struct shell_options o = r->how.shell;
-	o.ops = &ops;
-	struct shell *shell = shell_new(&o);
-	struct str from = shell_value(shell, "mail_from");
-	r->mail_from = from.n ? arena_str(&r->arena, from) : STR("");
-	shell_free(&shell);
-}
-
 static void say_warnings(struct telnet_role *r, struct buf *warnings)
 {
 	struct str rest, line;
@@ -329,7 +310,6 @@ static void read_texts(struct telnet_role *r)
 	r->how.shell = (struct shell_options){.layout = (enum shell_layout)archie->layout,
 					      .host = archie_host(archie, r->host),
 					      .texts = &r->texts};
-	learn_mail_from(r);
 	buf_clear(&r->refusal);
 	telnet_text(
 		STR("# The server is busy: there are too many sessions. Try again later, or ask "

@@ -179,14 +179,14 @@ static void all_parts_of_an_output_are_put_or_none(void **state)
 	for (int i = 0; i < 500; i++)
 		buf_add_text(&text, "a line of ten\n");
 	m.text = buf_str(&text);
-	assert_int_equal(0, outbox_put_output(box, &m, STR(""), STR("192.0.2.1"), &err));
+	assert_int_equal(0, outbox_put_output(box, &m, STR("192.0.2.1"), &err));
 	assert_int_equal(7, waiting(&name));
 	send_all("0");
 	assert_int_equal(7, counts.sent);
 	assert_int_equal(0, file_slurp(scratch("got"), &got, &err));
 	assert_non_null(strstr(buf_text(&got), "Subject: archie [find x] part 7 of 7\n"));
 	m.to = STR("a@b.org\nBcc: c@d.org");
-	assert_int_equal(-1, outbox_put_output(box, &m, STR(""), STR("192.0.2.1"), &err));
+	assert_int_equal(-1, outbox_put_output(box, &m, STR("192.0.2.1"), &err));
 	assert_int_equal(ERR_USAGE, err.code);
 	assert_int_equal(0, waiting(&name));
 }
@@ -201,16 +201,16 @@ static void outputs_are_of_the_shares_of_asker_and_recipient(void **state)
 	struct err err;
 	(void)state;
 	for (int i = 0; i < 50; i++)
-		assert_int_equal(0, outbox_put_output(box, &m, STR(""),
+		assert_int_equal(0, outbox_put_output(box, &m,
 						      str_of(i % 2 ? "192.0.2.8" : "192.0.2.9"),
 						      &err));
-	assert_int_equal(-1, outbox_put_output(box, &m, STR(""), STR("192.0.2.7"), &err));
+	assert_int_equal(-1, outbox_put_output(box, &m, STR("192.0.2.7"), &err));
 	assert_int_equal(ERR_BUSY, err.code);
 	for (int i = 0; i < 25; i++) {
 		m.to = str_of(i % 2 ? "e@d.org" : "f@d.org");
-		assert_int_equal(0, outbox_put_output(box, &m, STR(""), STR("192.0.2.8"), &err));
+		assert_int_equal(0, outbox_put_output(box, &m, STR("192.0.2.8"), &err));
 	}
-	assert_int_equal(-1, outbox_put_output(box, &m, STR(""), STR("192.0.2.8"), &err));
+	assert_int_equal(-1, outbox_put_output(box, &m, STR("192.0.2.8"), &err));
 	assert_int_equal(ERR_BUSY, err.code);
 	assert_int_equal(75, waiting(&name));
 }
@@ -310,6 +310,46 @@ static void names_say_when_a_mail_is_due(void **state)
 		assert_false(outbox_name_parse(str_of(bad[i]), &back));
 }
 
+static void put_rc(const char *text)
+{
+	struct err err;
+	assert_int_equal(0, dir_make(scratch("data/archie/etc"), 0700, &err));
+	assert_int_equal(
+		0, file_replace(scratch("data/archie/etc/archierc"), str_of(text), 0600, &err));
+}
+
+/* Outputs of telnet, requests for sites and the master's answers. */
+static void all_mails_have_the_name_that_the_rc_gives_them(void **state)
+{
+	static const char *const table[][2] = {
+		{"set mail_from robot@x.org\n", "From: robot@x.org\n"},
+		{"set mail_from nobody\n", "From: archie-errors@archie.x.org\n"},
+	};
+	const struct shell_mail m = {.to = STR("g@d.org"),
+				     .text = STR("x\n"),
+				     .command = STR("find x"),
+				     .max_split_size = 1024};
+	struct err err;
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+		CLEANUP(buf_free) struct buf got = BUF_INIT(1 << 20);
+		size_t n = 0;
+		put_rc(table[i][0]);
+		assert_int_equal(0, outbox_put(box, &some, &err));
+		assert_int_equal(0, outbox_put_output(box, &m, STR("192.0.2.50"), &err));
+		assert_int_equal(0, outbox_put_new_site(box, STR("ftp.new.org"), STR(""),
+							STR("192.0.2.50"), &err));
+		send_all("0");
+		assert_int_equal(3, counts.sent);
+		assert_int_equal(0, file_slurp(scratch("got"), &got, &err));
+		assert_int_equal(0, file_remove(scratch("got"), &err));
+		for (const char *at = buf_text(&got); (at = strstr(at, table[i][1])); at++)
+			n++;
+		assert_int_equal(3, n);
+	}
+	assert_int_equal(0, file_remove(scratch("data/archie/etc/archierc"), &err));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -323,6 +363,7 @@ int main(void)
 		TEST(outputs_are_of_the_shares_of_asker_and_recipient),
 		TEST(what_waits_is_bounded),
 		TEST(five_new_sites_a_day_go_to_the_master),
+		TEST(all_mails_have_the_name_that_the_rc_gives_them),
 		TEST(one_sends_at_a_time),
 		TEST(counts_that_another_one_holds_are_no_excess),
 		TEST(names_say_when_a_mail_is_due),

@@ -539,9 +539,9 @@ static void texts_come_from_files(void **state)
 	assert_int_equal(0, domains_expand(&t.domains, STR("world"), NAMES_LIST_MOST, &arena,
 					   &member, &n, &err));
 	assert_int_equal(62, n);
-	put_file("archierc",
-		 "set motd_file etc/hello\nset man_roff_file etc/../../x\nmotd\n"
-		 "set man_ascii_file etc/large\nset maxhits x\nset servers_file \"\"\n");
+	put_file("archierc", "set motd_file etc/hello\nset man_roff_file etc/../../x\nmotd\n"
+			     "set man_ascii_file etc/large\nset maxhits x\nset servers_file \"\"\n"
+			     "set mail_from robot@x.org\n");
 	put_file("hello", "Hello");
 	put_file("motd.telnet", "not this");
 	put_file("serverlist", "not this");
@@ -553,6 +553,7 @@ static void texts_come_from_files(void **state)
 	shell_texts_read(scratch_dir, &arena, &t, &warnings);
 	assert_str(t.motd, "Hello");
 	assert_str(t.mail_help, "ours");
+	assert_str(t.mail_from, "robot@x.org");
 	assert_int_equal(0, t.servers.n + t.man_ascii.n + t.man_roff.n);
 	assert_int_equal(1, t.domains.n);
 	assert_true(

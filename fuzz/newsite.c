@@ -19,7 +19,8 @@ static void check_line(struct str line)
 		return;
 	newsite_print(&n, &out);
 	ENSURE(newsite_parse(buf_str(&out), &again) && str_eq(n.host, again.host) &&
-	       str_eq(n.reply_to, again.reply_to) && str_eq(n.message_id, again.message_id));
+	       str_eq(n.reply_to, again.reply_to) && str_eq(n.message_id, again.message_id) &&
+	       str_eq(n.sender, again.sender));
 }
 
 static void check_mail(const struct mime_mail *m)
@@ -27,12 +28,13 @@ static void check_mail(const struct mime_mail *m)
 	CLEANUP(buf_free) struct buf out = BUF_INIT(4096);
 	struct newsite_mail got;
 	struct newsite again;
-	newsite_read(m, "archie.x.org", "archie-errors@archie.x.org", &got);
+	newsite_read(m, &(struct mail_own){"archie.x.org", "archie-errors@archie.x.org", STR("")},
+		     &got);
 	ENSURE(got.n <= NEWSITE_A_MAIL && (got.why_not || got.n));
 	ENSURE(got.why_not || !got.reply_to.n || mail_is_address(got.reply_to));
 	for (size_t i = 0; i < got.n; i++) {
 		const struct newsite n = {got.host[i], got.why_not ? STR("") : got.reply_to,
-					  got.message_id};
+					  got.message_id, got.asker};
 		buf_clear(&out);
 		newsite_print(&n, &out);
 		ENSURE(str_is(n.host, "-") || newsite_parse(buf_str(&out), &again));

@@ -149,6 +149,20 @@ static int list_publish(const char *folder, const struct archie_sites *sites, st
 	return let_read(path, 0644, err);
 }
 
+/* What no record has room for cannot be tested, and is not offered to others. */
+static void list_leave_out_long(struct master *m)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < m->sites.n; i++)
+		if (m->sites.site[i].url.n <= MASTER_URL)
+			m->sites.site[n++] = m->sites.site[i];
+		else
+			log_warn(ROLE, "a URL in the list is too long, the site is left out",
+				 KV_UINT("bytes", m->sites.site[i].url.n),
+				 KV_STR("host", archie_site_host(&m->sites.site[i])));
+	m->sites.n = n;
+}
+
 static void list_use(struct master *m)
 {
 	struct err err;
@@ -156,8 +170,12 @@ static void list_use(struct master *m)
 	arena_clear(&m->arena);
 	m->sites = (struct archie_sites){0};
 	if (file_changed(m->list_path, &m->seen, &err) < 0 ||
-	    archie_sites_read(m->folder, &m->arena, &m->sites, &err) < 0 ||
-	    list_publish(m->archie_folder, &m->sites, &err) < 0) {
+	    archie_sites_read(m->folder, &m->arena, &m->sites, &err) < 0) {
+		master_fail(m, &err);
+		return;
+	}
+	list_leave_out_long(m);
+	if (list_publish(m->archie_folder, &m->sites, &err) < 0) {
 		master_fail(m, &err);
 		return;
 	}
@@ -408,12 +426,21 @@ static bool may_begin(const struct master *m)
 	       loop_now_us(m->role.loop) >= m->pause_us;
 }
 
+static bool is_under_way(void *ctx, struct str url)
+{
+	struct master *m = ctx;
+	return master_tests_has(m->tests, url);
+}
+
+/* One sender has at most half of what may be under way: sites that never end would hold up those of
+ * others. */
 static void begin_requests(struct master *m)
 {
-	for (size_t i = 0; i < m->state.requests && may_begin(m); i++) {
-		struct str url = str_of(m->state.request[i].url);
-		if (!master_tests_has(m->tests, url))
-			master_tests_ask(m->tests, url);
+	size_t abreast = (size_t)MAX(m->archie->at_once / 2, INT64_C(1)), next;
+	while (may_begin(m) && (next = master_state_next(&m->state, abreast, is_under_way, m)) <
+				       m->state.requests) {
+		master_state_begun(&m->state, next);
+		master_tests_ask(m->tests, str_of(m->state.request[next].url));
 	}
 }
 

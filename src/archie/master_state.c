@@ -3,6 +3,7 @@
  * last success: a master that was away for a year has seen nobody fail. */
 #include "archie/master_state.h"
 
+#include "base/ascii.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/table.h"
@@ -31,6 +32,7 @@ static const struct field fields[] = {
 	{"host", FIELD(FIELD_NAME, struct master_record, host)},
 	{"reply_to", FIELD(FIELD_NAME, struct master_record, reply_to)},
 	{"message_id", FIELD(FIELD_NAME, struct master_record, message_id)},
+	{"sender", FIELD(FIELD_NAME, struct master_record, sender)},
 };
 static const struct field_table record_fields = {FIELDS("a site or a request", fields),
 						 .many = true};
@@ -39,7 +41,7 @@ const struct format master_format = {
 	.name = "archie-master",
 	.file = "archie/master/tests",
 	.magic = "GARNERAM",
-	.version = 1,
+	.version = 2,
 	.help = "requests for new sites, and how the last test of each site went",
 	.remedy = "remove it; requests that were not answered are lost, and all sites tested anew",
 	.fields = &record_fields,
@@ -112,11 +114,14 @@ void master_state_ask(struct master_state *s, struct str url, const struct newsi
 		      int64_t now_us)
 {
 	struct master_record *r = VEC_PUSH(s->request, s->requests, s->request_room);
-	*r = (struct master_record){.kind = MASTER_REQUEST, .asked_us = now_us};
+	*r = (struct master_record){.kind = MASTER_REQUEST, .asked_us = now_us, .turn = s->turn};
 	snprintf(r->url, sizeof r->url, STR_FMT, STR_ARG(url));
 	snprintf(r->host, sizeof r->host, STR_FMT, STR_ARG(n->host));
 	snprintf(r->reply_to, sizeof r->reply_to, STR_FMT, STR_ARG(n->reply_to));
 	snprintf(r->message_id, sizeof r->message_id, STR_FMT, STR_ARG(n->message_id));
+	snprintf(r->sender, sizeof r->sender, STR_FMT, STR_ARG(n->sender));
+	for (char *c = r->sender; *c; c++)
+		*c = ascii_lower(*c);
 }
 
 void master_state_answered(struct master_state *s, size_t request)
@@ -124,6 +129,47 @@ void master_state_answered(struct master_state *s, size_t request)
 	struct master_record *r = &s->request[request];
 	memmove(r, r + 1, (s->requests - request - 1) * sizeof *r);
 	s->requests--;
+}
+
+struct master_sender {
+	size_t busy;  /* requests that are under way */
+	bool waits;   /* one is not */
+	size_t first; /* the first of those, whose turn is that of the sender: later ones may have
+			 come after it */
+};
+TABLE(master_senders, struct str, struct master_sender, hash64, str_eq)
+
+size_t master_state_next(const struct master_state *s, size_t abreast,
+			 master_under_way_fn *under_way, void *ctx)
+{
+	struct master_senders senders = {0};
+	size_t next = s->requests;
+	for (size_t i = 0; i < s->requests; i++) {
+		const struct master_record *r = &s->request[i];
+		struct master_sender *one = master_senders_put(&senders, str_of(r->sender));
+		bool is_under_way = under_way(ctx, str_of(r->url));
+		one->busy += is_under_way;
+		if (!is_under_way && !one->waits)
+			*one = (struct master_sender){one->busy, true, i};
+	}
+	for (size_t i = 0; i < s->requests; i++) {
+		const struct master_sender *one =
+			master_senders_get(&senders, str_of(s->request[i].sender));
+		if (one->waits && one->first == i && one->busy < abreast &&
+		    (next == s->requests || s->request[i].turn < s->request[next].turn))
+			next = i;
+	}
+	master_senders_free(&senders);
+	return next;
+}
+
+void master_state_begun(struct master_state *s, size_t request)
+{
+	const char *sender = s->request[request].sender;
+	s->turn++;
+	for (size_t i = 0; i < s->requests; i++)
+		if (strcmp(s->request[i].sender, sender) == 0)
+			s->request[i].turn = s->turn;
 }
 
 /* Sites */

@@ -8,7 +8,9 @@
 
 enum {
 	MASTER_URL = 300,
-	MASTER_REQUESTS_MOST = 1000, /* where as many wait, the next ones stay in their files */
+	/* Where as many wait, the next ones stay in their files. More than one sender can have put
+	 * there within a day, so that others have their turns. */
+	MASTER_REQUESTS_MOST = 10000,
 	MASTER_UNLISTED_MOST = 10000 /* sites that are remembered and not listed; of more the oldest
 					goes */
 };
@@ -29,6 +31,9 @@ struct master_record {
 	/* REQUEST */
 	char host[NEWSITE_HOST_MOST + 1]; /* as it was asked for */
 	char reply_to[MAIL_ADDRESS_MOST + 1], message_id[NEWSITE_ID_MOST + 1];
+	char sender[MAIL_ADDRESS_MOST + 1]; /* in lower case */
+	/* Not on disk: the last turn of its sender or, if that was before it came, of anyone. */
+	uint64_t turn;
 };
 
 struct master_state {
@@ -36,6 +41,7 @@ struct master_state {
 	size_t requests, request_room;
 	struct master_record *site; /* sorted by URL */
 	size_t n, room;
+	uint64_t turn; /* how many there were */
 };
 
 extern const struct format master_format;
@@ -49,6 +55,12 @@ void master_state_free(struct master_state *s);
 void master_state_ask(struct master_state *s, struct str url, const struct newsite *n,
 		      int64_t now_us);
 void master_state_answered(struct master_state *s, size_t request); /* it goes */
+/* The request whose turn it is; as many as there are: none may begin. Senders take turns, and each
+ * has its own in the order in which they came; one has at most `abreast` under way. */
+typedef bool master_under_way_fn(void *ctx, struct str url);
+size_t master_state_next(const struct master_state *s, size_t abreast,
+			 master_under_way_fn *under_way, void *ctx);
+void master_state_begun(struct master_state *s, size_t request); /* its sender had a turn */
 
 /* NULL: nothing is known of it. */
 struct master_record *master_state_find(const struct master_state *s, struct str url);

@@ -13,7 +13,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-enum { PORT_FTP = 21, PORT_LEAST = 1024, LINE_MOST = 1024 };
+enum { PORT_FTP = 21, PORT_LEAST = 1024, LINE_MOST = 2048 };
 
 /* Hosts */
 
@@ -70,6 +70,8 @@ void newsite_print(const struct newsite *n, struct buf *out)
 	put_word(n->reply_to, MAIL_ADDRESS_MOST, out);
 	buf_add_byte(out, ' ');
 	put_word(n->message_id, NEWSITE_ID_MOST, out);
+	buf_add_byte(out, ' ');
+	put_word(n->sender, MAIL_ADDRESS_MOST, out);
 }
 
 static bool take_word(struct str *rest, size_t most, struct str *ret)
@@ -86,7 +88,8 @@ bool newsite_parse(struct str line, struct newsite *ret)
 	return take_word(&line, NEWSITE_HOST_MOST, &ret->host) && ret->host.n &&
 	       take_word(&line, MAIL_ADDRESS_MOST, &ret->reply_to) &&
 	       (!ret->reply_to.n || mail_is_address(ret->reply_to)) &&
-	       take_word(&line, NEWSITE_ID_MOST, &ret->message_id) && !line.n;
+	       take_word(&line, NEWSITE_ID_MOST, &ret->message_id) &&
+	       take_word(&line, MAIL_ADDRESS_MOST, &ret->sender) && !line.n;
 }
 
 static int has_room(const char *folder, struct err *err)
@@ -168,7 +171,7 @@ static void read_hosts(const struct mime_mail *mail, struct newsite_mail *ret)
 	}
 }
 
-void newsite_read(const struct mime_mail *mail, const char *host, const char *errors,
+void newsite_read(const struct mime_mail *mail, const struct mail_own *own,
 		  struct newsite_mail *ret)
 {
 	struct mime_header room[MIME_HEADERS_MOST];
@@ -180,7 +183,7 @@ void newsite_read(const struct mime_mail *mail, const char *host, const char *er
 	for (size_t i = 0; i < mail->n; i++)
 		if (!is_generated(&mail->header[i]) && !(automatic && is_origin(&mail->header[i])))
 			room[plain.n++] = mail->header[i];
-	struct mail_judgement j = mail_judge(&plain, &(struct mail_own){host, errors, STR("")});
+	struct mail_judgement j = mail_judge(&plain, own);
 	ret->reply_to = j.to;
 	ret->asker = j.to;
 	ret->most = NEWSITE_A_DAY;

@@ -1,13 +1,12 @@
 /* Requests that a site be indexed, as the master takes them: lines of files in archie/newsites
  * (disk/requests.h), put there by garner archie newsite, for somebody at a terminal or for a mail.
  *
- *   HOST REPLY_TO MESSAGE_ID     "-": none
+ *   HOST REPLY_TO MESSAGE_ID SENDER     "-": none
  *
  * doc/formats/archie-master.md. */
 #pragma once
+#include "archie/mail.h"
 #include "archie/sites.h"
-#include "extract/mime.h"
-#include "net/mail.h"
 
 #define NEWSITE_KIND "site" /* of the request files */
 
@@ -24,6 +23,7 @@ struct newsite {
 	struct str host;
 	struct str reply_to;   /* who is answered; "": nobody */
 	struct str message_id; /* of the mail; "": none */
+	struct str sender;     /* who takes turns with others; "": somebody of this machine */
 };
 
 /* The URL of the site that is meant: HOST, HOST:PORT, an address, or ftp://HOST/. ERR_USAGE: none
@@ -49,6 +49,6 @@ struct newsite_mail {
 };
 /* Mails of servers are bulk and from a program; who asked stands in their Reply-To, and nobody else
  * is answered. Those of people are judged as in archie/mail.h. What is a reply, a bounce or from a
- * list asks for nothing. host: of this server; errors: as archie_errors() has it. */
-void newsite_read(const struct mime_mail *mail, const char *host, const char *errors,
+ * list asks for nothing. */
+void newsite_read(const struct mime_mail *mail, const struct mail_own *own,
 		  struct newsite_mail *ret);

@@ -28,6 +28,15 @@ struct newsite_options {
 
 /* By mail */
 
+/* What the rc says of our own address. */
+static struct str rc_mail_from(const char *data, struct arena *arena)
+{
+	CLEANUP(buf_free) struct buf ignored = BUF_INIT(1 << 20); /* interfaces tell these */
+	struct shell_texts texts;
+	shell_texts_read(data, arena, &texts, &ignored);
+	return texts.mail_from;
+}
+
 static int take_mail(const struct config *config, const char *data, const struct mime_mail *mail,
 		     struct err *err)
 {
@@ -35,7 +44,10 @@ static int take_mail(const struct config *config, const char *data, const struct
 	char host[ARCHIE_HOST_MOST], errors[ARCHIE_ERRORS_MOST], folder[PATH_MAX], who[512];
 	struct newsite_mail m;
 	struct newsite n[NEWSITE_A_MAIL];
-	newsite_read(mail, archie_host(conf, host), archie_errors(conf, errors), &m);
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT((size_t)SHELL_TEXTS_MOST);
+	const struct mail_own own = {archie_host(conf, host), archie_errors(conf, errors),
+				     rc_mail_from(data, &arena)};
+	newsite_read(mail, &own, &m);
 	if (m.why_not) {
 		log_outside(MAIN, "a mail asks for nothing", KV_TEXT("why", m.why_not));
 		return 0;
@@ -48,7 +60,7 @@ static int take_mail(const struct config *config, const char *data, const struct
 	if (rc != 0)
 		return MIN(rc, 0);
 	for (size_t i = 0; i < m.n; i++)
-		n[i] = (struct newsite){m.host[i], m.reply_to, m.message_id};
+		n[i] = (struct newsite){m.host[i], m.reply_to, m.message_id, m.asker};
 	if (newsite_put(folder, n, m.n, err) < 0)
 		return -1;
 	log_info(MAIN, "a request is kept", KV_STR("host", m.host[0]), KV_UINT("hosts", m.n));

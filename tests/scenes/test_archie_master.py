@@ -183,6 +183,12 @@ def test_listed_sites_are_tested_anew_and_leave_when_they_fail_for_long(master, 
     assert one.url in shown and "connect" in shown
     (g.data / "archie/master/sites.local").write_text("")  # the operator takes the other one out
     wait_for("the empty list", lambda: listed(g) == [])
+    # one that no record has room for; the others are tested all the same
+    (g.data / "archie/master/sites.local").write_text(f"ftp://127.0.0.9/{'a' * 400}/ 127.0.0.9\n{two.url} {two.address}\n")
+    g.role.wait_line("too long, the site is left out")
+    said = len(two.said)
+    wait_for("its test", lambda: len(two.said) > said)
+    assert listed(g) == [f"{two.url} {two.address}"]
 
 
 def test_a_site_that_fails_for_89_days_stays(master, ftp):

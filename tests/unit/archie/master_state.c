@@ -17,7 +17,7 @@ static void what_is_remembered_is_found_again(void **state)
 	struct master_state s;
 	(void)state;
 	assert_int_equal(master_state_load(scratch_dir, &s, &err), 1);
-	const struct newsite n = {STR("B.test"), STR("joe@x"), STR("<1@x>")};
+	const struct newsite n = {STR("B.test"), STR("joe@x"), STR("<1@x>"), STR("Joe@x")};
 	master_state_ask(&s, STR("ftp://b.test/"), &n, start_us);
 	master_state_ask(&s, STR("ftp://a.test/"), &(struct newsite){.host = STR("a.test")}, 5);
 	master_note_good(master_state_of(&s, STR("ftp://c.test/")), 77, &times, start_us);
@@ -30,12 +30,69 @@ static void what_is_remembered_is_found_again(void **state)
 	assert_string_equal(s.request[0].host, "B.test");
 	assert_string_equal(s.request[0].reply_to, "joe@x");
 	assert_string_equal(s.request[0].message_id, "<1@x>");
+	assert_string_equal(s.request[0].sender, "joe@x");
 	master_state_answered(&s, 0);
 	assert_int_equal(s.requests, 1);
 	assert_string_equal(s.request[0].url, "ftp://a.test/");
 	assert_null(master_state_find(&s, STR("ftp://a.test/")));
 	assert_int_equal(master_state_find(&s, STR("ftp://c.test/"))->entries, 77);
 	assert_string_equal(master_state_find(&s, STR("ftp://b.test/"))->error, "530 no");
+	master_state_free(&s);
+}
+
+/* A request of this sender for the host of this name. */
+static void ask_for(struct master_state *s, const char *name, const char *sender)
+{
+	char url[64];
+	snprintf(url, sizeof url, "ftp://%s/", name);
+	master_state_ask(s, str_of(url),
+			 &(struct newsite){.host = str_of(name), .sender = str_of(sender)}, 1);
+}
+
+static bool has_url(void *ctx, struct str url)
+{
+	struct str text = buf_str(ctx);
+	return memmem(text.p, text.n, url.p, url.n) != NULL;
+}
+
+static void senders_take_turns_however_many_requests_one_has(void **state)
+{
+	struct master_state s = {0};
+	CLEANUP(buf_free) struct buf order = BUF_INIT(1024), under_way = BUF_INIT(1024);
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		ask_for(&s, (const char *[]){"a1", "a2", "a3", "a4"}[i], "a@x");
+	ask_for(&s, "b1", "b@x");
+	ask_for(&s, "b2", "B@x");
+	ask_for(&s, "c1", "");
+	buf_add_text(&under_way, "-");
+	/* one at a time, each answered before the next */
+	while (s.requests) {
+		size_t next = master_state_next(&s, 1, has_url, &under_way);
+		assert_true(next < s.requests);
+		master_state_begun(&s, next);
+		buf_printf(&order, "%s ", s.request[next].host);
+		if (strcmp(s.request[next].host, "a2") == 0)
+			ask_for(&s, "d1", "d@x"); /* one who comes joins at the end */
+		master_state_answered(&s, next);
+	}
+	assert_string_equal("a1 b1 c1 a2 b2 a3 d1 a4 ", buf_text(&order));
+	master_state_free(&s);
+}
+
+static void a_sender_has_only_so_many_under_way(void **state)
+{
+	struct master_state s = {0};
+	CLEANUP(buf_free) struct buf under_way = BUF_INIT(1024);
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		ask_for(&s, (const char *[]){"a1", "a2", "a3", "a4"}[i], "a@x");
+	buf_add_text(&under_way, "ftp://a1/ ftp://a2/");
+	assert_int_equal(2, master_state_next(&s, 3, has_url, &under_way));
+	assert_int_equal(s.requests, master_state_next(&s, 2, has_url, &under_way));
+	ask_for(&s, "a2", "b@x"); /* that is being tested already */
+	ask_for(&s, "b2", "b@x");
+	assert_int_equal(5, master_state_next(&s, 2, has_url, &under_way));
 	master_state_free(&s);
 }
 
@@ -127,6 +184,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_remembered_is_found_again),
+		cmocka_unit_test(senders_take_turns_however_many_requests_one_has),
+		cmocka_unit_test(a_sender_has_only_so_many_under_way),
 		cmocka_unit_test(a_good_site_is_tested_anew_after_a_month),
 		cmocka_unit_test(a_site_leaves_after_failing_for_ninety_days),
 		cmocka_unit_test(what_is_not_listed_is_forgotten),

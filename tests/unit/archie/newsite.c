@@ -38,24 +38,33 @@ static void hosts_become_urls_of_ftp_sites(void **state)
 
 static void a_line_says_who_is_answered(void **state)
 {
-	static const char *const bad[] = {"",          "host",       "host -",    "- - -",
-					  "host x -",  "a b c d",    "host  - -", "h\tx - -",
-					  " host - -", "host - -x y"};
+	static const char *const bad[] = {"",
+					  "host",
+					  "host - -",
+					  "- - - -",
+					  "host x - -",
+					  "a b@c d e f",
+					  "host  - - -",
+					  "h\tx - - -",
+					  " host - - -",
+					  "host - - -x y"};
 	CLEANUP(buf_free) struct buf line = BUF_INIT(2048);
-	struct newsite n = {STR("a.test"), STR("joe@x.test"), STR("<1@x.test>")}, got;
+	struct newsite n = {STR("a.test"), STR("joe@x.test"), STR("<1@x.test>"), STR("joe@x.test")},
+		       got;
 	(void)state;
 	newsite_print(&n, &line);
-	assert_str(buf_str(&line), "a.test joe@x.test <1@x.test>");
+	assert_str(buf_str(&line), "a.test joe@x.test <1@x.test> joe@x.test");
 	assert_true(newsite_parse(buf_str(&line), &got));
 	assert_str(got.host, "a.test");
 	assert_str(got.reply_to, "joe@x.test");
 	assert_str(got.message_id, "<1@x.test>");
+	assert_str(got.sender, "joe@x.test");
 	n = (struct newsite){.host = STR("a.test"), .message_id = STR("<with a blank>")};
 	buf_clear(&line);
 	newsite_print(&n, &line);
-	assert_str(buf_str(&line), "a.test - -");
+	assert_str(buf_str(&line), "a.test - - -");
 	assert_true(newsite_parse(buf_str(&line), &got));
-	assert_int_equal(got.reply_to.n + got.message_id.n, 0);
+	assert_int_equal(got.reply_to.n + got.message_id.n + got.sender.n, 0);
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		if (newsite_parse(str_of(bad[i]), &got))
 			fail_msg("'%s' is taken", bad[i]);
@@ -74,7 +83,10 @@ static struct newsite_mail mail_read(const char *text)
 			(struct mime_header){str_head(line, n), str_trim(str_from(line, n + 1))};
 	}
 	m.text = rest;
-	newsite_read(&m, "master.x.org", "archie-errors@master.x.org", &got);
+	newsite_read(&m,
+		     &(struct mail_own){"master.x.org", "archie-errors@master.x.org",
+					STR("robot@x.org")},
+		     &got);
 	return got;
 }
 
@@ -131,6 +143,7 @@ static void answers_bounces_and_lists_ask_for_nothing(void **state)
 		{"Reply-To: archie@master.x.org\nPrecedence: bulk\n", "from ourselves"},
 		{"Reply-To: MAILER-DAEMON@x\nPrecedence: bulk\n", "from a mailer daemon"},
 		{"From: archie-errors@master.x.org\n", "from ourselves"},
+		{"From: robot@x.org\n", "from ourselves"}, /* `mail_from' of the rc */
 		{"Subject: x\n", "from no address"},
 	};
 	(void)state;
@@ -144,6 +157,21 @@ static void answers_bounces_and_lists_ask_for_nothing(void **state)
 	assert_string_equal(mail_read("From: a@x\n\nhello\n").why_not, "without a request");
 }
 
+static void the_longest_words_fit_in_a_line(void **state)
+{
+	char word[NEWSITE_HOST_MOST + 1];
+	struct newsite n[NEWSITE_A_MAIL];
+	struct err err;
+	(void)state;
+	memset(word, 'x', sizeof word);
+	for (size_t i = 0; i < NEWSITE_A_MAIL; i++)
+		n[i] = (struct newsite){{word, NEWSITE_HOST_MOST},
+					{word, MAIL_ADDRESS_MOST},
+					{word, NEWSITE_ID_MOST},
+					{word, MAIL_ADDRESS_MOST}};
+	assert_int_equal(newsite_put(scratch_dir, n, NEWSITE_A_MAIL, &err), 0);
+}
+
 static void too_many_requests_that_wait_are_refused(void **state)
 {
 	const struct newsite n = {.host = STR("a.test")};
@@ -151,7 +179,7 @@ static void too_many_requests_that_wait_are_refused(void **state)
 	char path[600];
 	(void)state;
 	assert_int_equal(newsite_put(scratch_dir, &n, 1, &err), 0);
-	for (int i = 1; i < NEWSITE_FILES_MOST; i++) {
+	for (int i = 2; i < NEWSITE_FILES_MOST; i++) {
 		struct file f;
 		snprintf(path, sizeof path, "%s/newsites/%d.site", scratch_dir, i);
 		assert_int_equal(file_open(&f, path, O_WRONLY | O_CREAT, 0640, &err), 0);
@@ -169,6 +197,7 @@ int main(void)
 		cmocka_unit_test(a_server_passes_on_what_its_user_asked),
 		cmocka_unit_test(a_person_asks_for_some),
 		cmocka_unit_test(answers_bounces_and_lists_ask_for_nothing),
+		cmocka_unit_test(the_longest_words_fit_in_a_line),
 		cmocka_unit_test(too_many_requests_that_wait_are_refused),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);

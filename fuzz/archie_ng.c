@@ -40,6 +40,7 @@ static void fuzz_time(struct str text)
 static void fuzz_vars(struct str text)
 {
 	struct ng_held held;
+	struct domains_file *domains = domains_file_new("/nowhere");
 	struct arena arena = ARENA_INIT(4 << 20);
 	struct names_query q;
 	struct str line;
@@ -47,15 +48,15 @@ static void fuzz_vars(struct str text)
 	ng_held_init(&held);
 	while (str_cut(&text, '\n', &line) == 0) {
 		size_t n = str_find_byte(line, ' ');
-		if (ng_held_set(&held, "/nowhere", str_head(line, n), str_from(line, n + 1), &err) <
-		    0)
+		if (ng_held_set(&held, domains, str_head(line, n), str_from(line, n + 1), &err) < 0)
 			ENSURE(err.code == ERR_USAGE);
 	}
-	ENSURE(ng_vars_query(&held.vars, "/nowhere", &arena, &q, &err) == 0);
+	ENSURE(ng_vars_query(&held.vars, domains, &arena, &q, &err) == 0);
 	ENSURE(q.type < NAMES_WHATIS && q.maxhits <= ARCHIE_ROWS_MOST);
 	ENSURE(q.sites <= NAMES_LIST_MOST && q.domains <= NAMES_LIST_MOST &&
 	       q.components <= NAMES_LIST_MOST);
 	ENSURE(held.vars.niceness >= 0 && held.vars.niceness <= ARCHIE_NICE_MOST);
+	domains_file_free(&domains);
 	arena_free(&arena);
 	ng_held_free(&held);
 }

@@ -4,8 +4,12 @@
 
 #include "base/ascii.h"
 #include "base/embed.h"
+#include "base/file.h"
 
 #include <archie/shell_texts_sum.h> /* made by meson.build: changes with the file */
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
 
 enum { LINE_MOST = 4096 };
 
@@ -196,4 +200,81 @@ int domains_expand(const struct domains *d, struct str list, size_t most, struct
 	*ret = e.member;
 	*ret_n = e.n;
 	return 0;
+}
+
+/* The file */
+
+static void path_of(const char *folder, char ret[PATH_MAX])
+{
+	snprintf(ret, PATH_MAX, "%s/etc/ardomains.cf", folder);
+}
+
+static struct domains read_at(const char *path, struct arena *arena, struct buf *warnings)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(DOMAINS_FILE_MOST);
+	struct err err;
+	int rc = file_slurp_own(path, &text, &err);
+	if (rc < 0 && warnings)
+		buf_printf(warnings, "not read, our own hold: %s\n", err.msg);
+	return domains_parse(rc == 0 ? buf_str(&text) : domains_own(), arena, warnings);
+}
+
+struct domains domains_read(const char *folder, struct arena *arena, struct buf *warnings)
+{
+	char path[PATH_MAX];
+	path_of(folder, path);
+	return read_at(path, arena, warnings);
+}
+
+struct domains_file {
+	pthread_mutex_t lock;
+	char path[PATH_MAX];
+	struct stat seen;
+	bool read;
+	struct arena arena; /* of the domains */
+	struct domains domains;
+};
+
+struct domains_file *domains_file_new(const char *folder)
+{
+	struct domains_file *f = mem_alloc(sizeof *f);
+	*f = (struct domains_file){.lock = PTHREAD_MUTEX_INITIALIZER,
+				   .arena = ARENA_INIT(DOMAINS_MEMORY_MOST)};
+	path_of(folder, f->path);
+	return f;
+}
+
+void domains_file_free(struct domains_file **pf)
+{
+	struct domains_file *f = *pf;
+	if (!f)
+		return;
+	arena_free(&f->arena);
+	pthread_mutex_destroy(&f->lock);
+	mem_free(pf);
+}
+
+/* The state of the file is taken first: what changes while it is read counts the next time. */
+static void file_refresh(struct domains_file *f)
+{
+	struct err ignored;
+	if (file_changed(f->path, &f->seen, &ignored) == 1 && f->read)
+		return;
+	arena_free(&f->arena);
+	f->domains = read_at(f->path, &f->arena, NULL);
+	f->read = true;
+}
+
+struct domains domains_file_get(struct domains_file *f, struct arena *arena)
+{
+	pthread_mutex_lock(&f->lock);
+	file_refresh(f);
+	const struct domains all = f->domains;
+	struct domain *copy = arena_array(arena, all.n, sizeof *copy);
+	for (size_t i = 0; i < all.n; i++)
+		copy[i] = (struct domain){arena_str(arena, all.domain[i].name),
+					  arena_str(arena, all.domain[i].members),
+					  arena_str(arena, all.domain[i].text), all.domain[i].line};
+	pthread_mutex_unlock(&f->lock);
+	return (struct domains){copy, all.n};
 }

@@ -16,15 +16,14 @@
 #include <stdio.h>
 
 enum {
-	PIECE = 64 << 10,         /* bytes that are sent at a time */
-	SMALL_MOST = 1 << 20,     /* bytes of other answers, after a full one */
-	QUESTION_MOST = 4 << 20,  /* memory for what is made of variables */
-	DOMAINS_MEMORY = 4 << 20, /* and of a file of pseudo-domains */
-	PATH_MEMORY = 4 << 20,    /* and of one path */
+	PIECE = 64 << 10,        /* bytes that are sent at a time */
+	SMALL_MOST = 1 << 20,    /* bytes of other answers, after a full one */
+	QUESTION_MOST = 4 << 20, /* memory for what is made of variables */
+	PATH_MEMORY = 4 << 20,   /* and of one path */
 };
 
 struct ng {
-	char folder[PATH_MAX]; /* archie/ */
+	struct domains_file *domains;
 	char *self;
 	struct archie_link *link;
 	struct ng_peers *peers;
@@ -226,7 +225,7 @@ static void ask_queuer(struct ng_session *s, enum ng_verb verb, struct str patte
 				 .verbose = s->held.vars.status,
 				 .from = str_of(s->from)};
 	struct err err;
-	if (ng_vars_query(&s->held.vars, s->ng->folder, &arena, &ask.query, &err) < 0) {
+	if (ng_vars_query(&s->held.vars, s->ng->domains, &arena, &ask.query, &err) < 0) {
 		session_error(s, "bad", err.msg);
 	} else {
 		ask.query.pattern = pattern;
@@ -277,7 +276,7 @@ static void run_set(struct ng_session *s, struct str rest)
 {
 	size_t n = str_find_byte(rest, ' ');
 	struct err err;
-	if (ng_held_set(&s->held, s->ng->folder, str_head(rest, n), str_trim(str_from(rest, n)),
+	if (ng_held_set(&s->held, s->ng->domains, str_head(rest, n), str_trim(str_from(rest, n)),
 			&err) < 0)
 		session_error(s, "bad", err.msg);
 	else
@@ -302,8 +301,8 @@ static void run_list(struct ng_session *s, struct str rest)
 static void run_domains(struct ng_session *s, struct str rest)
 {
 	(void)rest;
-	struct arena arena = ARENA_INIT(DOMAINS_MEMORY);
-	const struct domains d = ng_domains(s->ng->folder, &arena);
+	struct arena arena = ARENA_INIT(DOMAINS_MEMORY_MOST);
+	const struct domains d = domains_file_get(s->ng->domains, &arena);
 	size_t before = s->out.n;
 	for (size_t i = 0; i < d.n; i++) {
 		buf_add_str(&s->out, STR("DOMAIN"));
@@ -526,11 +525,13 @@ void ng_session_free(struct ng_session **s)
 int ng_new(struct ng **ret, const struct ng_options *options, struct err *err)
 {
 	struct ng *ng = mem_alloc(sizeof *ng);
+	char folder[PATH_MAX];
 	*ng = (struct ng){.self = mem_text(options->self),
 			  .outbox = options->outbox,
 			  .sender = options->sender};
 	list_init(&ng->loads);
-	snprintf(ng->folder, sizeof ng->folder, "%s/archie", options->data);
+	snprintf(folder, sizeof folder, "%s/archie", options->data);
+	ng->domains = domains_file_new(folder);
 	if (ng_peers_new(&ng->peers, options->asks_servers ? options->pool : NULL, options->servers,
 			 ng->self, err) < 0) {
 		ng_free(&ng);
@@ -547,6 +548,7 @@ void ng_free(struct ng **ng)
 		return;
 	archie_link_free(&(*ng)->link);
 	ng_peers_free(&(*ng)->peers);
+	domains_file_free(&(*ng)->domains);
 	mem_free(&(*ng)->self);
 	mem_free(ng);
 }

@@ -69,10 +69,8 @@ const struct value_spec ng_var_specs[NG_VARS] = {
 
 static void put_digits(struct buf *out, unsigned v, unsigned digits)
 {
-	char text[8];
-	for (unsigned i = digits; i-- > 0; v /= 10)
-		text[i] = (char)('0' + v % 10);
-	buf_add(out, text, digits);
+	to[0] = (char)('0' + v / 10);
+	to[1] = (char)('0' + v % 10);
 }
 
 void ng_time_print(struct buf *out, int64_t time_s)
@@ -114,18 +112,6 @@ bool ng_time_parse(struct str text, int64_t *ret_s)
 
 /* Queries */
 
-struct domains ng_domains(const char *folder, struct arena *arena)
-{
-	char path[PATH_MAX];
-	struct buf text = BUF_INIT(DOMAINS_FILE_MOST);
-	struct err ignored;
-	snprintf(path, sizeof path, "%s/etc/ardomains.cf", folder);
-	bool theirs = file_slurp(path, &text, &ignored) == 0;
-	struct domains d = domains_parse(theirs ? buf_str(&text) : domains_own(), arena, NULL);
-	buf_free(&text);
-	return d;
-}
-
 static int list_of(const char *name, const char *text, char separator, struct arena *arena,
 		   const struct str **ret, uint32_t *ret_n, struct err *err)
 {
@@ -144,14 +130,14 @@ static int list_of(const char *name, const char *text, char separator, struct ar
 	return 0;
 }
 
-static int domains_of(const struct ng_vars *v, const char *folder, struct arena *arena,
+static int domains_of(const struct ng_vars *v, struct domains_file *file, struct arena *arena,
 		      struct names_query *q, struct err *err)
 {
 	struct str *list = NULL;
 	size_t n = 0;
 	if (!v->match_domain[0])
 		return 0;
-	const struct domains d = ng_domains(folder, arena);
+	const struct domains d = domains_file_get(file, arena);
 	if (domains_expand(&d, str_of(v->match_domain), NAMES_LIST_MOST, arena, &list, &n, err) < 0)
 		return err_in(err, "match_domain");
 	q->domain = list;
@@ -211,7 +197,7 @@ static int time_of(const char *name, const char *text, int64_t in_day_s, bool *r
 		       value_show(str_of(text), shown));
 }
 
-int ng_vars_query(const struct ng_vars *v, const char *folder, struct arena *arena,
+int ng_vars_query(const struct ng_vars *v, struct domains_file *domains, struct arena *arena,
 		  struct names_query *ret, struct err *err)
 {
 	struct names_query q = {
@@ -230,7 +216,7 @@ int ng_vars_query(const struct ng_vars *v, const char *folder, struct arena *are
 		.reverse = v->sortby >= SORTS,
 		.mirrors = v->mirrors,
 	};
-	if (domains_of(v, folder, arena, &q, err) < 0 ||
+	if (domains_of(v, domains, arena, &q, err) < 0 ||
 	    list_of("match_path", v->match_path, ':', arena, &q.component, &q.components, err) <
 		    0 ||
 	    list_of("match_site", v->match_site, ' ', arena, &q.site, &q.sites, err) < 0 ||
@@ -260,7 +246,7 @@ static const char **text_at(struct ng_vars *v, const struct value_spec *spec)
 	return (const char **)(void *)((char *)v + spec->offset);
 }
 
-int ng_held_set(struct ng_held *h, const char *folder, struct str name, struct str value,
+int ng_held_set(struct ng_held *h, struct domains_file *domains, struct str name, struct str value,
 		struct err *err)
 {
 	const struct value_spec *spec = value_find(ng_var_specs, NG_VARS, name);
@@ -277,7 +263,7 @@ int ng_held_set(struct ng_held *h, const char *folder, struct str name, struct s
 	if (rc < 0)
 		(void)err_in(err, "%s", spec->name);
 	else
-		rc = ng_vars_query(&vars, folder, &scratch, &query, err);
+		rc = ng_vars_query(&vars, domains, &scratch, &query, err);
 	if (rc == 0) {
 		for (size_t i = 0; i < NG_VARS; i++)
 			if (ng_var_specs[i].type == VALUE_TEXT) {

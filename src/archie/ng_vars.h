@@ -27,15 +27,12 @@ struct ng_held {
 void ng_held_init(struct ng_held *h);
 void ng_held_free(struct ng_held *h);
 /* An empty value is the first one again. ERR_USAGE: there is no such variable, or it cannot have
- * this value; nothing has changed. folder: archie/. */
-int ng_held_set(struct ng_held *h, const char *folder, struct str name, struct str value,
+ * this value; nothing has changed. */
+int ng_held_set(struct ng_held *h, struct domains_file *domains, struct str name, struct str value,
 		struct err *err);
 /* All but the pattern; lists lie in the arena. ERR_USAGE: which variable cannot be so. */
-int ng_vars_query(const struct ng_vars *v, const char *folder, struct arena *arena,
+int ng_vars_query(const struct ng_vars *v, struct domains_file *domains, struct arena *arena,
 		  struct names_query *ret, struct err *err);
-
-/* Pseudo-domains, from etc/ardomains.cf in the folder; where it cannot be read, our own. */
-struct domains ng_domains(const char *folder, struct arena *arena);
 
 /* YYYYMMDDhhmmssZ; what is not told, or not of four digits, is "-". */
 void ng_time_print(struct buf *out, int64_t time_s);

@@ -94,8 +94,9 @@ void shell_texts_read(const char *data, struct arena *arena, struct shell_texts 
 	static const struct shell_ops ops = {.print = print_nothing};
 	CLEANUP(buf_free) struct buf lines = BUF_INIT(1 << 20);
 	struct reading r = {.arena = arena, .warnings = warnings};
-	struct str domains = domains_own();
+	char archie[PATH_MAX];
 	*ret = (struct shell_texts){0};
+	snprintf(archie, sizeof archie, "%s/archie", data);
 	snprintf(r.folder, sizeof r.folder, "%s/archie/etc", data);
 	read_text(&r, STR("etc/archierc"), &ret->rc);
 	struct shell *s = shell_new_warned(
@@ -108,8 +109,7 @@ void shell_texts_read(const char *data, struct arena *arena, struct shell_texts 
 	read_text(&r, shell_var_text(s, VAR_EMAIL_HELP_FILE), &ret->mail_help);
 	read_text(&r, shell_var_text(s, VAR_MAN_ASCII_FILE), &ret->man_ascii);
 	read_text(&r, shell_var_text(s, VAR_MAN_ROFF_FILE), &ret->man_roff);
-	read_text(&r, STR("etc/ardomains.cf"), &domains);
-	ret->domains = domains_parse(domains, arena, &lines);
+	ret->domains = domains_read(archie, arena, &lines);
 	add_warnings(&r, "etc/ardomains.cf", &lines);
 	shell_free(&s);
 }

@@ -75,7 +75,6 @@ static int ask_files(struct http_request *req, bool page, struct files_told *ret
 	const struct web *w = req->ctx;
 	const struct web_files *p = req->params;
 	CLEANUP(buf_free) struct buf question = BUF_INIT(ADDRESS_MOST);
-	const char *folder = arena_printf(&req->arena, "%s/archie", w->data);
 	struct files_ask ask = {.ask = {.what = ARCHIE_FIND,
 					.niceness = (int)p->vars.niceness,
 					.verbose = true,
@@ -85,7 +84,7 @@ static int ask_files(struct http_request *req, bool page, struct files_told *ret
 	if (!p->q[0])
 		return err_set(err, ERR_USAGE,
 			       "q: expected a name, a part of one or an expression");
-	if (ng_vars_query(&p->vars, folder, &req->arena, &ask.ask.query, err) < 0)
+	if (ng_vars_query(&p->vars, w->domains, &req->arena, &ask.ask.query, err) < 0)
 		return -1;
 	ask.ask.query.pattern = str_of(p->q);
 	if (page)
@@ -535,14 +534,13 @@ int web_files_page(struct http_request *req, struct http_answer *ret, struct err
 {
 	const struct web *w = req->ctx;
 	const struct web_files *p = req->params;
-	const char *folder = arena_printf(&req->arena, "%s/archie", w->data);
 	struct html h = HTML_INIT(ret->body);
 	struct files_told told = {0};
 	bool asks = p->q[0];
 	int rc = asks ? ask_files(req, true, &told, err) : 0;
 	if (rc == HTTP_LATER)
 		return rc;
-	const struct domains domains = ng_domains(folder, &req->arena);
+	const struct domains domains = domains_file_get(w->domains, &req->arena);
 	layout_begin(&h,
 		     asks ? arena_printf(&req->arena, "%s - files - garner", p->q)
 			  : "Files - garner",
@@ -655,5 +653,7 @@ int web_archie_sites(struct http_request *req, struct http_answer *ret, struct e
 	else if (rc > 0)
 		http_answer_error(req, ret, 404, "this server gives out no list of sites");
 	file_drop(&file);
+	if (rc < 0)
+		err->code = ERR_SYSTEM; /* whatever is wrong with our file, it is not the asker */
 	return rc < 0 ? -1 : 0;
 }

@@ -9,6 +9,8 @@
 #include "web/serve.h"
 #include "web/web_inner.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <unistd.h>
 
 enum { BEAT_S = 15 };
@@ -181,6 +183,7 @@ static int run(struct role_env *env, struct err *err)
 {
 	const struct web_conf *conf = config_get(env->config, env->role->section);
 	struct web web = {.data = env->data, .url = conf->names.url};
+	char folder[PATH_MAX];
 	struct http_options options = {
 		.routes = routes,
 		.nroutes = ARRAY_LEN(routes),
@@ -196,9 +199,12 @@ static int run(struct role_env *env, struct err *err)
 		search_close(&web.search);
 		return -1;
 	}
+	snprintf(folder, sizeof folder, "%s/archie", env->data);
+	web.domains = domains_file_new(folder);
 	web.events = http_channel_new((size_t)conf->max_listeners, BEAT_S * US_PER_S);
 	int rc = web_serve(env, &options, conf->drain_us, err);
 	http_channel_free(&web.events);
+	domains_file_free(&web.domains);
 	files_close(&web.files);
 	search_close(&web.search);
 	return rc;

@@ -12,6 +12,7 @@ struct web {
 	const char *url;  /* the base of links to here; "": not known */
 	struct search *search;
 	struct files *files;
+	struct domains_file *domains; /* pseudo-domains, of archie/etc */
 	struct http_channel *events;
 	uint64_t said; /* atomic; hash of the states that were published last */
 };

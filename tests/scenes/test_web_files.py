@@ -222,13 +222,20 @@ def test_without_a_queuer_pages_say_so(garner):
     site = start(garner(CONFIG.replace("archie-queuer ", "")))
     away = site.ask("/files?q=zebra")
     assert away.status == 503 and away.headers["Retry-After"] and b"<form" in away.body
-    assert "does not search now" in away.body.decode() and site.ask("/api/files?q=zebra").status == 503
+    assert "does not search now" in away.body.decode()
+    asked = site.ask("/api/files?q=zebra")
+    assert asked.status == 503 and str(site.g.data) not in away.body.decode() + asked.body.decode()
     assert site.ask("/archie/sites").status == 404
     (site.g.data / "archie" / "public").mkdir(parents=True)
     (site.g.data / "archie" / "public" / "sites").write_bytes(b"# sites\nftp://a.example/ 192.0.2.1\n")
     got = site.ask("/archie/sites")
     assert got.headers["Content-Type"].startswith("text/plain") and got.body == b"# sites\nftp://a.example/ 192.0.2.1\n"
     assert site.ask("/archie/sites", If_None_Match=got.headers["ETag"]).status == 304
+    (site.g.data / "archie" / "public" / "sites").unlink()
+    os.mkfifo(site.g.data / "archie" / "public" / "sites")
+    failed = site.ask("/archie/sites")
+    assert failed.status == 500 and str(site.g.data) not in failed.body.decode()
+    site.process.wait_line("a pipe, expected a file")
 
 
 @pytest.mark.limit(260)

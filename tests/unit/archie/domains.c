@@ -1,5 +1,9 @@
 #include "archie/domains.h"
+#include "../scratch.h"
 #include "../unit.h"
+#include "base/file.h"
+
+#include <limits.h>
 
 static struct arena arena = ARENA_INIT(16 << 20);
 static struct buf warnings = BUF_INIT(1 << 20);
@@ -155,6 +159,80 @@ static void too_many_or_too_long_domains_are_an_error(void **state)
 	buf_free(&list);
 }
 
+/* The file */
+
+static void put_file(const char *text)
+{
+	struct err err;
+	char path[PATH_MAX];
+	snprintf(path, sizeof path, "%s/etc", scratch_dir);
+	assert_int_equal(0, dir_make(path, 0700, &err));
+	snprintf(path, sizeof path, "%s/etc/ardomains.cf", scratch_dir);
+	assert_int_equal(0, file_replace(path, str_of(text), 0600, &err));
+}
+
+static void a_file_is_read_again_after_it_has_changed(void **state)
+{
+	(void)state;
+	struct domains_file *f = domains_file_new(scratch_dir);
+	size_t own = domains_parse(domains_own(), &arena, NULL).n;
+	char path[PATH_MAX];
+	assert_int_equal(own, domains_file_get(f, &arena).n);
+	put_file("a b:c words\n");
+	struct domains first = domains_file_get(f, &arena);
+	assert_int_equal(1, first.n);
+	assert_int_equal(1, domains_file_get(f, &arena).n);
+	put_file("x y\nz y\n");
+	assert_int_equal(2, domains_file_get(f, &arena).n);
+	assert_str(first.domain[0].name, "a"); /* a copy: it is used while the file changes */
+	assert_str(first.domain[0].members, "b:c");
+	assert_str(first.domain[0].text, "words");
+	snprintf(path, sizeof path, "%s/etc/ardomains.cf", scratch_dir);
+	assert_int_equal(0, unlink(path));
+	assert_int_equal(own, domains_file_get(f, &arena).n);
+	domains_file_free(&f);
+}
+
+static void all_readers_leave_out_a_file_that_is_too_large(void **state)
+{
+	(void)state;
+	struct buf text = BUF_INIT(1 << 20);
+	size_t own = domains_parse(domains_own(), &arena, NULL).n;
+	struct domains_file *f = domains_file_new(scratch_dir);
+	buf_add_text(&text, "a b\n");
+	buf_fill(&text, '\n', DOMAINS_FILE_MOST - text.n);
+	put_file(buf_text(&text));
+	assert_int_equal(1, domains_read(scratch_dir, &arena, &warnings).n);
+	assert_int_equal(1, domains_file_get(f, &arena).n);
+	assert_int_equal(0, warnings.n);
+	buf_add_byte(&text, '\n');
+	put_file(buf_text(&text));
+	assert_int_equal(own, domains_read(scratch_dir, &arena, &warnings).n);
+	assert_int_equal(own, domains_file_get(f, &arena).n);
+	assert_true(str_starts(buf_str(&warnings), STR("not read, our own hold: ")));
+	domains_file_free(&f);
+	buf_free(&text);
+}
+
+static void the_largest_file_fits_its_memory(void **state)
+{
+	(void)state;
+	struct buf text = BUF_INIT(DOMAINS_FILE_MOST);
+	struct domains_file *f = domains_file_new(scratch_dir);
+	struct arena copy = ARENA_INIT(DOMAINS_MEMORY_MOST);
+	for (int i = 0; i < DOMAINS_MOST; i++) {
+		buf_printf(&text, "n%d ", i);
+		buf_fill(&text, 'm', (DOMAINS_FILE_MOST - text.n) / (size_t)(DOMAINS_MOST - i) - 8);
+		buf_add_text(&text, " t\n");
+	}
+	assert_false(text.over);
+	put_file(buf_text(&text));
+	assert_int_equal(DOMAINS_MOST, domains_file_get(f, &copy).n);
+	arena_free(&copy);
+	domains_file_free(&f);
+	buf_free(&text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -168,6 +246,9 @@ int main(void)
 		cmocka_unit_test_setup(twenty_deep_is_deep_enough, begin_empty),
 		cmocka_unit_test_setup(many_roads_to_one_domain_cost_no_more_than_one, begin_empty),
 		cmocka_unit_test_setup(too_many_or_too_long_domains_are_an_error, begin_empty),
+		cmocka_unit_test_setup(a_file_is_read_again_after_it_has_changed, begin_empty),
+		cmocka_unit_test_setup(all_readers_leave_out_a_file_that_is_too_large, begin_empty),
+		cmocka_unit_test_setup(the_largest_file_fits_its_memory, begin_empty),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
 }

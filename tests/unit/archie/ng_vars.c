@@ -9,11 +9,12 @@
 #include <sys/stat.h>
 
 static struct ng_held held;
+static struct domains_file *domains; /* of the scratch folder */
 
 static int set_var(const char *name, const char *value)
 {
 	struct err err;
-	return ng_held_set(&held, scratch_dir, str_of(name), str_of(value), &err);
+	return ng_held_set(&held, domains, str_of(name), str_of(value), &err);
 }
 
 static void times_are_read_as_they_are_printed(void **state)
@@ -31,6 +32,14 @@ static void times_are_read_as_they_are_printed(void **state)
 	buf_clear(&out);
 	ng_time_print(&out, 951782400);
 	assert_string_equal(buf_text(&out), "20000229000000Z");
+	buf_clear(&out);
+	ng_time_print(&out, -86401);
+	ng_time_print(&out, INT64_C(-62167219200));
+	assert_string_equal(buf_text(&out), "19691230235959Z00000101000000Z");
+	buf_clear(&out);
+	ng_time_print(&out, INT64_C(-62167219201));
+	ng_time_print(&out, INT64_MIN);
+	assert_string_equal(buf_text(&out), "--");
 	buf_clear(&out);
 	ng_time_print(&out, -1);
 	ng_time_print(&out, INT64_MAX);
@@ -96,7 +105,7 @@ static void variables_become_a_query(void **state)
 	assert_int_equal(set_var("match_path", "gnu:linux kernel:"), 0);
 	assert_int_equal(set_var("size_max", "2K"), 0);
 	assert_int_equal(set_var("time_min", "20000229000000Z"), 0);
-	assert_int_equal(ng_vars_query(&held.vars, scratch_dir, &arena, &q, &err), 0);
+	assert_int_equal(ng_vars_query(&held.vars, domains, &arena, &q, &err), 0);
 	assert_true(q.type == NAMES_REGEX && q.syntax == NAMES_ED);
 	assert_true(q.sort == NAMES_BY_SIZE && q.reverse);
 	assert_true(q.domains == 2 && q.components == 2 && q.sites == 0);
@@ -121,7 +130,7 @@ static void a_day_stands_for_all_of_it(void **state)
 	ng_held_init(&held);
 	assert_int_equal(set_var("time_min", "2000-02-29"), 0);
 	assert_int_equal(set_var("time_max", "2000-02-29"), 0);
-	assert_int_equal(ng_vars_query(&held.vars, scratch_dir, &arena, &q, &err), 0);
+	assert_int_equal(ng_vars_query(&held.vars, domains, &arena, &q, &err), 0);
 	assert_true(q.has_time_min && q.time_min == 951782400);
 	assert_true(q.has_time_max && q.time_max == 951782400 + 86399);
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
@@ -139,17 +148,17 @@ static void pseudo_domains_are_those_of_the_file_or_our_own(void **state)
 	char path[PATH_MAX];
 	ng_held_init(&held);
 	assert_int_equal(set_var("match_domain", "anzac"), 0);
-	assert_int_equal(ng_vars_query(&held.vars, scratch_dir, &arena, &q, &err), 0);
+	assert_int_equal(ng_vars_query(&held.vars, domains, &arena, &q, &err), 0);
 	assert_int_equal(q.domains, 2);
 	assert_str(q.domain[0], "au");
 	snprintf(path, sizeof path, "%s/etc", scratch_dir);
 	assert_int_equal(mkdir(path, 0700), 0);
 	snprintf(path, sizeof path, "%s/etc/ardomains.cf", scratch_dir);
 	assert_int_equal(file_replace(path, STR("west edu:com:org West\n"), 0600, &err), 0);
-	assert_int_equal(ng_vars_query(&held.vars, scratch_dir, &arena, &q, &err), 0);
+	assert_int_equal(ng_vars_query(&held.vars, domains, &arena, &q, &err), 0);
 	assert_int_equal(q.domains, 1); /* the name is a domain now */
 	assert_int_equal(set_var("match_domain", "west"), 0);
-	assert_int_equal(ng_vars_query(&held.vars, scratch_dir, &arena, &q, &err), 0);
+	assert_int_equal(ng_vars_query(&held.vars, domains, &arena, &q, &err), 0);
 	assert_int_equal(q.domains, 3);
 	ng_held_free(&held);
 	arena_free(&arena);
@@ -185,6 +194,19 @@ static void a_load_is_read_as_it_is_printed(void **state)
 	buf_free(&out);
 }
 
+static int begin_all(void **state)
+{
+	int rc = scratch_make(state);
+	domains = domains_file_new(scratch_dir);
+	return rc;
+}
+
+static int end_all(void **state)
+{
+	domains_file_free(&domains);
+	return scratch_done(state);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,5 +219,5 @@ int main(void)
 		cmocka_unit_test(pseudo_domains_are_those_of_the_file_or_our_own),
 		cmocka_unit_test(a_load_is_read_as_it_is_printed),
 	};
-	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
+	return cmocka_run_group_tests(tests, begin_all, end_all);
 }

@@ -1,14 +1,16 @@
 /* Sessions of the line protocol. All that a session says goes through one buffer, from which as
  * much is sent as the peer takes; while there is something in it, or a question is with the queuer,
- * lines wait. So each line has one answer, in the order of lines, also for those who send many
- * before they read. */
+ * or a request for a site with those who keep it, lines wait. So each line has one answer, in the
+ * order of lines, also for those who send many before they read. */
 #include "archie/ng.h"
 
 #include "archie/archie.h"
 #include "archie/ng_peers.h"
 #include "archie/ng_vars.h"
+#include "archie/outbox_desk.h"
 #include "base/clock.h"
 #include "base/list.h"
+#include "base/log.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -27,8 +29,7 @@ struct ng {
 	char *self;
 	struct archie_link *link;
 	struct ng_peers *peers;
-	struct outbox *outbox;
-	struct outbox_sender *sender;
+	struct outbox_desk *desk;
 	struct link loads; /* sessions that asked for the load */
 	bool load_asked;
 	struct ng_counts counts;
@@ -39,20 +40,26 @@ struct ng_session {
 	struct conn *conn;
 	char from[ARCHIE_FROM_MOST + 1];
 	struct ng_held held;
-	enum ng_verb verb; /* of the question that is under way */
+	enum ng_verb verb; /* of the request that is under way, or was last */
 	bool asking;       /* the queuer; id is its number */
 	uint64_t id;
-	struct link load; /* in ng->loads, while it waits for that */
-	struct buf out;   /* what is to be sent, from `sent` on */
+	struct link load;             /* in ng->loads, while it waits for that */
+	struct outbox_errand *errand; /* its request for a site, while that is being kept */
+	struct buf out;               /* what is to be sent, from `sent` on */
 	size_t sent;
 	struct buf ahead; /* lines that wait, from ahead_at on, each with its end */
 	size_t ahead_at, ahead_lines;
 	bool ends;
 };
 
+static bool is_waiting(const struct ng_session *s)
+{
+	return s->asking || list_has(&s->load) || s->errand;
+}
+
 static bool session_busy(const struct ng_session *s)
 {
-	return s->asking || list_has(&s->load) || s->out.n || s->ends;
+	return is_waiting(s) || s->out.n || s->ends;
 }
 
 /* What is said */
@@ -147,7 +154,7 @@ static void put_hit(struct buf *out, const struct archie_row *row)
 static void put_row(struct buf *out, enum ng_verb verb, const struct archie_row *row)
 {
 	if (verb == NG_FIND) {
-		put_hit(out, row);
+		put_hit(out, row, said);
 	} else if (verb == NG_WHATIS) {
 		buf_add_str(out, STR("WHATIS"));
 		put_field(out, row->file.name);
@@ -215,12 +222,13 @@ static void on_answered(void *ctx, const struct archie_answer *a, enum archie_re
 
 static const struct archie_link_ops link_ops = {.queued = on_queued, .answered = on_answered};
 
-static void ask_queuer(struct ng_session *s, enum ng_verb verb, struct str pattern)
+/* FIND, WHATIS, LIST */
+static void run_question(struct ng_session *s, struct str rest)
 {
 	static const enum archie_what whats[NG_VERBS] = {
 		[NG_FIND] = ARCHIE_FIND, [NG_WHATIS] = ARCHIE_WHATIS, [NG_LIST] = ARCHIE_SITES};
 	struct arena arena = ARENA_INIT(QUESTION_MOST);
-	struct archie_ask ask = {.what = whats[verb],
+	struct archie_ask ask = {.what = whats[s->verb],
 				 .niceness = (int)s->held.vars.niceness,
 				 .verbose = s->held.vars.status,
 				 .from = str_of(s->from)};
@@ -228,10 +236,9 @@ static void ask_queuer(struct ng_session *s, enum ng_verb verb, struct str patte
 	if (ng_vars_query(&s->held.vars, s->ng->domains, &arena, &ask.query, &err) < 0) {
 		session_error(s, "bad", err.msg);
 	} else {
-		ask.query.pattern = pattern;
-		if (verb == NG_LIST)
+		ask.query.pattern = rest;
+		if (s->verb == NG_LIST)
 			ask.query.maxhits = 0;
-		s->verb = verb;
 		s->asking = true;
 		s->id = archie_link_ask(s->ng->link, &ask, &link_ops, s);
 	}
@@ -283,21 +290,6 @@ static void run_set(struct ng_session *s, struct str rest)
 		session_say(s, "OK 0\n");
 }
 
-static void run_find(struct ng_session *s, struct str rest)
-{
-	ask_queuer(s, NG_FIND, rest);
-}
-
-static void run_whatis(struct ng_session *s, struct str rest)
-{
-	ask_queuer(s, NG_WHATIS, rest);
-}
-
-static void run_list(struct ng_session *s, struct str rest)
-{
-	ask_queuer(s, NG_LIST, rest);
-}
-
 static void run_domains(struct ng_session *s, struct str rest)
 {
 	(void)rest;
@@ -335,22 +327,35 @@ static void run_load(struct ng_session *s, struct str rest)
 	archie_link_load(s->ng->link, load_came, s->ng);
 }
 
+static void site_kept(void *ctx, const struct err *why)
+{
+	struct ng_session *s = ctx;
+	s->errand = NULL;
+	if (!why) {
+		session_say(s, "OK 0\n");
+	} else {
+		const char *told = outbox_told(why);
+		session_error(s,
+			      why->code == ERR_USAGE  ? "refused"
+			      : why->code == ERR_BUSY ? "busy"
+						      : "failed",
+			      told);
+		if (told != why->msg)
+			log_warn(ROLE, "nothing can be kept in the outbox",
+				 KV_TEXT("why", why->msg), KV_TEXT("from", s->from));
+	}
+	session_next(s);
+}
+
 /* HOST, and perhaps the address of a mailbox that is told what becomes of it. */
 static void run_addnewsite(struct ng_session *s, struct str rest)
 {
 	struct str host = str_head(str_trim(rest), str_find_byte(str_trim(rest), ' '));
 	struct str reply_to = str_trim(str_from(str_trim(rest), host.n));
-	struct err err;
-	if (outbox_put_new_site(s->ng->outbox, host, reply_to, str_of(s->from), &err) < 0) {
-		session_error(s,
-			      err.code == ERR_USAGE  ? "refused"
-			      : err.code == ERR_BUSY ? "busy"
-						     : "failed",
-			      err.msg);
-		return;
-	}
-	outbox_sender_wake(s->ng->sender);
-	session_say(s, "OK 0\n");
+	s->errand =
+		outbox_desk_new_site(s->ng->desk, host, reply_to, str_of(s->from), site_kept, s);
+	if (!s->errand)
+		session_error(s, "busy", "too many requests are being kept; try again later");
 }
 
 static void run_quit(struct ng_session *s, struct str rest)
@@ -370,10 +375,10 @@ static const struct ng_request {
 } requests[NG_VERBS] = {
 	[NG_SET] = {"SET", "VARIABLE VALUE", "sets a variable; without a value as at first",
 		    ARGS_MUST, run_set},
-	[NG_FIND] = {"FIND", "STRING", "files by their names", ARGS_MUST, run_find},
-	[NG_WHATIS] = {"WHATIS", "STRING", "names by what they are for", ARGS_MUST, run_whatis},
+	[NG_FIND] = {"FIND", "STRING", "files by their names", ARGS_MUST, run_question},
+	[NG_WHATIS] = {"WHATIS", "STRING", "names by what they are for", ARGS_MUST, run_question},
 	[NG_LIST] = {"LIST", "[EXPRESSION]", "sites, all or those whose name matches", ARGS_MAY,
-		     run_list},
+		     run_question},
 	[NG_DOMAINS] = {"DOMAINS", "", "pseudo-domains", ARGS_NONE, run_domains},
 	[NG_SERVERS] = {"SERVERS", "", "this server and others", ARGS_NONE, run_servers},
 	[NG_LOAD] = {"LOAD", "", "how busy they are", ARGS_NONE, run_load},
@@ -417,6 +422,7 @@ static void session_run(struct ng_session *s, struct str line)
 		return;
 	}
 	s->ng->counts.requests[verb]++;
+	s->verb = verb;
 	if ((requests[verb].takes == ARGS_MUST && !rest.n) ||
 	    (requests[verb].takes == ARGS_NONE && str_trim(rest).n))
 		session_error(s, "bad", "not as many words as this request takes; HELP names them");
@@ -451,11 +457,14 @@ static void forget_question(struct ng_session *s)
 	s->asking = false;
 	if (list_has(&s->load))
 		list_remove(&s->load);
+	if (s->errand)
+		outbox_errand_forget(s->errand);
+	s->errand = NULL;
 }
 
 static void session_cancel(struct ng_session *s)
 {
-	size_t n = s->ahead_lines + (s->asking || list_has(&s->load));
+	size_t n = s->ahead_lines + is_waiting(s);
 	s->ng->counts.requests[NG_CANCEL]++;
 	forget_question(s);
 	for (size_t i = 0; i < n; i++)
@@ -474,7 +483,8 @@ void ng_session_line(struct ng_session *s, struct str line)
 	struct str rest;
 	if (s->ends)
 		return;
-	if (line_verb(line, &rest) == NG_CANCEL && !str_trim(rest).n) {
+	enum ng_verb verb = line_verb(line, &rest);
+	if (verb == NG_CANCEL && !str_trim(rest).n) {
 		session_cancel(s);
 	} else if (!session_busy(s)) {
 		session_run(s, line);
@@ -488,6 +498,10 @@ void ng_session_line(struct ng_session *s, struct str line)
 		buf_add_str(&s->ahead, line);
 		buf_add_byte(&s->ahead, '\n');
 		s->ahead_lines++;
+		/* anyone who says goodbye waits for all answers, and may have closed his side,
+		 * which would cancel them: nothing more is read */
+		if (verb == NG_QUIT && !str_trim(rest).n)
+			conn_pause(s->conn);
 	}
 }
 
@@ -526,14 +540,14 @@ int ng_new(struct ng **ret, const struct ng_options *options, struct err *err)
 {
 	struct ng *ng = mem_alloc(sizeof *ng);
 	char folder[PATH_MAX];
-	*ng = (struct ng){.self = mem_text(options->self),
-			  .outbox = options->outbox,
-			  .sender = options->sender};
+	*ng = (struct ng){.self = mem_text(options->self)};
 	list_init(&ng->loads);
 	snprintf(folder, sizeof folder, "%s/archie", options->data);
 	ng->domains = domains_file_new(folder);
 	if (ng_peers_new(&ng->peers, options->asks_servers ? options->pool : NULL, options->servers,
-			 ng->self, err) < 0) {
+			 ng->self, err) < 0 ||
+	    outbox_desk_new(&ng->desk, conn_pool_loop(options->pool), options->outbox,
+			    options->sender, err) < 0) {
 		ng_free(&ng);
 		return -1;
 	}
@@ -547,6 +561,7 @@ void ng_free(struct ng **ng)
 	if (!*ng)
 		return;
 	archie_link_free(&(*ng)->link);
+	outbox_desk_free(&(*ng)->desk);
 	ng_peers_free(&(*ng)->peers);
 	domains_file_free(&(*ng)->domains);
 	mem_free(&(*ng)->self);

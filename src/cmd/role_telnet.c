@@ -2,7 +2,9 @@
  * does for the sessions what they may not do themselves. Sessions are forked and not executed anew:
  * so they share their memory with this process until they change it, and a thousand that wait are
  * no burden. This process itself never reads a byte of a user, and of a session only what
- * archie/telnet_hand.h bounds.
+ * archie/telnet_hand.h bounds. What waits for a disk is done by keepers, processes that are forked
+ * for one mail or one request each: a thread would do, were there no forks, and the loop would keep
+ * everybody else waiting.
  *
  * It is in this room since only here processes are started. */
 #include "cmd/role_telnet.h"
@@ -20,13 +22,14 @@
 #include "net/role_loop.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define ROLE "archie-telnet"
@@ -37,6 +40,8 @@ enum {
 	TRIES_MOST = 30, /* of a session: mails and sites, taken or not */
 	ASKS_MOST = 200, /* of a session within a second; one that waits for the queuer: 20 */
 	MAIL_MEMORY = 64 << 20, /* of all that sessions hand over at the same time */
+	KEEPERS_MOST = 16,
+	KEEPER_FD = PROC_FIRST_FD, /* where a keeper says why it could not */
 	/* We do not wait for those we refuse, so this has to fit into the kernel's buffer. */
 	SERVERS_MOST = 16 << 10,
 	REFUSAL_MOST = 2 * SERVERS_MOST + 1024,
@@ -108,7 +113,6 @@ struct telnet_role {
 	struct shell_texts texts;
 	struct telnet_session how; /* what all sessions have in common */
 	char host[ARCHIE_HOST_MOST];
-	char queuer[PATH_MAX]; /* the path of its socket */
 	struct outbox *outbox;
 	struct outbox_sender *sender;
 	struct gate *gate;
@@ -120,6 +124,8 @@ struct telnet_role {
 	struct loop_timer deadline;
 	bool drains;
 	size_t held; /* bytes of what sessions are handing over */
+	struct link keepers;
+	size_t nkeepers;
 	uint64_t counts[COUNTS];
 };
 
@@ -134,8 +140,20 @@ struct served {
 	struct buf asked;
 	unsigned mails, tries;
 	int64_t since_us;
-	unsigned asks; /* since then */
-	bool ends;     /* nothing more is done for it */
+	unsigned asks;         /* since then */
+	struct keeper *keeper; /* of what it asked for last, while it is at work */
+	bool ends;             /* nothing more is done for it */
+};
+
+/* A process that puts something into the outbox. */
+struct keeper {
+	struct link link;
+	struct telnet_role *r;
+	struct served *served; /* NULL: that session has ended */
+	enum hand_what what;
+	struct proc proc;
+	struct loop_io ended;
+	int fd; /* where it says why it could not: a byte for the code, and words */
 };
 
 /* Answers to a session. */
@@ -157,24 +175,9 @@ static void served_answer(struct served *s, const char *reason, int fd)
 	buf_free(&line);
 }
 
-static int connect_queuer(const struct telnet_role *r)
-{
-	struct sockaddr_un un = {.sun_family = AF_UNIX};
-	size_t n = strlen(r->queuer);
-	if (n >= sizeof un.sun_path)
-		return -1;
-	memcpy(un.sun_path, r->queuer, n);
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd >= 0 && connect(fd, (const struct sockaddr *)&un, sizeof un) < 0) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
 static void serve_connect(struct served *s)
 {
-	int fd = connect_queuer(s->r);
+	int fd = archie_dial(s->r->role.env->data);
 	served_answer(s, fd < 0 ? "the server does not search now" : NULL, fd);
 	if (fd < 0)
 		return;
@@ -190,34 +193,137 @@ static bool may_try(struct served *s)
 	return false;
 }
 
-static void serve_mail(struct served *s, const struct shell_mail *mail)
+/* What a stranger hears of a failure; the log has the rest. */
+static const char *told_of(const struct served *s, const struct err *err)
 {
-	struct telnet_role *r = s->r;
-	struct err err;
-	int rc = s->mails < MAILS_MOST
-			 ? outbox_put_output(r->outbox, mail, str_of(s->peer.text),
-					     &err)
-			 : err_set(&err, ERR_BUSY, "a session may send %d mails, and has",
-				   MAILS_MOST);
-	r->counts[rc < 0 ? COUNT_MAILS_REFUSED : COUNT_MAILS]++;
-	if (rc == 0) {
-		FAULT("telnet.mail_kept");
-		s->mails++;
-		outbox_sender_wake(r->sender);
-	}
-	served_answer(s, rc < 0 ? err.msg : NULL, -1);
+	const char *told = outbox_told(err);
+	if (told != err->msg)
+		log_warn(ROLE, "nothing can be kept in the outbox", KV_TEXT("why", err->msg),
+			 KV_TEXT("from", s->peer.text));
+	return told;
 }
 
-static void serve_site(struct served *s, const struct hand_ask *ask)
+/* In the child. */
+static _Noreturn void keeper_run(const struct served *s, const struct hand_ask *ask)
+{
+	struct telnet_role *r = s->r;
+	struct str from = str_of(s->peer.text);
+	struct err err;
+	(void)prctl(PR_SET_NAME, "archie-keeper");
+	int rc = ask->what == HAND_MAIL
+			 ? outbox_put_output(r->outbox, &ask->mail, from, &err)
+			 : outbox_put_new_site(r->outbox, ask->host, ask->reply_to, from, &err);
+	if (rc < 0)
+		dprintf(KEEPER_FD, "%c%s", (char)err.code, err.msg);
+	_exit(rc < 0);
+}
+
+/* 0: it is at work. Negative: nothing has changed. */
+static int keeper_fork(struct keeper *k, const struct hand_ask *ask, struct err *err)
+{
+	int pair[2];
+	if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0)
+		return err_sys(err, "no pipe for what is to be kept");
+	int rc = proc_safe_fd(&pair[1], err);
+	if (rc == 0)
+		rc = proc_fork(&k->proc, &pair[1], 1, err);
+	if (rc == 1)
+		keeper_run(k->served, ask);
+	close(pair[1]);
+	if (rc < 0)
+		close(pair[0]);
+	else
+		k->fd = pair[0];
+	return rc;
+}
+
+static void keeper_free(struct keeper *k)
+{
+	close(k->fd);
+	list_remove(&k->link);
+	k->r->nkeepers--;
+	mem_free(&k);
+}
+
+/* 0: it has kept it. Negative: err says why not. */
+static int keeper_result(struct keeper *k, struct err *err)
+{
+	char said[sizeof err->msg + 1];
+	siginfo_t info = {0};
+	loop_io_end(&k->ended);
+	if (proc_reap(&k->proc, &info, err) < 0)
+		return -1;
+	if (info.si_code == CLD_EXITED && info.si_status == 0)
+		return 0;
+	ssize_t n = read(k->fd, said, sizeof said - 1);
+	if (n < 1)
+		return err_set(err, ERR_SYSTEM, "the process that was to do it died");
+	said[n] = 0;
+	return err_set(err, (enum err_code)said[0], "%s", said + 1);
+}
+
+static void serve_waiting(struct served *s);
+
+static void keeper_ended(void *ctx, unsigned what)
+{
+	struct keeper *k = ctx;
+	struct telnet_role *r = k->r;
+	struct served *s = k->served;
+	bool is_mail = k->what == HAND_MAIL;
+	struct err err;
+	(void)what;
+	int rc = keeper_result(k, &err);
+	r->counts[rc < 0 ? COUNT_MAILS_REFUSED : is_mail ? COUNT_MAILS : COUNT_NEW_SITES]++;
+	if (rc == 0) {
+		FAULT("telnet.mail_kept");
+		outbox_sender_wake(r->sender);
+	}
+	keeper_free(k);
+	if (!s)
+		return;
+	s->keeper = NULL;
+	s->mails += rc == 0 && is_mail;
+	served_answer(s, rc < 0 ? told_of(s, &err) : NULL, -1);
+	if (s->ends)
+		return;
+	loop_io_want(r->role.loop, &s->hand, s->fd, LOOP_READ);
+	serve_waiting(s);
+}
+
+static int keeper_start(struct served *s, const struct hand_ask *ask, struct err *err)
+{
+	struct telnet_role *r = s->r;
+	struct keeper *k = mem_alloc(sizeof *k);
+	*k = (struct keeper){.r = r, .served = s, .what = ask->what};
+	if (keeper_fork(k, ask, err) < 0) {
+		mem_free(&k);
+		return -1;
+	}
+	list_append(&r->keepers, &k->link);
+	r->nkeepers++;
+	k->ended = (struct loop_io){.fn = keeper_ended, .ctx = k};
+	loop_io_want(r->role.loop, &k->ended, k->proc.pidfd, LOOP_READ);
+	s->keeper = k;
+	loop_io_want(r->role.loop, &s->hand, s->fd, 0);
+	return 0;
+}
+
+/* The answer comes when the keeper has ended; until then nothing is read of this session. */
+static void serve_keeping(struct served *s, const struct hand_ask *ask)
 {
 	struct telnet_role *r = s->r;
 	struct err err;
-	int rc = outbox_put_new_site(r->outbox, ask->host, ask->reply_to, str_of(s->peer.text),
-				     &err);
-	r->counts[rc < 0 ? COUNT_MAILS_REFUSED : COUNT_NEW_SITES]++;
+	int rc = 0;
+	if (ask->what == HAND_MAIL && s->mails >= MAILS_MOST)
+		rc = err_set(&err, ERR_BUSY, "a session may send %d mails, and has", MAILS_MOST);
+	else if (r->nkeepers >= KEEPERS_MOST)
+		rc = err_set(&err, ERR_BUSY, "the server is busy; try again in a moment");
+	else
+		rc = keeper_start(s, ask, &err);
 	if (rc == 0)
-		outbox_sender_wake(r->sender);
-	served_answer(s, rc < 0 ? err.msg : NULL, -1);
+		return;
+	r->counts[COUNT_MAILS_REFUSED]++;
+	served_answer(s, told_of(s, &err), -1);
 }
 
 /* A session that was taken over shall not keep us from the others. */
@@ -231,13 +337,14 @@ static bool asks_too_often(struct served *s)
 	return ++s->asks > ASKS_MOST;
 }
 
-/* Whether it has asked for something as a whole; that has been done then. */
+/* Whether it has asked for something as a whole; that has been done, or begun, then. */
 static bool serve_next(struct served *s)
 {
 	struct hand_ask ask;
 	struct err err;
 	size_t used;
-	int rc = s->asked.n ? hand_ask_parse(buf_str(&s->asked), &ask, &used, &err) : 1;
+	int rc = s->asked.n && !s->keeper ? hand_ask_parse(buf_str(&s->asked), &ask, &used, &err)
+					  : 1;
 	if (rc < 0 || (rc == 0 && asks_too_often(s))) {
 		served_kill(s);
 		return false;
@@ -248,16 +355,20 @@ static bool serve_next(struct served *s)
 		serve_connect(s);
 	else if (!may_try(s))
 		served_answer(s, "this session has tried too often", -1);
-	else if (ask.what == HAND_MAIL)
-		serve_mail(s, &ask.mail);
 	else
-		serve_site(s, &ask);
+		serve_keeping(s, &ask);
 	s->r->held -= used;
 	memmove(s->asked.p, s->asked.p + used, s->asked.n - used);
 	s->asked.n -= used;
 	if (s->asked.n == 0)
 		buf_free(&s->asked);
 	return true;
+}
+
+static void serve_waiting(struct served *s)
+{
+	while (!s->ends && serve_next(s))
+		;
 }
 
 static void on_asked(void *ctx, unsigned what)
@@ -281,8 +392,7 @@ static void on_asked(void *ctx, unsigned what)
 		served_kill(s);
 		return;
 	}
-	while (!s->ends && serve_next(s))
-		;
+	serve_waiting(s);
 }
 
 /* Texts. */
@@ -323,6 +433,8 @@ static void read_texts(struct telnet_role *r)
 static void served_free(struct served *s)
 {
 	struct telnet_role *r = s->r;
+	if (s->keeper)
+		s->keeper->served = NULL;
 	loop_io_end(&s->ended);
 	loop_io_end(&s->hand);
 	r->held -= s->asked.n;
@@ -363,11 +475,21 @@ static void on_ended(void *ctx, unsigned what)
 }
 
 /* In the child: nothing of the parent is left but memory, of which the counters are shared. */
+/* A session that is taken over finds no setting of ours; copies of the strings are of no use to it.
+ */
+static void environ_forget(void)
+{
+	for (char **e = environ; *e; e++)
+		explicit_bzero(*e, strlen(*e));
+	clearenv();
+}
+
 static _Noreturn void session_begin(struct telnet_role *r, const struct peer *peer)
 {
 	struct telnet_session session = r->how;
 	counters_close(&r->role.env->counters);
 	(void)prctl(PR_SET_NAME, "archie-session");
+	environ_forget();
 	session.shell.from = peer->server.family ? str_of(peer->text) : STR("");
 	_exit(telnet_session_run(&session));
 }
@@ -483,9 +605,8 @@ static int role_make(struct telnet_role *r, struct err *err)
 		return err_set(err, ERR_USAGE, ROLE ".listen is empty: there is nothing to do");
 	if (find_user(r, err) < 0 || role_loop_open(&r->role, err) < 0)
 		return -1;
-	snprintf(r->queuer, sizeof r->queuer, "%s/run/archie", env->data);
-	/* of each session we have a socket and its process */
-	if (listener_make_room(2 * r->conf->max_sessions, &has, &wants) != 0)
+	/* of each session we have a socket and its process, of a keeper a pipe */
+	if (listener_make_room(2 * (r->conf->max_sessions + KEEPERS_MOST), &has, &wants) != 0)
 		log_warn(ROLE, "fewer descriptors than max_sessions need, see ulimit -n",
 			 KV_UINT("has", has), KV_UINT("wants", wants));
 	if (!buf_room(&r->refusal, REFUSAL_MOST))
@@ -512,6 +633,18 @@ static void sessions_end(struct telnet_role *r)
 	}
 }
 
+/* What they have begun they do: it takes a second or two at most. */
+static void keepers_end(struct telnet_role *r)
+{
+	siginfo_t info;
+	struct err ignored;
+	LIST_EACH (struct keeper, k, &r->keepers, link) {
+		loop_io_end(&k->ended);
+		(void)proc_reap(&k->proc, &info, &ignored);
+		keeper_free(k);
+	}
+}
+
 static int role_run(struct role_env *env, struct err *err)
 {
 	struct telnet_role r = {
@@ -524,6 +657,7 @@ static int role_run(struct role_env *env, struct err *err)
 	if (rc == 0)
 		rc = role_loop_run(&r.role, err);
 	sessions_end(&r);
+	keepers_end(&r);
 	loop_timer_stop(&r.deadline);
 	listener_free(&r.listener);
 	gate_free(&r.gate);

@@ -134,6 +134,15 @@ def test_a_request_is_told_its_place_and_cancelled_by_a_word_or_by_hanging_up(se
     assert c.ask("FIND zebra.*")[1] == "OK 1"
 
 
+def test_answers_come_after_quit_though_the_asker_has_closed_his_side(server):
+    for _ in range(20):
+        with socket.create_connection(server.ng) as s:
+            s.sendall(b"FIND zebra\nQUIT\n")
+            s.shutdown(socket.SHUT_WR)
+            lines = s.makefile("rb").read().splitlines()
+        assert [line.split()[0] for line in lines] == [b"HIT", b"OK", b"OK"], lines
+
+
 def test_rubbish_and_too_much_are_bounded(server):
     for rubbish, word in ((b"x" * 100000, b"ERROR bad "), (b"\0\xff\x80\n\t\t\nFIND\n" * 3, b"ERROR unknown ")):
         c = Client(server.ng)

@@ -1,5 +1,6 @@
 """The role archie-telnet with those who call it: inetutils-telnet and plink at a terminal, netcat, people who send
 nothing but options; what a session may do; how many there may be; mails."""
+import fcntl
 import os
 import re
 import signal
@@ -201,6 +202,7 @@ def test_a_session_can_do_nothing_but_talk(garner):
         return
     assert status["Uid"].split() == ["65534"] * 4 and status["Groups"].strip() == ""
     assert status["CapEff"] == "0" * 16
+    assert Path(f"/proc/{pid}/environ").read_bytes().strip(b"\0") == b""
     # its user, its parent, the queuer; and nothing that leads anywhere
     fds = {f.name: os.readlink(f) for f in Path(f"/proc/{pid}/fd").iterdir()}
     assert sorted(fds) == ["0", "1", "2", "3", "4", "5"]
@@ -305,4 +307,54 @@ def test_results_are_mailed_by_the_parent(garner, tmp_path):
     assert "# Mailed to" in other.ask("mail anna@example.test")  # three are of a session
     assert "# Cannot mail: too many mails today" in other.ask("mail bert@example.test")
     wait_for("the mail", lambda: len(list(tmp_path.glob("sent.*"))) == 5)
+    assert s.up.stop() == 0
+
+
+def test_one_whose_request_is_being_kept_keeps_nobody_else_waiting(garner):
+    s = Server(garner, more="max_per_address = 50\n")
+    a = Caller(s)
+    a.wait("archie> ")
+
+    def is_waiting():
+        try:
+            a.seen += a.socket.recv(65536, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            pass
+        return b"archie> " not in a.seen
+
+    with open(s.g.data / "archie/daily.lock", "w") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        for _ in range(20):  # its patience with the lock is a second, which a busy machine may use up
+            b = Caller(s)
+            b.wait("archie> ")
+            a.say("addnewsite ftp.new.test\r\n")
+            b.ask("find zebra")  # the role has to connect it to the queuer
+            waited = is_waiting()
+            if waited:
+                break
+            a.wait("archie> ")
+        assert waited
+    a.wait("archie> ")
+    assert "goes to the master" in a.ask("addnewsite ftp.other.test")
+    # a session that ends meanwhile is missed by nobody
+    role = s.role()
+
+    def children(name):
+        pids = []
+        for pid in Path(f"/proc/{role}/task/{role}/children").read_text().split():
+            try:
+                pids += [int(pid)] if Path(f"/proc/{pid}/comm").read_text() == f"{name}\n" else []
+            except OSError:
+                pass  # it ended just now
+        return pids
+
+    with open(s.g.data / "archie/daily.lock", "w") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        wait_for("a keeper", lambda: a.say("addnewsite ftp.third.test\r\n") or children("archie-keeper"), every=0.2)
+        for pid in children("archie-session"):
+            os.kill(pid, signal.SIGKILL)
+        wait_for("the end of the keeper", lambda: not children("archie-keeper"))
+    c = Caller(s)
+    c.wait("archie> ")
+    assert FILE in c.ask("find archie") and s.role() == role
     assert s.up.stop() == 0

@@ -136,14 +136,38 @@ static void put_when(struct buf *out, int64_t time_s)
 	ng_time_print(out, time_s);
 }
 
-static void put_hit(struct buf *out, const struct archie_row *row)
+/* What a line says of its site, and where that begins in the buffer. The texts of a site are those
+ * of the row before as long as the site is, and hits come site by site. */
+struct site_said {
+	struct str host, address;
+	int64_t listed_s;
+	size_t at, n;
+};
+
+static void put_site(struct buf *out, const struct archie_row *row, struct site_said *said)
+{
+	if (said->n && said->host.p == row->host.p && said->address.p == row->address.p &&
+	    said->listed_s == row->listed_s) {
+		char *room = buf_room(out, said->n);
+		if (room) {
+			memcpy(room, out->p + said->at, said->n);
+			buf_grew(out, said->n);
+		}
+		return;
+	}
+	*said = (struct site_said){row->host, row->address, row->listed_s, out->n, 0};
+	put_field(out, row->host);
+	put_field(out, row->address);
+	put_when(out, row->listed_s);
+	said->n = out->over ? 0 : out->n - said->at;
+}
+
+static void put_hit(struct buf *out, const struct archie_row *row, struct site_said *said)
 {
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(PATH_MEMORY);
 	const struct names_entry *f = &row->file;
 	buf_add_str(out, STR("HIT"));
-	put_field(out, row->host);
-	put_field(out, row->address);
-	put_when(out, row->listed_s);
+	put_site(out, row, said);
 	put_field(out, str_of(names_kind_name(f->kind)));
 	put_field(out, f->mode[0] ? (struct str){f->mode, sizeof f->mode} : STR("-"));
 	put_number(out, f->size);
@@ -151,7 +175,8 @@ static void put_hit(struct buf *out, const struct archie_row *row)
 	put_field(out, str_from(archie_row_path(row, &arena), 1));
 }
 
-static void put_row(struct buf *out, enum ng_verb verb, const struct archie_row *row)
+static void put_row(struct buf *out, enum ng_verb verb, const struct archie_row *row,
+		    struct site_said *said)
 {
 	if (verb == NG_FIND) {
 		put_hit(out, row, said);
@@ -175,10 +200,11 @@ static void put_answer(struct ng_session *s, const struct archie_answer *a)
 	struct ng_counts *counts = &s->ng->counts;
 	size_t n = 0, before = s->out.n;
 	uint64_t most = before + MIN((uint64_t)NG_ANSWER_MOST, NG_HELD_MOST - counts->held);
+	struct site_said said = {0};
 	bool cut = a->cut;
 	for (; n < a->n; n++) {
 		size_t at = s->out.n;
-		put_row(&s->out, s->verb, &a->row[n]);
+		put_row(&s->out, s->verb, &a->row[n], &said);
 		if (s->out.over || s->out.n > most) {
 			s->out.n = at;
 			s->out.p[at] = 0;

@@ -5,11 +5,6 @@
 
 #include "archie/archie.h"
 #include "base/clock.h"
-#include "base/file.h"
-
-#include <limits.h>
-#include <stdio.h>
-#include <time.h>
 
 enum {
 	TEXTS_MOST = 1 << 20,
@@ -67,7 +62,7 @@ const struct value_spec ng_var_specs[NG_VARS] = {
 
 /* Times */
 
-static void put_digits(struct buf *out, unsigned v, unsigned digits)
+static void two_digits(char *to, int64_t v)
 {
 	to[0] = (char)('0' + v / 10);
 	to[1] = (char)('0' + v % 10);
@@ -75,19 +70,27 @@ static void put_digits(struct buf *out, unsigned v, unsigned digits)
 
 void ng_time_print(struct buf *out, int64_t time_s)
 {
-	struct tm tm;
-	time_t t = (time_t)time_s;
-	if (time_s == -1 || !gmtime_r(&t, &tm) || tm.tm_year < -1900 || tm.tm_year > 9999 - 1900) {
+	enum { OF_A_DAY = 24 * 60 * 60 };
+	char text[TIME_LENGTH];
+	int64_t second = time_s % OF_A_DAY, days = time_s / OF_A_DAY;
+	if (second < 0) {
+		second += OF_A_DAY;
+		days--;
+	}
+	struct calendar_date date = calendar_date(days);
+	if (time_s == -1 || date.year < 0 || date.year > 9999) {
 		buf_add_byte(out, '-');
 		return;
 	}
-	put_digits(out, (unsigned)tm.tm_year + 1900, 4);
-	put_digits(out, (unsigned)tm.tm_mon + 1, 2);
-	put_digits(out, (unsigned)tm.tm_mday, 2);
-	put_digits(out, (unsigned)tm.tm_hour, 2);
-	put_digits(out, (unsigned)tm.tm_min, 2);
-	put_digits(out, (unsigned)tm.tm_sec, 2);
-	buf_add_byte(out, 'Z');
+	two_digits(text, date.year / 100);
+	two_digits(text + 2, date.year % 100);
+	two_digits(text + 4, date.month);
+	two_digits(text + 6, date.day);
+	two_digits(text + 8, second / 3600);
+	two_digits(text + 10, second / 60 % 60);
+	two_digits(text + 12, second % 60);
+	text[14] = 'Z';
+	buf_add(out, text, sizeof text);
 }
 
 bool ng_time_parse(struct str text, int64_t *ret_s)

@@ -10,7 +10,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { PATHS_MOST = 4 << 20 };
+enum {
+	PATHS_MOST = 4 << 20,
+	LINK_USUAL = 256,  /* bytes of a link with its attributes */
+	REST_USUAL = 1024, /* and of what is no link */
+};
 
 /* A reply being written: where, and of which list. */
 struct writing {
@@ -42,21 +46,23 @@ static void end_line(struct writing *w)
 	w->line = w->out->n;
 }
 
+/* Every byte of a reply is looked at by these two, without branches: many at a time. */
+
 /* What stands for itself: neither quotes nor what is below # or above ~. */
 static bool is_plain(struct str word)
 {
+	bool quoted = false;
 	for (size_t i = 0; i < word.n; i++)
-		if (word.p[i] < '#' || word.p[i] > '~' || word.p[i] == '\'')
-			return false;
-	return word.n;
+		quoted |= (word.p[i] < '#') | (word.p[i] > '~') | (word.p[i] == '\'');
+	return word.n && !quoted;
 }
 
 static bool has_below(struct str word, unsigned char least)
 {
+	bool has = false;
 	for (size_t i = 0; i < word.n; i++)
-		if ((unsigned char)word.p[i] < least || word.p[i] == 0x7f)
-			return true;
-	return false;
+		has |= ((unsigned char)word.p[i] < least) | (word.p[i] == 0x7f);
+	return has;
 }
 
 /* A word with quotes where it needs them. */
@@ -321,6 +327,12 @@ static void put_warning(struct buf *out, const char *kind, struct str text)
 		   STR_ARG(str_head(text, PROSPERO_WARNING_MOST)));
 }
 
+/* Memory for so many bytes at one go, as far as the limit goes. */
+static void make_room(struct buf *out, size_t n)
+{
+	(void)buf_room(out, MIN(n, out->max - out->n));
+}
+
 static void put_row(struct writing *w, const struct archie_row *row, struct str *before)
 {
 	struct str name = row->file.name, wanted = w->list->component;
@@ -347,6 +359,7 @@ void prospero_reply_answer(struct prospero_reply *r, size_t list, const struct a
 	struct writing w = writing_of(r, list);
 	struct str before = {0};
 	uint64_t links = r->links + r->left_out;
+	make_room(w.out, a->n * LINK_USUAL);
 	for (size_t i = 0; i < a->n; i++) {
 		put_row(&w, &a->row[i], &before);
 		arena_clear(&w.paths);
@@ -435,10 +448,15 @@ void prospero_reply_end(struct prospero_reply *r, struct str motd, struct buf *o
 {
 	const struct prospero_request *q = r->request;
 	bool v5 = q->version == 5;
+	size_t bytes = REST_USUAL;
 	if (q->error) {
 		buf_printf(out, "%s\n", q->error);
 		return;
 	}
+	/* it is kept, so without room to grow */
+	for (size_t i = 0; i < q->lists; i++)
+		bytes += r->body[i].n;
+	make_room(out, bytes);
 	if (q->asks_version)
 		buf_add_text(out, "VERSION 5 garner\n");
 	if (q->asks_motd)

@@ -3,16 +3,18 @@
  *
  *   name=ARCHIE/MATCH(95,0,S)/emacs   version=1|5
  *   times=N   so often, at_once=N at a time, each by a socket of its own
- *   bare=N    also sends packets as large as those of a reply to a socket of its own, N times, and
- *             tells the CPU time of that: "bare_us" for each reply */
+ *   lines=1   instead, each line of the standard input once, with the name before it, and by
+ *             another socket than the line before
+ *   bare=N    also sends packets as large as those of the replies to a socket of its own, N times,
+ *             and tells the CPU time of that: "bare_us" for each reply */
 #include "archie/ardp.h"
 #include "base/clock.h"
 #include "base/endpoint.h"
+#include "base/vec.h"
 
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum { AT_ONCE_MOST = 256, PACKETS_MOST = 4096 };
@@ -22,18 +24,21 @@ struct asked {
 	int fd;
 	uint16_t cid;
 	uint16_t total, have;
-	bool got[PACKETS_MOST];
+	uint16_t size[PACKETS_MOST]; /* octets of each packet; 0: not there yet */
 };
 
 struct client {
 	struct endpoint to;
-	struct buf text;
+	const char *name;
+	struct buf lines; /* what is asked for; without them, the name */
+	struct str left;  /* of them */
 	unsigned version;
 	uint64_t times, at_once, bare;
 	uint64_t begun, done, packets, bytes;
 	uint16_t cid;
 	struct asked *asked;
-	size_t sizes[PACKETS_MOST]; /* octets of the packets of the first reply */
+	uint16_t *size; /* octets of all packets, each reply with a 0 after it */
+	size_t sizes, room;
 };
 
 static uint64_t number_of(struct str value)
@@ -60,13 +65,41 @@ static void send_packet(const struct asked *a, unsigned number, unsigned total, 
 		die("cannot send: %m");
 }
 
+static int open_socket(const struct client *c)
+{
+	int fd = socket(c->to.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || connect(fd, &c->to.any, c->to.len) < 0)
+		die("no socket: %m");
+	return fd;
+}
+
 static void ask_next(struct client *c, struct asked *a)
 {
 	if (c->begun == c->times)
 		return;
 	c->begun++;
+	struct buf text = BUF_INIT(1024);
+	struct str line = {0};
+	const char *quote = c->version == 5 ? "'" : "";
+	if (c->left.n) {
+		(void)str_cut(&c->left, '\n', &line);
+		close(a->fd); /* each is a client of its own */
+		a->fd = open_socket(c);
+	}
+	buf_printf(&text,
+		   "VERSION %u\nDIRECTORY ASCII %s%s" STR_FMT "%s\nLIST ATTRIBUTES COMPONENTS \n",
+		   c->version, quote, c->name, STR_ARG(line), quote);
 	*a = (struct asked){.fd = a->fd, .cid = ++c->cid ? c->cid : ++c->cid};
-	send_packet(a, 1, 1, 0, buf_str(&c->text));
+	send_packet(a, 1, 1, 0, buf_str(&text));
+	buf_free(&text);
+}
+
+static void keep_sizes(struct client *c, const struct asked *a)
+{
+	VEC_ROOM(c->size, c->room, c->sizes + a->total + 1);
+	memcpy(c->size + c->sizes, a->size, a->total * sizeof *a->size);
+	c->sizes += a->total;
+	c->size[c->sizes++] = 0;
 }
 
 static void take_packet(struct client *c, struct asked *a)
@@ -80,19 +113,19 @@ static void take_packet(struct client *c, struct asked *a)
 		return;
 	if (p.number == 0 && p.option == ARDP_CANCEL)
 		die("refused");
-	if (p.number == 0 || p.number > PACKETS_MOST || a->got[p.number - 1])
+	if (p.number == 0 || p.number > PACKETS_MOST || a->size[p.number - 1])
 		return;
-	a->got[p.number - 1] = true;
+	a->size[p.number - 1] = (uint16_t)n;
 	a->have++;
 	a->total = p.total ? p.total : a->total;
 	c->packets++;
 	c->bytes += (size_t)n;
-	if (c->done == 0)
-		c->sizes[p.number - 1] = (size_t)n;
 	if (p.flags & ARDP_ACK)
 		send_packet(a, 0, c->version == 1, a->have, STR(""));
 	if (a->have == a->total) {
 		c->done++;
+		if (c->bare)
+			keep_sizes(c, a);
 		ask_next(c, a);
 	}
 }
@@ -102,13 +135,12 @@ static void ask_all(struct client *c)
 	struct pollfd fds[AT_ONCE_MOST];
 	c->asked = calloc(c->at_once, sizeof *c->asked);
 	for (size_t i = 0; i < c->at_once; i++) {
-		c->asked[i].fd = socket(c->to.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-		if (c->asked[i].fd < 0 || connect(c->asked[i].fd, &c->to.any, c->to.len) < 0)
-			die("no socket: %m");
-		fds[i] = (struct pollfd){.fd = c->asked[i].fd, .events = POLLIN};
+		c->asked[i].fd = open_socket(c);
 		ask_next(c, &c->asked[i]);
 	}
 	while (c->done < c->times) {
+		for (size_t i = 0; i < c->at_once; i++)
+			fds[i] = (struct pollfd){.fd = c->asked[i].fd, .events = POLLIN};
 		if (poll(fds, c->at_once, (int)(PATIENCE_US / US_PER_MS)) <= 0)
 			die("nothing comes: %llu of %llu are answered", (unsigned long long)c->done,
 			    (unsigned long long)c->times);
@@ -121,24 +153,33 @@ static void ask_all(struct client *c)
 	free(c->asked);
 }
 
-static int64_t cpu_us(void)
-{
-	struct rusage u;
-	(void)getrusage(RUSAGE_SELF, &u);
-	return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * US_PER_S + u.ru_utime.tv_usec +
-	       u.ru_stime.tv_usec;
-}
-
-/* The packets of a reply, sent as the role does, window by window; nobody reads them. Returns us of
- * CPU for each reply. */
-static double send_bare(const struct client *c, size_t packets)
+/* Packets of one window; returns how many. Nobody reads them. */
+static unsigned send_window(int fd, struct endpoint *to, const uint16_t *size)
 {
 	static char bytes[ARDP_PACKET_MOST];
+	struct mmsghdr msg[ARDP_WINDOW];
+	struct iovec part[ARDP_WINDOW];
+	unsigned n = 0;
+	for (; n < ARDP_WINDOW && size[n]; n++) {
+		part[n] = (struct iovec){bytes, size[n]};
+		msg[n] = (struct mmsghdr){.msg_hdr = {.msg_name = &to->any,
+						      .msg_namelen = to->len,
+						      .msg_iov = &part[n],
+						      .msg_iovlen = 1}};
+	}
+	if (n && sendmmsg(fd, msg, n, 0) < 0)
+		die("cannot send: %m");
+	return n;
+}
+
+/* The packets of all replies, sent as the role does, window by window. Returns us of CPU for each
+ * reply. */
+static double send_bare(const struct client *c)
+{
+	char bytes[ARDP_PACKET_MOST];
 	struct endpoint to = {
 		.v4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)},
 		.len = sizeof to.v4};
-	struct mmsghdr msg[ARDP_WINDOW];
-	struct iovec part[ARDP_WINDOW];
 	int in = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	int out = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (in < 0 || out < 0 || bind(in, &to.any, to.len) < 0 ||
@@ -146,32 +187,40 @@ static double send_bare(const struct client *c, size_t packets)
 		die("no sockets: %m");
 	int64_t spent_us = 0;
 	for (uint64_t i = 0; i < c->bare; i++) {
-		int64_t before_us = cpu_us();
-		for (size_t at = 0; at < packets; at += ARDP_WINDOW) {
-			unsigned n = (unsigned)MIN(packets - at, (size_t)ARDP_WINDOW);
-			for (unsigned k = 0; k < n; k++) {
-				part[k] = (struct iovec){bytes, c->sizes[at + k]};
-				msg[k] = (struct mmsghdr){.msg_hdr = {.msg_name = &to.any,
-								      .msg_namelen = to.len,
-								      .msg_iov = &part[k],
-								      .msg_iovlen = 1}};
-			}
-			if (sendmmsg(out, msg, n, 0) < 0)
-				die("cannot send: %m");
+		for (size_t at = 0; at < c->sizes; at++) { /* over the 0 of each */
+			int64_t before_us = clock_thread_us();
+			while (c->size[at])
+				at += send_window(out, &to, c->size + at);
+			spent_us += clock_thread_us() - before_us;
+			while (recv(in, bytes, sizeof bytes, MSG_DONTWAIT) > 0)
+				;
 		}
-		spent_us += cpu_us() - before_us;
-		while (recv(in, bytes, sizeof bytes, MSG_DONTWAIT) > 0)
-			;
 	}
 	close(in);
 	close(out);
-	return (double)spent_us / (double)c->bare;
+	return (double)spent_us / (double)c->bare / (double)c->done;
+}
+
+/* One question for each line. */
+static void read_lines(struct client *c)
+{
+	char bytes[4096];
+	size_t n;
+	while ((n = fread(bytes, 1, sizeof bytes, stdin)))
+		buf_add(&c->lines, bytes, n);
+	c->left = buf_str(&c->lines);
+	c->times = 0;
+	for (size_t i = 0; i < c->left.n; i++)
+		c->times += c->left.p[i] == '\n';
 }
 
 int main(int argc, char **argv)
 {
-	struct client c = {.version = 1, .times = 1, .at_once = 1, .text = BUF_INIT(1024)};
-	const char *name = "ARCHIE/MATCH(95,0,S)/a";
+	struct client c = {.version = 1,
+			   .times = 1,
+			   .at_once = 1,
+			   .name = "ARCHIE/MATCH(95,0,S)/a",
+			   .lines = BUF_INIT(64 << 20)};
 	struct err err;
 	if (argc < 2 || endpoint_parse(str_of(argv[1]), &c.to, &err) < 0)
 		die("prospero-ask ADDRESS:PORT [KEY=VALUE...]");
@@ -179,21 +228,20 @@ int main(int argc, char **argv)
 		struct str value = str_of(argv[i]), key;
 		(void)str_cut(&value, '=', &key);
 		if (str_is(key, "name"))
-			name = value.p;
+			c.name = value.p;
 		else if (str_is(key, "version"))
 			c.version = (unsigned)number_of(value);
 		else if (str_is(key, "times"))
 			c.times = number_of(value);
 		else if (str_is(key, "at_once"))
 			c.at_once = MIN(MAX(number_of(value), 1u), (uint64_t)AT_ONCE_MOST);
+		else if (str_is(key, "lines"))
+			read_lines(&c);
 		else if (str_is(key, "bare"))
 			c.bare = number_of(value);
 		else
 			die("'%s' is not known", argv[i]);
 	}
-	const char *quote = c.version == 5 ? "'" : "";
-	buf_printf(&c.text, "VERSION %u\nDIRECTORY ASCII %s%s%s\nLIST ATTRIBUTES COMPONENTS \n",
-		   c.version, quote, name, quote);
 	int64_t begin_us = clock_mono_us();
 	ask_all(&c);
 	double s = (double)(clock_mono_us() - begin_us) / US_PER_S;
@@ -201,8 +249,9 @@ int main(int argc, char **argv)
 	printf("{\"replies\": %llu, \"packets\": %zu, \"bytes\": %llu, \"seconds\": %.6f",
 	       (unsigned long long)c.done, packets, (unsigned long long)(c.bytes / c.done), s);
 	if (c.bare)
-		printf(", \"bare_us\": %.1f", send_bare(&c, packets));
+		printf(", \"bare_us\": %.1f", send_bare(&c));
 	printf("}\n");
-	buf_free(&c.text);
+	free(c.size);
+	buf_free(&c.lines);
 	return 0;
 }

@@ -3,7 +3,10 @@
 
 #include "archie/shell.h"
 #include "base/file.h"
+#include "net/mail.h"
+#include "net/outgoing.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -101,7 +104,56 @@ const char *archie_errors(const struct archie_conf *conf, char ret[ARCHIE_ERRORS
 		snprintf(ret, ARCHIE_ERRORS_MOST, "%s", conf->errors);
 	else
 		snprintf(ret, ARCHIE_ERRORS_MOST, "archie-errors@%s", archie_host(conf, host));
+	if (!conf->errors[0] && !mail_is_address(str_of(ret))) /* a machine called my_host */
+		snprintf(ret, ARCHIE_ERRORS_MOST, "archie-errors@localhost");
 	return ret;
+}
+
+static int check_address(const char *name, const char *value, struct err *err)
+{
+	if (!value[0] || mail_is_address(str_of(value)))
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "%s: expected an address such as archie@example.org, got '%s'", name, value);
+}
+
+/* Mails, links of Prospero and lines of archie-ng have it in them. */
+static int check_host(const char *host, struct err *err)
+{
+	CLEANUP(buf_free) struct buf address = BUF_INIT(MAIL_ADDRESS_MOST);
+	char shown[VALUE_SHOWN];
+	if (!host[0])
+		return 0;
+	buf_printf(&address, "archie-errors@%s", host);
+	if (!address.over && mail_is_address(buf_str(&address)))
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "archie.host: expected a name such as archie.example.org, "
+		       "got '%s'",
+		       value_show(str_of(host), shown));
+}
+
+int archie_conf_check(const struct config *config, struct err *err)
+{
+	const struct archie_conf *conf = config_get(config, &archie_section);
+	int64_t at_s;
+	if (archie_nightly_s(conf, &at_s, err) < 0 || check_host(conf->host, err) < 0 ||
+	    check_address("archie.errors", conf->errors, err) < 0 ||
+	    check_address("archie.master", conf->master, err) < 0 ||
+	    mail_check(config_get(config, &mail_section), err) < 0)
+		return -1;
+	for (size_t i = 0; i < conf->servers.n; i++)
+		if (outgoing_check(conf->servers.item[i], err) < 0)
+			return err_in(err, "archie.servers");
+	return 0;
+}
+
+int archie_mail_check(const struct config *config, struct err *err)
+{
+	const struct mail_conf *mail = config_get(config, &mail_section);
+	if (mail->via[0] != '/' || access(mail->via, X_OK) == 0)
+		return 0;
+	return err_set(err, ERR_USAGE, "mail.via: %s: %s", mail->via, strerror(errno));
 }
 
 int archie_has_room(const char *folder, uint64_t disk_free, struct err *err)

@@ -219,7 +219,9 @@ static int role_run(struct role_env *env, struct err *err)
 	struct ng_role r = {
 		.role = {.env = env, .tell = tell_counters, .drain = role_drain, .ctx = &r},
 		.conf = config_get(env->config, &section)};
-	int rc = role_make(&r, err);
+	int rc = archie_conf_check(env->config, err);
+	if (rc == 0)
+		rc = role_make(&r, err);
 	if (rc == 0)
 		rc = role_loop_run(&r.role, err);
 	server_free(&r.server);

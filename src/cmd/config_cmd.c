@@ -1,11 +1,14 @@
 /* garner config: whether the configuration is right, what it says, what could be said. */
+#include "archie/archie_conf.h"
 #include "archie/master_role.h"
+#include "archie/ng_role.h"
 #include "base/file.h"
 #include "base/jsonw.h"
 #include "base/nearest.h"
 #include "cmd/commands.h"
 #include "cmd/role_broker.h"
 #include "cmd/role_queuer.h"
+#include "cmd/role_telnet.h"
 #include "cmd/text.h"
 #include "cmd/up_plan.h"
 #include "fetch/bot.h"
@@ -173,7 +176,7 @@ static int check_links(const struct cmd_call *call, const struct sections *s,
 	} links[] = {
 		{&reapd_role, reapd_conf_check},   {&bot_role, bot_conf_check},
 		{&botm_role, botm_conf_check},     {&urlserver_role, urlserver_conf_check},
-		{&spider_role, spider_conf_check},
+		{&spider_role, spider_conf_check}, {&archie_queuer_role, archie_conf_check},
 	};
 	struct tls *tls = NULL;
 	if (cmd_has_role(call->program, &shepherd_role) &&
@@ -272,6 +275,25 @@ static void warn_of_master(const struct sections *s)
 				"is to have a machine of its own, where nobody searches\n");
 }
 
+/* Roles that have something to mail, where nothing can be: users are told that it is kept. */
+static void warn_of_mail(const struct sections *s)
+{
+	const struct value_list *named = setting_of(s, s->config, "up", "roles");
+	static const struct role *const mailers[] = {&archie_telnet_role, &archie_ng_role,
+						     &archie_master_role};
+	struct err err;
+	for (size_t i = 0; named && i < named->n; i++)
+		for (size_t k = 0; k < ARRAY_LEN(mailers); k++)
+			if (strcmp(named->item[i], mailers[k]->name) == 0 &&
+			    archie_mail_check(s->config, &err) < 0) {
+				fprintf(stderr,
+					"warning: %s: what %s has to mail waits in the outbox, and "
+					"is given up after 5 days\n",
+					err.msg, mailers[k]->name);
+				return;
+			}
+}
+
 /* What is allowed and hardly meant. Both roles need not run on this machine; where only one does,
  * the other's default is compared, if a look does not ask what is meant. */
 static void warn_of_settings(const struct sections *s)
@@ -294,6 +316,7 @@ static void warn_of_settings(const struct sections *s)
 				    is_section_of(other, pairs[p].other))
 					pairs[p].look(s, one, other);
 	warn_of_master(s);
+	warn_of_mail(s);
 }
 
 /* What the role broker reads when it starts: sources and Collection.conf. The exit code. */

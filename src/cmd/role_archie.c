@@ -399,7 +399,9 @@ static int run(struct role_env *env, struct err *err)
 	};
 	siginfo_t info;
 	struct err ignored;
-	int rc = night_open(&n, err);
+	int rc = archie_conf_check(env->config, err);
+	if (rc == 0)
+		rc = night_open(&n, err);
 	if (rc == 0)
 		rc = role_loop_run(&n.role, err);
 	getter_close(&n);

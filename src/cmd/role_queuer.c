@@ -302,8 +302,10 @@ static int queuer_serve(struct role_queuer *r, struct err *err)
 
 static int run(struct role_env *env, struct err *err)
 {
-	struct role_queuer *r = mem_alloc(sizeof *r);
 	struct err ignored;
+	if (archie_conf_check(env->config, err) < 0)
+		return -1;
+	struct role_queuer *r = mem_alloc(sizeof *r);
 	*r = (struct role_queuer){.env = env, .conf = config_get(env->config, &archie_section)};
 	for (size_t i = 0; i < ARRAY_LEN(r->child); i++)
 		r->child[i] = (struct child){.r = r, .number = i, .proc = {.pidfd = -1}};

@@ -653,7 +653,10 @@ static int role_run(struct role_env *env, struct err *err)
 		.arena = ARENA_INIT((size_t)SHELL_TEXTS_MOST + (64 << 10)),
 		.refusal = BUF_INIT(REFUSAL_MOST)};
 	list_init(&r.sessions);
-	int rc = role_make(&r, err);
+	list_init(&r.keepers);
+	int rc = archie_conf_check(env->config, err);
+	if (rc == 0)
+		rc = role_make(&r, err);
 	if (rc == 0)
 		rc = role_loop_run(&r.role, err);
 	sessions_end(&r);

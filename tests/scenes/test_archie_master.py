@@ -237,4 +237,20 @@ def test_config_check_warns_of_a_master_where_people_search(garner):
     g = garner("[up]\nroles = archie-master archie-queuer\n")
     done = g.run("config", "check")
     assert done.code == 0 and "warning: up.roles has archie-master and archie-queuer" in done.err
-    assert "warning" not in g.run("config", "check", "-s", "up.roles=archie-master").err
+    alone = ("-s", "up.roles=archie-master", "-s")
+    assert "warning" not in g.run("config", "check", *alone, "mail.via=smtp:localhost").err
+    assert "warning" not in g.run("config", "check", *alone, "mail.via=/bin/true").err
+    done = g.run("config", "check", *alone, "mail.via=/bin/nothing")
+    assert done.code == 0 and "warning: mail.via: /bin/nothing: No such file" in done.err, done
+
+
+def test_roles_refuse_what_config_check_refuses_with_the_same_words(garner):
+    g = garner("")
+    roles = ("archie-queuer", "archie-getter", "archie-telnet", "archie-ng", "archie-prospero", "archie-master")
+    free = [f"-s{role}.listen=127.0.0.1:0" for role in ("archie-telnet", "archie-ng")] + ["-sarchie-prospero.listen=udp:127.0.0.1:0"]
+    for n, bad in enumerate(("archie.host=my host", "archie.errors=nobody", "archie.master=a b@x.org", "mail.via=smtp", "archie.servers=ftp.x.org:none",
+                "archie.nightly_at=3")):
+        done = g.run("config", "check", "-s", bad)
+        assert done.code == 2 and done.err.startswith(bad.split("=")[0]), (bad, done)
+        refused = g.run(roles[n % len(roles)], "-s", bad, *free)
+        assert refused.code == 2 and done.err.strip() in refused.err, (bad, refused)

@@ -12,6 +12,7 @@
 #include "cmd/commands.h"
 #include "cmd/text.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <time.h>
@@ -164,10 +165,16 @@ static int find_answer_of(struct finding *f, struct str lines, struct err *err)
 		if (i + 1 < f->servers.n)
 			fprintf(stderr, "garner: %s; asking the next server\n", err->msg);
 	}
+	/* nobody was named, and nobody listens */
+	if (f->servers.n == 1 && !f->o->server.n && err->sys_errno == ECONNREFUSED)
+		(void)err_then(err, "garner up runs servers, if up.roles names archie-ng and "
+				    "archie-queuer");
 	return -1;
 }
 
-/* What is printed */
+/* What is printed. Programs read columns of these layouts: what a listing does not tell is a size
+ * of 0, modes without a permission, and a dash or zeroes for a time, as in the layouts of the
+ * shell. */
 
 /* The next label from the end; 1: none is left. */
 static int label_before(struct str *rest, struct str *ret)
@@ -233,10 +240,25 @@ static void put_date(struct buf *out, int64_t time_s)
 
 static void put_size(struct buf *out, int64_t size, int width)
 {
-	if (size < 0)
-		buf_printf(out, "%*s", width, "-");
+	buf_printf(out, "%*" PRId64, width, MAX(size, INT64_C(0)));
+}
+
+static void put_mode(struct buf *out, const struct find_hit *h)
+{
+	if (str_is(h->mode, "-"))
+		buf_add_text(out, is_dir(h) ? "d---------" : "----------");
 	else
-		buf_printf(out, "%*" PRId64, width, size);
+		put_safe(out, h->mode);
+}
+
+static void put_machine_time(struct buf *out, int64_t time_s)
+{
+	size_t before = out->n;
+	ng_time_print(out, time_s);
+	if (str_is(str_from(buf_str(out), before), "-")) {
+		out->n = before;
+		buf_add_text(out, "00000000000000Z");
+	}
 }
 
 static void put_path(struct buf *out, const struct find_hit *h)
@@ -263,7 +285,7 @@ static void put_grouped(struct buf *out, const struct find_hit *h, const struct 
 		buf_add_byte(out, '\n');
 	}
 	buf_printf(out, "      %9s ", is_dir(h) ? "DIRECTORY" : "FILE");
-	put_safe(out, str_is(h->mode, "-") ? STR("----------") : h->mode);
+	put_mode(out, h);
 	buf_add_byte(out, ' ');
 	put_size(out, h->size, 10);
 	buf_add_text(out, "  ");
@@ -275,7 +297,7 @@ static void put_grouped(struct buf *out, const struct find_hit *h, const struct 
 
 static void put_listed(struct buf *out, const struct find_hit *h)
 {
-	ng_time_print(out, h->time_s);
+	put_machine_time(out, h->time_s);
 	buf_add_byte(out, ' ');
 	put_size(out, h->size, 6);
 	buf_add_byte(out, ' ');
@@ -360,7 +382,12 @@ static int find_print(struct finding *f)
 		put_hits(f, &out);
 	cmd_print(f->call, &out);
 	if (a->cut && !f->o->json)
-		fprintf(stderr, "garner: %s: the time was over, there may be more\n", f->server);
+		fprintf(stderr,
+			"garner: %s: the answer was cut, as it took too long or became too large; "
+			"there may be more\n",
+			f->server);
+	else if (!a->n && !f->o->json)
+		fprintf(stderr, "garner: no file was found\n");
 	return a->cut ? ERR_PARTLY : a->n ? 0 : 1;
 }
 
@@ -455,7 +482,7 @@ const struct command archie_find_command = {
 		      "an expression, a line for each file, the newest first"},
 		     {"garner archie find --server archie.example.org:1527 --json xv",
 		      "of a certain server, as JSON"}),
-	CMD_EXITS({1, "no file was found"}, {ERR_PARTLY, "the time was over, there may be more"},
+	CMD_EXITS({1, "no file was found"}, {ERR_PARTLY, "the answer was cut, there may be more"},
 		  {ERR_REMOTE, "no server has answered"}),
 	.run = run_find,
 };

@@ -217,7 +217,9 @@ static int run_all(struct getting *g, struct err *err)
 		return -1;
 	int rc = add_sites(g, err);
 	if (rc == 1)
-		fprintf(stderr, "garner: no site is due; see garner archie sites list\n");
+		fprintf(stderr, "garner: %s\n",
+			g->list.sites.n ? "no site is due; see garner archie sites list"
+					: "there are no sites yet; garner archie sites add URL");
 	if (rc != 0)
 		return rc;
 	if (loop_signal(g->loop, SIGINT, on_signal, g, err) < 0 ||

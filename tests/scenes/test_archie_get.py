@@ -98,6 +98,7 @@ def test_real_servers_are_sites(garner, kind, method):
 
 def test_ready_made_listings_are_tried_in_their_order(garner, odd):
     g = garner(settings())
+    assert "there are no sites yet; garner archie sites add URL" in g.run("archie", "get").err
     key = add(g, odd.url)
     odd.replies["/PUB/ls-lR"] = Reply(LISTING.encode(), last_modified=1700000000)
     got = get(g)[odd.url]

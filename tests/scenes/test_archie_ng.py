@@ -172,7 +172,7 @@ def test_a_queuer_that_is_away_is_told_and_found_again(server):
     server.queuer.stop()
     other = Client(server.ng)
     other.say("LOAD\n")
-    assert c.ask("FIND zebra")[1].startswith("ERROR away ")
+    assert c.ask("FIND zebra")[1] == "ERROR away the server does not search now"
     assert other.answer()[0][0][2:] == ["-"] * 4
     server.start("archie-queuer").wait_ready()
     assert c.ask("FIND zebra")[1] == "OK 1"
@@ -192,13 +192,18 @@ def test_loads_of_other_servers_are_told_with_their_age(server, garner):
 
 def test_inetd_hands_over_one_connection(server):
     with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener_port = listener.getsockname()[1]
         c = Client(listener.getsockname())
         taken, _ = listener.accept()
     with taken:
-        p = subprocess.Popen(server.command("archie", "ng"), stdin=taken, stdout=taken, env=server.env)
-    c.say("SET search exact\nFIND README\nLOAD\nSERVERS\nQUIT\n")
-    got = [c.answer()[1] for _ in range(5)]
-    assert got == ["OK 0", "OK 1", "OK 1", "OK 1", "OK 0"] and c.line() == ""
+        p = subprocess.Popen(server.command("archie", "ng", "-s", "archie.servers=192.0.2.9:1527"), stdin=taken, stdout=taken,
+                             env=server.env)
+    c.say("SET search exact\nFIND README\nSERVERS\nLOAD\nQUIT\n")
+    (_, found), (_, hits), (servers, _), (loads, last), (_, end) = [c.answer() for _ in range(5)]
+    assert (found, hits, last, end) == ("OK 0", "OK 1", "OK 2", "OK 0") and c.line() == ""
+    names = [f"archie.example.test:{listener_port}", "192.0.2.9:1527"]      # ours has the port of inetd
+    assert [s[1] for s in servers] == names == [load[1] for load in loads]
+    assert loads[0][2] == "0" and float(loads[0][4]) > 0 and loads[1][2:] == ["-"] * 4
     c.close()
     assert p.wait(20) == 0
     assert server.run("archie", "ng").code == 2
@@ -237,6 +242,7 @@ def test_find_prints_the_layouts_of_the_old_clients(server):
                             "mode": "-rw-r--r--", "size": 99, "time": 825638400,
                             "path": "pub/walnut tools/zebrawood-1.4.tar.gz"}] and not got["cut"]
     assert find("nothing", code=1) == "" == find("--newer", "1d", "a", code=1)
+    assert server.run(*at, "nothing").err == "garner: no file was found\n" and server.run(*at, "--json", "nothing").err == ""
     assert "no ]" in server.run(*at, "--type", "regex", "a[").err
     find("--type", "regex", "a[", code=2)
     find("--in", "a:b", "x", code=2)
@@ -257,7 +263,10 @@ def test_find_asks_the_server_with_the_least_wait_and_on_failure_the_next(server
     done = g.run("archie", "find", "--json", "zebra")
     assert done.code == 0 and json.loads(done.out)["server"] == f"{host}:{port}", done
     assert done.err.count("asking the next server") == 1 and f"127.0.0.1:{dead}" not in done.err
-    assert g.run("archie", "find", "--server", f"127.0.0.1:{dead}", "zebra").code == 6
+    refused = g.run("archie", "find", "--server", f"127.0.0.1:{dead}", "zebra")
+    assert refused.code == 6 and "up.roles" not in refused.err
+    alone = garner(f"[archie-ng]\nlisten = 127.0.0.1:{dead}\n").run("archie", "find", "zebra")
+    assert alone.code == 6 and "garner up runs servers, if up.roles names archie-ng and archie-queuer" in alone.err
 
 
 def test_find_takes_no_rubbish_for_an_answer(garner):
@@ -277,6 +286,33 @@ def test_find_takes_no_rubbish_for_an_answer(garner):
             done = g.run("archie", "find", "--server", "127.0.0.1:%d" % listener.getsockname()[1], "x")
             thread.join()
         assert done.code == 6 and done.out == "" and "\x1b" not in done.err, done
+
+
+def test_columns_of_find_stay_where_a_listing_does_not_tell(garner):
+    g = garner("")
+    hits = b"".join(b"HIT\tftp.x.test\t192.0.2.1\t-\t%s\t-\t-\t-\tpub/%s\n" % (kind, kind) for kind in (b"dir", b"file"))
+
+    def serve(listener):
+        with listener.accept()[0] as c:
+            c.recv(65536)
+            c.sendall(b"OK 0\n" * 4 + hits + b"OK 2\nOK 0\n")
+            c.shutdown(socket.SHUT_WR)
+            c.recv(1)
+
+    def find(*args):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            thread = threading.Thread(target=serve, args=(listener,))
+            thread.start()
+            done = g.run("archie", "find", "--server", "127.0.0.1:%d" % listener.getsockname()[1], *args, "x")
+            thread.join()
+        assert done.code == 0, done
+        return done.out
+
+    assert find() == "\nHost ftp.x.test\n\n    Location: /pub\n" \
+        "      DIRECTORY d---------          0            -  dir\n" \
+        "           FILE ----------          0            -  file\n"
+    assert find("-l") == "00000000000000Z      0 ftp.x.test /pub/dir/\n00000000000000Z      0 ftp.x.test /pub/file\n"
+    assert [h.keys() for h in json.loads(find("--json"))["hits"]] == [{"host", "address", "kind", "path"}] * 2
 
 
 def test_find_is_not_held_by_a_server_that_never_ends(garner):

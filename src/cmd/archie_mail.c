@@ -51,9 +51,8 @@ const struct command archie_mail_command = {
 		"shell, and sends the output back, as mail.via says. For a .forward or an alias of "
 		"a mail server, which brings the mail again after exit code 75. Mails of programs, "
 		"lists and mailer daemons are not answered, and one address gets at most "
-		"archie.mails_per_day mails. The role archie-queuer has to run, and this user has "
-		"to be able to "
-		"write in archie/ of the data directory.",
+		"archie.mails_per_day mails. The role archie-queuer has to run, and the command as "
+		"the user of the roles: it writes in archie/ of the data directory, as they do.",
 	CMD_EXAMPLES({"garner archie mail < mail", "one mail"}),
 	CMD_EXITS({75, "nothing can be sent now; the mail is to be brought again"}),
 	.run = run,

@@ -45,8 +45,8 @@ const struct command archie_ng_command = {
 	.description =
 		"Speaks the protocol of the role archie-ng on the connection that is its standard "
 		"input and output, and ends with it. The role archie-queuer has to run, and the "
-		"user has to be able to enter run/ of the data directory. The loads of other "
-		"servers are not known to it.",
+		"command as the user of the roles, since it may have to keep a request in archie/ "
+		"of the data directory. The loads of other servers are not known to it.",
 	CMD_EXAMPLES({"1527 stream tcp nowait garner /usr/local/bin/garner garner archie ng",
 		      "a line of inetd.conf"}),
 	.run = run_ng,

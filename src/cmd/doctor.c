@@ -65,6 +65,7 @@ enum {
 	DESCRIPTORS_WANTED = 4096,
 	SITES_DAYS = 31, /* a list of archives that is older is reported */
 	SECONDS_PER_DAY = 86400,
+	OWNERS_LOOKED = 10000, /* entries of a folder */
 };
 
 PRINTF_LIKE(3, 4)
@@ -497,6 +498,65 @@ static void check_sites(const struct patient *p, struct finding *f)
 	}
 }
 
+/* Files that belong to another user than the data directory does. */
+struct strange_files {
+	uid_t owner;
+	struct arena *arena;
+	uint64_t n;
+	const char *first;
+	uid_t first_owner;
+};
+
+/* What an operator writes there, in etc, is only read. */
+static void count_strange(struct strange_files *s, const char *folder)
+{
+	struct dir_walk *walk = NULL;
+	struct err ignored;
+	struct stat st;
+	const char *name;
+	if (dir_walk_open(&walk, folder, &ignored) != 0)
+		return;
+	for (int i = 0; i < OWNERS_LOOKED && dir_walk_next(walk, &name, &ignored) == 0; i++) {
+		const char *path = arena_printf(s->arena, "%s/%s", folder, name);
+		if (strcmp(name, "etc") == 0 || lstat(path, &st) < 0 || st.st_uid == s->owner)
+			continue;
+		if (s->n++ == 0) {
+			s->first = path;
+			s->first_owner = st.st_uid;
+		}
+	}
+	dir_walk_close(&walk);
+}
+
+/* In archie/ mail servers, inetd and people write as well as roles do. */
+static void check_owners(const struct patient *p, struct finding *f)
+{
+	static const char *const folders[] = {"",        "/outbox", "/newsites", "/master",
+					      "/public", "/lslr",   "/names"};
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(SIZE_MAX);
+	struct strange_files strange = {.arena = &arena};
+	struct stat st;
+	char owner[64], other[64];
+	const char *archie = arena_printf(&arena, "%s/archie", p->data);
+	if (stat(p->data, &st) < 0 || access(archie, F_OK) < 0)
+		return;
+	strange.owner = st.st_uid;
+	for (size_t i = 0; i < ARRAY_LEN(folders); i++)
+		count_strange(&strange, arena_printf(&arena, "%s%s", archie, folders[i]));
+	user_name(st.st_uid, owner, sizeof owner);
+	if (strange.n == 0) {
+		finding_set(f, FINDING_OK, "all in %s belongs to %s", archie, owner);
+		return;
+	}
+	user_name(strange.first_owner, other, sizeof other);
+	finding_set(f, FINDING_WARN,
+		    "%" PRIu64 " in %s belong to others, such as %s to %s: roles of %s cannot "
+		    "replace them",
+		    strange.n, archie, strange.first, other, owner);
+	finding_mend(f, "chown -R %s %s, and run commands that write there as %s", owner, archie,
+		     owner);
+}
+
 /* What is found of archives by name. */
 static void check_databases(const struct patient *p, struct finding *f)
 {
@@ -640,16 +700,26 @@ static void check_parser(const struct patient *p, struct finding *f)
 }
 
 static const struct check checks[] = {
-	{"configuration", false, check_config}, {"kernel", false, check_kernel},
-	{"clock", false, check_clock},          {"descriptors", false, check_descriptors},
-	{"data directory", true, check_data},   {"space", true, check_space},
-	{"file system", true, check_fs},        {"counters", true, check_counters},
-	{"sockets", true, check_sockets},       {"supervisor", true, check_up},
-	{"parser", true, check_parser},         {"index", true, check_index},
-	{"names", true, check_names},           {"filter", true, check_filter},
-	{"brake", true, check_brake},           {"reapers", true, check_reapers},
-	{"archives", true, check_sites},        {"databases", true, check_databases},
+	{"configuration", false, check_config},
+	{"kernel", false, check_kernel},
+	{"clock", false, check_clock},
+	{"descriptors", false, check_descriptors},
+	{"data directory", true, check_data},
+	{"space", true, check_space},
+	{"file system", true, check_fs},
+	{"counters", true, check_counters},
+	{"sockets", true, check_sockets},
+	{"supervisor", true, check_up},
+	{"parser", true, check_parser},
+	{"index", true, check_index},
+	{"names", true, check_names},
+	{"filter", true, check_filter},
+	{"brake", true, check_brake},
+	{"reapers", true, check_reapers},
+	{"archives", true, check_sites},
+	{"databases", true, check_databases},
 	{"fetched files", true, check_fetched},
+	{"owners", true, check_owners},
 };
 enum { NCHECKS = ARRAY_LEN(checks) };
 

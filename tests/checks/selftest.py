@@ -16,6 +16,7 @@ import format as c_format  # noqa: E402
 import headers  # noqa: E402
 import layers  # noqa: E402
 import names  # noqa: E402
+import samples  # noqa: E402
 import size  # noqa: E402
 import words  # noqa: E402
 
@@ -27,6 +28,26 @@ def compiled(source):
     """A tree whose build compiles one file."""
     entry = {"directory": "@", "command": "cc -Wall -o x.o -c src/base/a.c", "file": A}
     return {A: source, "build/compile_commands.json": json.dumps([entry])}
+
+
+COMMAND = "@bindir@/garner -c /etc/garner/garner.conf archie mail"
+STORY = {
+    "etc/garner.service.in": "User=garner\nEnvironment=GARNER_DATA=/var/lib/garner\nStateDirectory=garner\n"
+                             "StateDirectoryMode=0711\nLogsDirectory=garner\n",
+    "etc/sysusers.conf": 'u garner - "garner" /var/lib/garner /usr/sbin/nologin\n',
+    "etc/archie/forward.in": "# The .forward of the user garner, for /var/lib/garner/.forward: a log.\n"
+                             f'/var/log/garner/archie.mail, "|{COMMAND}"\n',
+    "etc/archie/aliases.in": f'# chown garner /x\narchie: "|{COMMAND}"\narchie-errors: postmaster\n',
+    "etc/archie/passwd.in": "archie::NNN:GGG:Archie:/nonexistent:@bindir@/archie\n",
+    "etc/meson.build": "['aliases', 'forward', 'passwd']\n",
+    "doc/archie.md": "`etc/archie/aliases`, `etc/archie/forward`, `etc/archie/passwd`\n",
+}
+
+
+def story(name, old, new):
+    """The samples of etc/, one of which was changed."""
+    assert old in STORY[name]
+    return {**STORY, name: STORY[name].replace(old, new)}
 
 
 # check, files, and a piece of what it has to say; None: it has to be silent
@@ -74,6 +95,19 @@ CASES = [
     (docs, {"doc/formats/y.md": "\n"}, "there is no struct format"),
     (docs, {"a.md": "see /home/ann/x\n"}, "a.md:1: a path of one machine"),
     (docs, {"a.md": "see /home/me/x\n"}, None),
+    (samples, STORY, None),
+    (samples, story("etc/garner.service.in", "User=garner", "DynamicUser=yes"), "runs as None, whom"),
+    (samples, story("etc/garner.service.in", "0711", "0750"), "lets nobody pass"),
+    (samples, story("etc/sysusers.conf", "/var/lib/garner", "/nonexistent"), "not the data directory"),
+    (samples, story("etc/archie/forward.in", "user garner", "user archie"), "is not the .forward in the home"),
+    (samples, story("etc/archie/forward.in", "/var/log/garner", "/var/log"), "the log is not in"),
+    (samples, story("etc/archie/forward.in", "-c /etc/garner/garner.conf ", ""), "does not name the configuration"),
+    (samples, story("etc/archie/aliases.in", "errors: ", 'errors: "|x" '), "bounces would be answered"),
+    (samples, story("etc/archie/passwd.in", "archie::", "garner::"), "is not an account of its own"),
+    (samples, story("etc/meson.build", "'forward', ", ""), "does not install etc/archie/forward"),
+    (samples, story("doc/archie.md", "`etc/archie/forward`, ", ""), "forward.in:1: is in neither"),
+    (samples, {**STORY, "etc/archie/inetd.conf.in": "1527 stream tcp nowait root @bindir@/garner garner -c x archie ng\n"},
+     "@bindir@/garner runs as root"),
     (size, {A: "\n" * 1501}, "a.c:1501: more than"),
     (size, {A: "\n" * 901}, "note: src/base/a.c"),
     (size, {A: "\n" * 900}, None),

@@ -13,13 +13,13 @@ from garner import ROOT, free_port, wait_for
 
 KEY = "ftp.example.test-192.0.2.1"
 LISTING = ".:\n" + "".join(f"-rw-r--r-- 1 a b {i} Feb 28 1995 zebra{i}.tar\n" for i in range(60))
-ARCHIE, JOE, POSTFIX, POSTDROP = 64990, 64992, 64993, 64994  # nobody's
+GARNER_USER, JOE, POSTFIX, POSTDROP = 64990, 64992, 64993, 64994  # nobody's
 MAIN = """compatibility_level = 3.6
 myhostname = archie.example.test
 mydestination = archie.example.test, example.test
 inet_interfaces = loopback-only
 inet_protocols = ipv4
-alias_maps = hash:/etc/aliases, hash:/etc/archie-aliases
+alias_maps = hash:/etc/aliases, hash:/etc/garner/aliases
 default_transport = error:nobody leaves this scene
 mail_spool_directory = {dir}/boxes
 maillog_file = {dir}/maillog
@@ -49,8 +49,8 @@ mount -t overlay overlay -o "lowerdir=$2/usr:/usr,upperdir=$1/over/upper,workdir
 mount --bind "$1/etc" /etc
 chgrp postdrop /usr/sbin/postdrop
 chmod 2755 /usr/sbin/postdrop
-postalias hash:/etc/aliases hash:/etc/archie-aliases
-chown archie /etc/archie-aliases /etc/archie-aliases.db
+postalias hash:/etc/aliases hash:/etc/garner/aliases
+chown garner /etc/garner/aliases*
 exec postfix start-fg
 """
 
@@ -73,13 +73,13 @@ class Postfix:
 
     def etc(self, peer):
         g, etc = self.g, self.g.dir / "etc"
-        for folder in ("etc/postfix", "over", "boxes", "state", "spool", "home", "log"):
+        for folder in ("etc/postfix", "etc/garner", "over", "boxes", "state", "spool", "home", "log"):
             (g.dir / folder).mkdir(parents=True)
         (g.dir / "boxes").chmod(0o1777)
         os.chown(g.dir / "state", POSTFIX, POSTFIX)
         for folder in ("home", "log"):
-            os.chown(g.dir / folder, ARCHIE, ARCHIE)
-        users = (("root", 0, "/root"), ("postfix", POSTFIX, "/"), ("archie", ARCHIE, g.dir / "home"), ("joe", JOE, "/"),
+            os.chown(g.dir / folder, GARNER_USER, GARNER_USER)
+        users = (("root", 0, "/root"), ("postfix", POSTFIX, "/"), ("garner", GARNER_USER, g.dir / "home"), ("joe", JOE, "/"),
                  ("nobody", 65534, "/"))
         (etc / "passwd").write_text("".join(f"{n}:x:{i}:{i}::{h}:/bin/false\n" for n, i, h in users))
         (etc / "group").write_text("".join(f"{n}:x:{i}:\n" for n, i, _ in users) + f"postdrop:x:{POSTDROP}:\n")
@@ -93,13 +93,13 @@ class Postfix:
                 if source.exists():
                     (etc / "postfix" / name).write_bytes(source.read_bytes())
         forward = (ROOT / "etc/archie/forward.in").read_text().replace("@bindir@", str(g.program.parent))
-        forward = forward.replace("/etc/garner/garner.conf", str(g.conf)).replace("/var/log", str(g.dir / "log"))
+        forward = forward.replace("/etc/garner/garner.conf", str(g.conf)).replace("/var/log/garner", str(g.dir / "log"))
         (g.dir / "home/.forward").write_text(forward)
-        os.chown(g.dir / "home/.forward", ARCHIE, ARCHIE)
-        (etc / "aliases").write_text("archie-errors: /dev/null\npostmaster: /dev/null\n")
+        os.chown(g.dir / "home/.forward", GARNER_USER, GARNER_USER)
+        (etc / "aliases").write_text("archie: garner\narchie-errors: /dev/null\npostmaster: /dev/null\n")
         command = re.search(r'^archie: "(.*)"', (ROOT / "etc/archie/aliases.in").read_text(), re.M)[1]
         command = command.replace("@bindir@", str(g.program.parent)).replace("/etc/garner/garner.conf", str(g.conf))
-        (etc / "archie-aliases").write_text(f'files: "{command}"\n')
+        (etc / "garner/aliases").write_text(f'files: "{command}"\n')
 
     def log(self):
         path = self.g.dir / "maillog"
@@ -127,7 +127,7 @@ def server(garner):
     assert g.run("archie", "build", "--site", KEY, g.dir / "ls-lR").code == 0
     g.start("archie-queuer").wait_ready()
     for f in (g.data / "archie", g.data / "run/archie"):
-        os.chown(f, ARCHIE, ARCHIE)
+        os.chown(f, GARNER_USER, GARNER_USER)
     postfix = Postfix(g)
     yield g, postfix
     postfix.close()

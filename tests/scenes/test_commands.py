@@ -12,7 +12,7 @@ import pytest
 
 from crc32c import crc32c
 from demo import PROGRAM, Demo
-from garner import BUILD, wait_for
+from garner import BUILD, ROOT, wait_for
 
 GARNER = BUILD / "garner"
 
@@ -486,6 +486,21 @@ def test_the_doctor_warns_of_few_descriptors(garner):
     assert check["mend"].startswith("ulimit -n 4096")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can write as somebody else")
+def test_the_doctor_names_files_of_the_archive_that_another_user_wrote(garner):
+    g = garner()
+    assert "owners" not in {k for k, c in findings(g)[1].items() if c["reason"]}
+    for name in ("outbox/1.mail", "etc/archierc", "daily"):
+        (g.data / "archie" / name).parent.mkdir(parents=True, exist_ok=True)
+        (g.data / "archie" / name).write_text("")
+    os.chown(g.data / "archie/etc", 64990, 64990)      # an operator's: it is only read
+    assert findings(g)[1]["owners"]["level"] == "ok"
+    os.chown(g.data / "archie/outbox/1.mail", 64990, 64990)
+    told = findings(g)[1]["owners"]
+    assert told["level"] == "warn" and "archie/outbox/1.mail to user 64990" in told["reason"], told
+    assert told["mend"].startswith(f"chown -R root {g.data}/archie")
+
+
 def test_the_doctor_fails_where_the_data_directory_is_no_folder(garner):
     g = garner()
     g.data.write_text("")
@@ -503,3 +518,14 @@ def test_the_unit_is_taken_by_systemd(garner):
     done = subprocess.run(["systemd-analyze", "verify", "--man=no", str(unit)], capture_output=True,
                           text=True)
     assert [x for x in done.stderr.splitlines() if "garner.service" in x] == [], done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("systemd-sysusers") or os.geteuid() != 0, reason="systemd is not installed, or not for us")
+def test_the_user_of_the_unit_is_made_by_systemd(garner):
+    root = garner().dir / "root"
+    (root / "etc").mkdir(parents=True)
+    made = subprocess.run(["systemd-sysusers", f"--root={root}", str(ROOT / "etc/sysusers.conf")], capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    user, *_, home, shell = (root / "etc/passwd").read_text().strip().split(":")
+    unit = (BUILD / "etc/garner.service").read_text()
+    assert f"\nUser={user}\n" in unit and home == "/var/lib/garner" and shell.endswith("nologin")

@@ -5,7 +5,7 @@ import re
 import common
 
 README_LINES = 40
-INSIDE = {"attributes.md", "broker-log.md"}  # text, or what several formats hold
+INSIDE = {"attributes.md", "broker-log.md", "notices.md"}  # text, or what several formats hold
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 # the folders whose absolute paths mean somebody's machine; /home/me is everybody's
 MACHINE = re.compile(r"(?<![\w./~])/(?:work|home(?!/me\b)|Users)/")

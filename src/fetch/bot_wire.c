@@ -104,6 +104,16 @@ static bool is_visible(struct str s)
 	return s.n > 0;
 }
 
+struct bot_message bot_message_copy(const struct bot_message *m, struct arena *arena)
+{
+	struct bot_message copy = *m;
+	struct str *text[] = {&copy.id,     &copy.url,   &copy.file,    &copy.etag, &copy.mime,
+			      &copy.within, &copy.cause, &copy.machine, &copy.node, &copy.reason};
+	for (size_t i = 0; i < ARRAY_LEN(text); i++)
+		*text[i] = text[i]->n ? arena_str(arena, *text[i]) : STR("");
+	return copy;
+}
+
 bool bot_is_machine(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {

@@ -8,6 +8,7 @@
  * Who is silent is gone: a robot repeats <robot/> and a botm repeats <botm/> every BOT_BEAT_US, and
  * those that they are connected to hang up when they hear nothing for their setting `idle`. */
 #pragma once
+#include "base/arena.h"
 #include "base/clock.h"
 #include "fetch/outcome.h"
 #include "fetch/robot_headers.h"
@@ -125,6 +126,9 @@ void bot_message_print(const struct bot_message *m, struct buf *out);
 
 /* Whether a machine or node can be called so. */
 bool bot_is_machine(struct str s) MUST_USE;
+
+/* With its words in the arena. */
+struct bot_message bot_message_copy(const struct bot_message *m, struct arena *arena);
 
 /* Messages out of a stream. */
 struct bot_reader;

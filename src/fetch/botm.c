@@ -251,6 +251,24 @@ void botm_folders_each(const struct config *config, const char *data, botm_folde
 	}
 }
 
+void botm_machines_each(const struct config *config, const char *data, botm_machine_fn *fn,
+			void *ctx)
+{
+	const struct config_section *one;
+	char machine[BOT_ID_MAX + 1], folder[PATH_MAX];
+	struct err err;
+	for (size_t i = 0; (one = config_section_at(config, i)); i++) {
+		if (one->specs != botm_section.specs)
+			continue;
+		const struct botm_conf *conf = config_get(config, one);
+		if (!conf->folder || !conf->folder[0] || machine_of(conf, machine, &err) < 0 ||
+		    file_below(data, conf->folder, folder, &err) < 0)
+			continue;
+		slashes_cut(folder);
+		fn(ctx, machine, folder);
+	}
+}
+
 /* Running. */
 
 static int botm_make(struct role_botm *r, struct err *err)

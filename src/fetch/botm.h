@@ -23,3 +23,7 @@ int botm_conf_check(const struct config *config, struct err *err);
 typedef void botm_folder_fn(void *ctx, const char *folder);
 void botm_folders_each(const struct config *config, const char *data, botm_folder_fn *fn,
 		       void *ctx);
+/* The same with the machine, for those botms that settings name. */
+typedef void botm_machine_fn(void *ctx, const char *machine, const char *folder);
+void botm_machines_each(const struct config *config, const char *data, botm_machine_fn *fn,
+			void *ctx);

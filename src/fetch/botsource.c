@@ -94,9 +94,15 @@ static void source_pump(struct botsource *s)
 	}
 }
 
+uint64_t botsource_room(const struct botsource *s)
+{
+	uint64_t most = source_limit(s), out = asked_ids_count(&s->asked);
+	return s->botm && !s->is_choked && out < most ? most - out : 0;
+}
+
 static bool has_room(const struct botsource *s)
 {
-	return s->botm && !s->is_choked && asked_ids_count(&s->asked) < source_limit(s);
+	return botsource_room(s) > 0;
 }
 
 static void room_run(void *ctx)

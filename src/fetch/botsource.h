@@ -5,7 +5,8 @@
  * a botm that comes back is given all of them again. The owner makes each answer durable, as it
  * likes, and then says what is to become of the file: botsource_verdict(). Until that has reached
  * the botm, the answer may come again, also after the owner was started anew: so ids are never used
- * twice, and the owner knows for each file whether it has kept it.
+ * twice but for the very same question, to which each answer is a good one; and the owner knows for
+ * each file whether it has kept it.
  *
  * One loop and its thread. Callbacks come from the loop, never from inside these functions. */
 #pragma once
@@ -49,6 +50,8 @@ int botsource_listen(struct botsource *s, int fd, struct err *err);
 void botsource_drain(struct botsource *s, int64_t within_us, void (*done)(void *ctx), void *ctx);
 void botsource_free(struct botsource **s); /* not from inside a callback */
 
+/* How many may be submitted now. */
+uint64_t botsource_room(const struct botsource *s);
 /* Submits a fetch; all of it is copied. 1: there is no room now, room() will come. 2: that id is
  * out already. */
 int botsource_submit(struct botsource *s, const struct bot_message *fetch);

@@ -1,0 +1,35 @@
+/* URLs out of XML: a sitemap (sitemaps.org 0.9) or an index of sitemaps, packed or not; or <url>
+ * elements as they are sent to a cache (doc/protocols/lococa.md), alone or inside of anything. */
+#pragma once
+#include "cache/provider_list.h"
+
+enum {
+	PROVIDER_SITEMAP_MOST = 64 << 20, /* bytes of one, unpacked; the protocol has 50 MB */
+	PROVIDER_SITEMAPS_MOST = 50000,   /* that an index may name */
+};
+
+enum provider_form { PROVIDER_SITEMAP, PROVIDER_ROWS };
+
+struct provider_read_options {
+	enum provider_form form;
+	struct provider_list *list; /* where the URLs go */
+	uint32_t origin;
+	struct str
+		prefix; /* of rows: put before URLs without a scheme, unless their set says one */
+	/* The type of a URL for which none is told. */
+	struct str (*type)(void *ctx, struct str url);
+	/* A sitemap that an index names. NULL: an index is refused. */
+	int (*child)(void *ctx, struct str url, struct err *err);
+	void *ctx;
+};
+
+struct provider_read;
+/* Options are used where they are. */
+struct provider_read *provider_read_new(const struct provider_read_options *options);
+void provider_read_free(struct provider_read **r);
+/* ERR_USAGE, with line and column. */
+int provider_read_put(struct provider_read *r, struct str piece, struct err *err);
+int provider_read_end(struct provider_read *r, struct err *err);
+
+/* "2026-11-18" or a time of RFC 3339; seconds since 1970. */
+bool provider_read_date(struct str text, int64_t *ret_s);

@@ -1,0 +1,26 @@
+/* Receipts: what has become of each URL of a set, read out of the database, or out of unsdb while
+ * the queue manager does not have the set; for uns and rs. The set's notices say which URLs it had,
+ * the rows what they are now. */
+#pragma once
+#include "store/db.h"
+
+struct receipts;
+
+/* The set that `uns` (NULL: any, the latest of that number) took from the provider under that
+ * number; 0: the latest. 1: none is known, not yet or not any more. db: for reading, the caller's;
+ * one thread. */
+int receipts_open(struct receipts **ret, struct db *db, uint64_t provider, const char *uns,
+		  uint64_t number, struct err *err);
+/* The same of a set that a notification server keeps, by its unsdb: all of it is queued. */
+int receipts_open_kept(struct receipts **ret, const char *unsdb, uint64_t provider, uint64_t number,
+		       struct err *err);
+/* Of all that there is in the folder DATA/cache: the latest. db NULL: there is none yet. */
+int receipts_open_any(struct receipts **ret, struct db *db, const char *folder, uint64_t provider,
+		      uint64_t number, struct err *err);
+void receipts_free(struct receipts **r);
+const struct db_set *receipts_set(const struct receipts *r);
+const char *receipts_state(const struct receipts *r); /* "kept", "queued", "absorbed" */
+/* Leaves out so many rows. */
+int receipts_skip(struct receipts *r, uint64_t n, struct err *err);
+/* The next accepted URL, in the order in which they came; slices are in the arena. 1: no more. */
+int receipts_next(struct receipts *r, struct arena *arena, struct db_receipt *ret, struct err *err);

@@ -1,0 +1,281 @@
+#include "cache/receipts.h"
+#include "../scratch.h"
+#include "../unit.h"
+#include "base/clock.h"
+#include "cache/unsdb.h"
+
+enum { PROVIDER = 17, NOW_S = 1790000000 };
+#define AT (NOW_S * US_PER_S)
+#define SITE "http://www.example.com/"
+
+static struct err err;
+
+static struct db *db_open_at(const char *folder)
+{
+	struct db *db = NULL;
+	if (db_sqlite_open(&db, folder, DB_WRITE, &err) != 0)
+		fail_msg("%s", err.msg);
+	return db;
+}
+
+static struct notice notice_of(enum notice_op op, const char *c)
+{
+	return (struct notice){.op = op, .c = str_of(c), .mime = STR("text/html")};
+}
+
+/* Takes notices as one set, each piece with `piece` of them. */
+static uint64_t set_take(struct db *db, uint64_t number, int64_t at_us, const struct notice *n,
+			 size_t count, size_t piece)
+{
+	struct buf block[8];
+	struct str str[8];
+	size_t blocks = 0;
+	struct db_take take = {
+		.set = {.uns = "here", .number = number, .provider = PROVIDER, .at_us = at_us},
+		.piece = str,
+		.ends = true};
+	for (size_t i = 0; i < count; blocks++) {
+		struct buf bytes = BUF_INIT(NOTICE_PIECE);
+		for (size_t k = 0; k < piece && i < count; k++, i++) {
+			take.set.urls += n[i].op != NOTICE_NAMED;
+			notice_write(&n[i], &bytes);
+		}
+		block[blocks] = BUF_INIT(2 * NOTICE_PIECE);
+		notice_pack(buf_str(&bytes), &block[blocks]);
+		str[blocks] = buf_str(&block[blocks]);
+		buf_free(&bytes);
+	}
+	take.npieces = blocks;
+	if (db->ops->take(db, &take, 1, &err) < 0)
+		fail_msg("%s", err.msg);
+	while (blocks)
+		buf_free(&block[--blocks]);
+	return take.ret_set;
+}
+
+static void set_absorb(struct db *db, uint64_t set, int64_t now_us)
+{
+	struct db_terms terms = {.quota_files = UINT64_MAX,
+				 .quota_space = UINT64_MAX,
+				 .hours = hours_any,
+				 .period = HOURS_DAY,
+				 .slot_us = US_PER_H,
+				 .now_us = now_us,
+				 .age_us = now_us,
+				 .rows_max = 1000};
+	struct db_absorbed done;
+	do {
+		if (db->ops->absorb(db, set, &terms, &done, &err) < 0)
+			fail_msg("%s", err.msg);
+	} while (!done.is_done);
+}
+
+/* The next row of the queue has been fetched. */
+static void row_done(struct db *db, uint64_t set, enum db_end end, unsigned code, const char *file)
+{
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 20);
+	struct db_row row;
+	assert_int_equal(db->ops->next(db, set, DB_NOW, 0, &arena, &row, &err), 0);
+	assert_int_equal(db->ops->sent(db, &row, 1, AT + 5, &err), 0);
+	struct db_done done = {.row = row.row,
+			       .provider = row.provider,
+			       .version = row.version,
+			       .hash = row.hash,
+			       .end = end,
+			       .code = code,
+			       .reason = code ? STR("not found") : STR(""),
+			       .machine = STR("m"),
+			       .file = str_of(file),
+			       .mime = STR("text/html"),
+			       .size = 5,
+			       .quota_space = UINT64_MAX};
+	assert_int_equal(db->ops->done(db, &done, 1, AT + 9, AT + 9, &err), 0);
+}
+
+/* "c state code, ...", as receipts_open() has left it. */
+static const char *receipts_text(struct receipts *r, int rc, uint64_t skip)
+{
+	static char text[1000];
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 20);
+	struct db_receipt receipt;
+	size_t n = 0;
+	if (rc < 0)
+		fail_msg("%s", err.msg);
+	if (rc == 1)
+		return "none";
+	const char *state = receipts_state(r);
+	n += (size_t)snprintf(text, sizeof text, "%llu%s",
+			      (unsigned long long)receipts_set(r)->number,
+			      strcmp(state, "kept") == 0     ? " kept"
+			      : strcmp(state, "queued") == 0 ? " not absorbed"
+							     : "");
+	assert_int_equal(receipts_skip(r, skip, &err), 0);
+	while ((rc = receipts_next(r, &arena, &receipt, &err)) == 0) {
+		struct str page = str_from(receipt.c, sizeof SITE - 1);
+		n += (size_t)snprintf(text + n, sizeof text - n, ", " STR_FMT " %s %u",
+				      STR_ARG(page), db_state_name(receipt.state), receipt.code);
+	}
+	if (rc < 0)
+		fail_msg("%s", err.msg);
+	receipts_free(&r);
+	assert_null(r);
+	return text;
+}
+
+/* Of a provider's set. */
+static const char *receipts_list(struct db *db, const char *uns, uint64_t number, uint64_t skip)
+{
+	struct receipts *r = NULL;
+	int rc = receipts_open(&r, db, PROVIDER, uns, number, &err);
+	return receipts_text(r, rc, skip);
+}
+
+static const char *any_list(struct db *db, const char *folder, uint64_t number, uint64_t skip)
+{
+	struct receipts *r = NULL;
+	int rc = receipts_open_any(&r, db, folder, PROVIDER, number, &err);
+	return receipts_text(r, rc, skip);
+}
+
+static const struct notice first_set[] = {
+	{.op = NOTICE_UPDATE, .c = {SITE "a", sizeof SITE}, .mime = {"text/html", 9}},
+	{.op = NOTICE_NAMED, .c = {SITE "x", sizeof SITE}, .mime = {"text/html", 9}},
+	{.op = NOTICE_UPDATE, .c = {SITE "b", sizeof SITE}, .mime = {"text/html", 9}},
+	{.op = NOTICE_REMOVE, .c = {SITE "c", sizeof SITE}, .mime = {"text/html", 9}},
+};
+
+static void each_accepted_url_has_a_receipt_from_its_end_tag_on(void **state)
+{
+	(void)state;
+	struct db *db = db_open_at(scratch("life"));
+	assert_string_equal(receipts_list(db, NULL, 0, 0), "none");
+	uint64_t set = set_take(db, 3, AT, first_set, ARRAY_LEN(first_set), 1);
+	assert_string_equal(receipts_list(db, NULL, 0, 0),
+			    "3 not absorbed, a queued 0, b queued 0, c queued 0");
+	set_absorb(db, set, AT + 1);
+	assert_string_equal(receipts_list(db, "here", 3, 0),
+			    "3, a queued 0, b queued 0, c removed 0");
+	row_done(db, set, DB_END_STORED, 0, "000000/000");
+	row_done(db, set, DB_END_FAILED, 304, "");
+	assert_string_equal(receipts_list(db, NULL, 3, 0),
+			    "3, a stored 0, b failed 304, c removed 0");
+	assert_string_equal(receipts_list(db, NULL, 4, 0), "none");
+	assert_string_equal(receipts_list(db, "elsewhere", 3, 0), "none");
+	db_close(&db);
+}
+
+static void a_receipt_says_what_a_later_set_has_made_of_its_url(void **state)
+{
+	(void)state;
+	struct db *db = db_open_at(scratch("later"));
+	uint64_t set = set_take(db, 1, AT, first_set, 1, 1);
+	set_absorb(db, set, AT + 1);
+	row_done(db, set, DB_END_STORED, 0, "000000/000");
+	struct notice removal = notice_of(NOTICE_REMOVE, SITE "a");
+	set = set_take(db, 2, AT + 100, &removal, 1, 1);
+	assert_string_equal(receipts_list(db, NULL, 1, 0), "1, a stored 0");
+	assert_string_equal(receipts_list(db, NULL, 0, 0), "2 not absorbed, a queued 0");
+	set_absorb(db, set, AT + 101);
+	assert_string_equal(receipts_list(db, NULL, 1, 0), "1, a removed 0");
+	assert_string_equal(receipts_list(db, NULL, 0, 0), "2, a removed 0");
+	db_close(&db);
+}
+
+static void receipts_stay_when_what_they_were_read_from_goes(void **state)
+{
+	(void)state;
+	struct db *db = db_open_at(scratch("stay"));
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 20);
+	struct db_receipt receipt[2];
+	struct receipts *r = NULL;
+	set_absorb(db, set_take(db, 1, AT, first_set, 3, 1), AT + 1);
+	assert_int_equal(receipts_open(&r, db, PROVIDER, NULL, 0, &err), 0);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(receipts_next(r, &arena, &receipt[i], &err), 0);
+	receipts_free(&r);
+	db_close(&db);
+	assert_str(receipt[0].c, SITE "a");
+	assert_str(receipt[1].c, SITE "b");
+	assert_str(receipt[1].mime, "text/html");
+}
+
+static void a_page_of_receipts_begins_where_the_last_one_ended(void **state)
+{
+	(void)state;
+	struct db *db = db_open_at(scratch("pages"));
+	set_take(db, 1, AT, first_set, ARRAY_LEN(first_set), 2);
+	assert_string_equal(receipts_list(db, NULL, 0, 1),
+			    "1 not absorbed, b queued 0, c queued 0");
+	assert_string_equal(receipts_list(db, NULL, 0, 2), "1 not absorbed, c queued 0");
+	assert_string_equal(receipts_list(db, NULL, 0, 3), "1 not absorbed");
+	assert_string_equal(receipts_list(db, NULL, 0, 9), "1 not absorbed");
+	db_close(&db);
+}
+
+struct kept_pieces {
+	const struct notice *n;
+	size_t count;
+};
+
+static int kept_piece(void *ctx, struct buf *out, struct err *e)
+{
+	struct kept_pieces *p = ctx;
+	CLEANUP(buf_free) struct buf bytes = BUF_INIT(NOTICE_PIECE);
+	(void)e;
+	if (p->count == 0)
+		return 1;
+	notice_write(p->n++, &bytes);
+	p->count--;
+	notice_pack(buf_str(&bytes), out);
+	return 0;
+}
+
+static void set_keep(struct unsdb *u, uint64_t number, uint64_t provider, int64_t at_us)
+{
+	struct kept_pieces p = {first_set, ARRAY_LEN(first_set)};
+	const struct unsdb_set set = {
+		.number = number, .provider = provider, .urls = 3, .at_us = at_us};
+	assert_int_equal(unsdb_put(u, &set, kept_piece, &p, &err), 0);
+}
+
+/* Kept by a notification server that runs, before there is a queue manager and after. */
+static void a_set_that_no_queue_manager_has_yet_has_receipts(void **state)
+{
+	(void)state;
+	const char *folder = scratch("kept");
+	char path[300];
+	struct unsdb *u = NULL;
+	snprintf(path, sizeof path, "%s/unsdb@2", folder);
+	struct db *db = db_open_at(folder);
+	assert_int_equal(unsdb_open(&u, path, &err), 0);
+	assert_string_equal(any_list(NULL, folder, 0, 0), "none");
+	set_keep(u, 3, PROVIDER, AT);
+	set_keep(u, 4, PROVIDER + 1, AT);
+	set_keep(u, 5, PROVIDER, AT + 5);
+	const char *kept = "5 kept, a queued 0, b queued 0, c queued 0";
+	assert_string_equal(any_list(NULL, folder, 0, 0), kept);
+	assert_string_equal(any_list(db, folder, 5, 2), "5 kept, c queued 0");
+	assert_string_equal(any_list(db, folder, 4, 0), "none");
+	/* one that the queue manager has is its own, also while its file does not say so */
+	set_take(db, 3, AT, first_set, 1, 1);
+	assert_string_equal(any_list(db, folder, 3, 0), "3 not absorbed, a queued 0");
+	assert_string_equal(any_list(db, folder, 0, 0), kept);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(unsdb_taken(u, &err), 0);
+	assert_string_equal(any_list(db, folder, 5, 0), "none");
+	assert_string_equal(any_list(db, folder, 0, 0), "3 not absorbed, a queued 0");
+	unsdb_close(&u);
+	db_close(&db);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_accepted_url_has_a_receipt_from_its_end_tag_on),
+		cmocka_unit_test(a_receipt_says_what_a_later_set_has_made_of_its_url),
+		cmocka_unit_test(receipts_stay_when_what_they_were_read_from_goes),
+		cmocka_unit_test(a_set_that_no_queue_manager_has_yet_has_receipts),
+		cmocka_unit_test(a_page_of_receipts_begins_where_the_last_one_ended),
+	};
+	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
+}

@@ -1,0 +1,67 @@
+/* Contracts as the queue manager has them, while others change them. */
+#include "../scratch.h"
+#include "../unit.h"
+
+#include "cache/qm_contracts.h"
+
+#define NOW (1700000000 * US_PER_S)
+#define LATER (1000 * US_PER_S)
+#define SECRET "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+static struct err err;
+static unsigned told;
+
+static void on_changed(void *ctx, uint64_t provider)
+{
+	assert_int_equal(provider, *(const uint64_t *)ctx);
+	told++;
+}
+
+static void on_gone(void *ctx, uint64_t provider)
+{
+	(void)ctx;
+	(void)provider;
+	fail();
+}
+
+static const struct qm_contracts_ops ops = {.changed = on_changed, .gone = on_gone};
+
+static void a_contract_holds_from_the_next_round_on_and_is_told_at_the_next_walk(void **state)
+{
+	(void)state;
+	const int64_t priority = 7, other = 8;
+	struct qm_contracts *c;
+	struct qm_contract k;
+	struct pidb *pidb;
+	uint64_t id;
+	assert_int_equal(pidb_open(&pidb, scratch_dir, &err), 0);
+	assert_int_equal(
+		pidb_register(pidb, "http://a/", "", "x", SECRET, "192.0.2.1", 1, NOW, &id, &err),
+		0);
+	assert_int_equal(qm_contracts_open(&c, scratch_dir, HOURS_DAY, &err), 0);
+	assert_int_equal(qm_contracts_look(c, 0, &ops, &id, &err), 0);
+	assert_int_equal(told, 1);
+	for (int64_t round = 1; round <= 2; round++) {
+		const struct pidb_change change = {.priority = round == 1 ? &priority : &other};
+		assert_int_equal(pidb_change(pidb, id, &change, &err), 0);
+		/* too early for a walk: nobody is told, and yet it holds */
+		assert_int_equal(qm_contracts_look(c, (round - 1) * LATER, &ops, &id, &err), 0);
+		assert_int_equal(told, round);
+		assert_int_equal(qm_contracts_get(c, id, &k), 0);
+		assert_int_equal(k.priority, *change.priority);
+		for (int i = 0; i < 2; i++)
+			assert_int_equal(qm_contracts_look(c, round * LATER, &ops, &id, &err), 0);
+		assert_int_equal(told, round + 1);
+	}
+	qm_contracts_close(&c);
+	pidb_close(&pidb);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			a_contract_holds_from_the_next_round_on_and_is_told_at_the_next_walk),
+	};
+	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
+}

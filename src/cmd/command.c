@@ -3,8 +3,10 @@
 #include "cmd/command.h"
 #include "base/fault.h"
 #include "base/log.h"
+#include "cache/cache_conf.h"
 #include "cmd/help.h"
 #include "cmd/options.h"
+#include "cmd/provider.h"
 #include "cmd/up_plan.h"
 #include "extract/cage_section.h"
 #include "fetch/robot.h"
@@ -256,12 +258,14 @@ bool cmd_has_role(const struct program *program, const struct role *role)
 size_t cmd_sections(const struct program *program, const struct config_section **ret, size_t cap)
 {
 	size_t n = 0;
-	ENSURE(cap >= 5);
+	ENSURE(cap >= 7);
 	ret[n++] = &global_section;
 	ret[n++] = &up_section;
 	ret[n++] = &robot_section;
 	ret[n++] = &cage_section;
 	ret[n++] = &mail_section;
+	ret[n++] = &cache_section;
+	ret[n++] = &provider_section;
 	for (size_t i = 0; i < program->nroles; i++) {
 		const struct config_section *section = program->roles[i]->section;
 		size_t k = 0;
@@ -359,7 +363,8 @@ int cmd_load(const struct program *program, const struct config_input *in, struc
 	size_t n = cmd_sections(program, sections, ARRAY_LEN(sections));
 	if (config_load(&config, sections, n, in, problems, err) < 0)
 		return -1;
-	if (check_log(config, err) < 0 || up_conf_check(program, config, err) < 0) {
+	if (check_log(config, err) < 0 || cache_conf_check(config, err) < 0 ||
+	    up_conf_check(program, config, err) < 0) {
 		if (problems)
 			buf_printf(problems, "%s\n", err->msg);
 		config_free(&config);

@@ -146,7 +146,8 @@ int cmd_load(const struct program *program, const struct config_input *in, struc
 bool cmd_has_role(const struct program *program, const struct role *role);
 /* Whether it is the role's name, or that of an instance of it: "bot", "bot@2". */
 bool cmd_role_is(const struct role *role, struct str name);
-/* All sections of a program: global, up, robot, parse, mail, then the roles' own. */
+/* All sections of a program: global, up, robot, parse, mail, cache, provider, then the roles' own.
+ */
 enum { CMD_SECTIONS_MAX = 256 };
 size_t cmd_sections(const struct program *program, const struct config_section **ret, size_t cap);
 /* The data directory, absolute, in a buffer of PATH_MAX. */

@@ -19,6 +19,8 @@ const struct command *const commands[] = {
 	&extract_command,
 	&index_command,
 	&archie_command,
+	&cache_command,
+	&provider_command,
 	&robots_command,
 	&shep_command,
 	&soif_command,

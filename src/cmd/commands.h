@@ -14,6 +14,7 @@ extern const struct command archie_parse_command;    /* of garner archie */
 extern const struct command archie_searcher_command; /* of garner archie */
 extern const struct command archie_shell_command;    /* of garner archie */
 extern const struct command archie_whatis_command;   /* of garner archie */
+extern const struct command cache_command;
 extern const struct command check_command;
 extern const struct command completion_command;
 extern const struct command config_command;
@@ -26,6 +27,7 @@ extern const struct command fetch_command;
 extern const struct command help_command;
 extern const struct command index_command;
 extern const struct command password_command;
+extern const struct command provider_command;
 extern const struct command robots_command;
 extern const struct command search_command;
 extern const struct command shep_buckets_command;    /* of garner shep */

@@ -5,9 +5,14 @@
 #include "base/file.h"
 #include "base/jsonw.h"
 #include "base/nearest.h"
+#include "cache/qm.h"
+#include "cache/rs.h"
+#include "cache/uns.h"
 #include "cmd/commands.h"
+#include "cmd/provider.h"
 #include "cmd/role_broker.h"
 #include "cmd/role_queuer.h"
+#include "cmd/role_rs.h"
 #include "cmd/role_telnet.h"
 #include "cmd/text.h"
 #include "cmd/up_plan.h"
@@ -177,6 +182,8 @@ static int check_links(const struct cmd_call *call, const struct sections *s,
 		{&reapd_role, reapd_conf_check},   {&bot_role, bot_conf_check},
 		{&botm_role, botm_conf_check},     {&urlserver_role, urlserver_conf_check},
 		{&spider_role, spider_conf_check}, {&archie_queuer_role, archie_conf_check},
+		{&qm_role, qm_conf_check},         {&uns_role, uns_conf_check},
+		{&rs_role, rs_conf_check},
 	};
 	struct tls *tls = NULL;
 	if (cmd_has_role(call->program, &shepherd_role) &&
@@ -189,7 +196,7 @@ static int check_links(const struct cmd_call *call, const struct sections *s,
 	for (size_t i = 0; i < ARRAY_LEN(links); i++)
 		if (cmd_has_role(call->program, links[i].role) && links[i].check(config, err) < 0)
 			return -1;
-	return check_proxy(s, err);
+	return provider_conf_check(config, err) < 0 ? -1 : check_proxy(s, err);
 }
 
 static const void *value_in(const struct sections *s, const struct config_section *section,

@@ -1,5 +1,6 @@
 /* garner doctor: each check looks at one thing and says how it is and what mends it. Another check
  * is a function and a line of the table `checks`. */
+#include "cmd/doctor.h"
 #include "archie/sites.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -38,23 +39,6 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-enum finding_level { FINDING_OK, FINDING_NOTE, FINDING_WARN, FINDING_FAIL };
-
-struct finding {
-	enum finding_level level;
-	int code;         /* the exit code of FINDING_FAIL; 0 stands for ERR_SYSTEM */
-	char reason[512]; /* what was seen */
-	char mend[512];   /* a command, or what to do; "" when there is nothing */
-};
-
-struct patient {
-	const struct cmd_call *call;
-	const struct config *config; /* NULL: it cannot be loaded; only the first checks are made */
-	struct err config_err;
-	char data[PATH_MAX]; /* the data directory */
-	char home[PATH_MAX]; /* the data directory, or what is there of the way to it */
-};
-
 struct check {
 	const char *name;
 	bool needs_config;
@@ -68,8 +52,7 @@ enum {
 	OWNERS_LOOKED = 10000, /* entries of a folder */
 };
 
-PRINTF_LIKE(3, 4)
-static void finding_set(struct finding *f, enum finding_level level, const char *fmt, ...)
+void finding_set(struct finding *f, enum finding_level level, const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
@@ -78,8 +61,7 @@ static void finding_set(struct finding *f, enum finding_level level, const char 
 	va_end(ap);
 }
 
-PRINTF_LIKE(2, 3)
-static void finding_mend(struct finding *f, const char *fmt, ...)
+void finding_mend(struct finding *f, const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
@@ -720,6 +702,9 @@ static const struct check checks[] = {
 	{"databases", true, check_databases},
 	{"fetched files", true, check_fetched},
 	{"owners", true, check_owners},
+	{"cache", true, doctor_cache_roles},
+	{"cache database", true, doctor_cache_rows},
+	{"cache sets", true, doctor_cache_sets},
 };
 enum { NCHECKS = ARRAY_LEN(checks) };
 

@@ -8,6 +8,9 @@
 #include "broker/registry.h"
 #include "bucket/bucket_attrs.h"
 #include "bucket/bucket_shake.h"
+#include "cache/provider_file.h"
+#include "cache/uns_number.h"
+#include "cache/unsdb.h"
 #include "cmd/command.h"
 #include "disk/record.h"
 #include "fetch/botm_names.h"
@@ -28,6 +31,8 @@
 #include "state/places.h"
 #include "state/plan.h"
 #include "state/state.h"
+#include "store/db_format.h"
+#include "store/pidb.h"
 
 /* clang-format off */
 const struct format *const formats[] = {
@@ -39,6 +44,7 @@ const struct format *const formats[] = {
 	&bucket_dict_format,
 	&bucket_format,
 	&bucket_moves_format,
+	&cache_db_format,
 	&changes_format,
 	&checkpoints_format,
 	&contrib_format,
@@ -64,10 +70,12 @@ const struct format *const formats[] = {
 	&outbox_format,
 	&outcomes_format,
 	&params_format,
+	&pidb_format,
 	&places_format,
 	&plan_format,
 	&points_format,
 	&polite_format,
+	&provider_format,
 	&reapers_format,
 	&record_format,
 	&registry_commit_format,
@@ -75,6 +83,9 @@ const struct format *const formats[] = {
 	&registry_tables_format,
 	&robots_format,
 	&sites_format,
+	&sqlite_log_format,
+	&uns_number_format,
+	&unsdb_format,
 	&whatis_format,
 	&words_deletes_format,
 	&words_manifest_format,

@@ -2,10 +2,13 @@
 #include "archie/master_role.h"
 #include "archie/ng_role.h"
 #include "archie/prospero_role.h"
+#include "cache/qm.h"
+#include "cache/uns.h"
 #include "cmd/command.h"
 #include "cmd/role_archie.h"
 #include "cmd/role_broker.h"
 #include "cmd/role_queuer.h"
+#include "cmd/role_rs.h"
 #include "cmd/role_telnet.h"
 #include "fetch/bot.h"
 #include "fetch/botm.h"
@@ -25,12 +28,15 @@ const struct role *const roles[] = {
 	&urlserver_role,
 	&spider_role,
 	&botm_role,
+	&qm_role,
+	&uns_role,
 	&archie_getter_role,
 	&archie_queuer_role,
 	&archie_ng_role,
 	&archie_prospero_role,
 	&archie_telnet_role,
 	&archie_master_role,
+	&rs_role,
 	&broker_role,
 	&web_role,
 	NULL,

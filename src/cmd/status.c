@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "broker/points.h"
 #include "cmd/archie_rows.h"
+#include "cmd/cache.h"
 #include "cmd/commands.h"
 #include "cmd/text.h"
 #include "web/numbers.h"
@@ -196,19 +197,13 @@ static void print_points(const struct point_status *point, size_t n, struct buf 
 	buf_free(&cell);
 }
 
-static bool has_role(const struct status *s, const char *name)
-{
-	bool has = false;
-	for (size_t i = 0; i < s->nrows; i++)
-		has |= str_is(s->row[i].name, name) && status_is_live(&s->row[i]);
-	return has;
-}
-
 /* What is known, other than by counters. */
 struct points {
 	struct point_status *list;
 	size_t n;
 	struct archie_summary archie; /* of no sites: there are none */
+	struct cache_summary cache;
+	bool has_cache;
 };
 
 static void print_text(const struct status *s, const struct points *points, const char *data,
@@ -218,16 +213,21 @@ static void print_text(const struct status *s, const struct points *points, cons
 		buf_printf(out, "Nothing runs in %s. Start it: garner up\n", data);
 	if (s->running || (verbose && s->nrows > 0))
 		print_roles(s, verbose, out);
-	if (has_role(s, "shepherd") || has_role(s, "broker"))
+	if (status_has_role(s, "shepherd") || status_has_role(s, "broker"))
 		print_numbers(s, out);
-	if (has_role(s, "shepherd"))
+	if (status_has_role(s, "shepherd"))
 		print_passes(s, out);
 	if (points->n &&
-	    (verbose || (has_role(s, "broker") && points_are_told(points->list, points->n))))
+	    (verbose || (status_has_role(s, "broker") && points_are_told(points->list, points->n))))
 		print_points(points->list, points->n, out);
-	if (points->archie.sites && (verbose || has_role(s, "archie-getter"))) {
+	if (points->archie.sites && (verbose || status_has_role(s, "archie-getter"))) {
 		buf_add_byte(out, '\n');
 		archie_summary_text(&points->archie, clock_wall_us(), out);
+	}
+	if (points->has_cache &&
+	    (verbose || status_has_role(s, "qm") || status_has_role(s, "uns"))) {
+		buf_add_text(out, "\ncache: ");
+		cache_summary_text(&points->cache, out);
 	}
 	for (size_t i = 0; verbose && i < s->nviews; i++)
 		print_counters(&s->view[i], out);
@@ -242,6 +242,8 @@ static void print_json(const struct status *s, const struct points *points, cons
 	points_json(&j, points->list, points->n);
 	if (points->archie.sites)
 		archie_summary_json(&points->archie, &j);
+	if (points->has_cache)
+		cache_summary_json(&points->cache, &j);
 	jsonw_object_end(&j);
 	buf_add_byte(out, '\n');
 }
@@ -257,6 +259,10 @@ static int show_status(const struct cmd_call *call, const char *data)
 	if (points_load(data, &points.list, &points.n, &err) < 0 && !s.damaged[0])
 		snprintf(s.damaged, sizeof s.damaged, "%.*s", (int)sizeof s.damaged - 1, err.msg);
 	if (archie_summarize(data, &points.archie, &err) < 0 && !s.damaged[0])
+		snprintf(s.damaged, sizeof s.damaged, "%.*s", (int)sizeof s.damaged - 1, err.msg);
+	int cache = o->metrics ? 1 : cache_summarize(data, &points.cache, &err);
+	points.has_cache = cache == 0;
+	if (cache < 0 && !s.damaged[0])
 		snprintf(s.damaged, sizeof s.damaged, "%.*s", (int)sizeof s.damaged - 1, err.msg);
 	struct buf out = BUF_INIT(OUT_MOST);
 	if (o->metrics)
@@ -289,17 +295,19 @@ static int run(const struct cmd_call *call)
 const struct command status_command = {
 	.name = "status",
 	.summary = "show what runs",
-	.description = "Reads the counters that the supervisor and the roles keep below "
-		       "run/counters of the data directory. It asks no role, so it answers even "
-		       "while one hangs.\n\nSINCE is the time in the current state, CPU what the "
-		       "process has used, RSS the memory it holds. Where a crawl runs, its "
-		       "results follow: documents, pages, what waits, why pages were not "
-		       "gathered, when the index was last committed, and how long each pass of the "
-		       "cycle took when it was made last. Where the broker follows several "
-		       "sources or asks gatherers, each has a line: when it was asked last, what "
-		       "came of it, how many objects it told and how many of these were bad, "
-		       "when it is asked next, and why the last time failed. Where archives are "
-		       "indexed, a line says how many, and how many failed.",
+	.description =
+		"Reads the counters that the supervisor and the roles keep below "
+		"run/counters of the data directory. It asks no role, so it answers even "
+		"while one hangs.\n\nSINCE is the time in the current state, CPU what the "
+		"process has used, RSS the memory it holds. Where a crawl runs, its "
+		"results follow: documents, pages, what waits, why pages were not "
+		"gathered, when the index was last committed, and how long each pass of the "
+		"cycle took when it was made last. Where the broker follows several "
+		"sources or asks gatherers, each has a line: when it was asked last, what "
+		"came of it, how many objects it told and how many of these were bad, "
+		"when it is asked next, and why the last time failed. Where archives are "
+		"indexed, a line says how many, and how many failed. Where the content cache "
+		"runs, a line says what is stored, queued, and waits.",
 	CMD_OPTIONS(options, struct status_options),
 	CMD_EXAMPLES({"garner status", "what runs, since when, and what it takes"},
 		     {"garner status --json", "the same with all counters, for a program"},

@@ -12,6 +12,7 @@
 #include "cmd/role_archie.h"
 #include "cmd/shep_filter.h"
 #include "cmd/text.h"
+#include "cmd/why_cache.h"
 #include "shepherd/code.h"
 #include "shepherd/crawl.h"
 #include "shepherd/master.h"
@@ -55,6 +56,7 @@ struct answer {
 	struct known_object *object;
 	size_t objects;
 	struct archie_site_row archive; /* that it belongs to; site NULL: to none */
+	struct cached_urls cache;
 };
 
 static const char *const known_words[] = {[WHY_NEVER] = "never",
@@ -543,7 +545,7 @@ static void print_why(FILE *out, const struct answer *a, const struct crawl_conf
 {
 	const struct why *w = &a->why;
 	fprintf(out, "%.*s\n", (int)a->url.n, a->url.p);
-	if (!a->crawl && a->objects == 0)
+	if (!a->crawl && a->objects == 0 && a->cache.n == 0)
 		fprintf(out, "unknown:      nothing was ever gathered here\n");
 	else if (!a->crawl)
 		fprintf(out, "crawl:        none, nothing was ever gathered here\n");
@@ -561,6 +563,7 @@ static void print_why(FILE *out, const struct answer *a, const struct crawl_conf
 		print_object(out, &a->object[i], arena);
 	if (a->archive.site)
 		print_archive(out, &a->archive, arena);
+	why_cache_print(&a->cache, out);
 	if (a->decisions || w->known == WHY_KNOWN)
 		fprintf(out, "decisions:%s\n",
 			a->decisions ? "" : "    none in the states that are kept");
@@ -693,6 +696,8 @@ static void print_json(struct buf *out, const struct answer *a, const struct cra
 		jsonw_key(&j, "archive");
 		archie_row_json(&a->archive, clock_wall_us(), &j);
 	}
+	if (a->cache.n)
+		why_cache_json(&a->cache, &j);
 	put_decisions(&j, a);
 	if (a->bad_filter)
 		jsonw_put_text(&j, "bad_filter", a->bad_filter);
@@ -729,6 +734,9 @@ static int run(const struct cmd_call *call)
 	if (code != 0)
 		return code;
 	int rc = url_parse(str_of(call->argv[0]), NULL, room, sizeof room, &url);
+	struct url whole = {0}; /* as the cache has it */
+	if (rc == 0)
+		whole = url;
 	if (rc == 0)
 		rc = url_canon(&url, true, strict, sizeof strict, &url);
 	if (rc != 0) {
@@ -746,6 +754,8 @@ static int run(const struct cmd_call *call)
 	if (rc >= 0 && cmd_has_role(call->program, &archie_getter_role))
 		rc = ask_archives(data, config_get(config, &archie_section), &a, &arena, &err);
 	if (rc >= 0)
+		rc = why_cache_ask(data, whole.href, &arena, &a.cache, &err);
+	if (rc >= 0)
 		rc = is_indexed(data, a.url, &arena, &a.indexed, &err);
 	if (rc >= 0)
 		rc = ask_filter(data, config, &url, &a, &arena, &err);
@@ -758,7 +768,9 @@ static int run(const struct cmd_call *call)
 	} else {
 		print_why(call->out, &a, conf, &arena);
 	}
-	return a.objects || a.archive.site || (a.crawl && a.why.known != WHY_NEVER) ? 0 : 1;
+	return a.objects || a.archive.site || a.cache.n || (a.crawl && a.why.known != WHY_NEVER)
+		       ? 0
+		       : 1;
 }
 
 const struct command why_command = {
@@ -773,7 +785,8 @@ const struct command why_command = {
 		"site, "
 		"the entries of its database, when its listing was fetched and is fetched next, "
 		"and "
-		"the last error. Then what the "
+		"the last error. Of a URL that providers announced to the cache: of which, "
+		"what has become of it, since when, and what comes next. Then what the "
 		"modules of the crawl decided about it, as far as states are kept, the newest "
 		"last, with the rule of the filter that rejects it or the limit by which it "
 		"sleeps; its class of mirrors, its weight, its site and its server, and what the "

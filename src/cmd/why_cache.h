@@ -1,0 +1,28 @@
+/* What the cache knows of a URL, for garner why: each provider that announced it. */
+#pragma once
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+
+#include <stdio.h>
+
+struct cached_url {
+	uint64_t provider;
+	const char *state, *next;  /* what it is, and what happens to it then */
+	const char *mime, *reason; /* reason: "" where there is none */
+	unsigned code;             /* 0: none */
+	int64_t at_us, until_us;   /* until: 0, not known */
+	uint64_t size;
+	const char *file; /* "MACHINE/NAME" of what is stored; "" */
+};
+struct cached_urls {
+	struct cached_url *url;
+	size_t n, room;
+};
+
+/* url: as url_parse() gives it. Of a data directory without a cache: none. */
+int why_cache_ask(const char *data, struct str url, struct arena *arena, struct cached_urls *ret,
+		  struct err *err);
+void why_cache_print(const struct cached_urls *c, FILE *out);
+/* The member "cache" of the object that is open. */
+void why_cache_json(const struct cached_urls *c, struct jsonw *j);

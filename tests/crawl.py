@@ -7,6 +7,7 @@ import urllib.parse
 import urllib.request
 
 import simnet
+from caches import ROLES
 
 # What garner keeps, and what simnet calls too early: between garner's note of a request and its
 # first byte a busy machine may run others.
@@ -24,9 +25,11 @@ MONTH = 30 * 86400
 class Crawl:
     """garner up on simnet, with everything hurried: a page is looked at again after seconds."""
 
-    def __init__(self, garner, hosts, pages, seed, refresh="15s", shepherd="", delay=DELAY):
-        """shepherd: more lines of its section, in which DIR is the directory of the test."""
+    def __init__(self, garner, hosts, pages, seed, refresh="15s", shepherd="", delay=DELAY, cache=None):
+        """shepherd: more lines of its section, in which DIR is the directory of the test. cache: a function that
+        makes a Cache of the garner, whose roles run as well."""
         self.g = garner()
+        self.cache = cache and cache(self.g)
         self.delay = delay
         self.net = simnet.start(self.g, hosts=hosts, pages=pages, seed=seed, delay=OWED,
                                 profiles=PROFILES, robots=ROBOTS, crawl_delay=0,
@@ -35,7 +38,7 @@ class Crawl:
         assert kinds == {p.split("=")[0] for p in PROFILES.split(",")}, "another seed has them all"
         self.g.configure(f"""
 [up]
-roles = shepherd broker web
+roles = shepherd broker web {" ".join(ROLES) if cache else ""}
 restart_max = 200ms
 [robot]
 networks = {self.net.network}
@@ -44,6 +47,7 @@ dns_order = ipv4
 delay = {delay}
 idle_max = 2s
 time_max = 10s
+{self.cache.text() if cache else ""}
 [shepherd]
 follow = all
 cycle = 3s

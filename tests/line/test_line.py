@@ -1,11 +1,14 @@
 """From a URL to a search result: every allowed page is found by its own words, nothing else is. Of
-pages with the same bytes one is found, and the others are its twins."""
+pages with the same bytes one is found, and the others are its twins. And from what a provider pushes
+to what his receipts say."""
 import random
 import time
 
 import pytest
 
+from caches import Cache
 from crawl import MONTH, Crawl
+from kill.cache_rounds import Pushers
 
 
 @pytest.mark.limit(300)
@@ -32,7 +35,9 @@ def test_a_whole_crawl_finds_what_it_may_follows_changes_and_is_polite(garner):
 @pytest.mark.limit(400)
 def test_killed_at_random_it_ends_in_the_same_state(garner, seed, long_run):
     pick = random.Random(seed)
-    c = Crawl(garner, hosts=10, pages=40, seed=262)
+    c = Crawl(garner, hosts=10, pages=40, seed=262,
+              cache=lambda g: Cache(None, g, cache="fullsets = 1000000\n", qm="retries = 100\n"))
+    pushers = Pushers(c.cache, seed, owners=1)
     assert c.g.run("add", c.net.url(0)).code == 0
     for i in range(300 if long_run else 20):
         time.sleep(pick.uniform(0.05, 0.8))
@@ -42,6 +47,8 @@ def test_killed_at_random_it_ends_in_the_same_state(garner, seed, long_run):
     c.settle(120)
     assert c.twins
     c.net.check_polite()
+    pushers.settle()
     assert c.up.stop() == 0
+    c.cache.close()
     checked = c.g.run("check")
     assert checked.code == 0, checked

@@ -59,6 +59,13 @@ SAYS = {
     "spider-data check": "0 damaged",
     "fetch --through": "2 of 2 URLs, 2 ok",
     "dump fabric": "kept   000000/001",
+    "provider verify": "is yours",
+    "provider send": "set 1: 2 URLs accepted",
+    "provider receipts --wait": "stored",
+    "provider sync": "set 2: 1 URL accepted (0 new, 1 changed, 0 removed)",
+    "cache.conf why http": ", stored since ",
+    "provider set": "51200 bytes a second",
+    "provider status": "2 files",
 }
 ENDS = {"private/diary": 1}
 
@@ -67,9 +74,9 @@ ENDS = {"private/diary": 1}
 def test_the_tutorial(garner):
     g = garner()
     text = text_of("doc/tutorial.md")
-    for port in ("8081", "8080", "8501", "8190", "8191", "8193", "1527", "2323", "1525"):
+    for port in ("8081", "8080", "8501", "8190", "8191", "8193", "8192", "8194", "8083", "1527", "2323", "1525"):
         text = text.replace(port, free_port())
-    names = ("garner.conf", "another.conf", "fabric.conf")
+    names = ("garner.conf", "another.conf", "fabric.conf", "cache.conf")
     for name, block in zip(names, re.findall(r"```ini\n(.*?)```", text, re.S), strict=True):
         (g.dir / name).write_text(block)
     env = {**g.env, "PATH": f"{real.BUILD}:{os.environ['PATH']}"}
@@ -132,7 +139,7 @@ def test_the_commands_of_the_readme(garner):
     (g.dir / "ls-lR.gz").write_bytes(gzip.compress(listing))
     (g.dir / "robots.txt").write_text("User-agent: *\nDisallow: /b\n")
     (g.dir / "export.soif").write_text("@FILE { http://a/\nTitle{1}:\tx\n}\n")
-    ends = {"search": {1}, "fetch": {3, 6}, "doctor": {0, 1, 3}, "status": {0, 1}, "brkclient": {6}, "archie find": {6}}
+    ends = {"search": {1}, "fetch": {3, 6}, "doctor": {0, 1, 3}, "status": {0, 1}, "brkclient": {6}, "archie find": {6}, "provider": {2, 6}}
     ran = 0
     for line in commands(text_of("README.md")):
         if not re.search(r"\bbuild/garner\b", line):
@@ -142,6 +149,7 @@ def test_the_commands_of_the_readme(garner):
         words = words.replace("/srv/garner", str(g.dir / "srv"))
         words = re.sub(r"(brkclient \S+) 8501", rf"\1 {free_port()}", words)  # where nobody listens
         words = words.replace("archie find", f"-s archie-ng.listen=127.0.0.1:{free_port()} archie find")
+        words = words.replace("garner provider", f"garner -s provider.rs=http://127.0.0.1:{free_port()}/ provider")
         done = subprocess.run(["bash", "-c", words], cwd=g.dir, env=g.env, capture_output=True,
                               text=True, timeout=60)
         name = next((n for n in ends if re.search(rf"garner {n}\b", line)), None)

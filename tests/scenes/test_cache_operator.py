@@ -1,0 +1,84 @@
+"""The operator of a content cache: what is checked and mended, what providers may have, what is told of it all."""
+from pathlib import Path
+
+import pushed
+import pytest
+from garner import wait_for
+from pushed import run, states
+
+
+@pytest.fixture
+def site(tmp_path):
+    yield from pushed.serve(tmp_path)
+
+
+@pytest.fixture
+def cache(garner):
+    return pushed.start(garner())
+
+
+def files(g):
+    return sorted(p for p in (Path(g.data) / "cache" / "files").glob("*/*"))
+
+
+def check(g, *args, code=0):
+    done = g.run("cache", "check", "--json", *args)
+    assert done.code == code, done
+    return [f["text"] for f in done.json()["findings"]] if done.out else []
+
+
+def test_rows_without_files_and_files_without_rows_are_mended(cache, site):
+    g = cache
+    root, url = site
+    run(g, "register", url, "-w", str(root / "garner.txt"))
+    run(g, "verify", url + "garner.txt")
+    (root / "garner.txt").unlink()
+    for name in "abc":
+        (root / f"{name}.html").write_text(name)
+    run(g, "send", "--tree", str(root), "--prefix", url)
+    assert len(states(g)) == 3
+    assert check(g) == []
+    done = g.run("cache", "check", "--fix")
+    assert done.code == 5 and "qm" in done.err, done
+
+    g.up.stop()
+    found = files(g)
+    assert len(found) == 3
+    lost = next(p for p in found if p.read_text() == "b")
+    kept = {p.read_text(): p for p in found}
+    lost.unlink()
+    strange = lost.with_name("999.7")
+    strange.write_text("of nobody")
+    kept["c"].write_text("")  # cut by somebody
+    texts = check(g, code=4)
+    assert any(strange.name in t for t in texts) and len(texts) == 3, texts
+    assert len(check(g, "--fix")) == 3
+    # the owner is told what was lost, and asked for a full set
+    g.up = g.start("up").wait_ready()
+    assert g.run("cache", "provider", "1", "--json").json()["wanted"] == "crash"
+    done = run(g, "sync", "-s", "provider.check=0")
+    assert "wants a full set: crash" in done.out, done
+    wait_for("the files", lambda: sorted(p.read_text() for p in files(g)) == ["a", "b", "c"], every=0.1)
+    assert kept["a"].exists() and not strange.exists()
+    assert check(g) == []
+
+
+def test_the_operator_sets_what_a_provider_may_have(cache, site):
+    g = cache
+    _, url = site
+    assert g.run("cache", "provider").code == 1
+    run(g, "register", url)
+    done = g.run("cache", "provider", "1", "--priority", "5", "--quota-files", "7", "--quota-space", "none", "--json")
+    contract = done.json()["contract"]
+    assert (contract["priority"], contract["quota_files"], contract["quota_space"]) == (5, 7, None)
+    assert run(g, "status", "--json").json()["contract"]["quota_files"] == 7
+    assert url in g.run("cache", "provider").out
+    done = g.run("cache", "provider", "1", "--quota-space", "much")
+    assert done.code == 2 and "none, got 'much'" in done.err
+    assert g.run("cache", "provider", "2").code == 1
+    assert g.run("cache", "provider", "--remove").code == 2
+    assert "not verified" in g.run("status").out
+    doctor = {c["name"]: c for c in g.run("doctor", "--json").json()["checks"]}
+    assert doctor["cache"]["level"] == "ok" and doctor["cache database"]["level"] == "ok", doctor
+    assert g.run("cache", "provider", "1", "--remove").code == 0
+    assert g.run("cache", "provider").code == 1

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """corpus.py FOLDER: every path of every package of the archive that apt is configured for, from its Contents
 indices, and the archive's own listing. FOLDER gets names.txt (paths, sorted by bytes, each once), basenames.txt (the
-same order, the last component) and ls-lR.gz. What is there already is not done again. 60 MB to fetch; MIRROR, SUITE and ARCH in the environment stand for what apt says."""
+same order, the last component) and, where the mirror has it, ls-lR.gz. What is there already is not done again. 60 MB to fetch; MIRROR, SUITE and ARCH in the environment stand for what apt says."""
 import gzip
 import os
 import re
@@ -66,8 +66,10 @@ def main(folder):
         write(names, found)
         write(bases, (p.rsplit(b"/", 1)[-1] for p in found))
         print(f"{len(found)} paths, {names.stat().st_size / 1e6:.0f} MB", file=sys.stderr)
-    if not listing.exists():
+    try:
         fetch(f"{archive()[0]}/ls-lR.gz", listing)
+    except subprocess.CalledProcessError:  # not every mirror has one; only "replace" of names.sh wants it
+        print("corpus: the mirror has no ls-lR.gz, nothing is replaced", file=sys.stderr)
 
 
 if __name__ == "__main__":

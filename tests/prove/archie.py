@@ -3,7 +3,8 @@ while people and programs ask; the units in full, and under TSan; the scenes wit
 
 WHAT = ("queuer, searchers, interfaces and sessions killed at every point and at 300 random instants each; units in full, "
         "and under TSan; scenes under ASan and UBSan")
-KILLS = "test_archie_queue.py|test_archie_faces.py|test_archie_mail.py|test_telnet.py|test_archie_prospero.py|test_master.py"
+KILLS = ("test_archie_queue.py|test_archie_faces.py|test_archie_mail.py|test_telnet.py|test_archie_prospero.py|"
+         "test_archie_master.py")
 UNITS = r"units/archie/|net.mail|extract.mime|extract.lzw"
 SCENES = "test_archie_|test_telnet|test_web_files"
 

@@ -6,6 +6,7 @@ import json
 import random
 import re
 import time
+from collections import Counter
 from pathlib import Path
 
 import simnet
@@ -49,8 +50,18 @@ class Chain:
         if not faults:
             member[2].wait_ready()
 
+    def go_on(self):
+        """Where all is done, the same again: a slow machine kills fewer while one list is worked on."""
+        if self.is_done():
+            self.finish()
+            self.begin_again()
+
     def at_point(self, point):
-        """One of those that may pass it is killed there; whether it passed it."""
+        """One of those that may pass it is killed there; whether it passed it, on this list or another."""
+        return any(self.is_passed(point) for _ in range(3))
+
+    def is_passed(self, point):
+        self.go_on()
         role = point.partition(".")[0]
         role = {"outcomes": "urlserver"}.get(role, role)
         member = self.dice.choice([m for m in self.members if m[1].partition("@")[0] == role and m[0] is not self.top])
@@ -63,6 +74,7 @@ class Chain:
 
     def at_random(self, most_s):
         """One is killed within this time; counted where there was still something to do."""
+        self.go_on()
         time.sleep(self.dice.uniform(0, most_s))
         self.useful += not self.is_done()
         self.replace(self.dice.choice(self.members))
@@ -86,14 +98,24 @@ class Spiders(Chain):
 
     def __init__(self, make, seed, pages, delay_ms):
         super().__init__(make, seed, pages, delay_ms)
-        self.list = Path(self.g.dir) / "urls.txt"
-        self.list.write_text("\n".join(self.urls) + "\n")
-        spiders = "".join(f"[spider@{i}]\nlisten = unix:{self.g.dir}/spider{i}\n" for i in (1, 2))
-        self.g.configure(f"{self.robot}{spiders}[urlserver]\ndoc_index = file:{self.list}\nreq_host_per_sec = {900 // delay_ms}\n"
-                         f"timeout_spider_status = 5s\nspider_host = unix:{self.g.dir}/spider1 unix:{self.g.dir}/spider2\n"
-                         "[spider]\nstatus_interval = 1s\n")
+        self.delay_ms, self.lists = delay_ms, 0
+        self.new_list()
         for role in ("spider@1", "spider@2", "urlserver"):
             self.add(self.g, role)
+
+    def new_list(self):
+        self.lists += 1
+        self.list = Path(self.g.dir) / f"urls{self.lists}.txt"
+        self.list.write_text("\n".join(self.urls) + "\n")
+        spiders = "".join(f"[spider@{i}]\nlisten = unix:{self.g.dir}/spider{i}\n" for i in (1, 2))
+        self.g.configure(f"{self.robot}{spiders}[urlserver]\ndoc_index = file:{self.list}\n"
+                         f"req_host_per_sec = {900 // self.delay_ms}\n"
+                         f"timeout_spider_status = 5s\nspider_host = unix:{self.g.dir}/spider1 unix:{self.g.dir}/spider2\n"
+                         "[spider]\nstatus_interval = 1s\n")
+
+    def begin_again(self):
+        self.new_list()
+        self.replace(self.members[-1])
 
     def outcomes(self):
         done = self.g.run("dump", f"{self.list}.done")
@@ -102,20 +124,23 @@ class Spiders(Chain):
     def is_done(self):
         return len(set(self.outcomes())) == len(self.urls)
 
-    def settle(self):
-        wait_for("all outcomes", self.is_done, 300, every=1)
-        self.stop()
+    def finish(self):
         outcomes = self.outcomes()
         if sorted(map(int, outcomes)) != list(range(1, len(self.urls) + 1)):
             raise self.broken(f"{len(outcomes)} outcomes of {len(self.urls)} URLs")
-        kept = set()
-        for i in (1, 2):
-            for line in (self.g.data / f"spider@{i}" / "results.jsonl").read_text().split("\n")[:-1]:
-                kept.add(json.loads(line)["url"])
-        if missing := set(self.urls) - kept:
-            raise self.broken(f"done, and no result: {sorted(missing)[:5]}")
         if self.g.run("check", f"{self.list}.done").code != 0:
             raise self.broken("garner check does not like the outcomes")
+
+    def settle(self):
+        wait_for("all outcomes", self.is_done, 300, every=1)
+        self.stop()
+        self.finish()
+        kept = Counter()
+        for i in (1, 2):
+            for line in (self.g.data / f"spider@{i}" / "results.jsonl").read_text().split("\n")[:-1]:
+                kept[json.loads(line)["url"]] += 1
+        if missing := [u for u in self.urls if kept[u] < self.lists]:
+            raise self.broken(f"done, and no result: {sorted(missing)[:5]}")
         self.check_polite()
 
 
@@ -139,9 +164,14 @@ class Bots(Chain):
         self.g.configure(self.robot + machines + bots)
         for role in ("botm@1", "botm@2", "bot@1a", "bot@1b", "bot@2a", "bot@2b"):
             self.add(self.g, role)
+        self.files = []  # that a source was told of, with their machines
+        self.begin_again()
+
+    def begin_again(self):
         self.begin(self.urls)
 
     def begin(self, urls):
+        self.asked = urls
         path = Path(self.g.dir) / "list"
         path.write_text("\n".join(urls) + "\n")
         self.source = self.g.start("fetch", "--through", self.source_at, "--json", "--from", path)
@@ -161,20 +191,23 @@ class Bots(Chain):
                     last[i, found[2].partition(".")[0]] = found[1]
         return [n for n, place in last.items() if place in ("stored", "given")]
 
-    def settle(self):
+    def finish(self):
         if self.source.wait(300) not in (0, 3):
             raise self.broken("the source failed")
         lines = self.lines()
-        if sorted(l["url"] for l in lines) != sorted(self.urls):
-            raise self.broken(f"{len(lines)} lines for {len(self.urls)} URLs")
-        files = [(l["machine"], l["file"]) for l in lines if l["outcome"] == "ok"]
+        if sorted(l["url"] for l in lines) != sorted(self.asked):
+            raise self.broken(f"{len(lines)} lines for {len(self.asked)} URLs")
+        self.files += [(l["machine"], l["file"]) for l in lines if l["outcome"] == "ok"]
+
+    def settle(self):
+        self.finish()
+        files = self.files
 
         def is_quiet():  # what went to two machines may be answered late: a later source drops it
             if not self.stored():
                 return True
             self.begin([self.urls[0]])
-            self.source.wait(60)
-            files.extend((l["machine"], l["file"]) for l in self.lines() if l["outcome"] == "ok")
+            self.finish()
             return False
 
         wait_for("all answers spoken about", is_quiet, 60, every=0.1)

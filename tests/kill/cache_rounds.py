@@ -248,7 +248,8 @@ class CacheRounds:
     def at_point(self, point, roles):
         """One of the roles is killed there; whether it passed it."""
         role = self.dice.choice(roles)
-        member = self.replace(role, f"{point}=kill@{1 if point in ONCE else self.dice.randint(1, 3)}")
+        nth = 1 if point in (*ONCE, *LATE) else self.dice.randint(1, 3)
+        member = self.replace(role, f"{point}=kill@{nth}")
         provoking = threading.Thread(target=self.provoke, args=(point, role, member), daemon=True)
         provoking.start()
         try:

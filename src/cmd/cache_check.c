@@ -3,7 +3,8 @@
  * deleted: what is nowhere after that order is nobody's, also where the cache runs meanwhile.
  *
  * With --fix qm must not run. The botms may: files go the way of all others, by FSMDB, when qm is
- * back, since only the botm that has a folder knows which names are free. */
+ * back, since only the botm that has a folder knows which names are free. A database of which
+ * nobody can say which rows it has is not mended, but set aside. */
 #include "base/file.h"
 #include "cmd/cache.h"
 #include "cmd/commands.h"
@@ -161,14 +162,15 @@ static int files_check(struct check *c, struct err *err)
 
 /* The database. */
 
-/* One that cannot even be opened has nothing to be mended with: it is set aside for somebody who
- * can, and all providers are asked for what they have. */
+/* One that cannot even be opened, or whose pages are damaged, has nothing to be mended with: it is
+ * set aside for somebody who can, and all providers are asked for what they have. */
 static int set_aside(struct check *c, struct err *err)
 {
 	static const char *const parts[] = {"", "-wal", "-shm"};
 	char from[PATH_MAX + 32], to[PATH_MAX + 96], stamp[32], text[200];
 	time_t now = time(NULL);
 	struct tm tm;
+	db_close(&c->db);
 	gmtime_r(&now, &tm);
 	strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", &tm);
 	for (size_t i = ARRAY_LEN(parts); i-- > 0;) {
@@ -217,16 +219,23 @@ static int crash_set(const struct check *c, struct err *err)
 	return rc;
 }
 
+/* 1: nobody can say which rows there are, and so which files have one. */
+static int rows_check(struct check *c, struct err *err)
+{
+	int rc = c->db->ops->check(c->db, c->is_fix, file_has, on_finding, c, err);
+	if (rc == 0 && c->is_fix)
+		return c->db->ops->rebuild(c->db, err);
+	return rc == 1 && c->is_fix ? set_aside(c, err) : rc;
+}
+
 static int database_check(struct check *c, struct err *err)
 {
 	uint64_t before = c->damages;
-	int rc = c->db->ops->check(c->db, c->is_fix, file_has, on_finding, c, err);
+	int rc = rows_check(c, err);
 	uint64_t lost = c->damages - before + c->is_set_aside;
-	if (rc == 0 && c->is_fix)
-		rc = c->db->ops->rebuild(c->db, err);
 	if (rc == 0)
 		rc = files_check(c, err);
-	if (rc == 0)
+	if (rc >= 0)
 		rc = c->db->ops->rows(c->db, &c->queued, &c->rows, err);
 	if (rc == 0 && c->is_fix && lost)
 		rc = crash_set(c, err);
@@ -341,8 +350,8 @@ const struct command cache_check_command = {
 		"without its file is an error of which its provider is told, a file without a row "
 		"is deleted when qm and its botm run again, and the order of the queue is made "
 		"anew. A database that "
-		"cannot be read at all is set aside, and begun anew. Where something may have been "
-		"lost, a full set is wanted of all providers.",
+		"cannot be read, or has damaged pages, is set aside, and begun anew. Where "
+		"something may have been lost, a full set is wanted of all providers.",
 	CMD_OPTIONS(options, struct check_options),
 	CMD_EXAMPLES({"garner cache check", "what is wrong"},
 		     {"garner cache check --fix", "mend it"}),

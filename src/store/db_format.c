@@ -151,7 +151,7 @@ static int cache_db_verify(const char *path, struct err *err)
 	if (rc == 0)
 		rc = db->ops->check(db, false, NULL, finding_first, &first, err);
 	db_close(&db);
-	if (rc == 0 && first.is_damage)
+	if (rc >= 0 && first.is_damage)
 		return err_set(err, ERR_DAMAGED, "%s: %s", path, first.text);
 	return rc;
 }

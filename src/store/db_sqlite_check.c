@@ -4,7 +4,8 @@
  * and counts are counted anew. A row whose file is lost fails, and its provider is told.
  *
  * Tables are walked row by row, each by a search for the next one, so that they may be mended
- * meanwhile. What SQLite finds in its pages cannot be mended here. */
+ * meanwhile. What SQLite finds in its pages cannot be mended here, and rows that are not found
+ * there must not count as absent: their files would go. */
 #include "base/clock.h"
 #include "base/fault.h"
 #include "store/db_sqlite_inner.h"
@@ -45,23 +46,27 @@ static int check_ask(struct checking *k, const char *text, const int64_t *bind, 
 	return rc;
 }
 
-/* What SQLite itself finds in its pages. */
+/* What SQLite itself finds in its pages; or that it cannot go through them. */
 static int pages_check(struct checking *k, bool *ret_sound, struct err *err)
 {
 	sqlite3_stmt *st;
 	int rc = check_ask(k, "PRAGMA integrity_check", NULL, 0, &st, err);
+	bool has_rows = rc == 0;
 	*ret_sound = true;
-	if (rc)
-		return rc < 0 ? rc : 0;
-	do {
+	for (; rc == 0; rc = db_step(k->d, st, err)) {
 		struct str s = sql_str(st, 0);
 		if (str_is(s, "ok"))
 			continue;
 		*ret_sound = false;
 		finding_say(k, true, STR_FMT, STR_ARG(s));
-	} while ((rc = db_step(k->d, st, err)) == 0);
-	sqlite3_finalize(st);
-	return rc < 0 ? rc : 0;
+	}
+	if (has_rows)
+		sqlite3_finalize(st);
+	if (rc > 0 || err->code != ERR_DAMAGED)
+		return MIN(rc, 0);
+	*ret_sound = false;
+	finding_say(k, true, "%.200s", err->msg);
+	return 0;
 }
 
 /* Damage in one row is a finding, and the walk goes on; all else ends it. */
@@ -367,8 +372,8 @@ int sqlite_check(struct db *db, bool fix,
 	if (group && db->ops->begin(db, err) < 0)
 		return -1;
 	int rc = pages_check(&k, &sound, err);
-	if (rc == 0 && sound)
-		rc = rows_check(&k, err);
+	if (rc == 0)
+		rc = sound ? rows_check(&k, err) : 1;
 	tallies_free(&k.counts);
 	FAULT("cachedb.fix");
 	if (rc < 0 && fix)

@@ -1,8 +1,10 @@
 """The operator of a content cache: what is checked and mended, what providers may have, what is told of it all."""
+import sqlite3
 from pathlib import Path
 
 import pushed
 import pytest
+from caches import Cache
 from garner import wait_for
 from pushed import run, states
 
@@ -61,6 +63,42 @@ def test_rows_without_files_and_files_without_rows_are_mended(cache, site):
     wait_for("the files", lambda: sorted(p.read_text() for p in files(g)) == ["a", "b", "c"], every=0.1)
     assert kept["a"].exists() and not strange.exists()
     assert check(g) == []
+
+
+def spoil(g):
+    """An index of the database loses its entries: SQLite says so, and all rows can still be read."""
+    path = Path(g.data) / "cache" / "cache.db"
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    page, = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'sets_provider'").fetchone()
+    size, = db.execute("PRAGMA page_size").fetchone()
+    db.close()
+    with path.open("r+b") as f:
+        f.seek((page - 1) * size + 3)  # how many entries there are
+        f.write(bytes(2))
+
+
+def test_a_database_with_damaged_pages_is_begun_anew_and_no_row_loses_its_file(garner):
+    c = Cache(garner).start()
+    owner = c.register(c.owner())
+    for path in ("/a", "/b"):
+        owner.write(path)
+    rows = [owner.row(path, md5=owner.md5(path)) for path in ("/a", "/b")]
+    c.settle(owner, c.push(owner, rows).set)
+    c.stop()
+    spoil(c.g)
+    found = check(c.g, code=4)
+    assert found and not any("no row has this file" in text for text in found), found
+    assert any("set aside" in text for text in check(c.g, "--fix"))
+    # nobody believes that what was stored is still there
+    c.start()
+    told = c.push(owner, rows, full=True)
+    assert told.accepted and b'reason="crash"' in told.said, told
+    assert {r["state"] for r in c.settle(owner, told.set).values()} == {"stored"}
+    wait_for("the old files to go", lambda: len(c.files()) == 2)
+    assert check(c.g) == []
+    c.stop()
+    c.close()
 
 
 def test_the_operator_sets_what_a_provider_may_have(cache, site):

@@ -39,7 +39,7 @@ struct check {
 	uint64_t elsewhere; /* files of machines that no settings name */
 	uint64_t rows, queued;
 	uint64_t damages, notes, unknown_files;
-	bool is_set_aside;
+	bool is_flagged; /* the crash flag is set */
 	struct jsonw json;
 	struct buf out;
 	struct err err; /* the first that a callback has had */
@@ -62,9 +62,29 @@ static void finding_print(struct check *c, bool is_damage, const char *text)
 	cmd_flush(c->call, &c->out);
 }
 
+/* Of what is wrong something may be lost: the crash flag. It is set before anything is mended,
+ * since one who is killed in between finds nothing wrong the next time. */
+static int crash_set(struct check *c, struct err *err)
+{
+	struct pidb *pidb = NULL;
+	if (c->is_flagged)
+		return 0;
+	if (pidb_open(&pidb, c->folder, err) < 0)
+		return -1;
+	int rc = pidb_want(pidb, 0, PIDB_CRASH, err);
+	pidb_close(&pidb);
+	c->is_flagged = rc == 0;
+	return rc;
+}
+
+/* Of the database: nothing of it is mended yet, or not durably. */
 static void on_finding(void *ctx, const struct db_finding *f)
 {
-	finding_print(ctx, f->is_damage, f->text);
+	struct check *c = ctx;
+	struct err err;
+	finding_print(c, f->is_damage, f->text);
+	if (c->is_fix && f->is_damage && crash_set(c, &err) < 0 && c->err.code == ERR_NONE)
+		c->err = err;
 }
 
 /* Files. */
@@ -170,6 +190,8 @@ static int set_aside(struct check *c, struct err *err)
 	char from[PATH_MAX + 32], to[PATH_MAX + 96], stamp[32], text[200];
 	time_t now = time(NULL);
 	struct tm tm;
+	if (crash_set(c, err) < 0)
+		return -1;
 	db_close(&c->db);
 	gmtime_r(&now, &tm);
 	strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", &tm);
@@ -179,7 +201,6 @@ static int set_aside(struct check *c, struct err *err)
 		if (file_rename(from, to, err) < 0 && err->sys_errno != ENOENT)
 			return -1;
 	}
-	c->is_set_aside = true;
 	snprintf(text, sizeof text,
 		 "cache.db cannot be read; it is set aside as cache.db.%s.damaged, and begun anew",
 		 stamp);
@@ -208,17 +229,6 @@ static bool qm_runs(const char *data)
 	return is;
 }
 
-/* Of what is wrong something may be lost: the crash flag. */
-static int crash_set(const struct check *c, struct err *err)
-{
-	struct pidb *pidb = NULL;
-	if (pidb_open(&pidb, c->folder, err) < 0)
-		return -1;
-	int rc = pidb_want(pidb, 0, PIDB_CRASH, err);
-	pidb_close(&pidb);
-	return rc;
-}
-
 /* 1: nobody can say which rows there are, and so which files have one. */
 static int rows_check(struct check *c, struct err *err)
 {
@@ -230,16 +240,15 @@ static int rows_check(struct check *c, struct err *err)
 
 static int database_check(struct check *c, struct err *err)
 {
-	uint64_t before = c->damages;
 	int rc = rows_check(c, err);
-	uint64_t lost = c->damages - before + c->is_set_aside;
 	if (rc == 0)
 		rc = files_check(c, err);
 	if (rc >= 0)
 		rc = c->db->ops->rows(c->db, &c->queued, &c->rows, err);
-	if (rc == 0 && c->is_fix && lost)
-		rc = crash_set(c, err);
-	return rc;
+	if (rc < 0 || c->err.code == ERR_NONE)
+		return rc;
+	*err = c->err;
+	return err_then(err, "garner cache crashed, when that is mended");
 }
 
 /* The end of it. */

@@ -306,10 +306,10 @@ struct db_ops {
 	/* Whether QPSDB agrees with QDB, cheaply. 1: it does not. */
 	int (*agrees)(struct db *db, struct err *err);
 	int (*rebuild)(struct db *db, struct err *err); /* QPSDB out of QDB */
-	/* All of it: rows, tallies, parts, and (by `has`, where not NULL: whether a machine's file
-	 * is there, with that size; negative: not known) files. fix: mends what is wrong. 1: what
-	 * keeps the rows is damaged, so that nobody can say which there are: nothing else was
-	 * looked at, and nothing mended. */
+	/* All of it: rows, tallies, parts, open sets, and (by `has`, where not NULL: whether a
+	 * machine's file is there, with that size; negative: not known) files. fix: mends what is
+	 * wrong. 1: what keeps the rows is damaged, so that nobody can say which there are: nothing
+	 * else was looked at, and nothing mended. */
 	int (*check)(struct db *db, bool fix,
 		     int (*has)(void *ctx, struct str machine, struct str file, uint64_t size),
 		     db_finding_fn *fn, void *ctx, struct err *err);

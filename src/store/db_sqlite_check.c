@@ -1,7 +1,9 @@
 /* The check of everything: each row of the queue, of LCC and of what is gone has its URL, each URL
- * has its rows, each stored row has its file, and the counts are those of the rows. To mend means
- * to believe the rows: a row without a URL gets one again, a URL forgets rows that are not there,
- * and counts are counted anew. A row whose file is lost fails, and its provider is told.
+ * has its rows, each stored row has its file, the counts are those of the rows, and the notices of
+ * each set that waits can be read. To mend means to believe the rows: a row without a URL gets one
+ * again, a URL forgets rows that are not there, and counts are counted anew. A row whose file is
+ * lost fails, and its provider is told. A set that cannot be read goes: no round of the queue
+ * manager would get past it.
  *
  * Tables are walked row by row, each by a search for the next one, so that they may be mended
  * meanwhile. What SQLite finds in its pages cannot be mended here, and rows that are not found
@@ -296,6 +298,56 @@ static int lcc_check(struct checking *k, struct err *err)
 	return MIN(rc, 0);
 }
 
+/* All notices of a set, one after the other. */
+static int set_read(struct checking *k, const struct set_row *set, struct buf *room,
+		    struct err *err)
+{
+	struct notice n;
+	int rc = 0;
+	for (uint64_t i = 0; rc == 0 && i < set->set.pieces; i++) {
+		buf_clear(room);
+		rc = set_piece_read(k->d, set, i, room, err);
+		struct reader r = reader_of(buf_str(room));
+		while (rc == 0)
+			rc = notice_next(&r, &n, err);
+		rc = MIN(rc, 0);
+	}
+	return rc;
+}
+
+static int set_check(struct checking *k, const struct set_row *set, struct buf *room,
+		     struct err *err)
+{
+	struct counts *c;
+	int rc = row_bad(k, "set", set->set.set, set_read(k, set, room, err), err);
+	if (rc < 1 || !k->fix)
+		return MIN(rc, 0);
+	if (counts_of(k->d, set->set.provider, &c, err) < 0)
+		return -1;
+	c->open_sets -= c->open_sets > 0;
+	return set_erase(k->d, set->id, err);
+}
+
+/* Of those that are absorbed, old ones lose their pieces a few at a time. */
+static int sets_check(struct checking *k, struct err *err)
+{
+	const char *text = "SELECT " SET_COLUMNS " FROM sets WHERE state=1 AND id>?1 "
+			   "ORDER BY id LIMIT 1";
+	CLEANUP(buf_free) struct buf room = BUF_INIT(NOTICE_PIECE + NOTICE_MOST + 1);
+	struct set_row set;
+	int64_t at = 0;
+	sqlite3_stmt *st;
+	int rc;
+	while ((rc = check_ask(k, text, &at, 1, &st, err)) == 0) {
+		at = sql_i64(st, 0);
+		set_from(st, &set);
+		sqlite3_finalize(st);
+		if (set_check(k, &set, &room, err) < 0)
+			return -1;
+	}
+	return MIN(rc, 0);
+}
+
 static int provider_check(struct checking *k, uint64_t provider, struct err *err)
 {
 	const struct counts none = {0};
@@ -351,7 +403,7 @@ static int counts_check(struct checking *k, struct err *err)
 static int rows_check(struct checking *k, struct err *err)
 {
 	if (urls_check(k, err) < 0 || queue_check(k, err) < 0 || lcc_check(k, err) < 0 ||
-	    counts_check(k, err) < 0)
+	    sets_check(k, err) < 0 || counts_check(k, err) < 0)
 		return -1;
 	if (k->fix && (work_flush(k->d, err) < 0 || totals_read(k->d, err) < 0))
 		return -1;

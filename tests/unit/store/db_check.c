@@ -65,6 +65,26 @@ static void test_what_is_wrong_is_mended(void **state)
 	assert_int_equal(tally(1).files, 0);
 }
 
+static void test_a_set_that_waits_and_cannot_be_read_is_left_out(void **state)
+{
+	struct notice n = page("http://a/1");
+	struct db_set left;
+	(void)state;
+	set_absorb(set_take(1, false, &n, 1));
+	set_take(1, false, &n, 1);
+	wrong("UPDATE piece SET data=x'00' WHERE id=(SELECT max(id) FROM piece)", "set 2: ");
+	set_take(1, false, &n, 1);
+	wrong("DELETE FROM piece WHERE id=(SELECT max(id) FROM piece)", "lacks piece 0");
+	assert_int_equal(tally(1).open_sets, 0);
+	set_take(1, false, &n, 1);
+	uint64_t sound = set_take(2, false, &n, 1);
+	wrong("UPDATE piece SET data=x'00' WHERE id=(SELECT max(id)-(1<<24) FROM piece)",
+	      "set 4: ");
+	DONE(db->ops->set_next(db, 0, &left, &err));
+	assert_int_equal(left.set, sound);
+	assert_int_equal(set_absorb(sound).queued, 1);
+}
+
 static void test_a_row_whose_file_is_lost_fails(void **state)
 {
 	(void)state;
@@ -108,6 +128,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, db_begin, db_end)
 		T(test_what_is_wrong_is_mended),
+		T(test_a_set_that_waits_and_cannot_be_read_is_left_out),
 		T(test_a_row_whose_file_is_lost_fails),
 		T(test_parts_that_disagree_are_found_cheaply),
 	};

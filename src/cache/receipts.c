@@ -74,13 +74,6 @@ static void later_stays(struct receipts **known, struct receipts **other)
 	*known = *other;
 }
 
-/* The second server's file is unsdb@2; one that was moved away has a dot in its name. */
-static bool is_unsdb(const char *name)
-{
-	struct str text = str_of(name);
-	return str_starts(text, STR("unsdb")) && str_find_byte(text, '.') == text.n;
-}
-
 static int kept_look(struct receipts **known, const char *folder, uint64_t provider,
 		     uint64_t number, struct err *err)
 {
@@ -92,7 +85,7 @@ static int kept_look(struct receipts **known, const char *folder, uint64_t provi
 		return MIN(rc, 0);
 	while (rc >= 0 && dir_next(&dir, &name) == 0) {
 		char path[PATH_MAX];
-		if (!is_unsdb(name) ||
+		if (!unsdb_is_name(name) ||
 		    snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
 			continue;
 		rc = receipts_open_kept(&kept, path, provider, number, err);

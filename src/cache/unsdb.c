@@ -36,6 +36,12 @@ struct unsdb {
 	size_t first, n, room; /* those from `first` on wait */
 };
 
+bool unsdb_is_name(const char *name)
+{
+	struct str text = str_of(name);
+	return str_starts(text, STR("unsdb")) && str_find_byte(text, '.') == text.n;
+}
+
 /* Records. */
 
 struct entry {

@@ -9,6 +9,10 @@
 struct format;
 extern const struct format unsdb_format;
 
+/* Whether a file of DATA/cache is one: unsdb, unsdb@2. What was moved away has a dot in its name.
+ */
+bool unsdb_is_name(const char *name);
+
 struct unsdb;
 
 struct unsdb_set {

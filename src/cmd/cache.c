@@ -2,6 +2,7 @@
 #include "cmd/cache.h"
 
 #include "base/file.h"
+#include "cache/unsdb.h"
 #include "cmd/commands.h"
 
 #include <inttypes.h>
@@ -100,8 +101,8 @@ static void spilled_count(const char *folder, struct cache_summary *s)
 		return;
 	while (dir_next(&dir, &name) == 0) {
 		snprintf(path, sizeof path, "%s/%s", folder, name);
-		if (str_starts(str_of(name), STR("unsdb")) && lstat(path, &st) == 0 &&
-		    S_ISREG(st.st_mode) && st.st_size > UNSDB_HEAD)
+		if (unsdb_is_name(name) && lstat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+		    st.st_size > UNSDB_HEAD)
 			s->spilled += (uint64_t)st.st_size;
 	}
 	dir_done(&dir);

@@ -163,8 +163,14 @@ def test_a_damaged_unsdb_asks_everybody_for_full_sets(uns):
     damaged[100] ^= 1
     unsdb.write_bytes(damaged)
     assert g.run("check", unsdb).code == 4
+
+    def in_unsdb():
+        return g.run("cache", "status", "--json").json()["cache"]["unsdb_bytes"]
+
+    assert in_unsdb() == len(damaged)
     g.uns = g.start("uns").wait_ready()
     assert [wanted(g, id) for id in (g.id, other)] == ["crash", "crash"]
+    assert in_unsdb() == 0  # what was moved away waits for nobody
     assert (unsdb.parent / "unsdb.damaged").read_bytes().startswith(damaged)
     assert accepted(notify(g.door, g.id, ROWS)) and len(waiting(g)) == 1
 

@@ -22,6 +22,8 @@ static int db_take(struct rs *rs, struct db **ret, struct err *err)
 	if (rs->dbs)
 		*ret = rs->db[--rs->dbs];
 	pthread_mutex_unlock(&rs->lock);
+	if (*ret && db_sqlite_is_moved(*ret))
+		db_close(ret);
 	return *ret ? 0 : db_sqlite_open(ret, rs->folder, DB_READ, err);
 }
 

@@ -27,6 +27,8 @@ static int64_t period_begins_us(const struct uns *u)
 struct db *uns_db(struct uns *u)
 {
 	struct err err;
+	if (u->db && u->db_users == 0 && db_sqlite_is_moved(u->db))
+		db_close(&u->db);
 	int rc = u->db ? 0 : db_sqlite_open(&u->db, u->folder, DB_READ, &err);
 	if (rc < 0 && !u->db_has_failed)
 		log_warn(ROLE, "the cache's database cannot be read", KV_TEXT("why", err.msg));

@@ -41,7 +41,8 @@ struct uns {
 	struct uns_counts counts;
 	bool is_draining, disk_is_full;
 	/* The thread's of `reads`. */
-	struct db *db; /* NULL: there is none yet */
+	struct db *db;   /* NULL: there is none yet */
+	size_t db_users; /* receipts that are half read */
 	bool db_has_failed;
 };
 

@@ -23,6 +23,7 @@ struct uns_receipts {
 	const char *unsdb; /* NULL: the set does not wait there */
 	bool is_busy, is_begun, is_done;
 	struct receipts *r; /* the thread's */
+	bool is_of_db;      /* they are read out of the cache's database */
 	struct arena arena;
 	struct buf out;
 	int rc;
@@ -47,8 +48,17 @@ static int receipts_find(struct uns_receipts *a)
 	if (rc == 0) {
 		a->set = *receipts_set(a->r);
 		a->state = receipts_state(a->r);
+		a->is_of_db = db;
+		a->u->db_users += a->is_of_db;
 	}
 	return rc;
+}
+
+static void receipts_give_back(struct uns_receipts *a)
+{
+	receipts_free(&a->r);
+	a->u->db_users -= a->is_of_db;
+	a->is_of_db = false;
 }
 
 static int receipts_read(struct uns_receipts *a)
@@ -75,7 +85,7 @@ static void chunk_run(struct pool_job *job)
 	if (a->r && a->rc == 0)
 		a->rc = receipts_read(a);
 	if (a->rc != 0)
-		receipts_free(&a->r);
+		receipts_give_back(a);
 	loop_post(a->u->role.loop, chunk_answered, a);
 }
 
@@ -126,7 +136,7 @@ static void chunk_answered(void *ctx)
 	struct uns_session *ss = a->ss;
 	a->is_busy = false;
 	if (!a->u->reads)
-		receipts_free(&a->r); /* there are no threads any more */
+		receipts_give_back(a); /* there are no threads any more */
 	if ((!ss || ss->is_over) && a->r) {
 		a->ss = NULL;
 		a->is_left = true; /* the thread gives back what it has */

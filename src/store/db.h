@@ -324,6 +324,9 @@ enum db_mode { DB_READ, DB_WRITE };
  * none yet. ERR_BUSY: another process writes. ERR_DAMAGED: what is there is not sound. */
 int db_sqlite_open(struct db **ret, const char *folder, enum db_mode mode, struct err *err);
 void db_close(struct db **db);
+/* Of db_sqlite_open(): whether it was set aside meanwhile (garner cache check --fix). Then it is to
+ * be closed, and the new one opened. */
+bool db_sqlite_is_moved(struct db *db);
 
 /* For tests: passes on to another, which it takes over, and fails the nth call from now on (and all
  * after it, where `stays`) without having passed it on. 0: never. */

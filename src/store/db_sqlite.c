@@ -392,6 +392,11 @@ static int sqlite_open_file(struct db_sqlite *d, const char *folder, enum db_mod
 	return rc;
 }
 
+bool db_sqlite_is_moved(struct db *db)
+{
+	return sql_is_moved(&sqlite_of(db)->sql);
+}
+
 int db_sqlite_open(struct db **ret, const char *folder, enum db_mode mode, struct err *err)
 {
 	struct db_sqlite *d = mem_alloc(sizeof *d);

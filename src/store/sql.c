@@ -234,6 +234,13 @@ void sql_close(struct sql *s)
 	mem_free(&s->path);
 }
 
+bool sql_is_moved(const struct sql *s)
+{
+	int moved = 0;
+	return sqlite3_file_control(s->h, NULL, SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK &&
+	       moved;
+}
+
 void sql_bind(sqlite3_stmt *st, int i, int64_t v)
 {
 	ENSURE(sqlite3_bind_int64(st, i, v) == SQLITE_OK);

@@ -33,6 +33,8 @@ int sql_prepare(struct sql *s, const char *const *text, size_t n, struct err *er
 /* One that is used once, and then finalized by the caller. */
 int sql_compile(const struct sql *s, const char *text, sqlite3_stmt **ret, struct err *err);
 void sql_close(struct sql *s);
+/* Whether what is open is not, or no longer, the file of that name. */
+bool sql_is_moved(const struct sql *s);
 /* Negative, with the words of the last failure. */
 int sql_fail(const struct sql *s, struct err *err);
 int sql_exec(const struct sql *s, const char *text, struct err *err);

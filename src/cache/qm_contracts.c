@@ -2,7 +2,8 @@
  * each round; what has changed costs a walk over all providers, so a walk that takes long is not
  * made again for twenty times as long: 100,000 providers who connect all the time may not keep the
  * queue from its work. Until the walk, a contract that is needed is read by itself: a set that was
- * sent after a contract was changed never goes by the old one. */
+ * sent after a contract was changed never goes by the old one. Prefixes are never taken back, so
+ * those that are known are good; a URL below none of them may lie below a new one. */
 #include "cache/qm_contracts.h"
 
 #include "base/hash.h"
@@ -13,7 +14,7 @@
 struct entry {
 	struct qm_contract contract;
 	struct prefixes prefixes;
-	uint64_t prefixes_at; /* version with which they were read; 0: not yet */
+	uint64_t prefixes_at; /* version with which they were read, plus 1; 0: not yet */
 	uint64_t read_at;     /* version with which the contract was read */
 	bool is_news;         /* it was changed then, and the next walk says so */
 	uint64_t seen;        /* walk */
@@ -188,12 +189,14 @@ int qm_contracts_within(struct qm_contracts *c, uint64_t provider, struct str ur
 	struct entry *e = entry_get(c, provider);
 	if (!e || url_parse(url, NULL, room, sizeof room, &parsed) < 0)
 		return 1;
-	if (e->prefixes_at != c->walked + 1) {
+	bool is_below = prefixes_cover(&e->prefixes, &parsed, &prefix);
+	if (!is_below && e->prefixes_at != c->version + 1) {
 		prefixes_free(&e->prefixes);
 		note_failure(c, prefixes_load(&e->prefixes, c->pidb, provider, &err), &err);
-		e->prefixes_at = c->walked + 1;
+		e->prefixes_at = c->version + 1;
+		is_below = prefixes_cover(&e->prefixes, &parsed, &prefix);
 	}
-	if (!prefixes_cover(&e->prefixes, &parsed, &prefix))
+	if (!is_below)
 		return 1;
 	*ret = arena_str(arena, prefix);
 	return 0;

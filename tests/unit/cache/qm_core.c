@@ -484,6 +484,30 @@ static void an_error_of_the_server_is_told_while_it_is_tried_again_and_in_the_en
 	}
 }
 
+/* That it is another one by now was not said: in a large cache that takes a while. */
+static void a_set_goes_by_the_contract_that_holds_when_it_is_absorbed(void **state)
+{
+	struct db_receipt r;
+	struct err err;
+	(void)state;
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 20);
+	SEND("", NOTICE_UPDATE, "1");
+	answer_stored(fetched[0].id, "f1");
+	urls_are("1;");
+	contract.quota_files = 1;
+	SEND("", NOTICE_UPDATE, "2");
+	assert_int_equal(0, db->ops->receipt(db, 1, STR("http://a.example/2"), STR("text/html"), 0,
+					     &arena, &r, &err));
+	assert_int_equal(r.code, 203);
+	contract.quota_files = UINT64_MAX;
+	assert_int_equal(0, hours_parse(STR("!9-12"), HOURS_DAY, &contract.hours, &err));
+	SEND("", NOTICE_UPDATE, "3");
+	urls_are("");
+	time_passes(2 * HOUR_US);
+	rounds_do();
+	urls_are("3;");
+}
+
 #define A(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void)
@@ -500,6 +524,7 @@ int main(void)
 		A(files_go_when_what_replaced_them_is_durable_and_their_machine_is_there),
 		A(what_is_not_confirmed_gets_old_and_goes),
 		A(what_is_to_be_fetched_again_need_not_be_asked_for),
+		A(a_set_goes_by_the_contract_that_holds_when_it_is_absorbed),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
 }

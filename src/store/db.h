@@ -250,8 +250,8 @@ struct db_ops {
 	/* Files. [reads] 0: this file is that row's in LCC. 1: it is not. */
 	int (*has_file)(struct db *db, uint64_t provider, int64_t hash, struct str machine,
 			struct str file, struct err *err);
-	/* [reads] Files to be deleted, after that id; of one machine, or of all with "". 1: none.
-	 */
+	/* [reads] Files to be deleted, after that id; of one machine, or of all with "". To be
+	 * said after the commit. 1: none. */
 	int (*fsm_next)(struct db *db, uint64_t after, struct str machine, uint64_t *ret_id,
 			char ret_machine[DB_MACHINE_MAX + 1], char ret_file[DB_FILE_MAX + 1],
 			struct err *err);

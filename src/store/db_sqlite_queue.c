@@ -417,6 +417,8 @@ int sqlite_priority(struct db *db, uint64_t provider, int64_t priority, struct e
 	return parts_change(sqlite_of(db), SQL_PART_PRIORITY, (int64_t)provider, &priority, err);
 }
 
+/* Who is told of a file has it deleted: so what made that necessary is durable with the commit,
+ * also where it was a step of absorbing. */
 int sqlite_fsm_next(struct db *db, uint64_t after, struct str machine, uint64_t *ret_id,
 		    char ret_machine[DB_MACHINE_MAX + 1], char ret_file[DB_FILE_MAX + 1],
 		    struct err *err)
@@ -429,6 +431,7 @@ int sqlite_fsm_next(struct db *db, uint64_t after, struct str machine, uint64_t 
 	int rc = db_step(d, st, err);
 	if (rc)
 		return rc;
+	d->is_hard = d->is_hard || d->in_work;
 	struct str on = str_head(sql_str(st, 1), DB_MACHINE_MAX);
 	struct str file = str_head(sql_str(st, 2), DB_FILE_MAX);
 	*ret_id = sql_u64(st, 0);

@@ -351,6 +351,32 @@ static void test_steps_are_kept_together_and_go_with_a_failure(void **state)
 	db_sound();
 }
 
+/* A kill must not leave a row whose file was deleted meanwhile. */
+static void test_a_step_is_kept_with_the_commit_after_which_files_of_it_are_deleted(void **state)
+{
+	(void)state;
+	struct notice n[] = {page_op("http://a/1", NOTICE_REMOVE), page("http://a/2")};
+	char machine[DB_MACHINE_MAX + 1], file[DB_FILE_MAX + 1];
+	struct db_absorbed step;
+	struct db *reader;
+	uint64_t id, queued, stored = 9;
+	store(1, page("http://a/1"), "f1");
+	uint64_t set = set_take(1, false, n, 2);
+	terms.rows_max = 1;
+	DONE(db_sqlite_open(&reader, folder, DB_READ, &err));
+	DONE(db->ops->begin(db, &err));
+	DONE(db->ops->absorb(db, set, &terms, &step, &err));
+	assert_false(step.is_done);
+	DONE(db->ops->fsm_next(db, 0, STR("m"), &id, machine, file, &err));
+	assert_string_equal(file, "f1");
+	DONE(db->ops->commit(db, &err));
+	DONE(reader->ops->rows(reader, &queued, &stored, &err));
+	assert_int_equal(stored, 0);
+	DONE(reader->ops->fsm_next(reader, 0, STR("m"), &id, machine, file, &err));
+	db_close(&reader);
+	db_sound();
+}
+
 static void test_beyond_a_quota_a_url_fails(void **state)
 {
 	(void)state;
@@ -427,6 +453,7 @@ int main(void)
 		T(test_steps_of_any_size_do_the_same),
 		T(test_one_transaction_may_change_many_pages),
 		T(test_steps_are_kept_together_and_go_with_a_failure),
+		T(test_a_step_is_kept_with_the_commit_after_which_files_of_it_are_deleted),
 		T(test_beyond_a_quota_a_url_fails),
 		T(test_hours_say_in_which_slot_a_row_waits),
 	};

@@ -142,12 +142,15 @@ static bool has_window(const struct uns_out *o, uint64_t bytes)
 	return list_is_empty(&o->flying) || o->flying_bytes + bytes <= LINK_AHEAD_MAX;
 }
 
-/* The next set that is to be sent, if it may be. */
+/* The next set that is to be sent, if it may be. On a new link nothing comes out of unsdb before
+ * what was answered on the last one has left it: that would be answered twice, and each answer
+ * takes a set out. */
 static bool send_next(struct uns_out *o)
 {
 	struct unsdb_set set;
 	struct out_set *s = LIST_FIRST(struct out_set, &o->passing, link);
-	if (list_is_empty(&o->flying) && !o->taking.is_busy && !o->taking.due)
+	bool is_taking = o->taking.is_busy || o->taking.due;
+	if (list_is_empty(&o->flying) && !is_taking)
 		o->drained_to = 0; /* the file may have been emptied */
 	if (s) {
 		uint64_t bytes = uns_spool_bytes(s->spool);
@@ -157,7 +160,8 @@ static bool send_next(struct uns_out *o)
 		send_begin(o, &s->set, s, bytes);
 		return true;
 	}
-	if (unsdb_next(o->unsdb, o->drained_to, &set) != 0 || !has_window(o, set.bytes))
+	if ((o->drained_to == 0 && is_taking) || unsdb_next(o->unsdb, o->drained_to, &set) != 0 ||
+	    !has_window(o, set.bytes))
 		return false;
 	o->drained_to = set.place;
 	send_begin(o, &set, NULL, set.bytes);

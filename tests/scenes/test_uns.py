@@ -1,8 +1,10 @@
 """A notification server between providers and a queue manager that is there, away, or ill."""
 import select
 import socket
+import sqlite3
 import ssl
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -130,6 +132,33 @@ def test_who_loses_a_set_that_was_accepted_is_asked_for_a_full_one(uns, fault):
     assert wait_for("the flag", lambda: wanted(g, g.id)) == "crash" and wanted(g, other) is None
     assert g.uns.lines("set 1, which was accepted, is refused")
     wait_for("an empty file", lambda: waiting(g) == [])
+    qm.close()
+
+
+def test_an_answer_takes_one_set_out_of_unsdb_also_where_the_link_is_lost_after_it(uns):
+    g = uns()
+    for number in (1, 2):
+        assert accepted(notify(g.door, g.id, ROWS)) == (2, number)
+    db = sqlite3.connect(Path(g.data) / "cache" / "pidb.db", isolation_level=None)
+    db.execute("BEGIN IMMEDIATE")  # so what follows from a refusal waits
+    heard, free = [], threading.Event()
+
+    def answer(number):
+        heard.append(number)
+        if number == 1:
+            return "REFUSED 1 203 over" if heard.count(1) == 1 else None
+        return None if free.is_set() else False
+
+    qm = FakeQm(g.qm, answer=answer)
+    wait_for("the second link", lambda: len(qm.links) > 1)
+    time.sleep(0.2)  # for what may not be sent
+    free.set()
+    db.execute("ROLLBACK")
+    db.close()
+    wait_for("the second set", lambda: [n for _, n in qm.order][-1:] == [2])
+    assert heard == [1, 2, 2]
+    wait_for("an empty file", lambda: waiting(g) == [])
+    assert wanted(g, g.id) == "crash"
     qm.close()
 
 

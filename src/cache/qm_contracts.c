@@ -119,13 +119,18 @@ static int providers_walk(struct qm_contracts *c, const struct qm_contracts_ops 
 	return MIN(rc, 0);
 }
 
+int qm_contracts_failed(const struct qm_contracts *c, struct err *err)
+{
+	if (c->rc < 0)
+		*err = c->err;
+	return c->rc;
+}
+
 int qm_contracts_look(struct qm_contracts *c, int64_t mono_us, const struct qm_contracts_ops *ops,
 		      void *ctx, struct err *err)
 {
-	if (c->rc < 0) {
-		*err = c->err;
-		return c->rc;
-	}
+	if (qm_contracts_failed(c, err) < 0)
+		return -1;
 	c->version = pidb_version(c->pidb);
 	if (mono_us < c->walk_us || (c->version == c->walked && c->walk > 0))
 		return 0;

@@ -22,11 +22,13 @@ void qm_contracts_close(struct qm_contracts **c);
 int qm_contracts_look(struct qm_contracts *c, int64_t mono_us, const struct qm_contracts_ops *ops,
 		      void *ctx, struct err *err);
 
-/* What fails here is remembered, and told by the next look. 1: there is no such provider, or no
- * such prefix. */
+/* 1: there is no such provider, or no such prefix; also where that could not be read, which is
+ * remembered, and told by qm_contracts_failed() and the next look. */
 int qm_contracts_get(struct qm_contracts *c, uint64_t provider, struct qm_contract *ret);
 int qm_contracts_within(struct qm_contracts *c, uint64_t provider, struct str url,
 			struct arena *arena, struct str *ret);
+/* Whether one of these has failed: before what was made of their answers counts. 0: none has. */
+int qm_contracts_failed(const struct qm_contracts *c, struct err *err);
 void qm_contracts_want(struct qm_contracts *c, uint64_t provider, enum pidb_wanted why);
 /* The cache's database is not there: full sets are wanted, where any provider had a session. */
 int qm_contracts_lost(struct qm_contracts *c, struct err *err);

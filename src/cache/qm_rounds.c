@@ -294,6 +294,8 @@ static void inbox_pass(struct qm_rounds *r)
 		qm_core_deleted(r->core, str_of(in->deleted[i].id), in->deleted[i].how);
 }
 
+/* A contract or a prefix that could not be read looks like one that is not there: what was removed
+ * for that is not committed. */
 static int round_work(struct qm_rounds *r, const struct qm_now *now, struct err *err)
 {
 	if (qm_core_begin(r->core, now, err) < 0)
@@ -304,7 +306,8 @@ static int round_work(struct qm_rounds *r, const struct qm_now *now, struct err 
 		qm_core_sets(r->core);
 	}
 	inbox_pass(r);
-	if (qm_core_work(r->core, r->room, r->step, err) < 0)
+	if (qm_core_work(r->core, r->room, r->step, err) < 0 ||
+	    qm_contracts_failed(r->contracts, err) < 0)
 		return -1;
 	if (r->out)
 		loop_post(r->o.loop, outbox_came, r->out);

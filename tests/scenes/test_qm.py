@@ -298,6 +298,20 @@ def test_a_provider_that_is_gone_leaves_nothing(garner, tmp_path):
     c.settled(3)
 
 
+def test_prefixes_that_cannot_be_read_take_nothing_away(garner, tmp_path):
+    c = Cache(garner, tmp_path)
+    web = site(3)
+    p = provider(c.g, web.url + "/a/")
+    pidb(c.g, "ALTER TABLE prefix RENAME TO hidden")
+    c.uns.offer(p, pages(web))
+    assert c.qm.wait() == 4 and "prefix" in c.qm.text
+    pidb(c.g, "ALTER TABLE hidden RENAME TO prefix")
+    c.again()
+    c.uns.send(p, pages(web))
+    c.settled(3)
+    assert not cachedb(c.g, "SELECT * FROM error")
+
+
 def test_while_the_queue_is_full_links_hear_busy(garner, tmp_path):
     c = Cache(garner, tmp_path, qdb_max=20)
     web = site(30)

@@ -169,7 +169,7 @@ static int work_commit(struct db_sqlite *d, struct err *err)
 	if (work_flush(d, err) < 0)
 		return -1;
 	FAULT("cachedb.commit");
-	if (FAULT_REFUSES("cachedb.write", d->sql.path))
+	if (FAULT_REFUSES("file.write", d->sql.path))
 		return err_sys(err, "%s", d->sql.path);
 	sqlite3_wal_hook(d->sql.h, log_grew, &pages);
 	int rc = db_run(d, sql_st(d, SQL_COMMIT), err);

@@ -178,12 +178,15 @@ def test_without_room_on_the_disk_a_set_is_refused_and_nothing_is_half_there(cac
     assert first.accepted
     c.settle(owner, first.set)
     c.members[role].stop()
-    c.begin(role, faults="file.write=enospc@5+").wait_ready()
+    fault = {"uns": "file.write=enospc@5+", "qm": "file.write/cache.db=enospc@10+"}[role]
+    member = c.begin(role, faults=fault).wait_ready()
     told = [c.push(owner, [owner.row(p)]) for p in paths[10:20]]
     assert all(t.accepted or t.code == 102 for t in told), told
     if role == "uns":
         assert any(not t.accepted for t in told)
-    c.members[role].stop()
+        member.stop()
+    else:  # a round that fails ends the process
+        assert member.wait() != 0 and "No space left" in member.text
     c.begin(role).wait_ready()
     last = push_until(c, owner, paths[20], True)
     rows = c.settle(owner, last.set)

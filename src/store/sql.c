@@ -5,7 +5,6 @@
 #include "store/sql.h"
 
 #include "base/file.h"
-#include "store/sql_vfs.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -192,9 +191,8 @@ int sql_open(struct sql *ret, const char *path, const struct sql_kind *kind, enu
 		goto failed;
 	if (mode == SQL_READ && access(path, W_OK) < 0)
 		flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READONLY;
-	sql_vfs_ready();
 	rc = sqlite3_open_v2(path, &ret->h, flags | (mode == SQL_WRITE ? SQLITE_OPEN_CREATE : 0),
-			     kind->busy_ms ? NULL : SQL_VFS);
+			     NULL);
 	if (rc != SQLITE_OK) {
 		rc = sql_fail(ret, err);
 		goto failed;

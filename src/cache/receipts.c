@@ -99,14 +99,17 @@ static int kept_look(struct receipts **known, const char *folder, uint64_t provi
 int receipts_open_any(struct receipts **ret, struct db *db, const char *folder, uint64_t provider,
 		      uint64_t number, struct err *err)
 {
-	struct receipts *known = NULL;
-	int rc = db ? receipts_open(&known, db, provider, NULL, number, err) : 1;
-	if (rc >= 0)
-		rc = kept_look(&known, folder, provider, number, err);
+	struct receipts *known = NULL, *kept = NULL;
+	/* in this order: a set that goes to the queue manager meanwhile is found there at least */
+	int rc = kept_look(&kept, folder, provider, number, err);
+	if (rc >= 0 && db)
+		rc = receipts_open(&known, db, provider, NULL, number, err);
 	if (rc < 0) {
-		receipts_free(&known);
+		receipts_free(&kept);
 		return rc;
 	}
+	if (kept)
+		later_stays(&known, &kept);
 	*ret = known;
 	return known ? 0 : 1;
 }

@@ -268,6 +268,43 @@ static void a_set_that_no_queue_manager_has_yet_has_receipts(void **state)
 	db_close(&db);
 }
 
+/* A database whose queue manager takes a set out of unsdb when somebody has just asked for it. */
+struct taking_db {
+	struct db db;
+	struct db_ops ops;
+	struct db *inner;
+	struct unsdb *unsdb;
+};
+
+static int taking_set_of(struct db *db, uint64_t provider, const char *uns, uint64_t number,
+			 struct db_set *ret, struct err *e)
+{
+	struct taking_db *t = (struct taking_db *)db;
+	int rc = t->inner->ops->set_of(t->inner, provider, uns, number, ret, e);
+	set_take(t->inner, 3, AT, first_set, 1, 1);
+	assert_int_equal(unsdb_taken(t->unsdb, e), 0);
+	return rc;
+}
+
+static void a_set_that_the_queue_manager_takes_meanwhile_is_known(void **state)
+{
+	(void)state;
+	const char *folder = scratch("moves");
+	char path[300];
+	struct receipts *r = NULL;
+	struct taking_db t = {.ops.set_of = taking_set_of, .db.ops = &t.ops};
+	snprintf(path, sizeof path, "%s/unsdb", folder);
+	t.inner = db_open_at(folder);
+	assert_int_equal(unsdb_open(&t.unsdb, path, &err), 0);
+	set_keep(t.unsdb, 3, PROVIDER, AT);
+	assert_int_equal(receipts_open_any(&r, &t.db, folder, PROVIDER, 3, &err), 0);
+	assert_int_equal(receipts_set(r)->number, 3);
+	receipts_free(&r);
+	assert_string_equal(any_list(t.inner, folder, 3, 0), "3 not absorbed, a queued 0");
+	unsdb_close(&t.unsdb);
+	db_close(&t.inner);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -275,6 +312,7 @@ int main(void)
 		cmocka_unit_test(a_receipt_says_what_a_later_set_has_made_of_its_url),
 		cmocka_unit_test(receipts_stay_when_what_they_were_read_from_goes),
 		cmocka_unit_test(a_set_that_no_queue_manager_has_yet_has_receipts),
+		cmocka_unit_test(a_set_that_the_queue_manager_takes_meanwhile_is_known),
 		cmocka_unit_test(a_page_of_receipts_begins_where_the_last_one_ended),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);

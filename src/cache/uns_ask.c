@@ -238,14 +238,14 @@ static void fullset_answered(void *ctx)
 {
 	struct uns_recheck *a = ctx;
 	struct uns_session *ss = a->ss;
-	bool may = a->may;
+	unsigned code = a->code;
 	mem_free(&a);
 	if (!ss)
 		return;
 	ss->recheck = NULL;
 	ss->is_asking = false;
-	if (!may)
-		uns_session_refuse(ss, CACHE_FULLSETS, cache_code_text(CACHE_FULLSETS));
+	if (code)
+		uns_session_refuse(ss, code, cache_code_text(code));
 	else
 		uns_session_go_on(ss);
 }
@@ -256,7 +256,12 @@ static void fullset_run(struct pool_job *job)
 	struct pidb_provider p;
 	struct err err;
 	int rc = pidb_get(a->u->pidb, a->provider, a->since_us, &p, &err);
-	a->may = rc == 0 && (p.wanted != PIDB_NOT_WANTED || fullsets_left(a->u, &p) > 0);
+	if (rc < 0)
+		log_warn(ROLE, "a provider could not be looked up", KV_TEXT("why", err.msg));
+	if (rc != 0)
+		a->code = rc < 0 ? CACHE_INTERNAL : CACHE_UNKNOWN;
+	else if (p.wanted == PIDB_NOT_WANTED && fullsets_left(a->u, &p) == 0)
+		a->code = CACHE_FULLSETS;
 	loop_post(a->u->role.loop, fullset_answered, a);
 }
 

@@ -90,7 +90,7 @@ struct uns_recheck {
 	struct uns_session *ss;
 	uint64_t provider;
 	int64_t since_us;
-	bool may;
+	unsigned code; /* why not; 0: it may */
 };
 
 struct uns_receipts;

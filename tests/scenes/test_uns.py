@@ -272,6 +272,23 @@ def test_sessions_are_counted_and_full_sets_too(uns):
     assert accepted(notify(g.door, g.id, ROWS))
 
 
+def test_a_database_that_cannot_be_asked_is_not_taken_for_too_many_full_sets(uns):
+    g = uns()
+    db = sqlite3.connect(Path(g.data) / "cache" / "pidb.db", timeout=20, isolation_level=None)
+    with Session(g.door) as s:
+        s.init(g.id)
+        db.execute("ALTER TABLE fullset RENAME TO hidden")
+        s.begin("full")
+        assert code_of(s.result()) == 900
+    db.execute("ALTER TABLE hidden RENAME TO fullset")
+    with Session(g.door) as s:
+        s.init(g.id)
+        db.execute("DELETE FROM provider")
+        s.begin("full")
+        assert code_of(s.result()) == 100
+    db.close()
+
+
 def test_errors_of_rows_come_while_the_set_is_arriving(uns):
     g = uns()
     with Session(g.door) as s:

@@ -324,6 +324,23 @@ static int pieces_append(struct unsdb *u, unsdb_pieces_fn *fn, void *ctx,
 	return MIN(rc, 0);
 }
 
+/* Unless something is being put in, which then does it at its end. */
+static int unsdb_empty(struct unsdb *u, struct err *err)
+{
+	int rc = 0;
+	if (pthread_mutex_trylock(&u->putting) != 0)
+		return 0;
+	if (unsdb_waiting(u) == 0) {
+		pthread_mutex_lock(&u->reading);
+		record_reader_free(&u->reader);
+		FAULT("uns.empty");
+		rc = record_truncate(u->writer, RECORD_HEADER, err);
+		pthread_mutex_unlock(&u->reading);
+	}
+	pthread_mutex_unlock(&u->putting);
+	return rc;
+}
+
 int unsdb_put(struct unsdb *u, const struct unsdb_set *set, unsdb_pieces_fn *fn, void *ctx,
 	      struct err *err)
 {
@@ -348,6 +365,8 @@ int unsdb_put(struct unsdb *u, const struct unsdb_set *set, unsdb_pieces_fn *fn,
 	else if (record_end(u->writer) > before)
 		(void)record_truncate(u->writer, before, &ignored); /* the next open cuts it */
 	pthread_mutex_unlock(&u->putting);
+	if (unsdb_waiting(u) == 0) /* the last one went meanwhile */
+		(void)unsdb_empty(u, &ignored);
 	return rc;
 }
 
@@ -384,23 +403,6 @@ int unsdb_piece(struct unsdb *u, uint64_t *place, struct buf *out, struct err *e
 	pthread_mutex_lock(&u->reading);
 	int rc = piece_read(u, place, out, err);
 	pthread_mutex_unlock(&u->reading);
-	return rc;
-}
-
-/* Unless something is being put in. */
-static int unsdb_empty(struct unsdb *u, struct err *err)
-{
-	int rc = 0;
-	if (pthread_mutex_trylock(&u->putting) != 0)
-		return 0;
-	if (unsdb_waiting(u) == 0) {
-		pthread_mutex_lock(&u->reading);
-		record_reader_free(&u->reader);
-		FAULT("uns.empty");
-		rc = record_truncate(u->writer, RECORD_HEADER, err);
-		pthread_mutex_unlock(&u->reading);
-	}
-	pthread_mutex_unlock(&u->putting);
 	return rc;
 }
 

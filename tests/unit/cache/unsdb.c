@@ -14,11 +14,14 @@ static char path[300];
 struct pieces {
 	uint64_t number, n, most;
 	bool fails;
+	struct unsdb *takes; /* whose last set goes meanwhile */
 };
 
 static int next_piece(void *ctx, struct buf *out, struct err *err)
 {
 	struct pieces *p = ctx;
+	if (p->takes)
+		assert_int_equal(unsdb_taken(p->takes, err), 0);
 	if (p->n == p->most)
 		return p->fails ? err_set(err, ERR_SYSTEM, "cannot be read") : 1;
 	buf_printf(out, "set %d piece %d", (int)p->number, (int)p->n++);
@@ -147,6 +150,21 @@ static void a_set_that_cannot_be_put_leaves_nothing(void **state)
 	unsdb_close(&u);
 }
 
+static void what_empties_while_a_put_fails_is_empty(void **state)
+{
+	(void)state;
+	struct unsdb *u = must_open();
+	struct err err = {0};
+	uint64_t empty = unsdb_size(u);
+	const struct unsdb_set set = {.number = 2, .provider = 1};
+	struct pieces p = {.fails = true, .takes = u};
+	assert_int_equal(put_set(u, 1, 3, false), 0);
+	assert_int_equal(unsdb_put(u, &set, next_piece, &p, &err), -1);
+	must_hold(u, "");
+	assert_int_equal(unsdb_size(u), empty);
+	unsdb_close(&u);
+}
+
 static void a_set_is_found_by_provider_and_number(void **state)
 {
 	(void)state;
@@ -223,6 +241,7 @@ int main(void)
 		TEST(sets_come_out_in_order_and_the_file_is_empty_then),
 		TEST(what_was_put_is_there_after_a_restart),
 		TEST(a_set_that_cannot_be_put_leaves_nothing),
+		TEST(what_empties_while_a_put_fails_is_empty),
 		TEST(a_set_is_found_by_provider_and_number),
 		TEST(cut_anywhere_it_has_the_sets_that_were_whole),
 	};

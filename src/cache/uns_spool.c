@@ -154,7 +154,8 @@ static void block_written(void *ctx)
 	struct uns_spools *all = s->all;
 	block_free(s, s->block);
 	s->block = NULL;
-	if (s->rc < 0 && !s->failed) {
+	bool fails = s->rc < 0 && !s->failed;
+	if (fails) {
 		s->failed = true;
 		s->err = s->job_err;
 	}
@@ -165,7 +166,7 @@ static void block_written(void *ctx)
 		return;
 	}
 	write_next(s);
-	if (s->wants && (!s->block || (!s->ended && list_is_empty(&s->blocks)))) {
+	if (fails || (s->wants && (!s->block || (!s->ended && list_is_empty(&s->blocks))))) {
 		s->wants = false;
 		s->moved(s->ctx);
 	}

@@ -17,7 +17,8 @@ struct uns_spools *uns_spools_new(struct loop *loop, struct pool *pool, const ch
 void uns_spools_free(struct uns_spools **s);
 uint64_t uns_spools_held(const struct uns_spools *s); /* bytes that wait now */
 
-/* moved(ctx): what was waited for has happened; never from inside a function of this header. */
+/* moved(ctx): what was waited for has happened, or it cannot be written; never from inside a
+ * function of this header. */
 struct uns_spool *uns_spool_new(struct uns_spools *all, void (*moved)(void *ctx), void *ctx);
 /* Also while a thread works for it. */
 void uns_spool_free(struct uns_spool **s);

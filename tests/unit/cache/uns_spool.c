@@ -152,6 +152,25 @@ static void a_full_disk_is_told_and_leaves_nothing(void **state)
 	assert_int_equal(mkdir(scratch_dir, 0700), 0);
 }
 
+static void a_full_disk_is_told_to_one_who_does_not_wait(void **state)
+{
+	struct spooling s;
+	struct err err = {0};
+	(void)state;
+	spooling_open(&s, 1 << 20);
+	assert_int_equal(fault_arm("file.write=enospc", &err), 0);
+	while (uns_spools_held(s.all) == 0)
+		add_notice(&s, 1);
+	for (int i = 0; i < 10000 && !s.moved; i++) {
+		usleep(100);
+		loop_poll(s.loop);
+	}
+	assert_int_equal(s.moved, 1);
+	assert_true(uns_spool_failed(s.spool, &err));
+	assert_int_equal(fault_arm(NULL, &err), 0);
+	spooling_close(&s);
+}
+
 static void a_spool_may_go_while_it_is_written(void **state)
 {
 	struct spooling s;
@@ -170,6 +189,7 @@ int main(void)
 		cmocka_unit_test(what_is_added_comes_out),
 		cmocka_unit_test(one_who_does_not_wait_is_held_to_the_budget),
 		cmocka_unit_test(a_full_disk_is_told_and_leaves_nothing),
+		cmocka_unit_test(a_full_disk_is_told_to_one_who_does_not_wait),
 		cmocka_unit_test(a_spool_may_go_while_it_is_written),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_done);

@@ -18,7 +18,7 @@ SHORT, LONG = 20, 500  # kills at random instants
 POINT_S = 15  # a point is passed within this
 OWNERS, PAGES = 2, 25
 ROLES_OF = {"pidb": ("rs", "uns"), "cachedb": ("qm",)}
-# Damage, and a long journal: units look at these.
+# Damage: scenes kill at these. And a log of more pages than a short run writes.
 RARE = ("cachedb.rebuild", "cachedb.fix", "cachedb.checkpoint", "uns.lost", "uns.damaged")
 LATE = ("qm.slot", "cachedb.ages", "cachedb.trim")  # passed within a minute and a half: in the long form
 WITHOUT_QM = ("uns.unsdb", "uns.empty")

@@ -181,7 +181,8 @@ def test_a_full_set_that_is_refused_while_it_is_being_accepted_is_wanted_again(u
     qm.close()
 
 
-def test_a_damaged_unsdb_asks_everybody_for_full_sets(uns):
+@pytest.mark.parametrize("fault", [None, "uns.damaged=kill@1"])
+def test_a_damaged_unsdb_asks_everybody_for_full_sets(uns, fault):
     g = uns()
     other = add_provider(g, [SITE])
     for id in (g.id, other, g.id):
@@ -197,6 +198,8 @@ def test_a_damaged_unsdb_asks_everybody_for_full_sets(uns):
         return g.run("cache", "status", "--json").json()["cache"]["unsdb_bytes"]
 
     assert in_unsdb() == len(damaged)
+    if fault:
+        assert g.start("uns", env={"GARNER_FAULTS": fault}).wait() == -9
     g.uns = g.start("uns").wait_ready()
     assert [wanted(g, id) for id in (g.id, other)] == ["crash", "crash"]
     assert in_unsdb() == 0  # what was moved away waits for nobody

@@ -67,14 +67,11 @@ static void note_failure(struct qm_contracts *c, int rc, const struct err *err)
 
 static struct qm_contract contract_of(const struct qm_contracts *c, const struct pidb_provider *p)
 {
-	struct qm_contract k = {.priority = p->priority,
-				.quota_files = p->quota_files,
-				.quota_space = p->quota_space,
-				.bandwidth = p->bandwidth};
-	struct err err;
-	if (hours_parse(str_of(p->hours), c->period, &k.hours, &err) < 0)
-		k.hours = hours_any;
-	return k;
+	return (struct qm_contract){.priority = p->priority,
+				    .quota_files = p->quota_files,
+				    .quota_space = p->quota_space,
+				    .bandwidth = p->bandwidth,
+				    .hours = hours_kept(str_of(p->hours), c->period)};
 }
 
 static bool contract_same(const struct qm_contract *a, const struct qm_contract *b)

@@ -211,10 +211,9 @@ void qm_answers_tell(struct qm_core *c)
 struct hours qm_row_hours(const struct qm_core *c, const struct qm_contract *contract,
 			  const struct db_row *row)
 {
-	struct hours own;
-	struct err err;
-	if (row->notice.hours.n == 0 || hours_parse(row->notice.hours, c->o.period, &own, &err) < 0)
+	if (row->notice.hours.n == 0)
 		return contract->hours;
+	struct hours own = hours_kept(row->notice.hours, c->o.period);
 	return hours_both(&contract->hours, &own);
 }
 

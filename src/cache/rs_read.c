@@ -102,12 +102,10 @@ int rs_fetches(struct http_request *req, struct db_fetch **ret, size_t *ret_n, s
  * where they are near, or were changed just now. */
 static int64_t contract_next_us(struct http_request *req)
 {
-	struct hours hours;
-	struct err ignored;
+	struct hours hours =
+		hours_kept(str_of(rs_who(req)->hours), cache_period(rs_of(req)->cache));
 	int64_t now_us = clock_wall_us();
-	if (hours_parse(str_of(rs_who(req)->hours), cache_period(rs_of(req)->cache), &hours,
-			&ignored) < 0 ||
-	    hours_allow(&hours, now_us))
+	if (hours_allow(&hours, now_us))
 		return 0;
 	return MAX(hours_next_us(&hours, now_us), (int64_t)0);
 }

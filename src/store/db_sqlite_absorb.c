@@ -186,11 +186,9 @@ static int item_url(struct step *s, const struct item *it, const struct notice *
 
 static void slot_hours(struct step *s, struct str text)
 {
-	struct err ignored;
 	if (s->has_hours && str_is(text, s->hours_text))
 		return;
-	if (hours_parse(text, s->terms->period, &s->hours, &ignored) < 0)
-		s->hours = hours_any;
+	s->hours = hours_kept(text, s->terms->period);
 	struct str kept = str_head(text, HOURS_TEXT_MAX);
 	memcpy(s->hours_text, kept.n ? kept.p : "", kept.n);
 	s->hours_text[kept.n] = 0;

@@ -82,6 +82,16 @@ int hours_parse(struct str text, int period, struct hours *ret, struct err *err)
 	return 0;
 }
 
+struct hours hours_kept(struct str text, int period)
+{
+	struct hours kept;
+	struct err ignored;
+	if (hours_parse(text, period, &kept, &ignored) < 0 &&
+	    hours_parse(text, HOURS_WEEK, &kept, &ignored) < 0)
+		kept = hours_any;
+	return kept;
+}
+
 struct hours hours_both(const struct hours *a, const struct hours *b)
 {
 	struct hours both;

@@ -24,6 +24,9 @@ extern const struct hours hours_any;
 /* period: HOURS_DAY or HOURS_WEEK. "" is hours_any. ERR_USAGE: not such a list, or one that allows
  * no hour at all. */
 int hours_parse(struct str text, int period, struct hours *ret, struct err *err);
+/* Of a list that was taken earlier. One of the week holds as it was said where the period is a day
+ * by now; what is no list at all is hours_any. */
+struct hours hours_kept(struct str text, int period);
 struct hours hours_both(const struct hours *a, const struct hours *b);
 bool hours_none(const struct hours *h);
 bool hours_allow(const struct hours *h, int64_t wall_us);

@@ -66,6 +66,19 @@ static void test_what_is_not_a_list_is_refused(void **state)
 	assert_int_equal(hours_parse(str_of(many), HOURS_DAY, &h, &err), -1);
 }
 
+static void test_a_list_of_the_week_holds_when_the_period_is_a_day(void **state)
+{
+	(void)state;
+	struct hours h = hours_kept(STR("100-120"), HOURS_DAY);
+	assert_false(hours_allow(&h, MONDAY + 99 * US_PER_H));
+	assert_true(hours_allow(&h, MONDAY + 100 * US_PER_H));
+	h = hours_kept(STR("0-8"), HOURS_DAY);
+	assert_true(hours_allow(&h, MONDAY + 31 * US_PER_H));
+	assert_false(hours_allow(&h, MONDAY + 32 * US_PER_H));
+	h = hours_kept(STR("no list"), HOURS_DAY);
+	assert_memory_equal(&h, &hours_any, sizeof h);
+}
+
 static void test_a_list_over_midnight_is_two(void **state)
 {
 	(void)state;
@@ -115,6 +128,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_a_list_allows),
 		cmocka_unit_test(test_what_is_not_a_list_is_refused),
+		cmocka_unit_test(test_a_list_of_the_week_holds_when_the_period_is_a_day),
 		cmocka_unit_test(test_a_list_over_midnight_is_two),
 		cmocka_unit_test(test_both_must_allow_it),
 		cmocka_unit_test(test_when_it_is_allowed_next),

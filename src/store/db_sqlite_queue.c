@@ -155,9 +155,10 @@ static int row_failed(struct db_sqlite *d, struct url_row *u, const struct queue
 	return queue_drop(d, u, q, err);
 }
 
-static unsigned done_refused(struct db_sqlite *d, const struct db_done *done,
-			     const struct url_row *u, const struct queued *q,
-			     const struct stored *s, struct str *ret_reason, struct err *err)
+/* Whether what was fetched is not taken: done->ret_code says so. */
+static int done_judge(struct db_sqlite *d, struct db_done *done, const struct url_row *u,
+		      const struct queued *q, const struct stored *s, struct str *ret_reason,
+		      struct err *err)
 {
 	struct counts c = {0};
 	const struct notice *n = &q->notice;
@@ -165,19 +166,23 @@ static unsigned done_refused(struct db_sqlite *d, const struct db_done *done,
 	const unsigned char *sum = done->end == DB_END_STORED ? done->md5 : s->md5;
 	struct str mime = done->end == DB_END_STORED ? done->mime : STR("");
 	if (mime.n && !str_eq_nocase(mime, n->mime)) {
+		done->ret_code = CACHE_WRONG_MIME;
 		*ret_reason = str_of(cache_code_text(CACHE_WRONG_MIME));
-		return CACHE_WRONG_MIME;
+		return 0;
 	}
 	if (n->has & NOTICE_HAS_MD5 && has_sum && memcmp(sum, n->md5, sizeof n->md5) != 0) {
+		done->ret_code = CACHE_WRONG_MD5;
 		*ret_reason = str_of(cache_code_text(CACHE_WRONG_MD5));
-		return CACHE_WRONG_MD5;
-	}
-	if (done->end != DB_END_STORED || counts_read(d, q->provider, &c, err) < 0)
 		return 0;
+	}
+	if (done->end != DB_END_STORED)
+		return 0;
+	if (counts_read(d, q->provider, &c, err) < 0)
+		return -1;
 	uint64_t others = c.space - (u->lcc ? s->size : 0);
 	if (done->size > done->quota_space || others > done->quota_space - done->size) {
+		done->ret_code = CACHE_QUOTA;
 		*ret_reason = STR("over the quota of space");
-		return CACHE_QUOTA;
 	}
 	return 0;
 }
@@ -283,7 +288,8 @@ static int row_ended(struct db_sqlite *d, struct url_row *u, const struct queued
 			done->ret_again = true;
 			return 0;
 		}
-		done->ret_code = done_refused(d, done, u, q, s, &reason, err);
+		if (done_judge(d, done, u, q, s, &reason, err) < 0)
+			return -1;
 		if (done->ret_code)
 			return row_failed(d, u, q, s, done->ret_code, reason, now_us, err);
 		done->ret_kept = done->end == DB_END_STORED;

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "cache/unsdb.h"
 #include "cmd/commands.h"
+#include "cmd/text.h"
 
 #include <inttypes.h>
 #include <unistd.h>
@@ -136,19 +137,6 @@ int cache_summarize(const char *data, struct cache_summary *ret, struct err *err
 	return rc;
 }
 
-void cache_size_text(uint64_t bytes, struct buf *out)
-{
-	static const char units[] = "KMGTP";
-	double v = (double)bytes / 1024;
-	size_t unit = 0;
-	for (; v >= 1000 && unit + 2 < sizeof units; unit++)
-		v /= 1024;
-	if (bytes < 1000)
-		buf_printf(out, "%" PRIu64, bytes);
-	else
-		buf_printf(out, v < 10 ? "%.1f%c" : "%.0f%c", v, units[unit]);
-}
-
 void cache_summary_text(const struct cache_summary *s, struct buf *out)
 {
 	buf_printf(out, "%" PRIu64 " provider%s, %" PRIu64 " URLs stored, %" PRIu64 " queued",
@@ -158,7 +146,7 @@ void cache_summary_text(const struct cache_summary *s, struct buf *out)
 			   s->open_sets == 1 ? "" : "s");
 	if (s->spilled) {
 		buf_add_text(out, "; ");
-		cache_size_text(s->spilled, out);
+		put_size_text(out, s->spilled);
 		buf_add_text(out, " in unsdb");
 	}
 	if (s->deletions)

@@ -36,8 +36,6 @@ int cache_summary_fill(const char *folder, struct pidb *pidb, struct db *db,
 /* A line for people, and the member "cache" of the JSON object that is open. */
 void cache_summary_text(const struct cache_summary *s, struct buf *out);
 void cache_summary_json(const struct cache_summary *s, struct jsonw *j);
-/* "1.5G" */
-void cache_size_text(uint64_t bytes, struct buf *out);
 
 extern const struct command cache_check_command, cache_crashed_command, cache_provider_command,
 	cache_status_command;

@@ -87,7 +87,7 @@ static void row_text(const struct provider_row *row, struct text_table *t)
 	buf_printf(&cell, "%" PRId64, row->p.priority);
 	put_cell(t, &cell);
 	put_count(t, &cell, row->tally.files);
-	cache_size_text(row->tally.space, &cell);
+	put_size_text(&cell, row->tally.space);
 	put_cell(t, &cell);
 	put_count(t, &cell, row->tally.queued);
 	put_count(t, &cell, row->tally.errors);
@@ -152,13 +152,13 @@ static void put_limited(struct text_table *t, const char *what, uint64_t used, u
 {
 	CLEANUP(buf_free) struct buf text = BUF_INIT(100);
 	if (is_size)
-		cache_size_text(used, &text);
+		put_size_text(&text, used);
 	else
 		buf_printf(&text, "%" PRIu64, used);
 	if (quota != UINT64_MAX) {
 		buf_add_text(&text, " of ");
 		if (is_size)
-			cache_size_text(quota, &text);
+			put_size_text(&text, quota);
 		else
 			buf_printf(&text, "%" PRIu64, quota);
 	}

@@ -2,6 +2,7 @@
  * that is not here is a warning and not a failure. */
 #include "cmd/cache.h"
 #include "cmd/doctor.h"
+#include "cmd/text.h"
 #include "role/status.h"
 
 #include <inttypes.h>
@@ -80,7 +81,7 @@ void doctor_cache_sets(const struct patient *p, struct finding *f)
 		f->code = (int)err.code;
 		return;
 	}
-	cache_size_text(s.spilled, &size);
+	put_size_text(&size, s.spilled);
 	if (s.spilled > SPILLED_MUCH) {
 		finding_set(f, FINDING_WARN,
 			    "%s of sets wait in cache/unsdb; beyond uns.unsdb_max none is taken",

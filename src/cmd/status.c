@@ -25,18 +25,6 @@ static const struct cmd_option options[] = {
 	CMD_FLAG(0, "metrics", struct status_options, metrics, "all counters as OpenMetrics text"),
 };
 
-static void size_print(struct buf *out, int64_t bytes)
-{
-	static const char units[] = "KMGT";
-	double v = (double)bytes / 1024;
-	size_t unit = 0;
-	while (v >= 1000 && unit + 2 < sizeof units) {
-		v /= 1024;
-		unit++;
-	}
-	buf_printf(out, v < 10 ? "%.1f%c" : "%.0f%c", v, units[unit]);
-}
-
 static void add_row(struct text_table *t, const struct status_row *r, int64_t now_wall_us)
 {
 	struct buf cell = BUF_INIT(200);
@@ -60,7 +48,7 @@ static void add_row(struct text_table *t, const struct status_row *r, int64_t no
 	text_table_add(t, cell.n ? buf_text(&cell) : "-");
 	buf_clear(&cell);
 	if (r->rss >= 0)
-		size_print(&cell, r->rss);
+		put_size_text(&cell, (uint64_t)r->rss);
 	text_table_add(t, cell.n ? buf_text(&cell) : "-");
 	buf_free(&cell);
 }

@@ -3,6 +3,8 @@
 
 #include "base/vec.h"
 
+#include <inttypes.h>
+
 size_t text_columns(struct str s)
 {
 	return str_utf8_count(s);
@@ -167,4 +169,17 @@ void put_safe(struct buf *out, struct str text)
 			buf_add_str(out, str_head(text, n));
 		text = str_from(text, MAX(n, (size_t)1));
 	}
+}
+
+void put_size_text(struct buf *out, uint64_t bytes)
+{
+	static const char units[] = "KMGTP";
+	double v = (double)bytes / 1024;
+	size_t unit = 0;
+	for (; v >= 1000 && unit + 2 < sizeof units; unit++)
+		v /= 1024;
+	if (bytes < 1000)
+		buf_printf(out, "%" PRIu64, bytes);
+	else
+		buf_printf(out, v < 10 ? "%.1f%c" : "%.0f%c", v, units[unit]);
 }

@@ -40,3 +40,6 @@ void text_table_free(struct text_table *t);
  * characters, also those of two bytes; a tab is a blank, so that words stay apart. A byte that is
  * not UTF-8 is a question mark: alone, some terminals take it for a command, too. */
 void put_safe(struct buf *out, struct str text);
+
+/* "1.5G"; what is less than 1,000 bytes as a number alone. */
+void put_size_text(struct buf *out, uint64_t bytes);

@@ -43,7 +43,7 @@ static void heard_end(void *ctx, const struct lococa_end *end)
 		   (unsigned long long)end->set);
 }
 
-static const struct lococa_ops ops = {
+static const struct lococa_client_ops ops = {
 	.accepted = heard_accepted,
 	.fault = heard_fault,
 	.ended = heard_end,
@@ -53,11 +53,11 @@ static void hear_answers(struct conn_pool *pool, struct str text, size_t piece, 
 {
 	struct hearing h = {.story = BUF_INIT((size_t)1 << 26)};
 	struct err err;
-	const struct lococa_options o = {.address = "127.0.0.1:1",
-					 .provider = 1,
-					 .password = STR("x"),
-					 .ops = &ops,
-					 .ctx = &h};
+	const struct lococa_client_options o = {.address = "127.0.0.1:1",
+						.provider = 1,
+						.password = STR("x"),
+						.ops = &ops,
+						.ctx = &h};
 	ENSURE(lococa_client_new(&h.client, pool, &o, &err) == 0);
 	for (; text.n; text = str_from(text, piece))
 		lococa_client_hear(h.client, str_head(text, piece));

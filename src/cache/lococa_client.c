@@ -22,7 +22,7 @@ enum {
 enum lococa_phase { PHASE_INIT, PHASE_ASKED, PHASE_SENDING, PHASE_SENT, PHASE_DONE };
 
 struct lococa_client {
-	struct lococa_options o;
+	struct lococa_client_options o;
 	struct conn_limits limits;
 	struct outgoing *outgoing;
 	struct conn *conn;
@@ -310,7 +310,7 @@ static const struct conn_ops conn_ops = {
 };
 
 int lococa_client_new(struct lococa_client **ret, struct conn_pool *pool,
-		      const struct lococa_options *options, struct err *err)
+		      const struct lococa_client_options *options, struct err *err)
 {
 	struct lococa_client *c = mem_alloc(sizeof *c);
 	const struct outgoing_options out = {

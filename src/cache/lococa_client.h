@@ -48,7 +48,7 @@ struct lococa_end {
 	struct str text;
 };
 
-struct lococa_ops {
+struct lococa_client_ops {
 	/* Answered by lococa_client_set() or lococa_client_quit(), there or later. */
 	void (*accepted)(void *ctx, const struct lococa_info *info);
 	/* Appends rows, some ten kilobytes; false: these were the last. */
@@ -58,20 +58,20 @@ struct lococa_ops {
 	void (*ended)(void *ctx, const struct lococa_end *end);
 };
 
-struct lococa_options {
+struct lococa_client_options {
 	const char *address;   /* as of outgoing connections */
 	const struct tls *tls; /* NULL: none */
 	bool plain;            /* also another machine without TLS */
 	uint64_t provider;
 	struct str password;
 	int64_t timeout_us; /* of silence on both sides */
-	const struct lococa_ops *ops;
+	const struct lococa_client_ops *ops;
 	void *ctx;
 };
 
 /* Options are copied, not what they point to. ERR_USAGE: the address. */
 int lococa_client_new(struct lococa_client **ret, struct conn_pool *pool,
-		      const struct lococa_options *options, struct err *err);
+		      const struct lococa_client_options *options, struct err *err);
 /* Not from inside a call of its own. */
 void lococa_client_free(struct lococa_client **c);
 

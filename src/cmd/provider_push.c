@@ -215,7 +215,7 @@ static void session_ended(void *ctx, const struct lococa_end *end)
 	loop_stop(s->loop);
 }
 
-static const struct lococa_ops session_ops = {
+static const struct lococa_client_ops session_ops = {
 	.accepted = session_accepted,
 	.rows = session_rows,
 	.fault = session_fault,
@@ -241,7 +241,7 @@ static void session_stop(void *ctx, unsigned what)
 static int session_talk(struct session *s, struct err *err)
 {
 	struct provider *p = s->g->p;
-	const struct lococa_options options = {
+	struct lococa_client_options o = {
 		.address = p->conf->uns,
 		.plain = p->conf->plain,
 		.provider = p->file.id,
@@ -250,7 +250,6 @@ static int session_talk(struct session *s, struct err *err)
 		.ops = &session_ops,
 		.ctx = s,
 	};
-	struct lococa_options o = options;
 	if (tls_new(&s->tls, &p->conf->tls, false, err) < 0)
 		return err_in(err, "provider");
 	o.tls = s->tls;

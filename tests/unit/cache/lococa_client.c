@@ -75,7 +75,7 @@ static void pair_ended(void *ctx, const struct lococa_end *end)
 		buf_printf(&p->story, " " STR_FMT, STR_ARG(end->text));
 }
 
-static const struct lococa_ops ops = {pair_accepted, pair_rows, pair_fault, pair_ended};
+static const struct lococa_client_ops ops = {pair_accepted, pair_rows, pair_fault, pair_ended};
 
 static void pair_open(struct pair *p)
 {
@@ -88,12 +88,12 @@ static void pair_open(struct pair *p)
 	p->pool = conn_pool_new(p->loop, 64 << 20);
 	assert_int_equal(listen_open("127.0.0.1:0", &p->listen_fd, &err), 0);
 	assert_int_equal(listen_name(p->listen_fd, address, sizeof address, &err), 0);
-	const struct lococa_options o = {.address = address,
-					 .provider = 17,
-					 .password = STR("p\"w"),
-					 .timeout_us = 60 * US_PER_S,
-					 .ops = &ops,
-					 .ctx = p};
+	const struct lococa_client_options o = {.address = address,
+						.provider = 17,
+						.password = STR("p\"w"),
+						.timeout_us = 60 * US_PER_S,
+						.ops = &ops,
+						.ctx = p};
 	assert_int_equal(lococa_client_new(&p->client, p->pool, &o, &err), 0);
 	for (int i = 0; i < 1000 && p->fd < 0; i++) {
 		loop_step(p->loop, loop_now_us(p->loop) + 1);

@@ -61,10 +61,9 @@ static int queue_print(struct db_sqlite *d, struct printer *p, struct err *err)
 	sqlite3_stmt *st;
 	struct queued q;
 	int rc;
-	if (sqlite3_prepare_v2(d->sql.h,
-			       "SELECT " QUEUE_COLUMNS " FROM queue ORDER BY qset,slot,row", -1,
-			       &st, NULL) != SQLITE_OK)
-		return sql_fail(&d->sql, err);
+	if (sql_compile(&d->sql, "SELECT " QUEUE_COLUMNS " FROM queue ORDER BY qset,slot,row", &st,
+			err) < 0)
+		return -1;
 	while ((rc = db_step(d, st, err)) == 0 && (rc = queue_from(d, st, &q, err)) == 0) {
 		buf_printf(&p->out,
 			   "row %" PRIu64 " set=%" PRIu64 " slot=%" PRId64 " provider=%" PRIu64
@@ -82,9 +81,8 @@ static int lcc_print(struct db_sqlite *d, struct printer *p, struct err *err)
 	sqlite3_stmt *st;
 	struct stored s;
 	int rc;
-	if (sqlite3_prepare_v2(d->sql.h, "SELECT " LCC_COLUMNS " FROM lcc ORDER BY row", -1, &st,
-			       NULL) != SQLITE_OK)
-		return sql_fail(&d->sql, err);
+	if (sql_compile(&d->sql, "SELECT " LCC_COLUMNS " FROM lcc ORDER BY row", &st, err) < 0)
+		return -1;
 	while ((rc = db_step(d, st, err)) == 0 && (rc = lcc_from(d, st, &s, err)) == 0) {
 		buf_printf(&p->out, "stored %" PRIu64 " provider=%" PRIu64 " at=", s.row,
 			   s.provider);

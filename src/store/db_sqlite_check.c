@@ -38,8 +38,8 @@ static void PRINTF_LIKE(3, 4) finding_say(struct checking *k, bool is_damage, co
 static int check_ask(struct checking *k, const char *text, const int64_t *bind, size_t n,
 		     sqlite3_stmt **ret, struct err *err)
 {
-	if (sqlite3_prepare_v2(k->d->sql.h, text, -1, ret, NULL) != SQLITE_OK)
-		return sql_fail(&k->d->sql, err);
+	if (sql_compile(&k->d->sql, text, ret, err) < 0)
+		return -1;
 	for (size_t i = 0; i < n; i++)
 		sql_bind(*ret, (int)i + 1, bind[i]);
 	int rc = db_step(k->d, *ret, err);

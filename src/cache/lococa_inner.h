@@ -59,15 +59,15 @@ struct lococa {
 /* Whether the session may know one name more. */
 bool lococa_learn_name(struct lococa *l, struct str name);
 
-/* A URL of a set. 0: *ret is it. Else the code; *ret_text says more, and *ret_named whether *ret,
- * which has c and mime only, is known all the same. url: what is fetched, or as much of it as there
- * is. -1: the session cannot go on. */
+/* What is wrong with a URL of a set. */
 struct row_said {
 	unsigned code;
 	const char *text;
-	bool is_named;
-	struct str url;
+	bool is_named;  /* c, and perhaps mime, can be read all the same */
+	struct str url; /* what is fetched, or as much of it as there is */
 };
+/* A URL of a set. 0: *ret is it. 1: it is wrong, *ret_said says how; where it is named, *ret has c
+ * and mime. -1: the session cannot go on. */
 int lococa_row(struct lococa *l, const struct xml_tag *tag, struct notice *ret,
 	       struct row_said *ret_said);
 void lococa_print_wrong(const struct xml_tag *tag, const struct row_said *said, struct buf *out);

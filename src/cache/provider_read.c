@@ -34,7 +34,8 @@ static const struct xml_limits xml_limits = {
 	.bindings = 32,
 };
 
-bool provider_read_date(struct str text, int64_t *ret_s)
+/* "2026-11-18" or a time of RFC 3339; seconds since 1970. */
+static bool sitemap_date(struct str text, int64_t *ret_s)
 {
 	uint64_t y, m, d;
 	int64_t us, days;
@@ -114,7 +115,7 @@ static void sitemap_end(struct provider_read *r, const struct xml_tag *tag)
 		buf_clear(&r->loc);
 		buf_add_str(&r->loc, text);
 	} else if (tag->depth == 2 && str_is(tag->name, "lastmod") &&
-		   provider_read_date(text, &r->url.mtime_s)) {
+		   sitemap_date(text, &r->url.mtime_s)) {
 		r->url.has |= PROVIDER_MTIME;
 	} else if (tag->depth == 1 && r->in_url && r->loc.n) {
 		r->url.c = buf_str(&r->loc);

@@ -30,6 +30,3 @@ void provider_read_free(struct provider_read **r);
 /* ERR_USAGE, with line and column. */
 int provider_read_put(struct provider_read *r, struct str piece, struct err *err);
 int provider_read_end(struct provider_read *r, struct err *err);
-
-/* "2026-11-18" or a time of RFC 3339; seconds since 1970. */
-bool provider_read_date(struct str text, int64_t *ret_s);

@@ -4,7 +4,7 @@
  *	qm_core_begin(core, &now, &err);
  *	db->ops->take(...)                      sets that have come; then qm_core_sets(core)
  *	qm_core_answered(core, &answer);        for each answer
- *	qm_core_work(core, room, &err);         all that is due; submit() is called
+ *	qm_core_work(core, room, step, &err);   all that is due; submit() is called
  *	qm_core_commit(core, &err);             then verdict(), remove() and the others are called
  *
  * A fetch goes out before what it follows from is durable: after a kill the row is there as it was,
@@ -108,7 +108,7 @@ struct qm_core_counts {
 	uint64_t notices; /* of these, and: */
 	uint64_t queued, updated, unchanged, removed, refused;
 	uint64_t sent, stored, confirmed, failed, retried, put_back, dropped;
-	uint64_t site_errors, moved, deleted, expired, bytes;
+	uint64_t site_errors, moved, deleted, bytes;
 	/* Now. */
 	uint64_t rows, rows_stored, open_sets, open_urls, deletes_out;
 	struct turns_counts turns;

@@ -401,7 +401,6 @@ static void wish_add(void *ctx, uint64_t provider, bool has_expired)
 	struct qm_core *c = ctx;
 	enum pidb_wanted why = has_expired ? PIDB_EXPIRED : PIDB_OLD;
 	bool is_new, *told = qm_numbers_put_new(&c->wanted, provider, &is_new);
-	c->counts.expired += has_expired;
 	if (!is_new && (*told || !has_expired))
 		return;
 	*told = has_expired;

@@ -92,7 +92,6 @@ static void item_add(struct qm_link *l, enum item_kind kind, struct uns *from,
 	if (from)
 		from->held += item_weight(item);
 	l->counts.held += item_weight(item);
-	l->counts.bytes += bytes.n;
 	l->o.ops->gathered(l->o.ctx);
 }
 

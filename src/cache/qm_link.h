@@ -52,7 +52,7 @@ void qm_link_taken(struct qm_link *l, struct qm_batch **b);
 void qm_link_drop(struct qm_link *l, struct qm_batch **b);
 
 struct qm_link_counts {
-	uint64_t sets, again, refused, urls, bytes; /* ever: sets taken; of those, known before */
-	uint64_t links, held;                       /* now */
+	uint64_t sets, again, refused, urls; /* ever: sets taken; of those, known before */
+	uint64_t links, held;                /* now */
 };
 void qm_link_counts(const struct qm_link *l, struct qm_link_counts *ret);

@@ -196,8 +196,6 @@ static void spool_moved(void *ctx)
 {
 	struct uns_session *ss = ctx;
 	struct err err;
-	if (ss->is_over)
-		return;
 	if (!lococa_in_set(ss->l)) {
 		if (!ss->is_asking)
 			set_spooled(ss);

@@ -371,9 +371,6 @@ static void a_link_that_is_not_answered_is_not_read_without_end(void **state)
 	assert_true(counts.held > LINK_AHEAD_MAX);
 	assert_true(counts.held <= LINK_AHEAD_MAX + LINK_PIECE_MAX + 4096);
 	took();
-	poll_some();
-	qm_link_counts(server, &counts);
-	assert_true(counts.bytes >= LINK_AHEAD_MAX);
 }
 
 static void sets_of_nothing_take_memory_too(void **state)

@@ -74,13 +74,6 @@ static struct qm_contract contract_of(const struct qm_contracts *c, const struct
 				    .hours = hours_kept(str_of(p->hours), c->period)};
 }
 
-static bool contract_same(const struct qm_contract *a, const struct qm_contract *b)
-{
-	return a->priority == b->priority && a->quota_files == b->quota_files &&
-	       a->quota_space == b->quota_space && a->bandwidth == b->bandwidth &&
-	       memcmp(&a->hours, &b->hours, sizeof a->hours) == 0;
-}
-
 static int providers_walk(struct qm_contracts *c, const struct qm_contracts_ops *ops, void *ctx,
 			  struct err *err)
 {
@@ -93,7 +86,7 @@ static int providers_walk(struct qm_contracts *c, const struct qm_contracts_ops 
 		const struct qm_contract now = contract_of(c, &p);
 		e->seen = c->walk;
 		e->read_at = c->version;
-		if (!is_new && !e->is_news && contract_same(&now, &e->contract))
+		if (!is_new && !e->is_news && qm_contract_same(&now, &e->contract))
 			continue;
 		e->contract = now;
 		e->is_news = false;
@@ -148,7 +141,7 @@ static void entry_refresh(struct qm_contracts *c, uint64_t provider, struct entr
 	if (rc != 0)
 		return; /* one that is gone is the walk's */
 	const struct qm_contract now = contract_of(c, &p);
-	e->is_news |= !contract_same(&now, &e->contract);
+	e->is_news |= !qm_contract_same(&now, &e->contract);
 	e->contract = now;
 }
 

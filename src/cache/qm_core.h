@@ -41,6 +41,13 @@ struct qm_contract {
 	struct hours hours;
 };
 
+static inline bool qm_contract_same(const struct qm_contract *a, const struct qm_contract *b)
+{
+	return a->priority == b->priority && a->quota_files == b->quota_files &&
+	       a->quota_space == b->quota_space && a->bandwidth == b->bandwidth &&
+	       memcmp(&a->hours, &b->hours, sizeof a->hours) == 0;
+}
+
 struct qm_core_ops {
 	/* 1: there is no such provider (any more). */
 	int (*contract)(void *ctx, uint64_t provider, struct qm_contract *ret);

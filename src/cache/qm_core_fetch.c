@@ -385,7 +385,11 @@ int qm_fill(struct qm_core *c, size_t step, struct err *err)
 	c->scan = MAX(step, c->room);
 	while (c->room && c->scan && turns_next(c->turns, c->now.mono_us, &turn) == 0) {
 		const struct qm_contract *contract;
-		int rc = 0;
+		int rc = qm_contract_look(c, turn.provider, err);
+		if (rc == 1) /* and so it may be another one's turn */
+			continue;
+		if (rc < 0)
+			return rc;
 		if (qm_contract_of(c, turn.provider, &contract) != 0)
 			turns_clear(c->turns, turn.provider, NULL, NULL);
 		else if (!hours_allow(&contract->hours, clock_sane_us(c->now.wall_us)))

@@ -127,6 +127,9 @@ struct qm_core {
 
 /* 1: there is no such provider. */
 int qm_contract_of(struct qm_core *c, uint64_t provider, const struct qm_contract **ret);
+/* Whether it is another one by now, which may not have been said yet: 1. Nothing goes by the old
+ * one after that. */
+int qm_contract_look(struct qm_core *c, uint64_t provider, struct err *err);
 /* A part that may be fetched from: into the turns, or into a slot where its provider has to wait
  * for longer than the wheel turns. */
 int qm_part_add(struct qm_core *c, uint64_t provider, uint64_t set, int64_t slot, bool has_waited,

@@ -48,14 +48,12 @@ static void absorbed_count(struct qm_core *c, const struct db_absorbed *a)
 		c->machine[i].at_end = false;
 }
 
-static int contract_look(struct qm_core *c, uint64_t provider, struct err *err);
-
 static int set_absorb(struct qm_core *c, const struct db_set *set, size_t step, struct err *err)
 {
 	const struct qm_contract *contract;
 	struct db_absorbed did;
 	struct db_part part;
-	if (contract_look(c, set->provider, err) < 0)
+	if (qm_contract_look(c, set->provider, err) < 0)
 		return -1;
 	if (qm_contract_of(c, set->provider, &contract) != 0) {
 		qm_core_forget(c, set->provider);
@@ -271,14 +269,18 @@ static int contract_change(struct qm_core *c, uint64_t provider, struct due *all
 	return provider_restart(c, provider, all, err);
 }
 
-/* That it has changed may not have been said yet: what is sent after a change does not go by the
- * old one. */
-static int contract_look(struct qm_core *c, uint64_t provider, struct err *err)
+int qm_contract_look(struct qm_core *c, uint64_t provider, struct err *err)
 {
 	struct due all = {.start = DB_BAD};
+	const struct qm_known *k = qm_providers_get(&c->providers, provider);
+	if (!k || !k->is_known)
+		return 0;
+	const struct qm_known was = *k;
 	int rc = contract_change(c, provider, &all, err);
 	mem_free(&all.part);
-	return rc;
+	k = qm_providers_get(&c->providers, provider);
+	return rc < 0 ? rc
+		      : k->is_gone != was.is_gone || !qm_contract_same(&k->contract, &was.contract);
 }
 
 int qm_changes_do(struct qm_core *c, struct err *err)

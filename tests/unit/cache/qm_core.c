@@ -508,6 +508,19 @@ static void a_set_goes_by_the_contract_that_holds_when_it_is_absorbed(void **sta
 	urls_are("3;");
 }
 
+static void a_fetch_goes_by_the_contract_that_holds_when_its_turn_comes(void **state)
+{
+	struct err err;
+	(void)state;
+	SEND("", NOTICE_UPDATE, "1", "2");
+	assert_int_equal(0, hours_parse(STR("!9-12"), HOURS_DAY, &contract.hours, &err));
+	answer_stored(fetched[0].id, "f1");
+	urls_are("1;");
+	time_passes(2 * HOUR_US);
+	rounds_do();
+	urls_are("2;");
+}
+
 #define A(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void)
@@ -525,6 +538,7 @@ int main(void)
 		A(what_is_not_confirmed_gets_old_and_goes),
 		A(what_is_to_be_fetched_again_need_not_be_asked_for),
 		A(a_set_goes_by_the_contract_that_holds_when_it_is_absorbed),
+		A(a_fetch_goes_by_the_contract_that_holds_when_its_turn_comes),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
 }

@@ -1,86 +1,17 @@
 /* Prefixes. The canonical form settles how a URL is written; what it leaves open is what a server
- * makes of a path beyond the rules: some undo escapes twice, take backslashes for slashes, cut
- * segments at a semicolon, or read overlong UTF-8. So a path is unescaped until nothing changes,
- * and one that has a segment of dots on the way, by any of these readings, lies below no prefix:
- * its owner loses nothing, for no such URL names a page that another does not name as well. */
+ * makes of a path beyond the rules. So one that leaves its folder by any reading
+ * (url_path_leaves()) lies below no prefix: its owner loses nothing, for no such URL names a page
+ * that another does not name as well. */
 #include "cache/prefix.h"
 
-#include "base/ascii.h"
 #include "url/url.h"
-
-static bool is_separator(char c)
-{
-	return c == '/' || c == '\\';
-}
-
-/* Dots and blanks up to its end or a semicolon: file systems of Windows drop trailing ones. */
-static bool segment_is_dots(struct str s)
-{
-	size_t dots = 0, i = 0;
-	for (; i < s.n && (s.p[i] == '.' || s.p[i] == ' '); i++)
-		dots += s.p[i] == '.';
-	return dots > 0 && (i == s.n || s.p[i] == ';');
-}
-
-static bool has_dot_segment(struct str path)
-{
-	size_t from = 0;
-	for (size_t i = 0; i <= path.n; i++) {
-		if (i < path.n && !is_separator(path.p[i]))
-			continue;
-		if (segment_is_dots(str_from(str_head(path, i), from)))
-			return true;
-		from = i + 1;
-	}
-	return false;
-}
-
-/* ASCII that is written with more bytes than it needs. */
-static bool has_overlong(struct str path)
-{
-	for (size_t i = 0; i + 1 < path.n; i++) {
-		unsigned char a = (unsigned char)path.p[i], b = (unsigned char)path.p[i + 1];
-		if (((a == 0xc0 || a == 0xc1) && b >= 0x80 && b < 0xc0) ||
-		    (a == 0xe0 && b >= 0x80 && b < 0xa0) || (a == 0xf0 && b >= 0x80 && b < 0x90))
-			return true;
-	}
-	return false;
-}
-
-/* In place; whether anything was undone. */
-static bool unescape_once(char *p, size_t *n)
-{
-	size_t to = 0;
-	for (size_t i = 0; i < *n; i++) {
-		int byte = p[i] == '%' && i + 2 < *n ? ascii_hex_byte(p + i + 1) : -1;
-		p[to++] = byte < 0 ? p[i] : (char)byte;
-		i += byte < 0 ? 0 : 2;
-	}
-	bool changed = to != *n;
-	*n = to;
-	return changed;
-}
-
-static bool path_leaves(struct str path)
-{
-	char p[URL_STRICT_MAX];
-	size_t n = path.n;
-	ENSURE(n <= sizeof p);
-	memcpy(p, path.p, n);
-	do {
-		struct str now = {p, n};
-		if (has_dot_segment(now) || has_overlong(now))
-			return true;
-	} while (unescape_once(p, &n));
-	return false;
-}
 
 /* Its canonical form, in room of URL_STRICT_MAX; false: it has none that can be relied on. */
 static bool url_settled(const struct url *url, char room[URL_STRICT_MAX], struct url *ret)
 {
 	return url->username.n == 0 && url->password.n == 0 &&
 	       (url->protocol == URL_HTTP || url->protocol == URL_HTTPS) &&
-	       url_canon(url, false, room, URL_STRICT_MAX, ret) == 0 && !path_leaves(ret->path);
+	       url_canon(url, false, room, URL_STRICT_MAX, ret) == 0 && !url_path_leaves(ret->path);
 }
 
 int prefix_of_file(struct str text, char ret[PIDB_URL_MAX + 1], struct err *err)
@@ -100,7 +31,7 @@ int prefix_of_file(struct str text, char ret[PIDB_URL_MAX + 1], struct err *err)
 	rc = url_canon(&url, false, strict, sizeof strict, &canon);
 	if (rc < 0)
 		return url_fail(rc, text, err);
-	if (path_leaves(canon.path))
+	if (url_path_leaves(canon.path))
 		return err_set(err, ERR_USAGE,
 			       "the file's URL has a segment of dots, however written");
 	if (canon.path.p[canon.path.n - 1] == '/')

@@ -87,6 +87,11 @@ struct str url_site_print(struct url_site s, char *ret, size_t cap);
 /* What is hashed as the path and sent to the server: path, and query with its question mark. */
 struct str url_target(const struct url *u);
 
+/* Whether a segment of a path is dots, by any reading that servers are known to have: escapes are
+ * undone more than once, backslashes are slashes, segments end at a semicolon, UTF-8 is overlong.
+ * The path of a parsed URL. */
+bool url_path_leaves(struct str path);
+
 uint16_t url_default_port(enum url_protocol p);
 const char *url_protocol_name(enum url_protocol p);
 

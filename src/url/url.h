@@ -89,7 +89,7 @@ struct str url_target(const struct url *u);
 
 /* Whether a segment of a path is dots, by any reading that servers are known to have: escapes are
  * undone more than once, backslashes are slashes, segments end at a semicolon, UTF-8 is overlong.
- * The path of a parsed URL. */
+ * Also where something is escaped more than 8 times over. The path of a parsed URL. */
 bool url_path_leaves(struct str path);
 
 uint16_t url_default_port(enum url_protocol p);

@@ -162,6 +162,18 @@ static void what_has_no_canonical_form_is_not_covered(void **state)
 	assert_false(covered_by(D, STR(D "a%")));
 }
 
+/* Each reading of a path takes a pass over it: one that has hundreds would hold up a server. */
+static void what_is_escaped_again_and_again_is_not_covered(void **state)
+{
+	(void)state;
+	static char text[1000];
+	int n = snprintf(text, sizeof text, "%s%%", D);
+	assert_true(covered_by(D, STR(D "%25252525")));
+	for (; n + 2 < (int)sizeof text; n += 2)
+		memcpy(text + n, "25", 2);
+	assert_false(covered_by(D, (struct str){text, (size_t)n}));
+}
+
 static void the_prefix_that_covers_is_told(void **state)
 {
 	(void)state;
@@ -230,6 +242,7 @@ int main(void)
 		cmocka_unit_test(nothing_gets_out),
 		cmocka_unit_test(hosts_are_compared_however_they_are_written),
 		cmocka_unit_test(what_has_no_canonical_form_is_not_covered),
+		cmocka_unit_test(what_is_escaped_again_and_again_is_not_covered),
 		cmocka_unit_test(the_prefix_that_covers_is_told),
 		cmocka_unit_test(a_file_proves_its_folder),
 	};

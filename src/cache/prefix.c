@@ -34,6 +34,10 @@ int prefix_of_file(struct str text, char ret[PIDB_URL_MAX + 1], struct err *err)
 	if (url_path_leaves(canon.path))
 		return err_set(err, ERR_USAGE,
 			       "the file's URL has a segment of dots, however written");
+	/* which folder it is in the server alone knows: /~joe%2Fsecret.txt is hardly in / */
+	if (url_path_hides_slash(canon.path))
+		return err_set(err, ERR_USAGE,
+			       "the file's URL has an escaped slash: write it plainly");
 	if (canon.path.p[canon.path.n - 1] == '/')
 		return err_set(err, ERR_USAGE, "the URL names a folder, not a file in it");
 	size_t n = (size_t)(canon.path.p - canon.href.p) + canon.path.n;

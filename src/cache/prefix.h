@@ -5,7 +5,7 @@
 
 /* What the URL of a file proves: everything from its folder down. `ret` has PIDB_URL_MAX bytes and
  * the NUL. ERR_USAGE says why it proves nothing: no URL of http or https, a name or password in it,
- * a query, no file's name, too long. */
+ * a query, an escaped slash, no file's name, too long. */
 int prefix_of_file(struct str url, char ret[PIDB_URL_MAX + 1], struct err *err);
 
 /* A set of prefixes, as many sessions need it: small, copied, without a database. */

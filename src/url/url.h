@@ -91,6 +91,8 @@ struct str url_target(const struct url *u);
  * undone more than once, backslashes are slashes, segments end at a semicolon, UTF-8 is overlong.
  * Also where something is escaped more than 8 times over. The path of a parsed URL. */
 bool url_path_leaves(struct str path);
+/* Whether by such a reading it has more segments than it shows: a slash or backslash is escaped. */
+bool url_path_hides_slash(struct str path);
 
 uint16_t url_default_port(enum url_protocol p);
 const char *url_protocol_name(enum url_protocol p);

@@ -76,3 +76,27 @@ bool url_path_leaves(struct str path)
 	}
 	return true;
 }
+
+static size_t count_separators(struct str path)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < path.n; i++)
+		n += is_separator(path.p[i]);
+	return n;
+}
+
+bool url_path_hides_slash(struct str path)
+{
+	char p[URL_MAX];
+	size_t n = path.n, shown = count_separators(path);
+	if (n > sizeof p)
+		return true;
+	memcpy(p, path.p, n);
+	for (unsigned undone = 0; undone <= UNESCAPES_MOST; undone++) {
+		if (count_separators((struct str){p, n}) > shown)
+			return true;
+		if (!unescape_once(p, &n))
+			return false;
+	}
+	return true;
+}

@@ -157,6 +157,7 @@ def test_what_is_not_the_secret_is_told_plainly(garner, owner):
     for url, words in (("http://127.0.0.1:1/s", "no connection"),
                        (owner.url + "/", "names a folder"), (owner.url + "/good?x", "has a query"),
                        ("ftp://127.0.0.1/s", "http or https"), (owner.url + "/a/%2e%2e%2fgood", "segment of dots"),
+                       (owner.url + "/a%2Fgood", "escaped slash"),
                        (f"http://u@127.0.0.1:{port}/good", "user name"), ("s.txt", "")):
         a = verify(rs, who, url)
         assert a.status == 422 and words in error(a), (url, a)

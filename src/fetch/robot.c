@@ -539,6 +539,13 @@ static bool is_same_site(const struct target *t, const struct url *url)
 	return url_site_eq((struct url_site){t->protocol, t->port, t->host}, url_site(url));
 }
 
+/* A path that only begins as it should, and that a server may read a way out of, does not. */
+static bool is_within(const struct job *job, const struct url *url)
+{
+	return !job->within ||
+	       (str_starts(url->href, str_of(job->within)) && !url_path_leaves(url->path));
+}
+
 static void job_follow(struct job *job)
 {
 	struct robot_class class = {OUTCOME_REDIRECT, ROBOT_CAUSE_ANSWER};
@@ -555,7 +562,7 @@ static void job_follow(struct job *job)
 		result.why = url_error_text(rc);
 		end_job(job, (struct robot_class){OUTCOME_PERMANENT, ROBOT_CAUSE_NO_TARGET},
 			&result);
-	} else if (job->within && !str_starts(url.href, str_of(job->within))) {
+	} else if (!is_within(job, &url)) {
 		result.why = "a redirect leaves what was asked for";
 		end_job(job, (struct robot_class){OUTCOME_LIMIT, ROBOT_CAUSE_WITHIN}, &result);
 	} else {

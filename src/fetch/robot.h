@@ -206,8 +206,9 @@ struct robot_job {
 	/* A document of another type is not taken (OUTCOME_LIMIT, ROBOT_CAUSE_MIME); parameters
 	 * such as a charset do not count, on either side. Empty: any. */
 	struct str mime;
-	/* The beginning of a URL: a redirect to one that does not begin so is not followed
-	 * (OUTCOME_LIMIT, ROBOT_CAUSE_WITHIN). Empty: any. */
+	/* The beginning of a URL: a redirect to one that does not begin so, or has a way out in its
+	 * path (url_path_leaves()), is not followed (OUTCOME_LIMIT, ROBOT_CAUSE_WITHIN). Empty:
+	 * any. */
 	struct str within;
 	unsigned flags;
 	/* A longer wait for politeness is answered "not now", unless it is the plain delay; 0: it

@@ -517,6 +517,9 @@ static void a_redirect_stays_within(void **state)
 		{"/a/out", NULL},
 		{"/a/up", "HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n"},
 		{"/a/in", "HTTP/1.1 302 Found\r\nLocation: /a/x\r\nContent-Length: 0\r\n\r\n"},
+		{"/a/odd",
+		 "HTTP/1.1 302 Found\r\nLocation: /a/..%2fb\r\nContent-Length: 0\r\n\r\n"},
+		{"/a/..%2fb", OK},
 		{"/a/x", OK},
 		{"/b", OK},
 		{"/x", OK},
@@ -530,6 +533,7 @@ static void a_redirect_stays_within(void **state)
 		enum outcome outcome;
 	} cases[] = {{"/a/out", "/a/", OUTCOME_LIMIT}, {"/a/up", "/a/", OUTCOME_LIMIT},
 		     {"/a/in", "/a/", OUTCOME_OK},     {"/a/up", "", OUTCOME_OK},
+		     {"/a/odd", "/a/", OUTCOME_LIMIT}, {"/a/odd", NULL, OUTCOME_OK},
 		     {"/a/out", "", OUTCOME_LIMIT},    {"/a/out", NULL, OUTCOME_OK}};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		snprintf(url, sizeof url, "%s%s", s.url, cases[i].path);

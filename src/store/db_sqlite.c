@@ -234,6 +234,17 @@ int work_end(struct db_sqlite *d, int rc, struct err *err)
 	return rc;
 }
 
+int snapshot_begin(struct db_sqlite *d, struct err *err)
+{
+	return d->is_writer ? 0 : sql_exec(&d->sql, "BEGIN", err);
+}
+
+void snapshot_end(struct db_sqlite *d)
+{
+	if (!d->is_writer)
+		(void)sqlite3_exec(d->sql.h, "COMMIT", NULL, NULL, NULL);
+}
+
 static int sqlite_begin(struct db *db, struct err *err)
 {
 	struct db_sqlite *d = sqlite_of(db);

@@ -158,6 +158,10 @@ int work_begin(struct db_sqlite *d, struct err *err);
 /* The same for what a kill or a failure may take back, since it is done again. */
 int work_begin_soft(struct db_sqlite *d, struct err *err);
 int work_end(struct db_sqlite *d, int rc, struct err *err);
+/* A reader's statements see one state of the database, not the writer's work between two of them.
+ * For a writer they are nothing. */
+int snapshot_begin(struct db_sqlite *d, struct err *err);
+void snapshot_end(struct db_sqlite *d);
 /* Counts go into their tables, before these are read by statements. */
 int work_flush(struct db_sqlite *d, struct err *err);
 int totals_read(struct db_sqlite *d, struct err *err); /* of all providers, out of the tallies */

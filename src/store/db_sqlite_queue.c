@@ -42,10 +42,9 @@ static bool says_other(const struct notice *n, const struct stored *s)
 		memcmp(n->md5, s->md5, sizeof n->md5) != 0);
 }
 
-int sqlite_next(struct db *db, uint64_t set, int64_t slot, uint64_t after_row, struct arena *arena,
-		struct db_row *ret, struct err *err)
+static int row_next(struct db_sqlite *d, uint64_t set, int64_t slot, uint64_t after_row,
+		    struct arena *arena, struct db_row *ret, struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	sqlite3_stmt *st = sql_st(d, SQL_QUEUE_NEXT);
 	struct queued q;
 	struct stored s;
@@ -86,6 +85,17 @@ int sqlite_next(struct db *db, uint64_t set, int64_t slot, uint64_t after_row, s
 		ret->since_s = s.mtime_s;
 	}
 	return 0;
+}
+
+int sqlite_next(struct db *db, uint64_t set, int64_t slot, uint64_t after_row, struct arena *arena,
+		struct db_row *ret, struct err *err)
+{
+	struct db_sqlite *d = sqlite_of(db);
+	int rc = snapshot_begin(d, err);
+	if (rc == 0)
+		rc = row_next(d, set, slot, after_row, arena, ret, err);
+	snapshot_end(d);
+	return rc;
 }
 
 static int row_sent(struct db_sqlite *d, uint64_t row, int64_t now_us, struct err *err)

@@ -202,18 +202,6 @@ static int url_asked(struct db_sqlite *d, uint64_t provider, struct str c, struc
 	return rc ? rc : url_receipt(d, &u, accepted_us, arena, ret, err);
 }
 
-/* A reader's statements see one state of the database, not the writer's work between two of them.
- */
-static int snapshot_begin(struct db_sqlite *d, struct err *err)
-{
-	return d->is_writer ? 0 : sql_exec(&d->sql, "BEGIN", err);
-}
-static void snapshot_end(struct db_sqlite *d)
-{
-	if (!d->is_writer)
-		(void)sqlite3_exec(d->sql.h, "COMMIT", NULL, NULL, NULL);
-}
-
 int sqlite_receipt(struct db *db, uint64_t provider, struct str c, struct str mime,
 		   int64_t accepted_us, struct arena *arena, struct db_receipt *ret,
 		   struct err *err)

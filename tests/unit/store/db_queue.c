@@ -1,4 +1,5 @@
 /* The queue: rows in their order, how fetches end, slots, files, and what goes with time. */
+#include "store/db_sqlite_inner.h"
 #include "unit/store/db_play.h"
 
 static struct db_row queued(uint64_t provider, struct notice n, uint64_t *ret_set)
@@ -54,6 +55,36 @@ static void test_a_new_file_sends_the_old_one_away(void **state)
 	DONE(db->ops->fsm_add(db, STR("n"), STR("f9"), &err));
 	assert_true(dropped("f9"));
 	assert_false(dropped("f1"));
+	db_sound();
+}
+
+/* The writer ends the fetch of the row after the reader has read it, before its URL. */
+static int end_meanwhile(unsigned what, void *ctx, void *st, void *text)
+{
+	const struct db_row **row = ctx;
+	(void)what, (void)st;
+	if (*row && strstr(text, "FROM url WHERE provider=?1 AND hash=?2")) {
+		const struct db_row *out = *row;
+		*row = NULL;
+		done(answer(out, DB_END_STORED, "f1"));
+	}
+	return 0;
+}
+
+static void test_a_reader_sees_a_row_and_its_url_in_one_state(void **state)
+{
+	(void)state;
+	uint64_t set;
+	struct db *reader;
+	struct db_row row = queued(1, page("http://a/1"), &set), seen;
+	const struct db_row *out = &row;
+	DONE(db_sqlite_open(&reader, folder, DB_READ, &err));
+	sqlite3_trace_v2(sqlite_of(reader)->sql.h, SQLITE_TRACE_STMT, end_meanwhile, &out);
+	DONE(reader->ops->next(reader, set, DB_NOW, 0, &arena, &seen, &err));
+	assert_null(out);
+	assert_int_equal(seen.row, row.row);
+	assert_int_equal(reader->ops->next(reader, set, DB_NOW, 0, &arena, &seen, &err), 1);
+	db_close(&reader);
 	db_sound();
 }
 
@@ -206,7 +237,7 @@ static void test_what_was_sent_is_forgotten_by_a_restart(void **state)
 	assert_int_equal(receipt(1, "http://a/1").state, DB_QUEUED);
 }
 
-static void part_add(void *ctx, const struct db_part *part)
+static void part_seen(void *ctx, const struct db_part *part)
 {
 	struct db_part **at = ctx;
 	*(*at)++ = *part;
@@ -243,7 +274,7 @@ static void test_rows_move_and_parts_start(void **state)
 	DONE(db->ops->next(db, set, DB_NOW, row[0].row, &arena, &row[1], &err));
 	DONE(db->ops->move(db, row, 2, 5, &err));
 	struct db_part part[8], *end = part;
-	DONE(db->ops->parts(db, part_add, &end, &err));
+	DONE(db->ops->parts(db, part_seen, &end, &err));
 	assert_int_equal(end - part, 2);
 	assert_int_equal(part[0].slot, DB_NOW);
 	assert_int_equal(part[0].rows, 1);
@@ -258,13 +289,13 @@ static void test_rows_move_and_parts_start(void **state)
 	assert_int_equal(receipt(1, "http://a/1").state, DB_QUEUED);
 	db_again();
 	end = part;
-	DONE(db->ops->parts(db, part_add, &end, &err));
+	DONE(db->ops->parts(db, part_seen, &end, &err));
 	assert_int_equal(part[0].start, 6);
 	assert_int_equal(part[1].start, DB_NOW);
 	assert_int_equal(part[1].priority, 9);
 	DONE(db->ops->rebuild(db, &err));
 	end = part;
-	DONE(db->ops->parts(db, part_add, &end, &err));
+	DONE(db->ops->parts(db, part_seen, &end, &err));
 	assert_int_equal(end - part, 2);
 	assert_int_equal(part[1].priority, 9);
 	assert_int_equal(part[1].rows, 2);
@@ -435,6 +466,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, db_begin, db_end)
 		T(test_a_fetch_ends_in_a_stored_row),
 		T(test_a_new_file_sends_the_old_one_away),
+		T(test_a_reader_sees_a_row_and_its_url_in_one_state),
 		T(test_unchanged_keeps_the_file_and_takes_the_newest_word),
 		T(test_what_is_not_what_was_said_is_dropped),
 		T(test_a_failure_is_told_and_takes_the_content),

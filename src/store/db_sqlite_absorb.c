@@ -31,6 +31,7 @@ struct step {
 	struct db_absorbed *ret;
 	struct item *item;
 	size_t n, room;
+	size_t types, work;  /* that there are; URLs that have to be looked for */
 	uint32_t *order;     /* items by hash */
 	struct url_row *url; /* the first is not used */
 	size_t urls, urls_room;
@@ -57,11 +58,12 @@ static int piece_items(struct step *s, struct str text, size_t most, struct err 
 	struct reader r = reader_of(str_from(text, s->set.byte));
 	struct notice n;
 	int rc = 0;
-	while (s->n < most) {
+	while (s->work < most) {
 		size_t from = reader_at(&r);
 		rc = notice_next(&r, &n, err);
 		if (rc)
 			break;
+		s->work += n.mime.n ? 1 : MAX(s->types, (size_t)1); /* step_named() */
 		*VEC_PUSH(s->item, s->n, s->room) = (struct item){
 			.hash = s->d->hash(n.c, n.mime),
 			.p = text.p + s->set.byte + from,
@@ -81,7 +83,9 @@ static int piece_items(struct step *s, struct str text, size_t most, struct err 
 
 static int step_read(struct step *s, size_t most, struct err *err)
 {
-	while (s->n < most && s->set.piece < s->set.set.pieces) {
+	if (mimes_number(s->d, &s->types, err) < 0)
+		return -1;
+	while (s->work < most && s->set.piece < s->set.set.pieces) {
 		struct buf *b = VEC_PUSH(s->text, s->texts, s->texts_room);
 		*b = BUF_INIT(NOTICE_PIECE + NOTICE_MOST + 1);
 		if (set_piece_read(s->d, &s->set, s->set.piece, b, err) < 0 ||

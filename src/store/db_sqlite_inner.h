@@ -195,8 +195,9 @@ int url_of_gone(struct db_sqlite *d, uint64_t provider, int64_t hash, uint64_t g
 /* Whether these are its texts; 0, 1. */
 int url_is(struct db_sqlite *d, const struct url_row *u, struct str c, struct str mime,
 	   struct queued *q, struct stored *s, struct err *err);
-/* The table of types, which is bounded: those beyond are not noted. */
+/* The table of types, which is bounded: those beyond are not noted. mimes_number(): how many. */
 int mime_note(struct db_sqlite *d, struct str mime, struct err *err);
+int mimes_number(struct db_sqlite *d, size_t *ret, struct err *err);
 int mimes_all(struct db_sqlite *d, struct arena *arena, struct str **ret, size_t *ret_n,
 	      struct err *err);
 /* A set has named c, in any of these types. */

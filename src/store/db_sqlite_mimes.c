@@ -27,6 +27,14 @@ static int mimes_load(struct db_sqlite *d, struct err *err)
 	return rc < 0 ? rc : 0;
 }
 
+int mimes_number(struct db_sqlite *d, size_t *ret, struct err *err)
+{
+	if (mimes_count(&d->mimes) == 0 && mimes_load(d, err) < 0)
+		return -1;
+	*ret = mimes_count(&d->mimes);
+	return 0;
+}
+
 int mime_note(struct db_sqlite *d, struct str mime, struct err *err)
 {
 	sqlite3_stmt *st = sql_st(d, SQL_MIME_ADD);

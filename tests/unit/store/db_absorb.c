@@ -223,6 +223,29 @@ static void test_what_was_refused_without_a_type_is_named_in_all_types(void **st
 	db_sound();
 }
 
+static void test_a_row_of_any_type_counts_for_each_of_them(void **state)
+{
+	(void)state;
+	struct notice kinds[] = {page("http://a/1"), page("http://a/1"), page("http://a/1")};
+	struct notice n[10];
+	kinds[1].mime = STR("text/plain");
+	kinds[2].mime = STR("text/css");
+	set_absorb(set_take(1, false, kinds, ARRAY_LEN(kinds)));
+	for (size_t i = 0; i < ARRAY_LEN(n); i++) {
+		n[i] = page_op("http://a/1", NOTICE_NAMED);
+		n[i].mime = STR("");
+	}
+	uint64_t set = set_take(1, true, n, ARRAY_LEN(n));
+	db_again();
+	terms.rows_max = 6;
+	struct db_absorbed a;
+	DONE(db->ops->absorb(db, set, &terms, &a, &err));
+	assert_int_equal(a.named, 2);
+	assert_int_equal(set_absorb(set).named, 8);
+	assert_int_equal(tally(1).queued, 3);
+	db_sound();
+}
+
 static void types_count(void *ctx, uint64_t provider, const struct db_receipt *r)
 {
 	(void)provider;
@@ -448,6 +471,7 @@ int main(void)
 		T(test_an_update_of_nothing_is_fetched_again),
 		T(test_a_full_set_takes_away_what_it_does_not_name),
 		T(test_what_was_refused_without_a_type_is_named_in_all_types),
+		T(test_a_row_of_any_type_counts_for_each_of_them),
 		T(test_types_beyond_those_that_are_remembered_are_stored_all_the_same),
 		T(test_an_empty_full_set_takes_everything),
 		T(test_steps_of_any_size_do_the_same),

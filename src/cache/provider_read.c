@@ -181,6 +181,8 @@ static const char *row_others(struct provider_read *r, const struct xml_tag *tag
 		xml_add_attr(&r->more, names[i], i < 2 ? with_prefix(r, v, &room) : v);
 	}
 	r->url.more = buf_str(&r->more);
+	if (str_has_control(r->url.more)) /* the file of the provider takes none */
+		return "an attribute has a control character";
 	return r->more.over || room.over ? "its attributes are too long" : NULL;
 }
 

@@ -424,6 +424,19 @@ static void rows_say_all_that_the_protocol_has(void **state)
 	provider_list_free(&l);
 }
 
+/* Such a row would be sent, and then be in a file that cannot be read again. */
+static void a_row_with_a_control_character_is_refused(void **state)
+{
+	(void)state;
+	struct err err;
+	struct provider_list l = PROVIDER_LIST_INIT;
+	assert_int_equal(
+		read_all(PROVIDER_ROWS, "<url c='x' mime='text/css' sub='a:\x7f'/>", 9, &l, &err),
+		-1);
+	assert_non_null(strstr(err.msg, "control character"));
+	provider_list_free(&l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -439,6 +452,7 @@ int main(void)
 		cmocka_unit_test(sitemaps_are_read_in_any_pieces),
 		cmocka_unit_test(what_is_not_a_sitemap_or_cut_off_is_refused),
 		cmocka_unit_test(rows_say_all_that_the_protocol_has),
+		cmocka_unit_test(a_row_with_a_control_character_is_refused),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
 }

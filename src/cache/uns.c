@@ -202,6 +202,8 @@ static void tell_counters(void *ctx)
 	struct uns_out_counts out;
 	struct server_stats stats;
 	disk_look(u);
+	if (u->disk_is_full)
+		uns_sessions_without_room(u);
 	uns_out_counts(u->out, &out);
 	server_stats(u->server, &stats);
 	const uint64_t now[COUNTS] = {

@@ -135,6 +135,8 @@ void uns_session_finish(struct uns_session *ss);
 /* A thread has answered, or so: more can be read, if nothing else is in its way. */
 void uns_session_go_on(struct uns_session *ss);
 void uns_sessions_drain(struct uns *u);
+/* Less than disk_free is left: sets that arrive are rejected, which frees what they have taken. */
+void uns_sessions_without_room(struct uns *u);
 
 /* uns_ask.c: threads ask databases. Each has a struct of its own, which the session is told of in
  * the loop. */

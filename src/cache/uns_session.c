@@ -372,6 +372,13 @@ static void on_closed(struct session *s, enum conn_end end)
 	mem_free(&ss);
 }
 
+void uns_sessions_without_room(struct uns *u)
+{
+	LIST_EACH (struct uns_session, ss, &u->sessions, link)
+		if (!ss->is_over && lococa_in_set(ss->l))
+			uns_session_refuse(ss, CACHE_LATER, "the disk is full");
+}
+
 void uns_sessions_drain(struct uns *u)
 {
 	u->is_draining = true;

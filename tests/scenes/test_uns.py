@@ -400,6 +400,44 @@ def test_a_full_disk_rejects_the_set_and_leaves_nothing(uns):
     must_be_sound(g)
 
 
+def test_sets_that_arrive_are_rejected_when_less_than_disk_free_is_left(garner):
+    """On a real file system that is full, where one may be mounted."""
+    g = garner()
+    g.data.mkdir()
+    try:
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "none", g.data],
+                                 capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        mounted = False
+    if not mounted:
+        pytest.skip("a file system may be mounted by root only")
+    try:
+        g.door = f"unix:{g.dir}/uns"
+        g.configure(f"disk_free = 8M\n[uns]\nlisten = {g.door}\nqm = unix:{g.dir}/qm\n")
+        g.uns = g.start("uns").wait_ready()
+        g.id = add_provider(g, [SITE])
+        filler = g.data / "filler"
+        with Session(g.door) as s:
+            s.init(g.id)
+            s.begin()
+            s.send(ROWS[0])
+            s.read_until("set_result>")
+            filler.write_bytes(b"x" * (16 << 20))
+            out, _ = s.read_until("</set_rejected>")
+            assert b'code="102">the disk is full' in out
+        with Session(g.door) as s:
+            assert code_of(s.init(g.id)) == 102
+        filler.unlink()
+
+        def let_in():
+            with Session(g.door) as s:
+                return s.init(g.id).tag == "init_accepted" and accepted(s.set(ROWS))
+        assert wait_for("it takes sets again", let_in) == (2, 1)
+        assert g.uns.stop() == 0
+    finally:
+        subprocess.run(["umount", "-l", g.data], check=True)
+
+
 def test_sessions_within_a_set_are_told_when_the_role_stops(uns):
     g = uns()
     idle, inside, fresh = Session(g.door), Session(g.door), Session(g.door)

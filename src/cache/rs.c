@@ -172,11 +172,16 @@ static const struct http_route routes[] = {
 
 /* The thread that lets registrations expire. */
 
-static void expire_once(struct rs *rs)
+/* Only while the wall clock stands still against the other one, from one look to the next: one that
+ * is set wrong for a while, at a start too, must not forget everybody. */
+static void expire_once(struct rs *rs, int64_t *steady_us)
 {
 	struct err err;
-	int64_t now_us = clock_wall_us();
-	if (pidb_expire(rs->pidb, now_us - rs->conf->expiry_us, now_us, &err) < 0)
+	int64_t now_us = clock_wall_us(), steady = now_us - clock_mono_us();
+	bool is_steady =
+		*steady_us && steady - *steady_us < US_PER_MIN && *steady_us - steady < US_PER_MIN;
+	*steady_us = steady;
+	if (is_steady && pidb_expire(rs->pidb, now_us - rs->conf->expiry_us, now_us, &err) < 0)
 		log_warn(ROLE, "registrations did not expire", KV_TEXT("why", err.msg));
 }
 
@@ -185,10 +190,11 @@ static void *keep_house(void *ctx)
 	struct rs *rs = ctx;
 	/* A short expiry is looked at more often. */
 	int64_t every_us = MIN(MAX(rs->conf->expiry_us / 10, US_PER_S / 4), US_PER_H);
+	int64_t steady_us = 0;
 	pthread_mutex_lock(&rs->lock);
 	while (!rs->ends) {
 		pthread_mutex_unlock(&rs->lock);
-		expire_once(rs);
+		expire_once(rs, &steady_us);
 		pthread_mutex_lock(&rs->lock);
 		int64_t until_us = clock_mono_us() + every_us;
 		while (!rs->ends && thread_cond_wait(&rs->wake, &rs->lock, until_us))

@@ -10,7 +10,7 @@ import urllib.parse
 
 import pytest
 import smtp
-from garner import free_port, wait_for
+from garner import free_port, shifted, wait_for
 from notify import SECRET, accepted, add_provider, notify, url
 from pages import Web
 from web import Site, alone
@@ -230,6 +230,17 @@ def test_what_is_not_proved_expires(garner, owner):
     path = f"/api/providers/{lost['provider']}"
     wait_for("the registration to expire", lambda: get(rs, path, lost).status == 401)
     assert wait_for("the wait to end", lambda: get(rs, f"/api/providers/{kept['provider']}", kept).status == 200)
+
+
+def test_a_clock_that_is_far_ahead_for_a_while_forgets_nobody(garner):
+    rs = alone(garner(config=BASE), "rs")
+    who = enrol(rs)
+    rs.process.stop()
+    rs = alone(rs.g, "rs", env=shifted(30 * 365 * 24 * 3600))
+    assert rs.ask("/healthz").status == 200
+    rs.process.stop()
+    rs = alone(rs.g, "rs")
+    assert state(rs, who)["verified"] is False
 
 
 def test_passwords_contracts_and_the_end(rs, owner):
@@ -453,8 +464,7 @@ def test_what_is_acknowledged_is_kept_whenever_the_role_is_killed(garner, owner)
     rs.process.stop()
     owner.pages["/s"] = who["secret"]
     for point, verified in (("pidb.commit", False), ("pidb.committed", True)):
-        # the first commit of a role that starts lets registrations expire
-        rs = alone(g, "rs", env={"GARNER_FAULTS": f"{point}=kill@2"})
+        rs = alone(g, "rs", env={"GARNER_FAULTS": f"{point}=kill"})
         with pytest.raises(OSError):
             verify(rs, who, owner.url + "/s")
         rs.process.wait()

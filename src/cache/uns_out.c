@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "cache/cache_conf.h"
 #include "cache/uns_out_inner.h"
+#include "disk/record.h"
 
 #include <stdio.h>
 
@@ -43,9 +44,10 @@ static bool can_pass(const struct uns_out *o)
 	       unsdb_waiting(o->unsdb) == 0;
 }
 
+/* A file that is empty is not, whatever it may have. */
 bool uns_out_is_full(const struct uns_out *o)
 {
-	return unsdb_size(o->unsdb) > o->o.unsdb_max;
+	return unsdb_size(o->unsdb) - RECORD_HEADER > o->o.unsdb_max;
 }
 
 static void set_route(struct uns_out *o, struct out_set *s)

@@ -377,6 +377,15 @@ def test_while_unsdb_is_full_nobody_is_let_in(uns):
     qm.close()
 
 
+def test_an_empty_unsdb_is_not_full_even_where_it_may_have_nothing(uns):
+    g = uns(more="unsdb_max = 0")
+    qm = FakeQm(g.qm)
+    g.uns.wait_line("queue manager is here")
+    assert accepted(notify(g.door, g.id, ROWS)) == (2, 1)
+    assert len(qm.sets) == 1
+    qm.close()
+
+
 def big(n):
     """Rows that do not pack well, each of some hundred bytes."""
     return "".join(url(f"{SITE}{i}/{'%x' % (hash((i, 7)) & (1 << 63) - 1)}", title="x" * 100, size=i * 7919)

@@ -277,7 +277,7 @@ int lococa_row(struct lococa *l, const struct xml_tag *tag, struct notice *ret,
 	*ret = (struct notice){.b = STR(""), .f = STR(""), .sub = STR(""), .hours = STR("")};
 	if (!row_read(l, tag, &row))
 		return -1;
-	if (row.value[ROW_C].n == 0)
+	if (!has_attr(&row, ROW_C) || row.value[ROW_C].n + l->urlprefix_n == 0)
 		return row_wrong(said, CACHE_SYNTAX, "c= is needed");
 	said->url = row.value[ROW_C];
 	if (url_take(l, row.value[ROW_C], s->c_room, &c, said) != 0)

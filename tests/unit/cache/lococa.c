@@ -185,6 +185,15 @@ static void a_row_has_all_that_was_said_of_it(void **state)
 		  "update http://www.example.com/c text/plain\nwhole 3\n");
 }
 
+static void an_empty_c_is_what_comes_before_it(void **state)
+{
+	(void)state;
+	set_hears("<url c='' mime='text/plain'/>",
+		  "update http://www.example.com/ text/plain\nwhole 1\n");
+	hears(INIT "<lococa:set set='partial'><url c='' mime='text/plain'/></lococa:set>",
+	      "init 17 a&b\nset partial\nwrong\nwhole 0\n");
+}
+
 static void a_row_in_error_is_told_and_named(void **state)
 {
 	static const struct {
@@ -447,6 +456,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_provider_says_init_receipts_and_a_set),
 		cmocka_unit_test(a_row_has_all_that_was_said_of_it),
+		cmocka_unit_test(an_empty_c_is_what_comes_before_it),
 		cmocka_unit_test(a_row_in_error_is_told_and_named),
 		cmocka_unit_test(an_error_has_all_attributes_that_were_sent),
 		cmocka_unit_test(answers_have_the_prefix_of_the_peer),

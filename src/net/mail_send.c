@@ -121,7 +121,7 @@ static int start_sendmail(const char *via, const char *from, const char *to, int
 	posix_spawnattr_setpgroup(&attributes, 0);
 	errno = posix_spawn(ret_pid, via, &files, &attributes, (char *const *)argv,
 			    (char *const *)environment);
-	int rc = errno ? err_sys(err, "%s cannot be started", via) : 0;
+	int rc = errno ? err_sys(err, "%s (mail.via) cannot be started", via) : 0;
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&files);
 	return rc;

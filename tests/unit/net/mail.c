@@ -169,6 +169,7 @@ static void a_sendmail_program_gets_the_message_and_is_believed(void **state)
 	assert_int_equal(MAIL_LATER, send_through("#!/bin/sh\nsleep 60\n", 50000, &err));
 	assert_int_equal(MAIL_AWAY, mail_send(&(struct mail_conf){"/nonexistent"}, STR("a@b"),
 					      STR("c@d"), STR("x\n"), INT64_MAX, &err));
+	assert_non_null(strstr(err.msg, "/nonexistent (mail.via) cannot be started"));
 }
 
 static void what_was_not_composed_is_not_sent(void **state)

@@ -72,8 +72,14 @@ static int watch_round(struct watch *w)
 	};
 	int64_t now_us = clock_mono_us();
 	int code = provider_open(&p, w->call, PROVIDER_REGISTERED, true);
-	if (code == 0)
+	if (code == 0) {
 		code = provider_sync_sources(&g);
+		if (code == 0 && !g.sources && !p.file.sent.n)
+			code = cmd_refuse(w->call,
+					  "nothing to watch: expected DIR and --prefix, or a "
+					  "tree or sitemap that was sent once with garner "
+					  "provider send");
+	}
 	if (code == 0) {
 		w->check_us = p.conf->check_us;
 		g.must_ask = provider_is_due(&p);

@@ -264,6 +264,12 @@ def test_watch_sends_what_changes_and_survives_a_cache_that_is_away(garner, cach
     assert w.text.count("accepted") == len(uns.sets)
 
 
+def test_watch_without_anything_to_watch_says_so_and_ends(garner, cache):
+    g = provider(garner, cache)
+    done = g.run("provider", "watch")
+    assert done.code == 2 and "nothing to watch: expected DIR and --prefix" in done.err
+
+
 def test_receipts_are_waited_for(garner, cache):
     _, rs = cache
     g = provider(garner, cache)

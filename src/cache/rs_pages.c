@@ -116,7 +116,8 @@ void rs_button(struct html *h, const char *text)
 	html_close(h, "button");
 }
 
-void rs_put_message(struct http_answer *ret, const char *title, const struct rs_told *told)
+static void put_told(struct http_answer *ret, const char *title, const struct rs_told *told,
+		     const char *path, const char *link)
 {
 	struct html h = HTML_INIT(ret->body);
 	ret->status = told->status;
@@ -124,9 +125,14 @@ void rs_put_message(struct http_answer *ret, const char *title, const struct rs_
 	rs_page_begin(&h, title);
 	rs_put_note(&h, told->status >= 400, told->text);
 	html_open(&h, "p");
-	put_link(&h, "/provider", "To my page");
+	put_link(&h, path, link);
 	html_close(&h, "p");
 	rs_page_end(&h);
+}
+
+void rs_put_message(struct http_answer *ret, const char *title, const struct rs_told *told)
+{
+	put_told(ret, title, told, "/provider", "To my page");
 }
 
 static void put_steps(struct html *h, const struct rs *rs)
@@ -243,7 +249,7 @@ static void put_registered(struct html *h, struct arena *arena, const struct rs_
 	html_open(h, "li");
 	html_text(h, "Until ");
 	rs_put_time(h, done->expires_us);
-	html_text(h, " UTC, say its URL on ");
+	html_text(h, " UTC, say the URL of the file with the secret on ");
 	put_link(h, "/provider", "your page");
 	html_text(h, ", or with ");
 	html_put_text(h, "code", "garner provider verify URL");
@@ -263,7 +269,7 @@ int rs_page_register(struct http_request *req, struct http_answer *ret, struct e
 	if (rc < 0 || rc == RS_LATER)
 		return rc < 0 ? -1 : HTTP_LATER;
 	if (rc == RS_TOLD) {
-		rs_put_message(ret, "Not registered", &told);
+		put_told(ret, "Not registered", &told, "/", "Try again");
 		return 0;
 	}
 	ret->cache = "no-store";

@@ -58,6 +58,10 @@ static int site_check(const char *site, struct rs_told *told)
 	if (s.n > PIDB_TEXT_MAX || !str_utf8(s) || str_has_control(s))
 		return rs_tell(told, 400, "the site's name has at most %d bytes, all of them text",
 			       PIDB_TEXT_MAX);
+	size_t scheme = str_find(s, STR("://")); /* s.n: a name alone */
+	if (scheme < s.n && !str_eq_nocase(str_head(s, scheme), STR("http")) &&
+	    !str_eq_nocase(str_head(s, scheme), STR("https")))
+		return rs_tell(told, 400, "only sites of http and https can be verified");
 	return RS_DONE;
 }
 
@@ -116,11 +120,16 @@ int rs_register(struct http_request *req, const struct rs_register_ask *ask,
 static int found_tell(const struct rs_fetch *f, struct rs_told *told)
 {
 	if (f->status >= 300 && f->status < 400)
-		return rs_tell(told, 422,
-			       "the server answered with status %d, a redirect: it is not followed",
-			       f->status);
+		return rs_tell(
+			told, 422,
+			"the server of that URL answered with status %d, a redirect: it is not "
+			"followed",
+			f->status);
 	if (f->status && f->status != 200)
-		return rs_tell(told, 422, "the server answered with status %d, not 200", f->status);
+		return rs_tell(told, 422,
+			       "the server of that URL answered with status %d, not 200: can a "
+			       "browser see the file?",
+			       f->status);
 	switch (f->cause) {
 	case ROBOT_CAUSE_ANSWER:
 		return RS_DONE;

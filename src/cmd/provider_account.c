@@ -63,7 +63,8 @@ static void say_secret(struct provider *p, const json_t *answer, const char *pla
 			(int)p->file.secret.n, p->file.secret.p);
 	fprintf(out, "When a browser can see it%s%s, say where it is:\n\n",
 		*expires ? ", before " : "", expires);
-	fprintf(out, "  garner provider verify " STR_FMT "%s" STR_FMT "\n", STR_ARG(site),
+	fprintf(out, "  garner provider verify %s" STR_FMT "%s" STR_FMT "\n",
+		str_find(site, STR("://")) < site.n ? "" : "http://", STR_ARG(site),
 		str_ends(site, STR("/")) ? "" : "/", STR_ARG(name));
 }
 

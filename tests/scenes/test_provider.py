@@ -264,6 +264,12 @@ def test_watch_sends_what_changes_and_survives_a_cache_that_is_away(garner, cach
     assert w.text.count("accepted") == len(uns.sets)
 
 
+def test_a_site_that_is_a_name_alone_is_verified_by_a_whole_url(garner, cache):
+    g = provider(garner, cache)
+    done = g.run("provider", "register", "www.example.com", "--again")
+    assert done.code == 0 and "garner provider verify http://www.example.com/garner.txt" in done.out
+
+
 def test_watch_without_anything_to_watch_says_so_and_ends(garner, cache):
     g = provider(garner, cache)
     done = g.run("provider", "watch")

@@ -141,7 +141,7 @@ def test_what_is_not_the_secret_is_told_plainly(garner, owner):
     for path, words in (("/two", "34 bytes that are not the secret"), ("/bom", "35 bytes"), ("/blank", "33 bytes"),
                         ("/before", "33 bytes"), ("/html", "45 bytes"), ("/large", "larger than 1024 bytes"),
                         ("/empty", "0 bytes"), ("/other", "32 bytes"), ("/moved", "status 302, a redirect"),
-                        ("/gone", "status 404, not 200")):
+                        ("/gone", "the server of that URL answered with status 404, not 200")):
         if asked == 6:  # of a host in a minute, as long as the role runs
             a = verify(rs, who, f"http://127.0.0.1:{port}/good")
             assert a.status == 429 and "6 times in this minute" in error(a), a
@@ -334,6 +334,9 @@ def test_people_do_it_on_pages(rs, owner):
     home = get(rs, "/")
     assert home.status == 200 and b'action="/register"' in home.body
     assert "default-src 'self'" in home.headers["Content-Security-Policy"]
+    a = post(rs, "/register", site="")
+    assert a.status == 400 and b'<a href="/">Try again</a>' in a.body and b"To my page" not in a.body
+    assert b"only sites of http and https" in post(rs, "/register", site="ftp://www.example.com/").body
     a = post(rs, "/register", site="http://www.example.com/<b>", mail="", extra="x")
     number, password, secret = re.findall(r"<dd><code>([^<]+)</code>", a.body.decode())
     who = {"provider": number, "password": password}

@@ -425,13 +425,15 @@ static void put_receipt(struct html *h, const struct db_receipt *r)
 	cell_time(h, r->at_us);
 	html_open(h, "td");
 	html_attr_text(h, "class", "why");
-	if (r->code)
-		html_printf(h, "%u ", r->code);
-	html_str(h, r->reason);
 	if (r->until_us) {
-		html_text(h, " until ");
+		html_text(h, "until ");
 		rs_put_time(h, r->until_us);
+		html_text(h, r->code || r->reason.n ? ": " : "");
 	}
+	CLEANUP(buf_free) struct buf code = BUF_INIT(r->reason.n + 200);
+	if (r->code)
+		cache_code_print(r->code, r->reason, &code);
+	html_str(h, r->code ? buf_str(&code) : r->reason);
 	html_close(h, "td");
 	html_close(h, "tr");
 }
@@ -443,7 +445,7 @@ static void put_receipts_form(struct html *h, const struct rs_params *p, struct 
 	html_attr_text(h, "action", "/provider/receipts");
 	rs_field(h, "set", "Set", p->set ? arena_printf(arena, "%" PRId64, p->set) : "",
 		 "the number that the cache gave it; empty: the latest");
-	rs_field(h, "url", "or URL", p->url, "one that you sent as c");
+	rs_field(h, "url", "or URL", p->url, "the address of a page, as you sent it");
 	rs_button(h, "Show");
 	html_close(h, "form");
 }

@@ -120,6 +120,14 @@ static void session_seq(struct session *s, const struct lococa_info *info)
 	f->at_s = clock_wall_us() / US_PER_S;
 }
 
+static void fault_print(struct session *s, const struct lococa_fault *fault)
+{
+	CLEANUP(buf_free) struct buf words = BUF_INIT(64 << 10);
+	cache_code_print(fault->code, str_of(shown_text(s, fault->text)), &words);
+	fprintf(s->g->p->call->out, "failed: %s: %s\n", shown_text(s, fault->url),
+		buf_text(&words));
+}
+
 /* What the cache could not fetch it does not have: it is sent again when it is there. */
 static void session_faults(struct session *s, const struct lococa_info *info)
 {
@@ -128,8 +136,7 @@ static void session_faults(struct session *s, const struct lococa_info *info)
 		struct str c = fault->c.n ? fault->c : fault->url;
 		*VEC_PUSH(s->lost, s->nlost, s->lost_room) = provider_url_hash(c, fault->mime);
 		if (!s->g->o->json)
-			fprintf(s->g->p->call->out, "failed: %s: %u %s\n",
-				shown_text(s, fault->url), fault->code, shown_text(s, fault->text));
+			fault_print(s, fault);
 	}
 	if (info->errors > info->faults && !s->g->o->json)
 		fprintf(s->g->p->call->out, "failed: %" PRIu64 " more\n",

@@ -5,6 +5,7 @@
 #include "cmd/provider_http.h"
 #include "cmd/text.h"
 
+#include "store/codes.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -346,12 +347,14 @@ static void put_receipt(struct buf *out, const json_t *row)
 		buf_add_text(out, " until ");
 		put_word(out, row, "until", 0);
 	}
-	if (code)
-		buf_printf(out, " %" PRIu64, code);
-	if (*why) {
+	CLEANUP(buf_free) struct buf safe = BUF_INIT(CELL_MOST);
+	put_safe(&safe, str_utf8_head(str_of(why), CELL_MOST));
+	if (code || *why)
 		buf_add_byte(out, ' ');
-		put_safe(out, str_utf8_head(str_of(why), CELL_MOST));
-	}
+	if (code)
+		cache_code_print((unsigned)code, buf_str(&safe), out);
+	else
+		buf_add_str(out, buf_str(&safe));
 	buf_add_byte(out, '\n');
 }
 

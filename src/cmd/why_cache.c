@@ -103,11 +103,11 @@ void why_cache_print(const struct cached_urls *c, FILE *out)
 			put_time(out, "              until ", url->until_us);
 			fputc('\n', out);
 		}
-		if (url->code)
-			fprintf(out, "              %u %s%s%s\n", url->code,
-				cache_code_text(url->code), url->reason[0] ? ": " : "",
-				url->reason);
-		else if (url->reason[0])
+		if (url->code) {
+			CLEANUP(buf_free) struct buf text = BUF_INIT(4 * WORDS_MOST);
+			cache_code_print(url->code, str_of(url->reason), &text);
+			fprintf(out, "              %s\n", buf_text(&text));
+		} else if (url->reason[0])
 			fprintf(out, "              %s\n", url->reason);
 		fprintf(out, "              next: %s\n", url->next);
 	}

@@ -1,5 +1,6 @@
 /* Errors as providers are told of them (doc/protocols/lococa.md). */
 #pragma once
+#include "base/buf.h"
 
 #define CACHE_CODES(X)                                      \
 	X(100, UNKNOWN, "unknown provider")                 \
@@ -29,3 +30,7 @@ enum cache_code {
 #undef X
 };
 const char *cache_code_text(unsigned code); /* of others: "error" */
+
+/* Of a receipt: "306 not the type that was said: is text/plain". Where why only repeats what the
+ * code means it is left out. */
+void cache_code_print(unsigned code, struct str why, struct buf *out);

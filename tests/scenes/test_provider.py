@@ -288,7 +288,8 @@ def test_receipts_are_waited_for(garner, cache):
     wait_for("it asks", lambda: len([a for a in rs.asked if a[1] == "/api/receipts"]) >= 2)
     rs.receipts[7].update(state="failed", code=304, why="not found")
     assert w.wait() == 3
-    assert w.text.count("stored") == 1499 and "304 not found" in w.text
+    assert w.text.count("stored") == 1498 and " 304 not found\n" in w.text
+    assert " 306 not the type that was said: is text/plain\n" in w.text
     done = g.run("provider", "receipts", "--json")
     assert len(done.json()["receipts"]) == 1500
 

@@ -426,7 +426,8 @@ botm = {botm}
     assert "not found" in page and "waits for its hours" in page and owner.url + "/b.html" in page
     assert 'href="/provider/receipts?set=2"' in page
     page = get(rs, "/provider/receipts?set=1", who).body.decode()
-    assert "Set 1, absorbed, 2 URLs" in page and "304" in page
+    assert "Set 1, absorbed, 2 URLs" in page and ">304 not found<" in page
+    assert re.search(r">until <time[^>]*>[^<]*</time>: [a-z]", get(rs, "/provider/receipts?set=2", who).body.decode())
     # deregistered: qm removes what is stored
     assert post(rs, path + "/deregister", who).status == 200
     def left():

@@ -195,10 +195,10 @@ class Rs:
         if path == "/api/receipts":
             after = int(params.get("after", 0))
             rows = self.receipts[after:after + int(params.get("n", 100))]
-            return 200, {"set": int(params.get("set") or 1), "state": "absorbed", "at": "2026-11-18T10:00:00Z",
-                         "urls": len(self.receipts), "receipts": rows, "more": after + len(rows) < len(self.receipts)}
+            return 200, {"set": int(params.get("set") or 1), "state": "absorbed" if rows else "unknown",
+                         "at": "2026-11-18T10:00:00Z", "urls": len(self.receipts), "receipts": rows, "more": after + len(rows) < len(self.receipts)}
         return 200, {"provider": self.provider, "site": "http://h.example/", "mail": "", "verified": True,
                      "prefixes": ["http://h.example/"],
-                     "contract": {"bandwidth": 51200, "hours": "0-8", "priority": 0, "quota_files": None, "quota_space": 1 << 30},
+                     "contract": {"bandwidth": 51200, "hours": "0-8", "priority": 0, "quota_files": None, "quota_space": 1 << 20},
                      "stored": {"files": 3, "bytes": 1000}, "queued": 2, "errors": 1, "wanted": "old", "fullsets_left": 4,
                      "sessions": 5, "last_address": "192.0.2.7", "mime": MIME}

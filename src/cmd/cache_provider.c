@@ -188,8 +188,9 @@ static int show_text(const struct cache_desk *d, const struct provider_row *row,
 	put_line(&t, "priority", "%" PRId64, p->priority);
 	put_limited(&t, "files", row->tally.files, p->quota_files, false);
 	put_limited(&t, "space", row->tally.space, p->quota_space, true);
-	put_line(&t, "bandwidth", p->bandwidth ? "%" PRIu64 " bytes a second" : "any",
-		 p->bandwidth);
+	buf_clear(&safe);
+	put_size_exact(&safe, p->bandwidth);
+	put_line(&t, "bandwidth", p->bandwidth ? "%s a second" : "any", buf_text(&safe));
 	put_line(&t, "hours", "%s", p->hours[0] ? p->hours : "any");
 	put_line(&t, "queued", "%" PRIu64 " URLs, %" PRIu64 " sets to absorb", row->tally.queued,
 		 row->tally.open_sets);

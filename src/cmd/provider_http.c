@@ -210,6 +210,11 @@ int provider_ask(const struct provider *p, const char *what, const struct buf *f
 		lib.easy_setopt(easy, CURLOPT_POSTFIELDS, buf_text(form));
 	}
 	int rc = http_ask(&lib, easy, buf_text(&url), p->conf->timeout_us, &a, &status, err);
+	if (rc < 0 && status == 0 && err->code == ERR_REMOTE) {
+		const struct err cause = *err;
+		rc = err_set(err, ERR_REMOTE,
+			     "%s; provider.rs says where the registration server is", cause.msg);
+	}
 	if (rc == 0)
 		rc = answer_read(p, &body, status, ret, err);
 	lib.easy_cleanup(easy);

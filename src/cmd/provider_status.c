@@ -2,10 +2,11 @@
  * server. */
 #include "base/clock.h"
 #include "base/jsonw.h"
+#include "cmd/cache.h"
 #include "cmd/provider_http.h"
 #include "cmd/text.h"
-
 #include "store/codes.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -19,17 +20,19 @@ enum { FORM_MOST = 64 << 10, WHAT_MOST = 256, PAGE = 1000, CELL_MOST = 4096, WOR
 		ERR_REMOTE, "the registration server did not answer, or refused" \
 	}
 
-/* A number for people; null: no limit. */
-static void put_limit(struct buf *out, const json_t *object, const char *name, bool bytes)
+static void put_quota(struct buf *out, const json_t *contract)
 {
-	const json_t *v = json_object_get(object, name);
-	uint64_t n = json_number_of(object, name);
-	if (!v || json_is_null(v))
-		buf_add_text(out, "any number of");
-	else if (bytes && n >= 10000000)
-		buf_printf(out, "%" PRIu64 " million", n / 1000000);
+	const json_t *files = json_object_get(contract, "quota_files");
+	const json_t *space = json_object_get(contract, "quota_space");
+	if (!files || json_is_null(files))
+		buf_add_text(out, "any number of files, ");
 	else
-		buf_printf(out, "%" PRIu64, n);
+		buf_printf(out, "%" PRIu64 " files, ", json_number_of(contract, "quota_files"));
+	if (!space || json_is_null(space))
+		buf_add_text(out, "of any size");
+	else
+		put_size_exact(out, json_number_of(contract, "quota_space"));
+	buf_add_byte(out, '\n');
 }
 
 static void put_words(struct buf *out, const json_t *object, const char *name, const char *none)
@@ -57,16 +60,12 @@ static void put_contract(struct buf *out, const json_t *answer)
 	uint64_t bandwidth = json_number_of(c, "bandwidth");
 	buf_add_text(out, "bandwidth   ");
 	if (bandwidth)
-		buf_printf(out, "%" PRIu64 " bytes a second\n", bandwidth);
-	else
-		buf_add_text(out, "any\n");
+		put_size_exact(out, bandwidth);
+	buf_add_text(out, bandwidth ? " a second\n" : "any\n");
 	buf_add_text(out, "hours       ");
 	put_words(out, c, "hours", "any");
 	buf_add_text(out, "quota       ");
-	put_limit(out, c, "quota_files", false);
-	buf_add_text(out, " files, ");
-	put_limit(out, c, "quota_space", true);
-	buf_add_text(out, " bytes\n");
+	put_quota(out, c);
 }
 
 static void put_sources(struct buf *out, const struct provider *p)
@@ -98,7 +97,7 @@ static void put_status(struct buf *out, const struct provider *p, const json_t *
 		   json_number_of(stored, "files"), json_number_of(stored, "bytes"));
 	buf_printf(out, "queued      %" PRIu64 "\nerrors      %" PRIu64 "\n",
 		   json_number_of(answer, "queued"), json_number_of(answer, "errors"));
-	buf_printf(out, "sent        %zu URLs", p->file.sent.n);
+	buf_printf(out, "sent        %zu URL%s", p->file.sent.n, p->file.sent.n == 1 ? "" : "s");
 	if (p->file.set)
 		buf_printf(out, ", the last set was %" PRIu64, p->file.set);
 	buf_add_byte(out, '\n');
@@ -368,7 +367,15 @@ static void receipts_print(const struct receipts_view *v)
 		return;
 	}
 	uint64_t urls = json_number_of(v->head, "urls");
-	if (!v->o->url[0]) {
+	bool unknown = strcmp(json_text_of(v->head, "state"), "unknown") == 0;
+	if (!v->o->url[0] && !v->set) {
+		fprintf(stderr, "garner: no set was sent yet; garner provider send sends one\n");
+	} else if (!v->o->url[0] && unknown && v->set != v->p->file.set) {
+		fprintf(stderr,
+			"garner: the cache has no set %" PRIu64 " of this provider, or not its "
+			"receipts any more; without a number they are of the latest one\n",
+			v->set);
+	} else if (!v->o->url[0]) {
 		buf_printf(&out, "set %" PRIu64 ": ", v->set);
 		put_word(&out, v->head, "state", 0);
 		buf_printf(&out, ", %" PRIu64 " URL%s\n", urls, urls == 1 ? "" : "s");

@@ -1,6 +1,7 @@
 /* Text for people: paragraphs, terms, tables; and text of others that a terminal may show. */
 #include "cmd/text.h"
 
+#include "base/value.h"
 #include "base/vec.h"
 
 #include <inttypes.h>
@@ -182,4 +183,13 @@ void put_size_text(struct buf *out, uint64_t bytes)
 		buf_printf(out, "%" PRIu64, bytes);
 	else
 		buf_printf(out, v < 10 ? "%.1f%c" : "%.0f%c", v, units[unit]);
+}
+
+void put_size_exact(struct buf *out, uint64_t bytes)
+{
+	struct {
+		uint64_t size;
+	} v = {bytes};
+	const struct value_spec spec = {"size", VALUE_SIZE_AT(__typeof__(v), size)};
+	value_print(&spec, &v, out);
 }

@@ -43,3 +43,5 @@ void put_safe(struct buf *out, struct str text);
 
 /* "1.5G"; what is less than 1,000 bytes as a number alone. */
 void put_size_text(struct buf *out, uint64_t bytes);
+/* As a setting has it, so that it can be typed again: 50K. */
+void put_size_exact(struct buf *out, uint64_t bytes);

@@ -69,7 +69,9 @@ def test_registration_from_the_first_word_to_the_last(garner, cache):
     assert rs.asked[-1] == ("POST", "/api/providers/17/contract", {"bandwidth": "50K", "hours": "0-8"})
     assert g.run("provider", "set", "priority=9").code == 2
     done = g.run("provider", "status")
-    assert "51200 bytes a second" in done.out and "a full set (old)" in done.out
+    assert "50K a second" in done.out and "any number of files, 1M" in done.out and "a full set (old)" in done.out
+    done = g.run("provider", "status", "-s", "provider.rs=http://127.0.0.1:1/")
+    assert done.code == 6 and "provider.rs says where the registration server is" in done.err
     assert g.run("provider", "secret", "--json").json()["secret"] == "t" * 32
     assert g.run("provider", "password").code == 0 and rs.password == "new-pw"
     assert g.run("provider", "status", "--json").json()["queued"] == 2
@@ -279,6 +281,10 @@ def test_watch_without_anything_to_watch_says_so_and_ends(garner, cache):
 def test_receipts_are_waited_for(garner, cache):
     _, rs = cache
     g = provider(garner, cache)
+    done = g.run("provider", "receipts")
+    assert done.code == 1 and "no set was sent yet; garner provider send sends one" in done.err and not done.out
+    done = g.run("provider", "receipts", "12")
+    assert done.code == 1 and "the cache has no set 12 of this provider" in done.err and not done.out
     done = g.run("provider", "receipts", "--url", PREFIX + "no.html")
     assert done.code == 1 and "nothing is known of http://h.example/no.html" in done.err
     rs.receipts = [{"url": f"{PREFIX}{i}", "mime": "text/html", "state": "stored", "code": 0,
@@ -287,6 +293,7 @@ def test_receipts_are_waited_for(garner, cache):
     w = g.start("provider", "receipts", "1", "--wait")
     wait_for("it asks", lambda: len([a for a in rs.asked if a[1] == "/api/receipts"]) >= 2)
     rs.receipts[7].update(state="failed", code=304, why="not found")
+    rs.receipts[8].update(state="failed", code=306, why="is text/plain")
     assert w.wait() == 3
     assert w.text.count("stored") == 1498 and " 304 not found\n" in w.text
     assert " 306 not the type that was said: is text/plain\n" in w.text

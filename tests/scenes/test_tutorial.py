@@ -64,7 +64,7 @@ SAYS = {
     "provider receipts --wait": "stored",
     "provider sync": "set 2: 1 URL accepted (0 new, 1 changed, 0 removed)",
     "cache.conf why http": ", stored since ",
-    "provider set": "51200 bytes a second",
+    "provider set": "50K a second",
     "provider status": "2 files",
 }
 ENDS = {"private/diary": 1}

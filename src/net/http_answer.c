@@ -16,7 +16,7 @@
 /* What the headers of a request ask for. */
 
 /* Below this the head outweighs what is saved. */
-enum { GZIP_MIN = 1000 };
+enum { GZIP_MIN = 1000, UNBROKEN_MOST = 24 };
 
 /* "q=0", "q=0.000": explicitly not. */
 static bool q_is_zero(struct str params)
@@ -240,10 +240,37 @@ int http_answer_file(struct http_answer *a, struct file *file, const char *type,
 	return 0;
 }
 
+static void error_meta(struct html *h, const char *name, const char *content)
+{
+	html_open(h, "meta");
+	html_attr_text(h, "name", name);
+	html_attr_text(h, "content", content);
+}
+
+/* There is no style that says so: words wider than a phone, URLs mostly, may be broken. */
+static void put_breakable(struct html *h, struct str text)
+{
+	while (text.n) {
+		size_t blank = str_find_byte(text, ' ');
+		struct str word = str_head(text, MIN(blank + 1, text.n));
+		text = str_from(text, word.n);
+		while (word.n > UNBROKEN_MOST) {
+			struct str piece = str_utf8_head(word, UNBROKEN_MOST);
+			html_str(h, piece);
+			html_open(h, "wbr");
+			word = str_from(word, piece.n);
+		}
+		html_str(h, word);
+	}
+}
+
+/* Of any role, so without a style sheet: as wide as a phone, and dark where all else is. */
 static void error_page(struct buf *out, int status, const char *text)
 {
 	struct html h = HTML_INIT(out);
 	html_begin(&h);
+	error_meta(&h, "viewport", "width=device-width, initial-scale=1");
+	error_meta(&h, "color-scheme", "light dark");
 	html_open(&h, "title");
 	html_printf(&h, "%d", status);
 	html_close(&h, "title");
@@ -252,7 +279,9 @@ static void error_page(struct buf *out, int status, const char *text)
 	html_open(&h, "h1");
 	html_printf(&h, "%d", status);
 	html_close(&h, "h1");
-	html_put_text(&h, "p", text);
+	html_open(&h, "p");
+	put_breakable(&h, str_of(text));
+	html_close(&h, "p");
 	html_close(&h, "body");
 	html_close(&h, "html");
 }

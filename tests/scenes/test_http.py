@@ -49,6 +49,7 @@ def test_what_is_not_there_and_what_is_not_allowed(garner):
     assert json.loads(site.ask("/nothing").body)["status"] == 404
     a = site.ask("/nothing", Accept="text/html,*/*;q=0.8")
     assert a.headers["Content-Type"].startswith("text/html") and b"<h1>404</h1>" in a.body
+    assert b'name="viewport"' in a.body and b'<meta name="color-scheme" content="light dark">' in a.body
     a = site.ask("/body", "DELETE")
     assert a.status == 405 and a.headers["Allow"] == "POST, PUT"
     assert site.ask("/echo/x", "OPTIONS").headers["Allow"] == "GET, HEAD"

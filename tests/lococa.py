@@ -141,6 +141,7 @@ class Rs:
 
     def __init__(self, provider=17, password="pw"):
         self.provider, self.password, self.asked, self.receipts = provider, password, [], []
+        self.state = "absorbed"  # of a set
         rs = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -195,7 +196,7 @@ class Rs:
         if path == "/api/receipts":
             after = int(params.get("after", 0))
             rows = self.receipts[after:after + int(params.get("n", 100))]
-            return 200, {"set": int(params.get("set") or 1), "state": "absorbed" if rows else "unknown",
+            return 200, {"set": int(params.get("set") or 1), "state": self.state if rows else "unknown",
                          "at": "2026-11-18T10:00:00Z", "urls": len(self.receipts), "receipts": rows, "more": after + len(rows) < len(self.receipts)}
         return 200, {"provider": self.provider, "site": "http://h.example/", "mail": "", "verified": True,
                      "prefixes": ["http://h.example/"],

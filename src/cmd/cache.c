@@ -139,15 +139,16 @@ int cache_summarize(const char *data, struct cache_summary *ret, struct err *err
 
 void cache_summary_text(const struct cache_summary *s, struct buf *out)
 {
-	buf_printf(out, "%" PRIu64 " provider%s, %" PRIu64 " URLs stored, %" PRIu64 " queued",
-		   s->providers, s->providers == 1 ? "" : "s", s->stored, s->queued);
+	buf_printf(out, "%" PRIu64 " provider%s, %" PRIu64 " URL%s stored, %" PRIu64 " queued",
+		   s->providers, s->providers == 1 ? "" : "s", s->stored, s->stored == 1 ? "" : "s",
+		   s->queued);
 	if (s->open_sets)
 		buf_printf(out, "; %" PRIu64 " set%s to absorb", s->open_sets,
 			   s->open_sets == 1 ? "" : "s");
 	if (s->spilled) {
 		buf_add_text(out, "; ");
 		put_size_text(out, s->spilled);
-		buf_add_text(out, " in unsdb");
+		buf_add_text(out, " bytes wait in unsdb for qm");
 	}
 	if (s->deletions)
 		buf_printf(out, "; %s%" PRIu64 " file%s to delete",

@@ -377,7 +377,10 @@ static void receipts_print(const struct receipts_view *v)
 			v->set);
 	} else if (!v->o->url[0]) {
 		buf_printf(&out, "set %" PRIu64 ": ", v->set);
-		put_word(&out, v->head, "state", 0);
+		if (strcmp(json_text_of(v->head, "state"), "kept") == 0)
+			buf_add_text(&out, "kept until the queue manager of the cache is back");
+		else
+			put_word(&out, v->head, "state", 0);
 		buf_printf(&out, ", %" PRIu64 " URL%s\n", urls, urls == 1 ? "" : "s");
 	} else if (!json_array_size(v->rows))
 		fprintf(stderr, "garner: nothing is known of %s\n", v->o->url);

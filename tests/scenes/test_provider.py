@@ -289,6 +289,9 @@ def test_receipts_are_waited_for(garner, cache):
     assert done.code == 1 and "nothing is known of http://h.example/no.html" in done.err
     rs.receipts = [{"url": f"{PREFIX}{i}", "mime": "text/html", "state": "stored", "code": 0,
                     "at": "2026-11-18T10:00:00Z"} for i in range(1500)]
+    rs.state = "kept"
+    assert "set 1: kept until the queue manager of the cache is back, 1500 URLs" in g.run("provider", "receipts", "1").out
+    rs.state = "absorbed"
     rs.receipts[7]["state"] = "queued"
     w = g.start("provider", "receipts", "1", "--wait")
     wait_for("it asks", lambda: len([a for a in rs.asked if a[1] == "/api/receipts"]) >= 2)

@@ -89,7 +89,7 @@ struct str url_target(const struct url *u);
 
 /* Whether a segment of a path is dots, by any reading that servers are known to have: escapes are
  * undone more than once, backslashes are slashes, segments end at a semicolon, UTF-8 is overlong.
- * Also where something is escaped more than 8 times over. The path of a parsed URL. */
+ * Also where something is escaped more than 3 times over. The path of a parsed URL. */
 bool url_path_leaves(struct str path);
 /* Whether by such a reading it has more segments than it shows: a slash or backslash is escaped. */
 bool url_path_hides_slash(struct str path);

@@ -5,7 +5,7 @@
 #include "base/ascii.h"
 #include "url/url.h"
 
-enum { UNESCAPES_MOST = 8 };
+enum { UNESCAPES_MOST = 3 };
 
 static bool is_separator(char c)
 {

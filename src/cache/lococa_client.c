@@ -3,6 +3,7 @@
  * the reader of its answers is told ours first, by a message that we put into it ourselves. */
 #include "cache/lococa_client.h"
 
+#include "base/hash.h"
 #include "cache/cache_conf.h"
 #include "net/outgoing.h"
 #include "net/xml.h"
@@ -17,6 +18,7 @@ enum {
 	TRIES_MOST = 3, /* of connecting */
 	ROWS_MOST = 256 << 10,
 	MEMORY_MOST = 64 << 20, /* of all that init_accepted says */
+	NAMES_MOST = 256,       /* of elements and attributes, in all answers */
 };
 
 enum lococa_phase { PHASE_INIT, PHASE_ASKED, PHASE_SENDING, PHASE_SENT, PHASE_DONE };
@@ -36,7 +38,9 @@ struct lococa_client {
 	struct arena row;          /* of the fault that is being read */
 	struct lococa_fault fault; /* slices in row, or in arena */
 	bool passes_over;          /* it is not kept */
-	struct lococa_end end;     /* how far it is known */
+	uint64_t name[NAMES_MOST]; /* hashes */
+	size_t names;
+	struct lococa_end end; /* how far it is known */
 };
 
 static const struct conn_limits limits = {
@@ -140,6 +144,27 @@ static void info_element(struct lococa_client *c, const struct xml_tag *tag)
 	}
 }
 
+static bool name_learn(struct lococa_client *c, struct str name)
+{
+	uint64_t hash = hash64(name);
+	for (size_t i = 0; i < c->names; i++)
+		if (c->name[i] == hash)
+			return true;
+	if (c->names == NAMES_MOST)
+		return false;
+	c->name[c->names++] = hash;
+	return true;
+}
+
+/* expat keeps each name until the end of the message, which a server may never come to. */
+static bool names_learn(struct lococa_client *c, const struct xml_tag *tag)
+{
+	bool known = name_learn(c, tag->name);
+	for (size_t i = 0; i < tag->n && known; i++)
+		known = name_learn(c, tag->attr[i].name);
+	return known;
+}
+
 /* The message itself: only what may be said here. */
 static void message_begin(struct lococa_client *c, const struct xml_tag *tag)
 {
@@ -159,7 +184,9 @@ static void answer_start(void *ctx, const struct xml_tag *tag)
 	buf_clear(&c->text);
 	if (tag->depth == 0 && str_is(tag->name, "bind"))
 		return;
-	if (tag->depth == 0)
+	if (!names_learn(c, tag))
+		xml_stream_refuse(c->xml, "too many different names");
+	else if (tag->depth == 0)
 		message_begin(c, tag);
 	else if (str_is(tag->name, "url"))
 		fault_begin(c, tag);

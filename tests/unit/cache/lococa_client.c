@@ -263,6 +263,24 @@ static void what_is_no_answer_ends_it(void **state)
 	pair_close(&p);
 }
 
+static void a_server_that_makes_up_names_is_left(void **state)
+{
+	(void)state;
+	struct buf text = BUF_INIT(1 << 20);
+	struct pair p;
+	pair_open(&p);
+	pair_hear(&p, "</lococa:init>\n");
+	buf_add_text(&text, "<lococa:init_accepted>");
+	for (int i = 0; i < 1000; i++)
+		buf_printf(&text, "<a%d b%d=\"\"/>", i / 2, i);
+	pair_say(&p, buf_text(&text), 4096);
+	for (int i = 0; i < 1000 && !p.ended; i++)
+		pair_turn(&p);
+	assert_string_equal(buf_text(&p.story), " broken 0 0 0");
+	buf_free(&text);
+	pair_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -271,6 +289,7 @@ int main(void)
 		cmocka_unit_test(a_set_that_is_rejected_is_not_sent_to_its_end),
 		cmocka_unit_test(answers_are_read_while_nobody_reads_the_set),
 		cmocka_unit_test(what_is_no_answer_ends_it),
+		cmocka_unit_test(a_server_that_makes_up_names_is_left),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

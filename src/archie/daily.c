@@ -131,7 +131,7 @@ static int daily_save(const struct daily *d, struct err *err)
 {
 	CLEANUP(buf_free) struct buf cells = BUF_INIT(CELLS_MOST);
 	CLEANUP(buf_free) struct buf out = BUF_INIT(HEAD + CELLS_MOST);
-	for (size_t i = 0; i < KINDS * DAILY_CELLS; i++)
+	for (size_t i = 0; i < (size_t)KINDS * DAILY_CELLS; i++)
 		if (d->count[i])
 			fields_write(&cell_fields,
 				     &(struct daily_cell){(uint8_t)(i / DAILY_CELLS),
@@ -163,7 +163,7 @@ static void find_cells(const struct daily *d, enum daily_kind kind, struct str w
 	}
 	uint64_t hash = xxh64_end(&h);
 	for (size_t row = 0; row < ROWS; row++, hash /= ROW)
-		ret[row] = &d->count[kind * DAILY_CELLS + row * ROW + hash % ROW];
+		ret[row] = &d->count[(size_t)kind * DAILY_CELLS + row * ROW + hash % ROW];
 }
 
 /* by: so many more, or fewer. */

@@ -144,6 +144,7 @@ size_t master_state_next(const struct master_state *s, size_t abreast,
 {
 	struct master_senders senders = {0};
 	size_t next = s->requests;
+	ENSURE(s->requests == 0 || s->request);
 	for (size_t i = 0; i < s->requests; i++) {
 		const struct master_record *r = &s->request[i];
 		struct master_sender *one = master_senders_put(&senders, str_of(r->sender));

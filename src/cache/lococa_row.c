@@ -129,7 +129,8 @@ static int url_further(struct lococa *l, const struct row *row, enum row_attr a,
 
 static bool is_token(char c)
 {
-	return c > ' ' && c < 0x7f && !memchr("()<>@,;:\\\"/[]?=*", c, 16);
+	const struct str others = STR("()<>@,;:\\\"/[]?=*");
+	return c > ' ' && c < 0x7f && str_find_byte(others, c) == others.n;
 }
 
 /* Lower case, without parameters; n 0: it has no form. */
@@ -236,8 +237,8 @@ static int browse_take(const struct row *row, struct notice *n, struct row_said 
 /* The operation; an empty f is a removal. */
 static int op_take(const struct row *row, struct notice *n, struct row_said *said)
 {
-	struct str op = row->value[ROW_OP];
-	if (has_attr(row, ROW_OP) && !str_is(op, "remove") && !str_is(op, "update"))
+	struct str op = has_attr(row, ROW_OP) ? row->value[ROW_OP] : STR("update");
+	if (!str_is(op, "remove") && !str_is(op, "update"))
 		return row_wrong(said, CACHE_SYNTAX, "op= has to be \"update\" or \"remove\"");
 	if (str_is(op, "remove") || (has_attr(row, ROW_F) && row->value[ROW_F].n == 0))
 		n->op = NOTICE_REMOVE;

@@ -174,6 +174,7 @@ static struct provider_change change_of(const struct provider_diff *d,
 					const struct provider_url *now)
 {
 	struct provider_change c = {.was = was, .now = now};
+	ENSURE(was || now);
 	bool gone = now ? now->op == PROVIDER_REMOVE : is_origin(d, was->origin);
 	bool kept = now && now->op == PROVIDER_KEEP;
 	if (kept)

@@ -171,7 +171,7 @@ static const char *row_numbers(struct provider_url *url, const struct xml_tag *t
 static const char *row_others(struct provider_read *r, const struct xml_tag *tag)
 {
 	static const char *const names[] = {"b", "f", "sub", "hours", "browse"};
-	CLEANUP(buf_free) struct buf room = BUF_INIT(2 * PROVIDER_URL_MAX);
+	CLEANUP(buf_free) struct buf room = BUF_INIT((size_t)2 * PROVIDER_URL_MAX);
 	bool there;
 	buf_clear(&r->more);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -270,7 +270,7 @@ struct provider_read *provider_read_new(const struct provider_read_options *opti
 		.text = BUF_INIT(TEXT_MOST + 1),
 		.loc = BUF_INIT(TEXT_MOST + 1),
 		.more = BUF_INIT(PROVIDER_MORE_MAX),
-		.c = BUF_INIT(2 * PROVIDER_URL_MAX),
+		.c = BUF_INIT((size_t)2 * PROVIDER_URL_MAX),
 		.arena = ARENA_INIT(64 << 20),
 	};
 	r->unpack = unpack_new(&bounds, unpacked_put, r);

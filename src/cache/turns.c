@@ -444,7 +444,7 @@ int64_t turns_until(const struct turns *t, uint64_t provider, int64_t now_us,
 {
 	const struct provider *p = provider_find(t, provider);
 	int64_t until = p ? provider_until(p) : 0;
-	if (until <= now_us)
+	if (!p || until <= now_us)
 		return 0;
 	*ret_why = until == p->site_us   ? TURN_WAITS_SITE
 		   : until == p->hold_us ? TURN_WAITS_HOURS

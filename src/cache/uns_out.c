@@ -93,9 +93,8 @@ static void numbers_reserved(void *ctx)
 		return;
 	}
 	uns_out_say(o, true, "numbers of sets cannot be kept", r->err.msg);
-	while (!list_is_empty(&o->unnumbered))
-		uns_out_settle(o, LIST_FIRST(struct out_set, &o->unnumbered, link), CACHE_LATER,
-			       "the set could not be kept");
+	for (struct out_set *s; (s = LIST_FIRST(struct out_set, &o->unnumbered, link));)
+		uns_out_settle(o, s, CACHE_LATER, "the set could not be kept");
 }
 
 static void reserve_run(struct pool_job *job)
@@ -244,9 +243,8 @@ void uns_out_stop(struct uns_out *o)
 
 static void sets_refuse(struct uns_out *o, struct link *list)
 {
-	while (!list_is_empty(list))
-		uns_out_settle(o, LIST_FIRST(struct out_set, list, link), CACHE_LATER,
-			       "the server stops");
+	for (struct out_set *s; (s = LIST_FIRST(struct out_set, list, link));)
+		uns_out_settle(o, s, CACHE_LATER, "the server stops");
 }
 
 void uns_out_free(struct uns_out **op)

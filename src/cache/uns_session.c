@@ -390,8 +390,8 @@ void uns_sessions_drain(struct uns *u)
 const struct server_protocol uns_protocol = {
 	.name = ROLE,
 	.words = {[SERVER_FULL] =
-			  "<lococa:init_rejected><reason code=\"102\">too many connections, "
-			  "try again later</reason></lococa:init_rejected>\n",
+			  ("<lococa:init_rejected><reason code=\"102\">too many connections, "
+			   "try again later</reason></lococa:init_rejected>\n"),
 		  [SERVER_STOPPING] = ""},
 	.state_size = sizeof(struct uns_session *),
 	.opened = on_opened,

@@ -32,7 +32,7 @@ static struct str text_kept(struct provider *p, const json_t *answer, const char
 
 static const char *text_safe(struct provider *p, const json_t *answer, const char *name)
 {
-	CLEANUP(buf_free) struct buf out = BUF_INIT(4 * WORD_MOST);
+	CLEANUP(buf_free) struct buf out = BUF_INIT((size_t)4 * WORD_MOST);
 	put_safe(&out, str_utf8_head(str_of(json_text_of(answer, name)), WORD_MOST));
 	return arena_text(&p->file.arena, buf_str(&out));
 }

@@ -166,7 +166,7 @@ static void put_words(struct buf *out, const char *words)
 static int answer_read(const struct provider *p, const struct buf *body, long status, json_t **ret,
 		       struct err *err)
 {
-	CLEANUP(buf_free) struct buf words = BUF_INIT(2 * SHOWN_MOST);
+	CLEANUP(buf_free) struct buf words = BUF_INIT((size_t)2 * SHOWN_MOST);
 	json_t *answer = json_loadb(buf_text(body), body->n, 0, NULL);
 	bool good = status >= 200 && status < 300;
 	if (good && json_is_object(answer)) {
@@ -188,7 +188,8 @@ static int answer_read(const struct provider *p, const struct buf *body, long st
 int provider_ask(const struct provider *p, const char *what, const struct buf *form, bool known,
 		 json_t **ret, struct err *err)
 {
-	CLEANUP(buf_free) struct buf url = BUF_INIT(2 * URL_MAX), body = BUF_INIT(ANSWER_MOST);
+	CLEANUP(buf_free)
+	struct buf url = BUF_INIT((size_t)2 * URL_MAX), body = BUF_INIT(ANSWER_MOST);
 	struct answer a = {.take = body_take, .ctx = &body};
 	char user[24], password[512];
 	struct curl_lib lib;

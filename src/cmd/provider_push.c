@@ -62,7 +62,7 @@ void push_close(struct push *g)
 /* Words of the server, as they may be shown. */
 static const char *shown_text(struct session *s, struct str text)
 {
-	CLEANUP(buf_free) struct buf out = BUF_INIT(2 * SHOWN_MOST);
+	CLEANUP(buf_free) struct buf out = BUF_INIT((size_t)2 * SHOWN_MOST);
 	put_safe(&out, str_utf8_head(text, SHOWN_MOST));
 	return arena_text(&s->arena, buf_str(&out));
 }

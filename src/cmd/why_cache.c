@@ -35,7 +35,7 @@ static const char *next_words(enum db_state state)
 
 static const char *text_safe(struct arena *arena, struct str text)
 {
-	CLEANUP(buf_free) struct buf out = BUF_INIT(2 * WORDS_MOST);
+	CLEANUP(buf_free) struct buf out = BUF_INIT((size_t)2 * WORDS_MOST);
 	put_safe(&out, str_utf8_head(text, WORDS_MOST));
 	return arena_text(arena, buf_str(&out));
 }
@@ -104,7 +104,7 @@ void why_cache_print(const struct cached_urls *c, FILE *out)
 			fputc('\n', out);
 		}
 		if (url->code) {
-			CLEANUP(buf_free) struct buf text = BUF_INIT(4 * WORDS_MOST);
+			CLEANUP(buf_free) struct buf text = BUF_INIT((size_t)4 * WORDS_MOST);
 			cache_code_print(url->code, str_of(url->reason), &text);
 			fprintf(out, "              %s\n", buf_text(&text));
 		} else if (url->reason[0])

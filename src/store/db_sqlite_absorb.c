@@ -135,13 +135,15 @@ static int urls_load(struct step *s, int64_t hash, uint32_t *ret, struct err *er
 /* All of one hash are found by its first item, and the others point there. */
 static int step_look_up(struct step *s, struct err *err)
 {
+	struct item *items = s->item;
+	ENSURE(s->n == 0 || items);
 	s->order = mem_array(MAX(s->n, (size_t)1), sizeof *s->order);
 	for (size_t i = 0; i < s->n; i++)
 		s->order[i] = (uint32_t)i;
-	qsort_r(s->order, s->n, sizeof *s->order, item_order, s->item);
+	qsort_r(s->order, s->n, sizeof *s->order, item_order, items);
 	for (size_t i = 0; i < s->n; i++) {
-		struct item *it = &s->item[s->order[i]];
-		const struct item *last = i ? &s->item[s->order[i - 1]] : NULL;
+		struct item *it = &items[s->order[i]];
+		const struct item *last = i ? &items[s->order[i - 1]] : NULL;
 		if (last && last->hash == it->hash) {
 			it->urls = last->urls;
 			continue;
@@ -350,7 +352,7 @@ static int step_item(struct step *s, struct item *it, struct err *err)
 {
 	struct reader r = reader_of((struct str){it->p, it->n});
 	struct notice n;
-	struct queued q;
+	struct queued q = {0};
 	struct stored lcc;
 	uint32_t at = 0;
 	if (notice_next(&r, &n, err) != 0)

@@ -331,7 +331,7 @@ int sqlite_fetches(struct db *db, uint64_t provider, struct arena *arena,
 {
 	struct db_sqlite *d = sqlite_of(db);
 	struct db_fetch ring[DB_FETCHES];
-	uint64_t k[DB_FETCHES];
+	uint64_t k[DB_FETCHES] = {0};
 	struct counts c = {0};
 	int rc = snapshot_begin(d, err);
 	if (rc == 0)

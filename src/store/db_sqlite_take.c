@@ -73,7 +73,7 @@ static int set_begin(struct db_sqlite *d, const struct db_set *set, struct err *
 
 static int set_take(struct db_sqlite *d, struct db_take *t, struct err *err)
 {
-	struct set_row row;
+	struct set_row row = {0};
 	struct counts *c;
 	int rc = set_by_number(d, t->set.uns, t->set.number, &row, err);
 	if (rc == 1) {

@@ -4,6 +4,8 @@
 #include "cache/receipts.h"
 
 #include "base/file.h"
+#include "base/hash.h"
+#include "base/table.h"
 #include "cache/unsdb.h"
 
 #include <limits.h>
@@ -46,6 +48,15 @@ int receipts_open(struct receipts **ret, struct db *db, uint64_t provider, const
 	return 0;
 }
 
+static struct db_set set_of_kept(const struct unsdb_set *set)
+{
+	return (struct db_set){.number = set->number,
+			       .provider = set->provider,
+			       .is_full = set->is_full,
+			       .urls = set->urls,
+			       .at_us = set->at_us};
+}
+
 int receipts_open_kept(struct receipts **ret, const char *unsdb, uint64_t provider, uint64_t number,
 		       struct err *err)
 {
@@ -53,12 +64,7 @@ int receipts_open_kept(struct receipts **ret, const char *unsdb, uint64_t provid
 	int rc = unsdb_reader_open(&r.kept, unsdb, provider, number, err);
 	if (rc != 0)
 		return rc;
-	const struct unsdb_set *set = unsdb_reader_set(r.kept);
-	r.set = (struct db_set){.number = set->number,
-				.provider = set->provider,
-				.is_full = set->is_full,
-				.urls = set->urls,
-				.at_us = set->at_us};
+	r.set = set_of_kept(unsdb_reader_set(r.kept));
 	*ret = mem_copy(&r, sizeof r);
 	return 0;
 }
@@ -74,10 +80,10 @@ static void later_stays(struct receipts **known, struct receipts **other)
 	*known = *other;
 }
 
-static int kept_look(struct receipts **known, const char *folder, uint64_t provider,
-		     uint64_t number, struct err *err)
+/* Each unsdb of the folder, until one call is negative. */
+static int kept_each(const char *folder, int (*fn)(void *ctx, const char *path, struct err *err),
+		     void *ctx, struct err *err)
 {
-	struct receipts *kept;
 	const char *name;
 	struct dir dir;
 	int rc = dir_init(&dir, folder, err);
@@ -85,31 +91,44 @@ static int kept_look(struct receipts **known, const char *folder, uint64_t provi
 		return MIN(rc, 0);
 	while (rc >= 0 && dir_next(&dir, &name) == 0) {
 		char path[PATH_MAX];
-		if (!unsdb_is_name(name) ||
-		    snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
-			continue;
-		rc = receipts_open_kept(&kept, path, provider, number, err);
-		if (rc == 0)
-			later_stays(known, &kept);
+		if (unsdb_is_name(name) &&
+		    snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path)
+			rc = fn(ctx, path, err);
 	}
 	dir_done(&dir);
 	return MIN(rc, 0);
 }
 
+struct kept_ask {
+	uint64_t provider, number;
+	struct receipts *known;
+};
+
+static int kept_look(void *ctx, const char *path, struct err *err)
+{
+	struct kept_ask *a = ctx;
+	struct receipts *kept;
+	int rc = receipts_open_kept(&kept, path, a->provider, a->number, err);
+	if (rc == 0)
+		later_stays(&a->known, &kept);
+	return rc;
+}
+
 int receipts_open_any(struct receipts **ret, struct db *db, const char *folder, uint64_t provider,
 		      uint64_t number, struct err *err)
 {
-	struct receipts *known = NULL, *kept = NULL;
+	struct kept_ask kept = {.provider = provider, .number = number};
+	struct receipts *known = NULL;
 	/* in this order: a set that goes to the queue manager meanwhile is found there at least */
-	int rc = kept_look(&kept, folder, provider, number, err);
+	int rc = kept_each(folder, kept_look, &kept, err);
 	if (rc >= 0 && db)
 		rc = receipts_open(&known, db, provider, NULL, number, err);
 	if (rc < 0) {
-		receipts_free(&kept);
+		receipts_free(&kept.known);
 		return rc;
 	}
-	if (kept)
-		later_stays(&known, &kept);
+	if (kept.known)
+		later_stays(&known, &kept.known);
 	*ret = known;
 	return known ? 0 : 1;
 }
@@ -181,15 +200,25 @@ int receipts_skip(struct receipts *r, uint64_t n, struct err *err)
 	return 0;
 }
 
-/* Of a URL whose notice nobody has looked at yet, whatever is known from before it; and of one of
- * which nothing is known any more. */
-static void receipt_fill(const struct receipts *r, enum db_state state, struct db_receipt *ret)
+/* What has become of a URL that the set names. Of one whose notice nobody has looked at yet,
+ * whatever is known from before it; and of one of which nothing is known any more. */
+static int receipt_of(struct db *db, const struct db_set *set, bool is_absorbed, struct str c,
+		      struct str mime, struct arena *arena, struct db_receipt *ret, struct err *err)
 {
-	*ret = (struct db_receipt){
-		.state = state,
-		.at_us = r->set.at_us,
-		.set = state == DB_QUEUED ? r->set.set : 0,
-	};
+	int rc = 1;
+	if (db)
+		rc = db->ops->receipt(db, set->provider, c, mime, set->at_us, arena, ret, err);
+	if (rc < 0)
+		return rc;
+	if (!is_absorbed && (rc == 1 || ret->at_us < set->at_us))
+		*ret = (struct db_receipt){
+			.state = DB_QUEUED, .at_us = set->at_us, .set = set->set};
+	else if (rc == 1)
+		*ret = (struct db_receipt){.state = DB_REMOVED, .at_us = set->at_us};
+	/* the bytes of the notice are gone with the next piece */
+	ret->c = arena_str(arena, c);
+	ret->mime = arena_str(arena, mime);
+	return 0;
 }
 
 int receipts_next(struct receipts *r, struct arena *arena, struct db_receipt *ret, struct err *err)
@@ -198,19 +227,158 @@ int receipts_next(struct receipts *r, struct arena *arena, struct db_receipt *re
 	int rc = notice_accepted(r, &n, err);
 	if (rc != 0)
 		return rc;
-	if (r->kept)
-		rc = 1;
-	else
-		rc = r->db->ops->receipt(r->db, r->set.provider, n.c, n.mime, r->set.at_us, arena,
-					 ret, err);
-	if (rc < 0)
-		return rc;
-	if (!r->is_absorbed && (rc == 1 || ret->at_us < r->set.at_us))
-		receipt_fill(r, DB_QUEUED, ret);
-	else if (rc == 1)
-		receipt_fill(r, DB_REMOVED, ret);
-	/* the bytes of the notice are gone with the next piece */
-	ret->c = arena_str(arena, n.c);
-	ret->mime = arena_str(arena, n.mime);
+	return receipt_of(r->kept ? NULL : r->db, &r->set, r->is_absorbed, n.c, n.mime, arena, ret,
+			  err);
+}
+
+/* By URL. First it is looked for in all sets that wait, by their notices; of several sets the last
+ * one stays, for each provider and type. Then the rows of the database are told, but for those that
+ * such a set is ahead of. */
+
+enum { NAMED_MOST = 1000, NAMED_MEMORY = 4 << 20 };
+
+struct naming {
+	uint64_t provider;
+	struct str mime;
+};
+
+static uint64_t naming_hash(struct naming n)
+{
+	return hash64(n.mime) ^ hash_u64(n.provider);
+}
+
+static bool naming_same(struct naming a, struct naming b)
+{
+	return a.provider == b.provider && str_eq(a.mime, b.mime);
+}
+
+TABLE(namings, struct naming, struct db_set, naming_hash, naming_same)
+
+struct url_ask {
+	const struct receipts_url *url;
+	struct db *db;
+	struct arena arena;
+	struct namings named;
+	receipts_url_fn *each;
+	void *ctx;
+};
+
+static bool is_type_asked(const struct url_ask *a, struct str mime)
+{
+	return a->url->mime.n == 0 || str_eq_nocase(a->url->mime, mime);
+}
+
+static void named_note(struct url_ask *a, const struct db_set *set, struct str mime)
+{
+	struct naming key = {set->provider, mime};
+	struct db_set *known = namings_get(&a->named, key);
+	if (known && set->at_us >= known->at_us)
+		*known = *set;
+	if (known || namings_count(&a->named) == NAMED_MOST)
+		return;
+	key.mime = arena_str(&a->arena, mime);
+	*namings_put(&a->named, key) = *set;
+}
+
+/* One set, to its end, or to what of it is still there. */
+static int set_look(struct url_ask *a, struct receipts *r, struct err *err)
+{
+	struct notice n;
+	int rc;
+	r->piece = 0;
+	r->rest = reader_of(STR(""));
+	while ((rc = notice_accepted(r, &n, err)) == 0) {
+		if (str_eq(n.c, a->url->c) && is_type_asked(a, n.mime))
+			named_note(a, &r->set, n.mime);
+	}
+	return MIN(rc, 0);
+}
+
+static int kept_sets_look(void *ctx, const char *path, struct err *err)
+{
+	struct url_ask *a = ctx;
+	struct receipts r = {.bytes = BUF_INIT(PIECE_MAX)};
+	int rc = unsdb_reader_open_all(&r.kept, path, a->url->provider, err);
+	while (rc == 0 && (rc = unsdb_reader_next(r.kept, err)) == 0) {
+		r.set = set_of_kept(unsdb_reader_set(r.kept));
+		rc = set_look(a, &r, err);
+	}
+	unsdb_reader_free(&r.kept);
+	buf_free(&r.bytes);
+	return MIN(rc, 0);
+}
+
+static int open_sets_look(struct url_ask *a, struct err *err)
+{
+	struct receipts r = {.db = a->db, .bytes = BUF_INIT(PIECE_MAX)};
+	uint64_t provider = a->url->provider;
+	int rc = 0;
+	while (rc == 0 && (rc = a->db->ops->set_next(a->db, r.set.set, &r.set, err)) == 0) {
+		if (provider == 0 || provider == r.set.provider)
+			rc = set_look(a, &r, err);
+	}
+	buf_free(&r.bytes);
+	return MIN(rc, 0);
+}
+
+/* A set may still be in unsdb that was absorbed long ago, if its server was killed. */
+static int is_absorbed_already(struct db *db, const struct db_set *set, bool *ret, struct err *err)
+{
+	struct receipts *r = NULL;
+	const char *uns = set->uns[0] ? set->uns : NULL;
+	int rc = receipts_open(&r, db, set->provider, uns, set->number, err);
+	*ret = rc == 0 && r->is_absorbed && r->set.at_us >= set->at_us;
+	receipts_free(&r);
+	return MIN(rc, 0);
+}
+
+/* Told are those that wait; of the others the row stands. */
+static int named_tell(struct url_ask *a, struct err *err)
+{
+	TABLE_EACH (namings, slot, &a->named) {
+		const struct db_set *set = &slot->value;
+		struct db_receipt receipt;
+		bool is_absorbed = false;
+		if (a->db && is_absorbed_already(a->db, set, &is_absorbed, err) < 0)
+			return -1;
+		if (receipt_of(a->db, set, is_absorbed, a->url->c, slot->key.mime, &a->arena,
+			       &receipt, err) < 0)
+			return -1;
+		if (receipt.state == DB_QUEUED && receipt.row == 0)
+			a->each(a->ctx, set->provider, &receipt);
+		else
+			namings_remove(&a->named, slot->key);
+	}
 	return 0;
+}
+
+static void row_tell(void *ctx, uint64_t provider, const struct db_receipt *r)
+{
+	struct url_ask *a = ctx;
+	struct naming key = {provider, r->mime};
+	if (is_type_asked(a, r->mime) && !namings_get(&a->named, key))
+		a->each(a->ctx, provider, r);
+}
+
+int receipts_of_url(struct db *db, const char *folder, const struct receipts_url *url,
+		    receipts_url_fn *each, void *ctx, struct err *err)
+{
+	struct url_ask a = {
+		.url = url,
+		.db = db,
+		.arena = ARENA_INIT(NAMED_MEMORY),
+		.each = each,
+		.ctx = ctx,
+	};
+	/* in this order, as above */
+	int rc = kept_each(folder, kept_sets_look, &a, err);
+	if (rc == 0 && db)
+		rc = open_sets_look(&a, err);
+	if (rc == 0)
+		rc = named_tell(&a, err);
+	if (rc == 0 && db)
+		rc = db->ops->find_url(db, url->provider, url->c, row_tell, &a, err);
+	namings_free(&a.named);
+	arena_free(&a.arena);
+	return MIN(rc, 0);
 }

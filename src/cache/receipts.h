@@ -24,3 +24,18 @@ const char *receipts_state(const struct receipts *r); /* "kept", "queued", "abso
 int receipts_skip(struct receipts *r, uint64_t n, struct err *err);
 /* The next accepted URL, in the order in which they came; slices are in the arena. 1: no more. */
 int receipts_next(struct receipts *r, struct arena *arena, struct db_receipt *ret, struct err *err);
+
+/* Of one URL, by whichever set. */
+struct receipts_url {
+	uint64_t provider; /* 0: of all */
+	struct str c;      /* as url_parse() gives it */
+	struct str mime;   /* "": of any type */
+};
+typedef void receipts_url_fn(void *ctx, uint64_t provider, const struct db_receipt *r);
+/* Tells one receipt for each provider and type: DB_QUEUED, with row 0, where a set names the URL,
+ * also to remove it, that is not absorbed yet, in the folder DATA/cache or in db; else as
+ * find_url() of db does. Of such sets all notices are read, piece by piece; after 1,000 pairs of
+ * provider and type no further ones are noted. What a receipt points to is good within the call. db
+ * NULL: there is none yet. */
+int receipts_of_url(struct db *db, const char *folder, const struct receipts_url *url,
+		    receipts_url_fn *each, void *ctx, struct err *err);

@@ -14,7 +14,7 @@ int64_t rs_since_us(const struct rs *rs)
 	return clock_wall_us() - rs->cache->fullset_period_us;
 }
 
-/* 0: *ret is the caller's, until db_give(). 1: there is none yet. */
+/* 0: *ret is the caller's, until db_give(). 1: there is none yet, and *ret NULL. */
 static int db_take(struct rs *rs, struct db **ret, struct err *err)
 {
 	*ret = NULL;
@@ -241,7 +241,6 @@ static int set_rows(struct receipts *of, const struct rs_receipts_ask *ask, stru
 }
 
 struct finding {
-	struct str mime;
 	struct arena *arena;
 	struct rs_receipts *ret;
 	size_t room;
@@ -251,8 +250,6 @@ static void url_found(void *ctx, uint64_t provider, const struct db_receipt *r)
 {
 	struct finding *f = ctx;
 	(void)provider;
-	if (f->mime.n && !str_eq_nocase(f->mime, r->mime))
-		return;
 	struct db_receipt *to = ARENA_PUSH(f->arena, f->ret->row, f->ret->n, f->room);
 	*to = *r;
 	to->c = arena_str(f->arena, r->c);
@@ -301,22 +298,22 @@ int rs_receipts(struct http_request *req, const struct rs_receipts_ask *ask,
 	struct rs *rs = rs_of(req);
 	uint64_t provider = rs_who(req)->id;
 	*ret = (struct rs_receipts){.state = "unknown", .set = (uint64_t)ask->set};
-	struct finding finding = {.mime = str_of(ask->mime), .arena = &req->arena, .ret = ret};
-	struct db *db = NULL;
+	struct finding finding = {.arena = &req->arena, .ret = ret};
+	struct db *db;
 	int rc = db_take(rs, &db, err);
 	if (rc < 0)
 		return rc;
-	bool has_db = rc == 0;
 	if (!ask->url[0]) {
-		rc = receipts_of_set(rs, has_db ? db : NULL, provider, ask, &req->arena, ret, err);
-	} else if (has_db) {
+		rc = receipts_of_set(rs, db, provider, ask, &req->arena, ret, err);
+	} else {
+		const struct receipts_url url = {provider, url_as_kept(ask->url, &req->arena),
+						 str_of(ask->mime)};
 		ret->state = NULL;
-		rc = db->ops->find_url(db, provider, url_as_kept(ask->url, &req->arena), url_found,
-				       &finding, err);
+		rc = receipts_of_url(db, rs->folder, &url, url_found, &finding, err);
 		ret->is_known = ret->n > 0;
 		ret->urls = ret->n;
 	}
-	if (has_db)
+	if (db)
 		db_give(rs, db);
 	receipts_wait(ret, contract_next_us(req));
 	return rc < 0 ? -1 : 0;

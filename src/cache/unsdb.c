@@ -420,6 +420,8 @@ int unsdb_taken(struct unsdb *u, struct err *err)
 
 struct unsdb_reader {
 	struct record_reader *reader;
+	uint64_t provider, number; /* that were asked for; 0: all */
+	uint64_t last;             /* where the last set begins that was asked for and is whole */
 	struct unsdb_set set;
 };
 
@@ -435,44 +437,84 @@ static int entry_next(struct unsdb_reader *r, struct record_place *ret_place, st
 	return rc < 0 && err->code == ERR_DAMAGED ? 1 : rc;
 }
 
-static int reader_find(struct unsdb_reader *r, uint64_t provider, uint64_t number, struct err *err)
+static bool is_asked(const struct unsdb_reader *r, const struct unsdb_set *set)
+{
+	return (r->provider == 0 || set->provider == r->provider) &&
+	       (r->number == 0 || set->number == r->number);
+}
+
+/* Where the sets that wait begin, and in r->last the last one. 1: there is none. */
+static int reader_scan(struct unsdb_reader *r, uint64_t *ret_first, struct err *err)
 {
 	struct unsdb_set begun = {0};
 	struct record_place place;
 	struct entry e = {0};
+	uint64_t next = RECORD_HEADER;
 	int rc;
 	while ((rc = entry_next(r, &place, &e, err)) == 0) {
 		if (e.kind == ENTRY_BEGIN) {
 			begun = e.set;
 			begun.place = place.at;
-		} else if (e.kind == ENTRY_END && begun.place && begun.provider == provider &&
-			   (number == 0 || begun.number == number)) {
-			r->set = begun;
-		} else if (e.kind == ENTRY_TAKEN && r->set.place < e.next) {
-			r->set.place = 0;
+		} else if (e.kind == ENTRY_END && begun.place && is_asked(r, &begun)) {
+			r->last = begun.place;
+		} else if (e.kind == ENTRY_TAKEN) {
+			next = e.next;
 		}
 	}
-	if (rc < 0 || r->set.place == 0)
-		return rc < 0 ? -1 : 1;
-	record_seek(r->reader, r->set.place);
-	rc = entry_next(r, &place, &e, err);
-	bool is_it = rc == 0 && e.kind == ENTRY_BEGIN && e.set.provider == provider &&
-		     e.set.number == r->set.number;
-	return rc < 0 ? -1 : !is_it;
+	*ret_first = next;
+	return rc < 0 ? -1 : r->last < next;
+}
+
+int unsdb_reader_next(struct unsdb_reader *r, struct err *err)
+{
+	struct record_place place;
+	struct entry e = {0};
+	int rc;
+	while ((rc = entry_next(r, &place, &e, err)) == 0 && place.at <= r->last) {
+		if (e.kind != ENTRY_BEGIN || !is_asked(r, &e.set))
+			continue;
+		r->set = e.set;
+		r->set.place = place.at;
+		return 0;
+	}
+	return rc < 0 ? -1 : 1;
+}
+
+static int reader_open(struct unsdb_reader **ret, const char *path, uint64_t provider,
+		       uint64_t number, uint64_t *ret_first, struct err *err)
+{
+	struct unsdb_reader *r = mem_alloc(sizeof *r);
+	*r = (struct unsdb_reader){.provider = provider, .number = number};
+	int rc = record_reader_open(&r->reader, path, &unsdb_kind, err);
+	if (rc == 0)
+		rc = reader_scan(r, ret_first, err);
+	if (rc != 0)
+		unsdb_reader_free(&r);
+	*ret = r;
+	return rc;
 }
 
 int unsdb_reader_open(struct unsdb_reader **ret, const char *path, uint64_t provider,
 		      uint64_t number, struct err *err)
 {
-	struct unsdb_reader *r = mem_alloc(sizeof *r);
-	*r = (struct unsdb_reader){0};
-	int rc = record_reader_open(&r->reader, path, &unsdb_kind, err);
-	if (rc == 0)
-		rc = reader_find(r, provider, number, err);
+	uint64_t first;
+	int rc = reader_open(ret, path, provider, number, &first, err);
 	if (rc != 0)
-		unsdb_reader_free(&r);
-	else
-		*ret = r;
+		return rc;
+	record_seek((*ret)->reader, (*ret)->last);
+	rc = unsdb_reader_next(*ret, err);
+	if (rc != 0)
+		unsdb_reader_free(ret);
+	return rc;
+}
+
+int unsdb_reader_open_all(struct unsdb_reader **ret, const char *path, uint64_t provider,
+			  struct err *err)
+{
+	uint64_t first;
+	int rc = reader_open(ret, path, provider, 0, &first, err);
+	if (rc == 0)
+		record_seek((*ret)->reader, first);
 	return rc;
 }
 

@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "cache/cache_conf.h"
+#include "cache/receipts.h"
 #include "cmd/text.h"
-#include "store/db.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -19,7 +19,7 @@ struct asking {
 };
 
 /* What happens to it next, as people ask. */
-static const char *next_words(enum db_state state)
+static const char *next_words(const struct db_receipt *r)
 {
 	static const char *const words[DB_NSTATES] = {
 		[DB_QUEUED] = "it is fetched at the provider's turn, as its bandwidth allows",
@@ -30,7 +30,9 @@ static const char *next_words(enum db_state state)
 		[DB_FAILED] = "nothing, until the provider sends it again",
 		[DB_REMOVED] = "nothing, until the provider sends it again",
 	};
-	return words[state];
+	if (r->state == DB_QUEUED && r->row == 0)
+		return "nothing, until the queue manager has absorbed the set that names it";
+	return words[r->state];
 }
 
 static const char *text_safe(struct arena *arena, struct str text)
@@ -50,7 +52,7 @@ static void row_found(void *ctx, uint64_t provider, const struct db_receipt *r)
 	*url = (struct cached_url){
 		.provider = provider,
 		.state = db_state_name(r->state),
-		.next = next_words(r->state),
+		.next = next_words(r),
 		.mime = text_safe(arena, r->mime),
 		.reason = text_safe(arena, r->reason),
 		.code = r->code,
@@ -72,11 +74,12 @@ int why_cache_ask(const char *data, struct str url, struct arena *arena, struct 
 	if (file_below(data, "cache", folder, err) < 0)
 		return -1;
 	int rc = db_sqlite_open(&db, folder, DB_READ, err);
-	if (rc != 0)
-		return MIN(rc, 0);
-	rc = db->ops->find_url(db, 0, url, row_found, &asking, err);
+	if (rc < 0)
+		return rc;
+	const struct receipts_url of = {.c = url};
+	rc = receipts_of_url(db, folder, &of, row_found, &asking, err);
 	db_close(&db);
-	return MIN(rc, 0);
+	return rc;
 }
 
 static void put_time(FILE *out, const char *before, int64_t us)

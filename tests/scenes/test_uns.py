@@ -1,4 +1,6 @@
 """A notification server between providers and a queue manager that is there, away, or ill."""
+import base64
+import json
 import select
 import socket
 import sqlite3
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 from garner import free_port, wait_for
 from notify import SECRET, FakeQm, Closed, Session, accepted, add_provider, code_of, notify, url
+from web import alone
 
 SITE = "http://www.example.com/"
 ROWS = [url(SITE + "a"), url(SITE + "b", "text/plain")]
@@ -621,6 +624,40 @@ def test_each_url_of_a_set_has_a_receipt(uns):
         wait_for("all in the queue", lambda: s.receipts(3).get("state") == "absorbed")
     assert processing(g) == n + 2
     must_be_sound(g)
+
+
+def test_a_url_is_queued_by_its_name_from_the_moment_it_is_accepted(uns):
+    g = uns(more="[rs]\nlisten = 127.0.0.1:0")
+    g.conf.write_text(g.conf.read_text() + f"[qm]\nlisten = unix:{g.qm}\nbotm_listen = unix:{g.dir}/botm\n")
+    g.run("cache", "provider", str(g.id), "--quota-files", "0")  # so that the queue manager says that it has looked
+    rs = alone(g, "rs")
+    who = base64.b64encode(f"{g.id}:secret".encode()).decode()
+
+    def known(c, mime=""):
+        """Its states for the operator, who may be told of all types alone, and for the owner."""
+        rows = json.loads(rs.ask(f"/api/receipts?url={c}&mime={mime}", Authorization=f"Basic {who}").body)["receipts"]
+        told = [(r["mime"], r["state"]) for r in g.run("why", c, "--json").json().get("cache", [])]
+        return [t for t in told if not mime or t[0] == mime], [(r["mime"], r["state"]) for r in rows]
+
+    a, b = SITE + "a", SITE + "b"
+    html, plain = ("text/html", "queued"), ("text/plain", "queued")
+    assert known(a) == ([], [])
+    assert accepted(notify(g.door, g.id, ROWS)) == (2, 1)
+    assert known(a) == ([html], [html]) and known(b) == ([plain], [plain])
+    out = g.run("why", a).out
+    assert ", text/html, queued since " in out and "until the queue manager has absorbed the set" in out
+    qm = start_qm(g)
+    failed = [("text/html", "failed")]
+    wait_for("the verdict", lambda: known(a) == (failed, failed))
+    qm.kill()
+    wait_for("its end to be seen", lambda: g.uns.lines("queue manager is away"))
+    assert accepted(notify(g.door, g.id, [url(a, op="remove"), url(a, "text/plain")])) == (2, 2)
+    assert sorted(known(a)[0]) == sorted(known(a)[1]) == [html, plain]
+    assert known(a, "text/plain") == ([plain], [plain])
+    assert known(b) == ([("text/plain", "failed")],) * 2
+    start_qm(g)
+    wait_for("the other verdict", lambda: dict(known(a)[1]).get("text/plain") == "failed")
+    assert plain not in known(a)[0] and html not in known(a)[0]
 
 
 def errors(g):

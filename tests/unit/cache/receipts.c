@@ -2,6 +2,7 @@
 #include "../scratch.h"
 #include "../unit.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "cache/unsdb.h"
 
 enum { PROVIDER = 17, NOW_S = 1790000000 };
@@ -305,6 +306,168 @@ static void a_set_that_the_queue_manager_takes_meanwhile_is_known(void **state)
 	db_close(&t.inner);
 }
 
+/* By URL. */
+
+static void url_add(void *ctx, uint64_t provider, const struct db_receipt *r)
+{
+	struct buf *text = ctx;
+	buf_printf(text, "%s%llu " STR_FMT " %s %lld", text->n ? ", " : "",
+		   (unsigned long long)provider, STR_ARG(r->mime), db_state_name(r->state),
+		   r->at_us ? (long long)(r->at_us - AT) : 0);
+	assert_str(r->c, SITE "a");
+}
+
+/* What is told of SITE "a": "provider type state microseconds-after-AT, ...". */
+static const char *url_list(struct db *db, const char *folder, uint64_t provider, const char *mime)
+{
+	static struct buf text = BUF_INIT(1000);
+	const struct receipts_url url = {provider, STR(SITE "a"), str_of(mime)};
+	buf_clear(&text);
+	if (receipts_of_url(db, folder, &url, url_add, &text, &err) != 0)
+		fail_msg("%s", err.msg);
+	return buf_text(&text);
+}
+
+static void a_url_is_queued_while_a_set_that_names_it_is_not_absorbed(void **state)
+{
+	(void)state;
+	const char *folder = scratch("url");
+	struct db *db = db_open_at(folder);
+	const struct notice other = notice_of(NOTICE_UPDATE, SITE "b");
+	const struct notice named = notice_of(NOTICE_NAMED, SITE "a");
+	const struct notice removal = notice_of(NOTICE_REMOVE, SITE "a");
+	struct notice plain = notice_of(NOTICE_UPDATE, SITE "a");
+	plain.mime = STR("text/plain");
+	assert_string_equal(url_list(db, folder, PROVIDER, ""), "");
+	uint64_t first = set_take(db, 1, AT, first_set, 1, 1);
+	assert_string_equal(url_list(db, folder, PROVIDER, ""), "17 text/html queued 0");
+	set_absorb(db, first, AT + 1);
+	row_done(db, first, DB_END_STORED, 0, "000000/000");
+	const char *stored = "17 text/html stored 9";
+	assert_string_equal(url_list(db, folder, PROVIDER, ""), stored);
+	/* it is not the one that these sets are about */
+	set_take(db, 2, AT + 20, &other, 1, 1);
+	set_take(db, 3, AT + 30, &named, 1, 1);
+	assert_string_equal(url_list(db, folder, 0, ""), stored);
+	set_take(db, 4, AT + 40, &plain, 1, 1);
+	assert_string_equal(url_list(db, folder, 0, ""), "17 text/plain queued 40, "
+							 "17 text/html stored 9");
+	assert_string_equal(url_list(db, folder, 0, "Text/Plain"), "17 text/plain queued 40");
+	assert_string_equal(url_list(db, folder, 0, "text/html"), stored);
+	assert_string_equal(url_list(db, folder, PROVIDER + 1, ""), "");
+	set_take(db, 5, AT + 50, first_set, 1, 1);
+	uint64_t last = set_take(db, 6, AT + 60, &removal, 1, 1);
+	assert_string_equal(url_list(db, folder, 0, "text/html"), "17 text/html queued 60");
+	for (uint64_t set = first + 1; set <= last; set++)
+		set_absorb(db, set, AT + 70);
+	assert_string_equal(url_list(db, folder, 0, "text/html"), "17 text/html removed 70");
+	db_close(&db);
+}
+
+static void a_url_is_queued_while_no_queue_manager_has_the_set_that_names_it(void **state)
+{
+	(void)state;
+	const char *folder = scratch("url-kept");
+	char path[300];
+	struct unsdb *u[2] = {NULL};
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof path, "%s/unsdb@%d", folder, i);
+		assert_int_equal(dir_make(folder, 0700, &err), 0);
+		assert_int_equal(unsdb_open(&u[i], path, &err), 0);
+	}
+	assert_string_equal(url_list(NULL, folder, 0, ""), "");
+	set_keep(u[0], 1, PROVIDER, AT);
+	set_keep(u[0], 2, PROVIDER, AT + 2);
+	set_keep(u[0], 3, PROVIDER + 1, AT + 3);
+	set_keep(u[1], 1, PROVIDER, AT + 1);
+	assert_string_equal(url_list(NULL, folder, PROVIDER, ""), "17 text/html queued 2");
+	assert_string_equal(url_list(NULL, folder, PROVIDER + 1, ""), "18 text/html queued 3");
+	assert_string_equal(url_list(NULL, folder, 9, ""), "");
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(unsdb_taken(u[0], &err), 0);
+	set_keep(u[0], 4, PROVIDER + 1, AT + 4); /* and is written with what was taken */
+	assert_string_equal(url_list(NULL, folder, PROVIDER, ""), "17 text/html queued 1");
+	assert_string_equal(url_list(NULL, folder, PROVIDER + 1, ""), "18 text/html queued 4");
+	assert_non_null(strstr(url_list(NULL, folder, 0, ""), "17 text/html queued 1"));
+	assert_non_null(strstr(url_list(NULL, folder, 0, ""), "18 text/html queued 4"));
+	assert_string_equal(any_list(NULL, folder, 2, 0), "none");
+	/* of a set that was absorbed, and that unsdb would give once more, the row counts */
+	struct db *db = db_open_at(folder);
+	set_absorb(db, set_take(db, 9, AT, first_set, 1, 1), AT);
+	assert_string_equal(url_list(db, folder, PROVIDER, ""), "17 text/html queued 1");
+	uint64_t set = set_take(db, 1, AT + 1, first_set, 1, 1);
+	assert_string_equal(url_list(db, folder, PROVIDER, ""), "17 text/html queued 1");
+	set_absorb(db, set, AT + 5);
+	assert_string_equal(url_list(db, folder, PROVIDER, ""), "17 text/html queued 0");
+	db_close(&db);
+	for (int i = 0; i < 2; i++)
+		unsdb_close(&u[i]);
+}
+
+/* Operations of a database whose queue manager takes a set out of unsdb when somebody has just
+ * looked for sets that are not absorbed. */
+static struct {
+	struct db_ops ops;
+	const struct db_ops *inner;
+	struct unsdb *unsdb;
+} moving;
+
+static int moving_set_next(struct db *db, uint64_t after, struct db_set *ret, struct err *e)
+{
+	int rc = moving.inner->set_next(db, after, ret, e);
+	db->ops = moving.inner;
+	set_take(db, 3, AT, first_set, 1, 1);
+	assert_int_equal(unsdb_taken(moving.unsdb, e), 0);
+	return rc;
+}
+
+static void a_url_is_known_while_its_set_goes_to_the_queue_manager(void **state)
+{
+	(void)state;
+	const char *folder = scratch("url-moves");
+	char path[300];
+	snprintf(path, sizeof path, "%s/unsdb", folder);
+	struct db *db = db_open_at(folder);
+	assert_int_equal(unsdb_open(&moving.unsdb, path, &err), 0);
+	set_keep(moving.unsdb, 3, PROVIDER, AT);
+	moving.inner = db->ops;
+	moving.ops = *db->ops;
+	moving.ops.set_next = moving_set_next;
+	db->ops = &moving.ops;
+	assert_string_equal(url_list(db, folder, PROVIDER, ""), "17 text/html queued 0");
+	assert_ptr_equal(db->ops, moving.inner);
+	assert_string_equal(url_list(db, folder, PROVIDER, ""), "17 text/html queued 0");
+	unsdb_close(&moving.unsdb);
+	db_close(&db);
+}
+
+static void url_count(void *ctx, uint64_t provider, const struct db_receipt *r)
+{
+	(void)provider;
+	*(size_t *)ctx += r->state == DB_QUEUED;
+}
+
+static void a_url_of_more_than_a_thousand_types_that_wait_is_told_a_thousand_times(void **state)
+{
+	(void)state;
+	const char *folder = scratch("url-types");
+	struct db *db = db_open_at(folder);
+	static struct notice n[1100];
+	static char mime[1100][16];
+	size_t told = 0;
+	for (size_t i = 0; i < ARRAY_LEN(n); i++) {
+		snprintf(mime[i], sizeof mime[i], "text/%zu", i);
+		n[i] = notice_of(NOTICE_UPDATE, SITE "a");
+		n[i].mime = str_of(mime[i]);
+	}
+	set_take(db, 1, AT, n, ARRAY_LEN(n), 200);
+	const struct receipts_url url = {.c = STR(SITE "a")};
+	assert_int_equal(receipts_of_url(db, folder, &url, url_count, &told, &err), 0);
+	assert_int_equal(told, 1000);
+	assert_string_equal(url_list(db, folder, PROVIDER, "text/1099"), "17 text/1099 queued 0");
+	db_close(&db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -313,6 +476,11 @@ int main(void)
 		cmocka_unit_test(receipts_stay_when_what_they_were_read_from_goes),
 		cmocka_unit_test(a_set_that_no_queue_manager_has_yet_has_receipts),
 		cmocka_unit_test(a_set_that_the_queue_manager_takes_meanwhile_is_known),
+		cmocka_unit_test(a_url_is_queued_while_a_set_that_names_it_is_not_absorbed),
+		cmocka_unit_test(a_url_is_queued_while_no_queue_manager_has_the_set_that_names_it),
+		cmocka_unit_test(a_url_is_known_while_its_set_goes_to_the_queue_manager),
+		cmocka_unit_test(
+			a_url_of_more_than_a_thousand_types_that_wait_is_told_a_thousand_times),
 		cmocka_unit_test(a_page_of_receipts_begins_where_the_last_one_ended),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);

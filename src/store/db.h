@@ -321,7 +321,8 @@ struct db {
 
 enum db_mode { DB_READ, DB_WRITE };
 /* The folder is DATA/cache; for DB_WRITE it and the database are made. 1: for DB_READ, there is
- * none yet. ERR_BUSY: another process writes. ERR_DAMAGED: what is there is not sound. */
+ * none yet. ERR_BUSY: another process writes. ERR_DAMAGED: what is there is not sound.
+ * ERR_USAGE: another version of garner made it, and it is left alone. */
 int db_sqlite_open(struct db **ret, const char *folder, enum db_mode mode, struct err *err);
 void db_close(struct db **db);
 /* Of db_sqlite_open(): whether it was set aside meanwhile (garner cache check --fix). Then it is to

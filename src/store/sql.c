@@ -77,9 +77,9 @@ static int sql_whose(const struct sql *s, const struct sql_kind *kind, struct er
 		return err_set(err, ERR_DAMAGED,
 			       "%s: a database, but not one of ours; move it away", s->path);
 	if (version != kind->version)
-		return err_set(err, ERR_DAMAGED,
-			       "%s: version %lld, this program knows %d; use the program that "
-			       "wrote it",
+		return err_set(err, ERR_USAGE,
+			       "%s: another version of garner made it: version %lld, this program "
+			       "knows version %d; use the garner that made it",
 			       s->path, (long long)version, kind->version);
 	return 0;
 }

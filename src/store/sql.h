@@ -26,7 +26,7 @@ struct sql_kind {
 };
 
 /* SQL_WRITE: made where it is not there. 1: SQL_READ, and there is none yet. ERR_DAMAGED: not such
- * a database, or in a version that this program does not know. */
+ * a database. ERR_USAGE: sound, but another version of garner made it. */
 int sql_open(struct sql *ret, const char *path, const struct sql_kind *kind, enum sql_mode mode,
 	     struct err *err);
 int sql_prepare(struct sql *s, const char *const *text, size_t n, struct err *err);

@@ -105,6 +105,26 @@ def test_a_database_with_damaged_pages_is_begun_anew_and_no_row_loses_its_file(g
     c.close()
 
 
+@pytest.mark.parametrize("name", ["cache.db", "pidb.db"])
+def test_a_database_of_another_version_is_refused_and_left_as_it_is(garner, name):
+    g = garner()
+    folder = Path(g.data) / "cache"
+    folder.mkdir(parents=True, mode=0o700)
+    (folder / "pidb.db").touch(mode=0o600)
+    assert g.run("cache", "crashed").code == 0 and check(g, "--fix") == []  # both are made
+    db = sqlite3.connect(folder / name)
+    version, = db.execute("PRAGMA user_version").fetchone()
+    db.execute(f"PRAGMA user_version = {version + 1}")
+    db.close()
+    for args in (("check", "--fix"), ("check",)) if name == "cache.db" else (("crashed",),):
+        done = g.run("cache", *args)
+        assert done.code == 2 and "another version of garner made it" in done.err, done
+    assert not list(folder.glob("*.damaged"))
+    db = sqlite3.connect(folder / name)
+    assert db.execute("PRAGMA user_version").fetchone() == (version + 1,)
+    db.close()
+
+
 def test_the_operator_sets_what_a_provider_may_have(cache, site):
     g = cache
     _, url = site

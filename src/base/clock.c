@@ -117,6 +117,15 @@ void time_print(struct buf *b, int64_t wall_us, int digits)
 	buf_add_byte(b, 'Z');
 }
 
+void time_print_name(struct buf *b, int64_t wall_us)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(64);
+	time_print(&text, wall_us, 6);
+	for (size_t i = 0; i < text.n; i++)
+		if (buf_text(&text)[i] != '-' && buf_text(&text)[i] != ':')
+			buf_add_byte(b, buf_text(&text)[i]);
+}
+
 /* Cuts the run of decimal digits off the front. */
 static struct str take_digits(struct str *s)
 {

@@ -22,6 +22,8 @@ int64_t clock_thread_us(void); /* CPU time of the thread that asks */
 
 /* "2026-11-15T09:03:55.123456Z"; the fraction in `digits` places (0 to 6), cut off, not rounded. */
 void time_print(struct buf *b, int64_t wall_us, int digits);
+/* The same in the name of a file, fine enough to tell two of them: "20261115T090355.123456Z". */
+void time_print_name(struct buf *b, int64_t wall_us);
 /* RFC 3339 with Z or an offset, fraction and seconds optional; also plain seconds since 1970. What
  * is finer than a microsecond is dropped. */
 bool time_parse(struct str s, int64_t *ret_wall_us) MUST_USE;

@@ -5,6 +5,7 @@
  *
  * All that waits for the disk (numbers, unsdb, reading spools) is done by threads, one job of each
  * kind at a time. */
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "cache/cache_conf.h"
@@ -195,7 +196,9 @@ static int unsdb_begin(struct uns_out *o, struct err *err)
 		return -1;
 	uns_out_say(o, true, "unsdb is moved away, and all providers are asked for full sets",
 		    err->msg);
-	buf_printf(&away, "%s.damaged", o->unsdb_path);
+	buf_printf(&away, "%s.", o->unsdb_path);
+	time_print_name(&away, clock_wall_us());
+	buf_add_text(&away, ".damaged");
 	if (o->o.lost(o->o.ctx, 0, err) < 0)
 		return -1;
 	FAULT("uns.damaged");

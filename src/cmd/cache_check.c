@@ -5,6 +5,7 @@
  * With --fix qm must not run. The botms may: files go the way of all others, by FSMDB, when qm is
  * back, since only the botm that has a folder knows which names are free. A database of which
  * nobody can say which rows it has is not mended, but set aside. */
+#include "base/clock.h"
 #include "base/file.h"
 #include "cmd/cache.h"
 #include "cmd/commands.h"
@@ -15,7 +16,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <sys/stat.h>
-#include <time.h>
 
 struct check_options {
 	bool fix, json;
@@ -187,23 +187,22 @@ static int files_check(struct check *c, struct err *err)
 static int set_aside(struct check *c, struct err *err)
 {
 	static const char *const parts[] = {"", "-wal", "-shm"};
-	char from[PATH_MAX + 32], to[PATH_MAX + 96], stamp[32], text[200];
-	time_t now = time(NULL);
-	struct tm tm;
+	CLEANUP(buf_free) struct buf stamp = BUF_INIT(64);
+	char from[PATH_MAX + 32], to[PATH_MAX + 96], text[200];
 	if (crash_set(c, err) < 0)
 		return -1;
 	db_close(&c->db);
-	gmtime_r(&now, &tm);
-	strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", &tm);
+	time_print_name(&stamp, clock_wall_us());
 	for (size_t i = ARRAY_LEN(parts); i-- > 0;) {
 		snprintf(from, sizeof from, "%s/cache.db%s", c->folder, parts[i]);
-		snprintf(to, sizeof to, "%s/cache.db.%s%s.damaged", c->folder, stamp, parts[i]);
+		snprintf(to, sizeof to, "%s/cache.db.%s%s.damaged", c->folder, buf_text(&stamp),
+			 parts[i]);
 		if (file_rename(from, to, err) < 0 && err->sys_errno != ENOENT)
 			return -1;
 	}
 	snprintf(text, sizeof text,
 		 "cache.db cannot be read; it is set aside as cache.db.%s.damaged, and begun anew",
-		 stamp);
+		 buf_text(&stamp));
 	finding_print(c, true, text);
 	return db_sqlite_open(&c->db, c->folder, DB_WRITE, err);
 }

@@ -192,9 +192,14 @@ def test_a_damaged_unsdb_asks_everybody_for_full_sets(uns, fault):
         assert accepted(notify(g.door, id, ROWS))
     g.uns.kill()
     unsdb = Path(g.data) / "cache" / "unsdb"
-    damaged = bytearray(unsdb.read_bytes())
-    damaged[100] ^= 1
-    unsdb.write_bytes(damaged)
+
+    def damage():
+        damaged = bytearray(unsdb.read_bytes())
+        damaged[100] ^= 1
+        unsdb.write_bytes(damaged)
+        return damaged
+
+    damaged = damage()
     assert g.run("check", unsdb).code == 4
 
     def in_unsdb():
@@ -206,8 +211,17 @@ def test_a_damaged_unsdb_asks_everybody_for_full_sets(uns, fault):
     g.uns = g.start("uns").wait_ready()
     assert [wanted(g, id) for id in (g.id, other)] == ["crash", "crash"]
     assert in_unsdb() == 0  # what was moved away waits for nobody
-    assert (unsdb.parent / "unsdb.damaged").read_bytes().startswith(damaged)
+    aside, = unsdb.parent.glob("unsdb.*.damaged")
+    assert aside.read_bytes().startswith(damaged)
     assert accepted(notify(g.door, g.id, ROWS)) and len(waiting(g)) == 1
+    if fault:
+        return
+    assert accepted(notify(g.door, g.id, ROWS))  # what is damaged has something after it
+    g.uns.kill()  # damaged once more: what was moved away before stays
+    again = damage()
+    g.uns = g.start("uns").wait_ready()
+    second, = set(unsdb.parent.glob("unsdb.*.damaged")) - {aside}
+    assert aside.read_bytes().startswith(damaged) and second.read_bytes().startswith(again)
 
 
 def test_only_a_verified_provider_with_its_password_is_let_in(uns):

@@ -33,6 +33,14 @@ static void clocks_go_on(void **state)
 	assert_true(clock_cpu_us() > cpu);
 }
 
+static void a_time_in_the_name_of_a_file_has_no_colon_and_all_digits(void **state)
+{
+	(void)state;
+	struct buf b CLEANUP(buf_free) = BUF_INIT(100);
+	time_print_name(&b, 1700000000000056);
+	assert_string_equal(buf_text(&b), "20231114T221320.000056Z");
+}
+
 static void times_are_printed_to_the_digit(void **state)
 {
 	(void)state;
@@ -382,6 +390,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_wall_clock_is_never_before_1970_nor_far_ahead),
 		cmocka_unit_test(clocks_go_on),
+		cmocka_unit_test(a_time_in_the_name_of_a_file_has_no_colon_and_all_digits),
 		cmocka_unit_test(times_are_printed_to_the_digit),
 		cmocka_unit_test(days_of_ten_thousand_years_are_right),
 		cmocka_unit_test(any_microsecond_comes_back),

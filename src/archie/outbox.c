@@ -104,25 +104,37 @@ const char *outbox_via(const struct outbox *o)
 
 /* Putting */
 
-/* Whether so many more may wait. */
-static int has_room(struct outbox *o, size_t mails, uint64_t bytes, struct err *err)
+int outbox_waiting(const char *data, struct outbox_waits *ret, struct err *err)
 {
 	struct dir dir;
 	struct outbox_name name;
 	const char *text;
-	uint64_t n = 0, all = 0;
-	if (dir_make(o->folder, DIR_MODE, err) < 0 ||
-	    archie_has_room(o->folder, o->disk_free, err) < 0 ||
-	    dir_init_own(&dir, o->folder, err) != 0)
-		return -1;
+	char folder[PATH_MAX];
+	*ret = (struct outbox_waits){0};
+	outbox_folder(data, folder);
+	int rc = dir_init_own(&dir, folder, err);
+	if (rc != 0)
+		return MIN(rc, 0);
 	while (dir_next(&dir, &text) == 0) {
 		if (!outbox_name_parse(str_of(text), &name))
 			continue;
-		n++;
-		all += name.size;
+		ret->since_s = ret->mails++ ? MIN(ret->since_s, name.born_s) : name.born_s;
+		ret->tries = MAX(ret->tries, name.tries);
+		ret->bytes += name.size;
 	}
 	dir_done(&dir);
-	if (n + mails <= OUTBOX_MAILS_MOST && all + bytes <= OUTBOX_BYTES_MOST)
+	return 0;
+}
+
+/* Whether so many more may wait. */
+static int has_room(struct outbox *o, size_t mails, uint64_t bytes, struct err *err)
+{
+	struct outbox_waits w;
+	if (dir_make(o->folder, DIR_MODE, err) < 0 ||
+	    archie_has_room(o->folder, o->disk_free, err) < 0 ||
+	    outbox_waiting(o->data, &w, err) < 0)
+		return -1;
+	if (w.mails + mails <= OUTBOX_MAILS_MOST && w.bytes + bytes <= OUTBOX_BYTES_MOST)
 		return 0;
 	return err_set(err, ERR_BUSY, "too many mails wait to be sent; try again later");
 }

@@ -47,6 +47,14 @@ const char *outbox_told(const struct err *err);
 /* Whether it could be the name or address of a host. */
 bool outbox_is_host(struct str host);
 
+/* What waits, by the names of its files; nothing where nothing was ever put. */
+struct outbox_waits {
+	uint64_t mails, bytes;
+	uint64_t tries;   /* that failed, of the one with the most */
+	uint64_t since_s; /* when the oldest was put */
+};
+int outbox_waiting(const char *data, struct outbox_waits *ret, struct err *err);
+
 struct outbox_counts {
 	uint64_t sent, later, refused;
 };

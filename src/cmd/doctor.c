@@ -1,6 +1,8 @@
 /* garner doctor: each check looks at one thing and says how it is and what mends it. Another check
  * is a function and a line of the table `checks`. */
 #include "cmd/doctor.h"
+#include "archie/archie_conf.h"
+#include "archie/outbox.h"
 #include "archie/sites.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -50,6 +52,7 @@ enum {
 	SITES_DAYS = 31, /* a list of archives that is older is reported */
 	SECONDS_PER_DAY = 86400,
 	OWNERS_LOOKED = 10000, /* entries of a folder */
+	MAILS_MAY_WAIT_S = 300,
 };
 
 void finding_set(struct finding *f, enum finding_level level, const char *fmt, ...)
@@ -539,6 +542,35 @@ static void check_owners(const struct patient *p, struct finding *f)
 		     owner);
 }
 
+/* Mails that could not be sent. A new one is sent within seconds, or tried again after a minute. */
+static void check_mails(const struct patient *p, struct finding *f)
+{
+	CLEANUP(buf_free) struct buf age = BUF_INIT(64);
+	const struct mail_conf *mail = config_get(p->config, &mail_section);
+	struct outbox_waits w;
+	struct err err;
+	if (outbox_waiting(p->data, &w, &err) < 0) {
+		finding_set(f, FINDING_FAIL, "%s", err.msg);
+		f->code = (int)err.code;
+		return;
+	}
+	int64_t now_s = clock_sane_us(clock_wall_us()) / US_PER_S;
+	int64_t age_s = now_s - (int64_t)MIN(w.since_s, (uint64_t)now_s);
+	if (w.mails == 0 || age_s < MAILS_MAY_WAIT_S)
+		return;
+	duration_print_short(&age, age_s * US_PER_S);
+	bool is_set = archie_mail_check(p->config, &err) == 0;
+	finding_set(f, FINDING_WARN,
+		    "%" PRIu64 " mail%s to be sent, the oldest for %s, tried up to %" PRIu64
+		    " time%s%s%s",
+		    w.mails, w.mails == 1 ? " waits" : "s wait", buf_text(&age), w.tries,
+		    w.tries == 1 ? "" : "s", is_set ? "" : ": ", is_set ? "" : err.msg);
+	finding_mend(f,
+		     "set mail.via to what can send mails here; garner archie outbox %s %s sends "
+		     "what is due, and says why where it cannot",
+		     p->data, mail->via);
+}
+
 /* What is found of archives by name. */
 static void check_databases(const struct patient *p, struct finding *f)
 {
@@ -702,6 +734,7 @@ static const struct check checks[] = {
 	{"databases", true, check_databases},
 	{"fetched files", true, check_fetched},
 	{"owners", true, check_owners},
+	{"mails", true, check_mails},
 	{"cache", true, doctor_cache_roles},
 	{"cache database", true, doctor_cache_rows},
 	{"cache sets", true, doctor_cache_sets},

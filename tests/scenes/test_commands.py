@@ -7,6 +7,7 @@ import shutil
 import socket
 import struct
 import subprocess
+import time
 
 import pytest
 
@@ -504,6 +505,21 @@ def test_the_doctor_names_files_of_the_archive_that_another_user_wrote(garner):
     told = findings(g)[1]["owners"]
     assert told["level"] == "warn" and "archie/outbox/1.mail to user 64990" in told["reason"], told
     assert told["mend"].startswith(f"chown -R root {g.data}/archie")
+
+
+def test_the_doctor_says_that_mails_wait_and_what_sends_them(garner):
+    g = garner(config="[mail]\nvia = /nonexistent/sendmail\n")
+    box = g.data / "archie" / "outbox"
+    box.mkdir(parents=True)
+    now = int(time.time())
+    (box / f"{now:010}.000.{now:010}.0000000001.9.mail").write_text("")
+    assert "mails" not in findings(g)[1]  # it was only just put there
+    old = now - 2 * 86400
+    (box / f"{now:010}.014.{old:010}.0000000002.9.mail").write_text("")
+    told = findings(g)[1]["mails"]
+    assert told["level"] == "warn" and told["reason"].startswith("2 mails wait to be sent, the oldest for 2d"), told
+    assert "tried up to 14 times" in told["reason"] and "mail.via: /nonexistent/sendmail: No such file" in told["reason"], told
+    assert "set mail.via" in told["mend"] and f"garner archie outbox {g.data} /nonexistent/sendmail" in told["mend"]
 
 
 def test_the_doctor_fails_where_the_data_directory_is_no_folder(garner):

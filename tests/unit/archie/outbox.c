@@ -106,6 +106,28 @@ static void a_mail_waits_until_it_is_sent(void **state)
 	assert_non_null(strstr(buf_text(&got), "From: archie-errors@archie.x.org\nTo: a@b.org\n"));
 }
 
+static void what_waits_is_counted_by_its_names(void **state)
+{
+	static const char *const names[] = {"9.002.70.1.100.mail", "8.004.60.2.20.mail",
+					    "7.000.80.3.3.mail", ".other.new", "6.000.1.mail"};
+	struct outbox_waits w;
+	struct err err;
+	(void)state;
+	assert_int_equal(0, outbox_waiting(scratch("nowhere"), &w, &err));
+	assert_int_equal(0, w.mails);
+	assert_int_equal(0, dir_make(scratch("data/archie/outbox"), 0700, &err));
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		char path[PATH_MAX];
+		snprintf(path, sizeof path, "%s/%s", scratch("data/archie/outbox"), names[i]);
+		assert_int_equal(0, file_replace(path, STR("x"), 0600, &err));
+	}
+	assert_int_equal(0, outbox_waiting(scratch("data"), &w, &err));
+	assert_int_equal(3, w.mails);
+	assert_int_equal(123, w.bytes);
+	assert_int_equal(4, w.tries);
+	assert_int_equal(60, w.since_s);
+}
+
 static void mails_that_are_not_taken_now_do_not_keep_others(void **state)
 {
 	struct outbox_name name;
@@ -356,6 +378,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_mail_waits_until_it_is_sent),
+		TEST(what_waits_is_counted_by_its_names),
 		TEST(mails_that_are_not_taken_now_do_not_keep_others),
 		TEST(a_mail_that_is_refused_or_damaged_leaves),
 		TEST(a_mail_that_cannot_be_sent_for_days_is_given_up),

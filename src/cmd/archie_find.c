@@ -370,6 +370,23 @@ static void put_hits(struct finding *f, struct buf *out)
 	}
 }
 
+/* What there is to say to people of an answer that is not all. */
+static void say_rest(const struct finding *f)
+{
+	const struct find_answer *a = &f->answer;
+	if (a->cut)
+		fprintf(stderr,
+			"garner: %s: the answer was cut, as it took too long or became too large; "
+			"there may be more\n",
+			f->server);
+	else if (!a->n)
+		fprintf(stderr, "garner: no file was found\n");
+	else if (f->o->limit && a->n >= (size_t)f->o->limit)
+		fprintf(stderr,
+			"garner: %s: the answer ends at --limit %" PRId64 "; there may be more\n",
+			f->server, f->o->limit);
+}
+
 static int find_print(struct finding *f)
 {
 	struct buf out = BUF_INIT(SIZE_MAX / 2);
@@ -381,13 +398,8 @@ static int find_print(struct finding *f)
 	else
 		put_hits(f, &out);
 	cmd_print(f->call, &out);
-	if (a->cut && !f->o->json)
-		fprintf(stderr,
-			"garner: %s: the answer was cut, as it took too long or became too large; "
-			"there may be more\n",
-			f->server);
-	else if (!a->n && !f->o->json)
-		fprintf(stderr, "garner: no file was found\n");
+	if (!f->o->json)
+		say_rest(f);
 	return a->cut ? ERR_PARTLY : a->n ? 0 : 1;
 }
 

@@ -243,6 +243,9 @@ def test_find_prints_the_layouts_of_the_old_clients(server):
                             "path": "pub/walnut tools/zebrawood-1.4.tar.gz"}] and not got["cut"]
     assert find("nothing", code=1) == "" == find("--newer", "1d", "a", code=1)
     assert server.run(*at, "nothing").err == "garner: no file was found\n" and server.run(*at, "--json", "nothing").err == ""
+    ends = "garner: %s:%d: the answer ends at --limit 2; there may be more\n" % server.ng
+    assert server.run(*at, "-m", "2", "a").err == ends and server.run(*at, "-m", "2", "--json", "a").err == ""
+    assert server.run(*at, "a").err == "" == server.run(*at, "-m", "0", "a").err
     assert "no ]" in server.run(*at, "--type", "regex", "a[").err
     find("--type", "regex", "a[", code=2)
     find("--in", "a:b", "x", code=2)

@@ -51,6 +51,22 @@ int cache_conf_check(const struct config *config, struct err *err)
 	return 0;
 }
 
+int cache_bandwidth_parse(struct str text, uint64_t *ret, struct err *err)
+{
+	struct {
+		uint64_t size;
+	} v;
+	const struct value_spec spec = {"bandwidth", VALUE_SIZE_AT(__typeof__(v), size),
+					.max = 1e15};
+	struct arena none = ARENA_INIT(1 << 10);
+	int rc = value_parse(&spec, text.n ? str_trim(text) : STR("0"), &none, &v, err);
+	arena_free(&none);
+	if (rc < 0)
+		return err_in(err, "bandwidth, in bytes a second");
+	*ret = v.size;
+	return 0;
+}
+
 bool cache_mime_matches(struct str pattern, struct str mime)
 {
 	if (pattern.n && pattern.p[pattern.n - 1] == '*')

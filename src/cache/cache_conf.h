@@ -24,6 +24,9 @@ static inline int cache_period(const struct cache_conf *conf)
 	return conf->slot_period ? HOURS_WEEK : HOURS_DAY;
 }
 
+/* Bytes a second, as a contract has them; "", an empty field of a form, is 0: any. ERR_USAGE. */
+int cache_bandwidth_parse(struct str text, uint64_t *ret, struct err *err);
+
 /* Whether a type, in lower case and without parameters, is "text/html", or of "text/" and a star;
  * and whether it is one that the cache takes. */
 bool cache_mime_matches(struct str pattern, struct str mime);

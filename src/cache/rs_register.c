@@ -289,25 +289,6 @@ int rs_password(struct http_request *req, char ret[PIDB_PASSWORD + 1], struct er
 	return RS_DONE;
 }
 
-static int bandwidth_parse(const char *text, uint64_t *ret, struct rs_told *told)
-{
-	struct {
-		uint64_t size;
-	} v;
-	const struct value_spec spec = {"bandwidth", VALUE_SIZE_AT(__typeof__(v), size),
-					.max = 1e15};
-	struct arena none = ARENA_INIT(1 << 10);
-	struct err err;
-	if (text[0] == 0) /* an empty field of a form */
-		text = "0";
-	int rc = value_parse(&spec, str_trim(str_of(text)), &none, &v, &err);
-	arena_free(&none);
-	if (rc < 0)
-		return rs_tell(told, 400, "bandwidth, in bytes a second: %s", err.msg);
-	*ret = v.size;
-	return RS_DONE;
-}
-
 int rs_contract(struct http_request *req, const struct rs_contract *ask, struct rs_told *told,
 		struct err *err)
 {
@@ -315,8 +296,8 @@ int rs_contract(struct http_request *req, const struct rs_contract *ask, struct 
 	struct pidb_change change = {.hours = ask->hours, .mail = ask->mail};
 	struct hours hours;
 	uint64_t bandwidth;
-	if (ask->bandwidth && bandwidth_parse(ask->bandwidth, &bandwidth, told) != RS_DONE)
-		return RS_TOLD;
+	if (ask->bandwidth && cache_bandwidth_parse(str_of(ask->bandwidth), &bandwidth, err) < 0)
+		return rs_tell(told, 400, "%s", err->msg);
 	if (ask->hours && hours_parse(str_of(ask->hours), cache_period(rs->cache), &hours, err) < 0)
 		return rs_tell(told, 400, "%s", err->msg);
 	if (ask->mail && mail_check_text(ask->mail, told) != RS_DONE)

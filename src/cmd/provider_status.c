@@ -2,6 +2,7 @@
  * server. */
 #include "base/clock.h"
 #include "base/jsonw.h"
+#include "cache/cache_conf.h"
 #include "cmd/cache.h"
 #include "cmd/provider_http.h"
 #include "cmd/text.h"
@@ -164,7 +165,10 @@ static int set_param(struct buf *form, struct str arg, struct err *err)
 {
 	static const char *const names[] = {"bandwidth", "hours", "mail"};
 	struct str rest = arg, name;
+	uint64_t ignored;
 	(void)str_cut(&rest, '=', &name);
+	if (rest.p && str_is(name, "bandwidth") && cache_bandwidth_parse(rest, &ignored, err) < 0)
+		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(names) && rest.p; i++)
 		if (str_is(name, names[i])) {
 			provider_param(form, names[i], rest);

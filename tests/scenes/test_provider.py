@@ -67,7 +67,11 @@ def test_registration_from_the_first_word_to_the_last(garner, cache):
     assert done.json()["prefix"] == PREFIX
     assert g.run("provider", "set", "bandwidth=50K", "hours=0-8").code == 0
     assert rs.asked[-1] == ("POST", "/api/providers/17/contract", {"bandwidth": "50K", "hours": "0-8"})
+    asked = len(rs.asked)
     assert g.run("provider", "set", "priority=9").code == 2
+    done = g.run("provider", "set", "hours=0-8", "bandwidth=fast")
+    assert done.code == 2 and "bandwidth, in bytes a second: expected a size" in done.err, done
+    assert len(rs.asked) == asked  # nobody had to be asked
     done = g.run("provider", "status")
     assert "50K a second" in done.out and "any number of files, 1M" in done.out and "a full set (old)" in done.out
     done = g.run("provider", "status", "-s", "provider.rs=http://127.0.0.1:1/")

@@ -106,7 +106,7 @@ static bool source_line(struct provider_file *f, bool is_tree, struct str rest)
 
 static bool head_line(struct provider_file *f, struct str word, struct str value)
 {
-	if (value.n > PROVIDER_VALUE_MAX)
+	if (value.n > PROVIDER_VALUE_MAX || str_find_byte(value, 0) < value.n)
 		return false;
 	if (str_is(word, "id"))
 		return str_u64(value, &f->id);

@@ -46,7 +46,8 @@ static void hear_notice(void *ctx, const struct notice *n)
 	struct err err;
 	size_t from = t->heard.n;
 	ENSURE(!t->is_over && n->op < NOTICE_OPS && n->c.n && n->c.n <= NOTICE_URL_MAX);
-	ENSURE(n->b.n <= NOTICE_URL_MAX && n->f.n <= NOTICE_URL_MAX && n->mime.n);
+	ENSURE(n->b.n <= NOTICE_URL_MAX && n->f.n <= NOTICE_URL_MAX);
+	ENSURE(n->mime.n || n->op == NOTICE_NAMED);
 	ENSURE(n->mime.n <= NOTICE_MIME_MAX && n->sub.n <= NOTICE_SUB_MAX);
 	ENSURE(n->hours.n <= NOTICE_HOURS_MAX && n->size <= INT64_MAX && n->mtime_s >= 0);
 	notice_write(n, &t->heard);

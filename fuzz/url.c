@@ -41,6 +41,9 @@ static void check_written(const struct url *u)
 	char *room;
 	ENSURE(parse_into(u->href, NULL, u->href.n, &again, &room) == 0);
 	check_same(u, &again);
+	/* read in memory of just its size */
+	ENSURE(url_path_leaves(again.path) == url_path_leaves(u->path));
+	ENSURE(url_path_hides_slash(again.path) == url_path_hides_slash(u->path));
 	mem_free(&room);
 	ENSURE(parse_into(u->href, NULL, u->href.n - 1, &again, &room) == -URL_TOO_LONG);
 	mem_free(&room);

@@ -315,6 +315,8 @@ static int session_remember(struct session *s, struct err *err)
 			return -1;
 	if (kept)
 		p->file.set = s->end.set;
+	if (s->was_wanted && !(kept && s->full))
+		p->file.at_s = 0; /* the next sync asks, however soon it is */
 	if ((kept || s->end.how == LOCOCA_QUIT) && s->g->begun_s)
 		p->file.scanned_s = s->g->begun_s;
 	p->file.sent = after;

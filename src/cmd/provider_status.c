@@ -5,6 +5,7 @@
 #include "cache/cache_conf.h"
 #include "cmd/cache.h"
 #include "cmd/provider_http.h"
+#include "cmd/provider_send.h"
 #include "cmd/text.h"
 #include "store/codes.h"
 
@@ -108,7 +109,9 @@ static void put_status(struct buf *out, const struct provider *p, const json_t *
 	if (*wanted) {
 		buf_add_text(out, "wanted      a full set (");
 		put_safe(out, str_of(wanted));
-		buf_add_text(out, "): garner provider sync sends it\n");
+		buf_add_text(out, provider_is_due(p)
+					  ? "): garner provider sync sends it\n"
+					  : "); now: garner provider sync -s provider.check=0\n");
 	}
 	buf_add_text(out, "last seen   ");
 	put_words(out, answer, "last_address", "never");

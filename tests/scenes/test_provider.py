@@ -240,6 +240,12 @@ def test_sync_sends_what_was_sent_before_and_a_full_set_where_one_is_wanted(garn
     done = g.run("provider", "sync")
     assert "wants a full set: crash" in done.out and uns.sets[-1]["set"] == "full"
     assert rows(uns) == {PREFIX + "a.html": "update", PREFIX + "s": "update"}
+    uns.wanted = "old"
+    told = g.run("provider", "send", "--once", "--xml", "-", input='<url c="http://h.example/u" mime="text/html" mtime="1"/>')
+    assert "wants a full set (old): garner provider sync sends it" in told.err and uns.sets[-1]["set"] == "partial"
+    done = g.run("provider", "sync")
+    assert "wants a full set: old" in done.out and uns.sets[-1]["set"] == "full"
+    assert g.run("provider", "sync").out == ""
     uns.seq += 3
     done = g.run("provider", "sync", "-s", "provider.check=0")
     assert done.code == 0 and "3 sessions of this provider were not ours" in done.err and "192.0.2.7" in done.err

@@ -468,15 +468,28 @@ int file_below(const char *folder, const char *path, char ret[PATH_MAX], struct 
 	return 0;
 }
 
-bool file_is_left(const char *name)
+/* Whose it is; 0: it is not such a name. */
+static pid_t temporary_thread(const char *name)
 {
 	static const char mark[] = ".tmp.";
 	const char *at = NULL, *next = name;
 	uint64_t thread;
 	while ((next = strstr(next, mark)))
 		at = next++;
-	return name[0] == '.' && at && str_u64(str_of(at + strlen(mark)), &thread) &&
-	       thread <= INT_MAX && kill((pid_t)thread, 0) < 0 && errno == ESRCH;
+	bool is = name[0] == '.' && at && str_u64(str_of(at + strlen(mark)), &thread) &&
+		  thread <= INT_MAX;
+	return is ? (pid_t)thread : 0;
+}
+
+bool file_is_temporary(const char *name)
+{
+	return temporary_thread(name) > 0;
+}
+
+bool file_is_left(const char *name)
+{
+	pid_t thread = temporary_thread(name);
+	return thread > 0 && kill(thread, 0) < 0 && errno == ESRCH;
 }
 
 /* A new file; one of that name is what a killed writer left. */

@@ -90,7 +90,9 @@ int file_below(const char *folder, const char *path, char ret[PATH_MAX], struct 
  * time (of the wall clock); 0: neither; negative: nobody can tell, for it is somebody else's, or on
  * a file system without leases. */
 int file_in_use(const struct file *f, int64_t since_us, struct err *err);
-/* Whether this is the name of a temporary file whose writer was killed. */
+/* Whether this is the name of a temporary file, as file_replace() writes before its rename; and of
+ * one whose writer was killed. */
+bool file_is_temporary(const char *name);
 bool file_is_left(const char *name);
 
 /* Of folders that hold what garner keeps: others see nothing of it. */

@@ -71,8 +71,8 @@ static bool is_set_aside(const char *path, struct err *err)
  * next process begins it again. */
 static bool is_unfinished(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	return (slash ? slash[1] : path[0]) == '.' && str_ends(str_of(path), STR(".new"));
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	return (name[0] == '.' && str_ends(str_of(name), STR(".new"))) || file_is_temporary(name);
 }
 
 /* What is being removed file by file (states): nothing of it counts any more. */

@@ -142,6 +142,17 @@ def test_a_state_that_is_being_removed_is_not_damaged(crawled, garner):
     assert g.run("check").code == 0
 
 
+def test_a_file_that_is_being_written_is_not_damaged(crawled, garner):
+    """It counts once it has its name; one whose writer was killed is begun again."""
+    g = copy_of(crawled, garner)
+    (g.data / "shepherd" / "locks").mkdir(exist_ok=True)
+    for name in ("shepherd/locks/.broker.tmp.1", "shepherd/.feedback.tmp.999999"):
+        (g.data / name).write_bytes(b"")
+    assert g.run("check").code == 0
+    (g.data / "shepherd/locks/.broker.tmp").write_bytes(b"")
+    assert g.run("check").code == 4
+
+
 def start_over(g, name):
     """What the one says that writes a file first; and whether it could."""
     if name.startswith("shepherd/"):

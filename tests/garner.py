@@ -79,17 +79,23 @@ def end_all(token):
     return said
 
 
+GIVEN = set()  # ports that a test of this process has had
+
+
 def free_port(address="127.0.0.1"):
     """A port that nobody listens on now, and that nobody gets who asks for any: it is below those
-    that the system hands out. Better: listen on port 0 and ask."""
+    that the system hands out; another one each time. Better: listen on port 0 and ask."""
     least = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     for _ in range(100):
         with socket.socket() as s:
             try:
                 s.bind((address, random.randrange(least // 2, least)))
-                return s.getsockname()[1]
             except OSError:
-                pass
+                continue
+            port = s.getsockname()[1]
+            if port not in GIVEN:
+                GIVEN.add(port)
+                return port
     raise AssertionError(f"no port is free on {address}")
 
 

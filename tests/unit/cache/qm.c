@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-enum { WORLDS = 300, WORLDS_SHORT = 3, ROUNDS = 120, DRAIN_ROUNDS = 4000 };
+enum { WORLDS = 300, WORLDS_SHORT = 2, ROUNDS = 120, DRAIN_ROUNDS = 4000 };
 
 static struct world world;
 static struct world before; /* the round: for one that is killed */

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 enum { OUT_MOST = 8, LATE_MOST = 16, STEPS = 150 };
-enum { WORLDS = 400, WORLDS_SHORT = 3 };
+enum { WORLDS = 400, WORLDS_SHORT = 2 };
 
 struct lent {
 	size_t key;

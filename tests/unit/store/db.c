@@ -209,7 +209,7 @@ static void test_bytes_that_were_changed_do_not_crash_it(void **state)
 	(void)state;
 	char mine[512];
 	CLEANUP(buf_free) struct buf sound = BUF_INIT(16 << 20);
-	size_t found = 0, refused = 0, places = unit_thorough() ? 60 : 20;
+	size_t found = 0, refused = 0, places = unit_thorough() ? 60 : 12;
 	many_rows();
 	db_close(&db);
 	snprintf(mine, sizeof mine, "%s/cache.db", folder);

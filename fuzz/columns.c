@@ -7,7 +7,7 @@
  * and by number. With changes reading ends, and so does a merge; what is read is within its bounds,
  * and damage is named. */
 #include "base/cursor.h"
-#include "index/invert.h"
+#include "index/words/invert.h"
 #include "memory_file.h"
 
 #include <stdio.h>

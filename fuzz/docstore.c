@@ -6,7 +6,7 @@
  * Whatever it is: reading ends, every document lies within its block, oids ascend, and a block
  * gives back what went into it. */
 #include "base/cursor.h"
-#include "index/docstore_inner.h"
+#include "index/docs/docstore_inner.h"
 
 static const struct block_file file = {.number = 3, .salt = 0x1122334455667788};
 

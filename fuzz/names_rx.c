@@ -1,7 +1,7 @@
 /* Any bytes as an expression for names, extended or of ed, and as names: what the literals of the
  * expression let through is all that matches, and an expression of ed is one of rx.h or is refused
  * inside of it. */
-#include "index/names_exec.h"
+#include "index/names/names_exec.h"
 
 static bool has_literal(struct str name, const struct rx_literal *l)
 {

@@ -5,7 +5,7 @@
  *
  * Whatever it is: reading ends; what is read is within its bounds; damage is named. Without changes
  * all is there, and a merge of the segment alone has the same bytes. */
-#include "index/names_segment.h"
+#include "index/names/names_segment.h"
 #include "base/cursor.h"
 #include "disk/page.h"
 #include "memory_file.h"

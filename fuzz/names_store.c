@@ -6,7 +6,7 @@
  *
  * Whatever it is: reading ends; what is read is within its bounds and in order; damage is named.
  * Lines and names come back as they were written. */
-#include "index/names_store.h"
+#include "index/names/names_store.h"
 #include "disk/small_file.h"
 #include "memory_file.h"
 

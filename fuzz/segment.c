@@ -7,7 +7,7 @@
  * Without changes all is there. */
 #include "../tests/support/form_text.h"
 #include "base/cursor.h"
-#include "index/invert.h"
+#include "index/words/invert.h"
 #include "memory_file.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
  */
 #include "../tests/support/terms_plain.h"
 #include "base/cursor.h"
-#include "index/invert.h"
+#include "index/words/invert.h"
 #include "memory_file.h"
 
 #include <stdio.h>

@@ -10,7 +10,7 @@
  * What a commit does follows from its number: it replaces one of a few sites, or drops it if it is
  * there. Each site has a file named after its commit, so that the whole state tells which commit
  *was the last. A line "N" on standard output means: commit N was said to be durable. */
-#include "index/names_store.h"
+#include "index/names/names_store.h"
 #include "worker.h"
 
 #include <time.h>

@@ -1,4 +1,4 @@
-#include "index/bitpack.h"
+#include "index/words/bitpack.h"
 
 #include "../scratch.h"
 

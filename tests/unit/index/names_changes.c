@@ -3,7 +3,7 @@
 #include "names_sites.h"
 
 #include "base/clock.h"
-#include "index/names_writer.h"
+#include "index/names/names_writer.h"
 
 static char folder[512];
 

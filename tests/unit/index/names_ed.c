@@ -1,5 +1,5 @@
 #include "../unit.h"
-#include "index/names_exec.h"
+#include "index/names/names_exec.h"
 
 static void ed_becomes(const char *pattern, enum names_ed want, const char *text)
 {

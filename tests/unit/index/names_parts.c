@@ -2,7 +2,7 @@
 #include "../scratch.h"
 #include "../unit.h"
 #include "base/fault.h"
-#include "index/names_store.h"
+#include "index/names/names_store.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

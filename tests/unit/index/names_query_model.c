@@ -4,7 +4,7 @@
 #include "../dice.h"
 #include "../scratch.h"
 #include "../unit.h"
-#include "index/names_exec.h"
+#include "index/names/names_exec.h"
 
 enum {
 	SITES = 5,

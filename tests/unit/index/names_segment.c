@@ -1,7 +1,7 @@
 /* Segments of names against a plain table, folding against libutf8proc, and damage. */
 #include "base/file.h"
-#include "index/names_segment_inner.h"
-#include "index/token_inner.h"
+#include "index/names/names_segment_inner.h"
+#include "index/words/token_inner.h"
 #include "names_segment_model.h"
 
 #include <fcntl.h>

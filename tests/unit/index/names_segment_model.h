@@ -5,7 +5,7 @@
 #include "../unit.h"
 #include "base/arena.h"
 #include "base/vec.h"
-#include "index/names_segment.h"
+#include "index/names/names_segment.h"
 
 struct model_row {
 	struct str folded, name;

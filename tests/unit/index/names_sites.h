@@ -2,7 +2,7 @@
 #pragma once
 #include "../scratch.h"
 #include "../unit.h"
-#include "index/names_store.h"
+#include "index/names/names_store.h"
 
 #include <inttypes.h>
 

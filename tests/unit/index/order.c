@@ -2,7 +2,7 @@
  * fit together. The same against plain code: query_model.c. */
 #include "../scratch.h"
 #include "../unit.h"
-#include "index/rank.h"
+#include "index/query/rank.h"
 #include "index/token.h"
 #include "index/words.h"
 

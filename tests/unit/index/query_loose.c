@@ -4,7 +4,7 @@
 #include "../dice.h"
 #include "../scratch.h"
 #include "../unit.h"
-#include "index/token_inner.h"
+#include "index/words/token_inner.h"
 #include "words_model.h"
 
 #include <stdio.h>

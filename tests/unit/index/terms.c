@@ -1,7 +1,7 @@
 #include "index/terms.h"
-#include "index/invert.h"
-#include "index/segment_inner.h"
-#include "index/terms_inner.h"
+#include "index/words/invert.h"
+#include "index/words/segment_inner.h"
+#include "index/words/terms_inner.h"
 
 #include "../../support/terms_plain.h"
 #include "../scratch.h"

@@ -1,7 +1,7 @@
 #include "../dice.h"
 #include "../unit.h"
 #include "base/buf.h"
-#include "index/token_inner.h"
+#include "index/words/token_inner.h"
 
 #include <stdlib.h>
 

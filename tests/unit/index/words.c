@@ -1,6 +1,6 @@
 #include "index/words.h"
 #include "base/hash.h"
-#include "index/segment_inner.h"
+#include "index/words/segment_inner.h"
 
 #include "../unit.h"
 #include "shelf.h"

@@ -4,8 +4,8 @@
 #include "../unit.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "index/segment_write.h"
 #include "index/words.h"
+#include "index/words/segment_write.h"
 
 #include <ctype.h>
 #include <inttypes.h>

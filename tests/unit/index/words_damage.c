@@ -1,7 +1,7 @@
 /* Any changed byte of any file of an index is noticed before what was read of it is believed. */
 #include "disk/small_file.h"
-#include "index/segment_inner.h"
 #include "index/words.h"
+#include "index/words/segment_inner.h"
 #include "shelf.h"
 
 #include <fcntl.h>

@@ -2,7 +2,7 @@
  * the one that was being made, whole. */
 #include "../unit.h"
 #include "base/fault.h"
-#include "index/manifest.h"
+#include "index/words/manifest.h"
 #include "shelf.h"
 
 #include <signal.h>

@@ -4,7 +4,7 @@
 #pragma once
 #include "base/arena.h"
 #include "base/hash.h"
-#include "index/rank.h"
+#include "index/query/rank.h"
 #include "index/segment.h"
 #include "index/token.h"
 

@@ -1,0 +1,50 @@
+/* URLs of files: what a listing says of a path is any bytes; a URL has the plain ones of ASCII, and
+ * the others as %XX. */
+#include "index/names/names_inner.h"
+
+/* What stands for itself: letters, digits and a few signs. */
+static const bool plain[256] = {
+	['a' ... 'z'] = true,  ['A' ... 'Z'] = true, ['0' ... '9'] = true, ['-' ... '/'] = true,
+	['\'' ... '*'] = true, ['!'] = true,         ['_'] = true,         ['~'] = true};
+
+static void add_escaped(struct buf *out, struct str path)
+{
+	static const char digits[] = "0123456789ABCDEF";
+	size_t from = 0; /* what stands for itself is added at one go */
+	for (size_t i = 0; i < path.n; i++) {
+		unsigned char c = (unsigned char)path.p[i];
+		if (plain[c])
+			continue;
+		const char three[3] = {'%', digits[c >> 4], digits[c & 15]};
+		buf_add(out, path.p + from, i - from);
+		buf_add(out, three, sizeof three);
+		from = i + 1;
+	}
+	buf_add_str(out, str_from(path, from));
+}
+
+bool names_url(struct str root, struct str path, bool dir, struct buf *out)
+{
+	if (!root.n)
+		return false;
+	buf_add_str(out, root);
+	add_escaped(out, path);
+	if (dir && path.n)
+		buf_add_byte(out, '/');
+	return true;
+}
+
+bool names_entry_url(struct str root, const struct names_entry *e, struct buf *out)
+{
+	if (!names_url(root, e->dir, true, out))
+		return false;
+	add_escaped(out, e->name);
+	if (e->kind == NAMES_DIR)
+		buf_add_byte(out, '/');
+	return true;
+}
+
+bool names_hit_url(const struct names_reader *r, const struct names_hit *hit, struct buf *out)
+{
+	return names_entry_url(r->site[hit->site].url, &hit->file, out);
+}

@@ -1,7 +1,7 @@
 /* What the queuer, searchers and interfaces say to each other. The first byte says what the others
  * are: a line is printed as it was read, a request or an answer that was read is written as the
  * same, bounds hold. */
-#include "archie/archie_wire.h"
+#include "archie/search/archie_wire.h"
 
 static void fuzz_line(struct str text)
 {

@@ -1,7 +1,7 @@
 /* Site lists: whatever stands in the two files (the second begins after the first NUL), no two
  * sites have one key or URL, a key is the name of a file, an address has one FTP site, and a site's
  * line read again, without any other, is the same site with the same key. */
-#include "archie/sites_inner.h"
+#include "archie/sites/sites_inner.h"
 
 static void check_key(struct str key)
 {

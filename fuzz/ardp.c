@@ -1,7 +1,7 @@
 /* Packets of ARDP. What is read as one has sensible fields; a reply that is asked, acknowledged and
  * repeated by whatever comes sends nothing beyond its window, and whole lines. The first byte says
  * how large the reply is, then each packet has its length before it. */
-#include "archie/ardp.h"
+#include "archie/prospero/ardp.h"
 
 #include "base/clock.h"
 

@@ -1,9 +1,9 @@
 /* Requests of Prospero, and replies whose names are taken from the same bytes. A request stays
  * within its bounds, and what it asks can be said to the queuer; each line of a reply fits into a
  * packet, and each LINK of version 1 has its ten words. */
-#include "archie/prospero.h"
-#include "archie/archie_wire.h"
-#include "archie/ardp.h"
+#include "archie/prospero/prospero.h"
+#include "archie/prospero/ardp.h"
+#include "archie/search/archie_wire.h"
 
 static void check_ask(const struct prospero_list *l)
 {

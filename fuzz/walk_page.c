@@ -1,7 +1,7 @@
 /* Index pages: the first line is the URL of the folder, the rest the page. Whatever it says, names
  * are names of files, each once, and right below the folder; and the lines that are written of them
  * are as many as there are names. */
-#include "archie/walk_page.h"
+#include "archie/getter/walk_page.h"
 #include "extract/extract.h"
 
 enum { MEMORY = 4 << 20 };

@@ -7,7 +7,7 @@
  *             another socket than the line before
  *   bare=N    also sends packets as large as those of the replies to a socket of its own, N times,
  *             and tells the CPU time of that: "bare_us" for each reply */
-#include "archie/ardp.h"
+#include "archie/prospero/ardp.h"
 #include "base/clock.h"
 #include "base/endpoint.h"
 #include "base/vec.h"

@@ -1,5 +1,5 @@
 /* What the key of a site tells: its URL, for sites of which nothing else is left. The form of keys
- * is made in archie/sites.c, and described in doc/formats/archie-sites.md. */
+ * is made in archie/sites/sites.c, and described in doc/formats/archie-sites.md. */
 #include "base/ascii.h"
 #include "index/names.h"
 

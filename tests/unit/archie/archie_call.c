@@ -1,6 +1,6 @@
 /* The way that waits, against a queuer that has said everything beforehand: what it will answer is
  * in the socket before it is asked. */
-#include "archie/archie_wire.h"
+#include "archie/search/archie_wire.h"
 
 #include "../unit.h"
 #include "base/clock.h"

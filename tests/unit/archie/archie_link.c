@@ -2,7 +2,7 @@
  * the test wants. */
 #include "../scratch.h"
 #include "../unit.h"
-#include "archie/archie_wire.h"
+#include "archie/search/archie_wire.h"
 #include "base/file.h"
 #include "role/listen.h"
 

@@ -1,4 +1,4 @@
-#include "archie/archie_wire.h"
+#include "archie/search/archie_wire.h"
 
 #include "../dice.h"
 #include "../unit.h"

@@ -1,4 +1,4 @@
-#include "archie/ardp.h"
+#include "archie/prospero/ardp.h"
 
 #include "base/clock.h"
 

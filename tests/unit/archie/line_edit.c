@@ -1,5 +1,5 @@
 /* Keys, and what a terminal shows of them: a row that knows CR, BS and characters. */
-#include "archie/line_edit.h"
+#include "archie/shell/line_edit.h"
 #include "../dice.h"
 #include "../unit.h"
 

@@ -4,7 +4,7 @@
 #include "../scratch.h"
 #include "../unit.h"
 #include "archie/daily.h"
-#include "archie/mail_parts.h"
+#include "archie/mail/mail_parts.h"
 #include "base/clock.h"
 #include "base/cursor.h"
 #include "base/file.h"

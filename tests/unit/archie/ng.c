@@ -1,11 +1,11 @@
 /* Sessions of the line protocol, on a loop of their own: what they do while requests for sites are
  * being kept. The counts of the day are locked by the test, so that all who want them wait. */
-#include "archie/ng.h"
+#include "archie/search/ng.h"
 
 #include "../scratch.h"
 #include "../unit.h"
 #include "archie/archie_conf.h"
-#include "archie/outbox_desk.h"
+#include "archie/mail/outbox_desk.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "disk/lock.h"

@@ -1,5 +1,5 @@
 /* Mails that wait. The sendmail program is a script, whose exit code a file says. */
-#include "archie/outbox_inner.h"
+#include "archie/mail/outbox_inner.h"
 
 #include "../scratch.h"
 #include "../unit.h"

@@ -1,6 +1,6 @@
-#include "archie/prospero.h"
+#include "archie/prospero/prospero.h"
 
-#include "archie/ardp.h"
+#include "archie/prospero/ardp.h"
 
 #include "../unit.h"
 

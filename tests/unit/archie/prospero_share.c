@@ -1,6 +1,6 @@
-#include "archie/prospero_share.h"
+#include "archie/prospero/prospero_share.h"
 
-#include "archie/ardp.h"
+#include "archie/prospero/ardp.h"
 #include "base/clock.h"
 
 #include "../dice.h"

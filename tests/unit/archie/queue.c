@@ -1,4 +1,4 @@
-#include "archie/queue.h"
+#include "archie/search/queue.h"
 
 #include "../dice.h"
 #include "../unit.h"

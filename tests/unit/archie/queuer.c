@@ -4,7 +4,7 @@
 
 #include "../scratch.h"
 #include "../unit.h"
-#include "archie/archie_wire.h"
+#include "archie/search/archie_wire.h"
 #include "base/clock.h"
 #include "role/listen.h"
 

@@ -1,6 +1,6 @@
 /* Lines, commands, searches, texts and help. */
 #include "../scratch.h"
-#include "archie/shell_inner.h"
+#include "archie/shell/shell_inner.h"
 #include "base/file.h"
 #include "shell_fake.h"
 

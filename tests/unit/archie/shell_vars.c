@@ -1,5 +1,5 @@
 /* Variables, and what the administrator sets. */
-#include "archie/shell_inner.h"
+#include "archie/shell/shell_inner.h"
 #include "shell_fake.h"
 
 static struct fake f;

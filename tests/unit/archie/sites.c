@@ -1,7 +1,7 @@
 #include "archie/sites.h"
 
 #include "../unit.h"
-#include "archie/sites_inner.h"
+#include "archie/sites/sites_inner.h"
 #include "base/file.h"
 #include "index/names.h"
 

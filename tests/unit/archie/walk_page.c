@@ -1,5 +1,5 @@
 /* Index pages of real servers (tests/data/index-pages), read as the cage reads them. */
-#include "archie/walk_page.h"
+#include "archie/getter/walk_page.h"
 
 #include "../unit.h"
 #include "base/file.h"

@@ -1,0 +1,248 @@
+/* The role archie-ng: sessions of ng.h on connections of net/server.h. It keeps nothing: stopped or
+ * killed, its clients ask again. */
+#include "archie/ng_role.h"
+
+#include "archie/search/ng.h"
+#include "base/endpoint.h"
+#include "net/role_loop.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define ROLE "archie-ng"
+
+/* Bytes of connections to the queuer and to other servers; the answers of the queuer are bounded by
+ * what it may send. */
+enum { LINK_MEMORY = 256 << 20 };
+
+struct ng_conf {
+	const char *listen;
+	struct server_limits limits;
+	int64_t drain_us;
+};
+
+static const struct value_spec specs[] = {
+	{"listen", VALUE_LISTEN_AT(struct ng_conf, listen), .fallback = "127.0.0.1:1527",
+	 .help = "Where programs ask for files"},
+	SERVER_LIMITS_AT(struct ng_conf, limits),
+	{"drain", VALUE_TIME_AT(struct ng_conf, drain_us), .fallback = "2s", .min = 0,
+	 .max = 3600e6, .help = "How long answers may take when the role has to stop"},
+};
+
+static const struct config_section section = {
+	.name = ROLE,
+	.help = "Files of archives for programs: a line protocol over TCP.",
+	.size = sizeof(struct ng_conf),
+	.specs = specs,
+	.nspecs = ARRAY_LEN(specs),
+};
+
+const char *archie_ng_listen(const struct config *config)
+{
+	const struct ng_conf *conf = config_get(config, &section);
+	return conf->listen;
+}
+
+const struct server_limits *archie_ng_limits(const struct config *config)
+{
+	const struct ng_conf *conf = config_get(config, &section);
+	return &conf->limits;
+}
+
+void archie_ng_self(const struct archie_conf *conf, int fd, char ret[ARCHIE_NG_SELF])
+{
+	char host[ARCHIE_HOST_MOST];
+	struct endpoint e = {.len = sizeof e.un};
+	unsigned port = 0;
+	if (getsockname(fd, &e.any, &e.len) == 0) {
+		if (e.any.sa_family == AF_INET)
+			port = ntohs(e.v4.sin_port);
+		else if (e.any.sa_family == AF_INET6)
+			port = ntohs(e.v6.sin6_port);
+	}
+	snprintf(ret, ARCHIE_NG_SELF, "%s:%u", archie_host(conf, host), port);
+}
+
+enum {
+	COUNT_REQUESTS,
+	COUNT_ERRORS = COUNT_REQUESTS + NG_VERBS,
+	COUNT_RESULTS,
+	COUNT_CUT,
+	COUNT_ACCEPTED,
+	COUNT_REFUSED,
+	COUNT_CONNECTIONS,
+	COUNT_HELD,
+	COUNT_SERVERS_UP,
+	COUNTS
+};
+#define REQUEST(verb, word)                                                          \
+	[COUNT_REQUESTS + (verb)] = {"requests", "verb=\"" word "\"", COUNTER_TOTAL, \
+				     "requests that came in"}
+static const struct counter_def counter_defs[] = {
+	REQUEST(NG_SET, "set"),
+	REQUEST(NG_FIND, "find"),
+	REQUEST(NG_WHATIS, "whatis"),
+	REQUEST(NG_LIST, "list"),
+	REQUEST(NG_DOMAINS, "domains"),
+	REQUEST(NG_SERVERS, "servers"),
+	REQUEST(NG_LOAD, "load"),
+	REQUEST(NG_ADDNEWSITE, "addnewsite"),
+	REQUEST(NG_CANCEL, "cancel"),
+	REQUEST(NG_HELP, "help"),
+	REQUEST(NG_QUIT, "quit"),
+	[COUNT_ERRORS] = {"errors", NULL, COUNTER_TOTAL, "answers that were an error"},
+	[COUNT_RESULTS] = {"results", NULL, COUNTER_TOTAL, "files, descriptions and sites told"},
+	[COUNT_CUT] = {"cut", NULL, COUNTER_TOTAL, "answers that are not whole"},
+	[COUNT_ACCEPTED] = {"accepted", NULL, COUNTER_TOTAL, "connections that came in"},
+	[COUNT_REFUSED] = {"refused", NULL, COUNTER_TOTAL, "connections that were one too many"},
+	[COUNT_CONNECTIONS] = {"connections", NULL, COUNTER_GAUGE, "connections now"},
+	[COUNT_HELD] = {"held_bytes", NULL, COUNTER_GAUGE, "answers that are not sent yet"},
+	[COUNT_SERVERS_UP] = {"servers_up", NULL, COUNTER_GAUGE,
+			      "other servers that are connected"},
+};
+
+struct ng_role {
+	struct role_loop role;
+	const struct ng_conf *conf;
+	struct conn_pool *pool;
+	struct outbox *outbox;
+	struct outbox_sender *sender;
+	struct ng *ng;
+	struct server *server;
+};
+
+static struct ng_session **state_of(struct session *s)
+{
+	return session_state(s);
+}
+
+static void on_opened(struct session *s)
+{
+	struct ng_role *r = server_ctx(session_server(s));
+	const struct addr *from = &session_from(s)->server;
+	char text[ADDR_SHOWN] = "";
+	if (from->family)
+		addr_print(from, text);
+	*state_of(s) = ng_session_new(r->ng, session_conn(s), text);
+}
+
+static void on_line(struct session *s, struct str line)
+{
+	ng_session_line(*state_of(s), line);
+}
+
+static void on_drained(struct session *s)
+{
+	ng_session_drained(*state_of(s));
+}
+
+static void on_closed(struct session *s, enum conn_end end)
+{
+	(void)end;
+	ng_session_free(state_of(s));
+}
+
+static const struct server_protocol protocol = {
+	.name = ROLE,
+	.words = {[SERVER_LONG_LINE] = NG_LONG_LINE,
+		  [SERVER_FULL] = "ERROR busy too many connections, try again later\n",
+		  [SERVER_STOPPING] = "ERROR away the server stops\n"},
+	.state_size = sizeof(struct ng_session *),
+	.opened = on_opened,
+	.line = on_line,
+	.drained = on_drained,
+	.closed = on_closed,
+};
+
+static void tell_counters(void *ctx)
+{
+	struct ng_role *r = ctx;
+	struct server_stats stats;
+	struct ng_counts counts;
+	uint64_t now[COUNTS];
+	server_stats(r->server, &stats);
+	ng_counts(r->ng, &counts);
+	for (size_t i = 0; i < NG_VERBS; i++)
+		now[COUNT_REQUESTS + i] = counts.requests[i];
+	now[COUNT_ERRORS] = counts.errors;
+	now[COUNT_RESULTS] = counts.results;
+	now[COUNT_CUT] = counts.cut;
+	now[COUNT_ACCEPTED] = stats.listeners.accepted;
+	now[COUNT_REFUSED] = stats.listeners.refused;
+	now[COUNT_CONNECTIONS] = stats.inside;
+	now[COUNT_HELD] = counts.held;
+	now[COUNT_SERVERS_UP] = counts.servers_up;
+	role_loop_tell(&r->role, now, COUNTS, "%" PRIu64 " connections, %" PRIu64 " searches",
+		       stats.inside, counts.requests[NG_FIND]);
+}
+
+static void role_drained(void *ctx)
+{
+	struct ng_role *r = ctx;
+	loop_stop(r->role.loop);
+}
+
+static void role_drain(void *ctx)
+{
+	struct ng_role *r = ctx;
+	server_drain(r->server, r->conf->drain_us, role_drained, r);
+}
+
+static int role_make(struct ng_role *r, struct err *err)
+{
+	const struct archie_conf *archie = config_get(r->role.env->config, &archie_section);
+	char self[ARCHIE_NG_SELF];
+	int fd = role_fd(r->role.env, "listen");
+	if (fd < 0)
+		return err_set(err, ERR_USAGE, ROLE ".listen is empty: there is nothing to do");
+	if (role_loop_open(&r->role, err) < 0)
+		return -1;
+	archie_ng_self(archie, fd, self);
+	r->pool = conn_pool_new(r->role.loop, LINK_MEMORY);
+	r->outbox = outbox_new(r->role.env->data, r->role.env->config, r->role.env->disk_free);
+	r->sender = outbox_sender_new(r->role.loop, r->outbox);
+	const struct ng_options options = {.pool = r->pool,
+					   .data = r->role.env->data,
+					   .self = self,
+					   .servers = &archie->servers,
+					   .asks_servers = true,
+					   .outbox = r->outbox,
+					   .sender = r->sender};
+	if (ng_new(&r->ng, &options, err) < 0)
+		return -1;
+	r->server = server_new(r->role.loop, &protocol, &r->conf->limits, NULL, r);
+	return server_listen(r->server, fd, err);
+}
+
+static int role_run(struct role_env *env, struct err *err)
+{
+	struct ng_role r = {
+		.role = {.env = env, .tell = tell_counters, .drain = role_drain, .ctx = &r},
+		.conf = config_get(env->config, &section)};
+	int rc = archie_conf_check(env->config, err);
+	if (rc == 0)
+		rc = role_make(&r, err);
+	if (rc == 0)
+		rc = role_loop_run(&r.role, err);
+	server_free(&r.server);
+	ng_free(&r.ng);
+	outbox_sender_free(&r.sender);
+	outbox_free(&r.outbox);
+	conn_pool_free(&r.pool);
+	role_loop_close(&r.role);
+	return rc;
+}
+
+const struct role archie_ng_role = {
+	.name = ROLE,
+	.only_named = true,
+	.summary = "answer programs that look for files of archives",
+	.description =
+		"A line protocol over TCP: FIND and a string, and each file is a line. It asks the "
+		"role archie-queuer, and every minute the servers that archie.servers names for "
+		"their load, so that clients can choose. doc/protocols/archie-ng.md has its lines.",
+	.section = &section,
+	.counters = counter_defs,
+	.ncounters = ARRAY_LEN(counter_defs),
+	.run = role_run,
+};

@@ -1,0 +1,789 @@
+/* A request is in one of three places: in the queue, with a searcher, or held back while the one
+ * who asked does not read what he was answered. Answers are handed on as they come, unread: both
+ * ends are ours. So the queuer costs a few system calls for each request, however long the answer.
+ *
+ * What can grow is bounded: requests by queue_max and by their bytes, answers by how many searchers
+ * there are, since nothing is searched for one who has many unread; and where all together are too
+ * many, the one with the most is hung up on. */
+#include "archie/queuer.h"
+
+#include "archie/search/archie_wire.h"
+#include "archie/search/queue.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/hash.h"
+#include "net/server.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+	ANSWERS_MOST = 256 << 20, /* unread bytes of all */
+	ANSWER_LARGE = 64 << 10,  /* after which it is looked how many these are */
+	REQUESTS_MOST = 64 << 20, /* bytes of requests */
+	RATE_SECONDS = 60,
+	DEATHS_QUICK = 5, /* deaths in a row after which a searcher is started late */
+};
+#define TICK_US US_PER_S
+#define STALL_US (30 * US_PER_S) /* that an asker may not read */
+#define CANCEL_US (1 * US_PER_S) /* that a search may take to notice that it is not wanted */
+#define GRACE_US (5 * US_PER_S)  /* and that its time is over */
+#define RESTART_MOST_US (1 * US_PER_S)
+#define FAILURE_US (60 * US_PER_S) /* after which the same failure is logged again */
+
+struct request {
+	struct queue_item item;
+	struct link of_asker, held, untold;
+	struct asker *asker;        /* NULL: it does not want it any more */
+	struct searcher_slot *slot; /* that looks for it; NULL: none does */
+	struct archie_id id;
+	char *bytes;
+	size_t n;
+	int64_t sent_us;
+	uint64_t told; /* the position that it was told last */
+	unsigned tries;
+	bool verbose;
+};
+
+/* A connection of an interface: the state of its session. */
+struct asker {
+	struct queuer *q;
+	struct session *session;
+	struct link link, requests;
+	struct link held;        /* requests, while it does not read */
+	struct archie_line line; /* the one whose block is to come */
+	int64_t choked_us;       /* since when it does not read; 0: it does */
+};
+
+struct searcher_slot {
+	struct queuer *q;
+	size_t number;
+	struct conn *conn; /* NULL: it is not there */
+	struct request *request;
+	struct archie_line line; /* the one whose block is to come */
+	struct loop_timer timer; /* the end of its search; or when to start it again */
+	unsigned deaths;         /* in a row */
+	bool alive;              /* its process has not been reaped */
+};
+
+struct queuer {
+	struct queuer_options o;
+	struct server_limits limits;
+	struct server *server;
+	struct conn_pool *pool; /* of searchers */
+	struct queue *queue;
+	struct link askers;
+	struct link untold; /* verbose requests that have not heard their place */
+	struct searcher_slot *slot;
+	struct loop_timer tick;
+	struct loop_later dispatch;
+	struct buf out;
+	struct arena arena; /* of a request that is looked at */
+	uint64_t seed;
+	size_t held;            /* requests */
+	uint64_t request_bytes; /* of all */
+	uint64_t rate[RATE_SECONDS];
+	size_t rate_at, rate_n;
+	struct queuer_counts counts;
+	char failure[ARCHIE_TEXT_MOST + 1]; /* of a search, as it was logged last */
+	int64_t failure_us;
+};
+
+static void dispatch_soon(struct queuer *q)
+{
+	loop_later(q->o.loop, &q->dispatch);
+}
+
+static int64_t now_us(const struct queuer *q)
+{
+	return loop_now_us(q->o.loop);
+}
+
+static bool same_id(struct archie_id a, struct archie_id b)
+{
+	return a.pid == b.pid && a.n == b.n;
+}
+
+/* Those that take dear requests too. */
+static unsigned general_searchers(const struct queuer *q)
+{
+	return (unsigned)(q->o.searchers - 1);
+}
+
+/* Askers that do not read */
+
+static void asker_drop(struct asker *a)
+{
+	a->q->counts.dropped++;
+	a->choked_us = 0;
+	conn_close(session_conn(a->session));
+}
+
+static void answers_look(struct queuer *q)
+{
+	struct server_stats stats;
+	struct asker *most = NULL;
+	server_stats(q->server, &stats);
+	if (stats.conns.memory <= ANSWERS_MOST)
+		return;
+	LIST_EACH (struct asker, a, &q->askers, link)
+		if (!most || conn_queued(session_conn(a->session)) >
+				     conn_queued(session_conn(most->session)))
+			most = a;
+	if (most)
+		asker_drop(most);
+}
+
+static void askers_look(struct queuer *q)
+{
+	answers_look(q);
+	LIST_EACH (struct asker, a, &q->askers, link)
+		if (a->choked_us && now_us(q) - a->choked_us > STALL_US)
+			asker_drop(a);
+}
+
+static void request_hold(struct queuer *q, struct request *r)
+{
+	list_append(&r->asker->held, &r->held);
+	q->held++;
+}
+
+static void request_unhold(struct queuer *q, struct request *r)
+{
+	q->held -= list_has(&r->held);
+	list_remove(&r->held);
+}
+
+static void on_drained(struct session *s)
+{
+	struct asker *a = session_state(s);
+	a->choked_us = 0;
+	LIST_EACH (struct request, r, &a->held, held) {
+		request_unhold(a->q, r);
+		queue_put_back(a->q->queue, &r->item, now_us(a->q));
+	}
+	dispatch_soon(a->q);
+}
+
+/* Words to askers */
+
+/* What comes after the line may be empty. */
+static void asker_send(struct asker *a, const struct archie_line *line, struct str block)
+{
+	struct queuer *q = a->q;
+	struct conn *c = session_conn(a->session);
+	buf_clear(&q->out);
+	archie_line_print(line, &q->out);
+	bool reads = conn_send(c, buf_str(&q->out));
+	if (block.n)
+		reads = conn_send(c, block);
+	if (!reads && !a->choked_us)
+		a->choked_us = MAX(now_us(q), 1);
+	if (block.n > ANSWER_LARGE)
+		answers_look(q);
+}
+
+static void asker_refuse(struct asker *a, struct archie_id id, enum archie_refusal why,
+			 const char *text)
+{
+	const struct archie_line line = {
+		.word = ARCHIE_WORD_REFUSED, .id = id, .why = why, .text = str_of(text)};
+	a->q->counts.refused[why]++;
+	asker_send(a, &line, STR(""));
+}
+
+static void request_tell(struct request *r, uint64_t position, int64_t eta_us)
+{
+	if (!r->verbose || r->told == position || r->asker->choked_us)
+		return;
+	r->told = position;
+	const struct archie_line line = {.word = ARCHIE_WORD_QUEUED,
+					 .id = r->id,
+					 .position = position,
+					 .seconds = (uint64_t)((eta_us + US_PER_S - 1) / US_PER_S)};
+	asker_send(r->asker, &line, STR(""));
+}
+
+/* Requests */
+
+static struct request *request_of(struct queue_item *item)
+{
+	return LIST_OF(struct request, item, item);
+}
+
+static void request_free(struct queuer *q, struct request *r)
+{
+	queue_remove(q->queue, &r->item);
+	request_unhold(q, r);
+	list_remove(&r->of_asker);
+	list_remove(&r->untold);
+	q->request_bytes -= r->n;
+	mem_free(&r->bytes);
+	mem_free(&r);
+}
+
+/* Nobody wants its answer any more. A searcher that does not notice is killed. */
+static void request_give_up(struct queuer *q, struct request *r)
+{
+	struct searcher_slot *s = r->slot;
+	if (!s) {
+		request_free(q, r);
+		return;
+	}
+	list_remove(&r->of_asker);
+	r->asker = NULL;
+	if (s->conn)
+		conn_send(s->conn, STR("STOP\n"));
+	loop_timer_in(q->o.loop, &s->timer, CANCEL_US);
+}
+
+static struct request *request_find(struct asker *a, struct archie_id id)
+{
+	LIST_EACH (struct request, r, &a->requests, of_asker)
+		if (same_id(r->id, id))
+			return r;
+	return NULL;
+}
+
+/* The same number for all of an address; of IPv6 for all of a network of 64 bits. 0: there is no
+ * address. */
+static uint64_t share_of(const struct queuer *q, struct str from)
+{
+	struct addr addr;
+	if (!from.n)
+		return 0;
+	if (!addr_parse(from, &addr))
+		return hash64_seeded(from, q->seed);
+	addr = addr_server(&addr);
+	return hash64_seeded((struct str){(const char *)addr.b, sizeof addr.b}, q->seed);
+}
+
+/* Our own processes, and those of root, ask for others, and name them. Who names nobody asks for
+ * himself, and other users can name anybody. */
+static uint64_t user_of(const struct asker *a, struct str from)
+{
+	int64_t uid = session_from(a->session)->uid;
+	bool for_others = from.n && (uid == 0 || uid == (int64_t)geteuid());
+	return for_others ? 0 : hash_u64(a->q->seed ^ (uint64_t)uid) | 1;
+}
+
+/* Why it cannot wait, or NULL: it does. */
+static const char *request_put_once(struct queuer *q, struct request *r)
+{
+	if (queue_waiting(q->queue) + q->held >= q->o.queue_max ||
+	    q->request_bytes + r->n > REQUESTS_MOST)
+		return "the queue is full; try again later";
+	switch (queue_put(q->queue, &r->item, now_us(q))) {
+	case QUEUE_FULL:
+		return "the queue is full; try again later";
+	case QUEUE_SHARE:
+		return "too many requests of your address wait already";
+	case QUEUE_USER:
+		return "too many requests of your user wait already";
+	case QUEUE_OK:
+		break;
+	}
+	return NULL;
+}
+
+static void queue_dispatch(void *ctx);
+
+/* The same; those that came together with it may have their turns first. */
+static const char *request_put(struct queuer *q, struct request *r)
+{
+	if (!request_put_once(q, r))
+		return NULL;
+	queue_dispatch(q);
+	return request_put_once(q, r);
+}
+
+static void request_take(struct asker *a, const struct archie_ask *ask, struct str bytes)
+{
+	struct queuer *q = a->q;
+	struct request *r = mem_alloc(sizeof *r);
+	*r = (struct request){.item = {.niceness = (unsigned)a->line.niceness,
+				       .cost = queue_cost(ask),
+				       .arrived_us = now_us(q),
+				       .from = share_of(q, ask->from),
+				       .user = user_of(a, ask->from)},
+			      .asker = a,
+			      .id = a->line.id,
+			      .verbose = a->line.verbose,
+			      .bytes = mem_copy(bytes.p, bytes.n),
+			      .n = bytes.n};
+	q->counts.asked[ask->what]++;
+	if (ask->what == ARCHIE_FIND)
+		q->counts.asked_type[ask->query.type]++;
+	const char *busy = request_put(q, r);
+	q->request_bytes += r->n;
+	if (busy) {
+		asker_refuse(a, r->id, ARCHIE_BUSY, busy);
+		request_free(q, r);
+		return;
+	}
+	list_append(&a->requests, &r->of_asker);
+	if (r->verbose)
+		list_append(&q->untold, &r->untold);
+	FAULT("queuer.taken");
+	dispatch_soon(q);
+}
+
+/* Words of askers */
+
+static void on_block(struct session *s, struct str block)
+{
+	struct asker *a = session_state(s);
+	struct queuer *q = a->q;
+	struct archie_ask ask;
+	struct err err;
+	if (archie_ask_decode(block, &q->arena, &ask, &err) < 0)
+		asker_refuse(a, a->line.id, ARCHIE_BAD, err.msg);
+	else
+		request_take(a, &ask, block);
+	arena_clear(&q->arena);
+}
+
+static void asker_cancel(struct asker *a, struct archie_id id)
+{
+	struct request *r = request_find(a, id);
+	if (!r)
+		return; /* it was answered meanwhile */
+	a->q->counts.cancels++;
+	asker_refuse(a, id, ARCHIE_CANCELLED, "cancelled, as was asked");
+	request_give_up(a->q, r);
+}
+
+static void asker_load(struct asker *a);
+
+static void on_line(struct session *s, struct str text)
+{
+	struct asker *a = session_state(s);
+	struct archie_line *line = &a->line;
+	struct err err;
+	int rc = archie_line_parse(text, line, &err);
+	if (rc == 0 && line->word == ARCHIE_WORD_ASK && session_block(s, line->bytes, on_block))
+		return;
+	if (rc == 0 && line->word == ARCHIE_WORD_CANCEL)
+		asker_cancel(a, line->id);
+	else if (rc == 0 && line->word == ARCHIE_WORD_LOAD && !line->has_load)
+		asker_load(a);
+	else
+		conn_close(session_conn(s));
+}
+
+static void on_opened(struct session *s)
+{
+	struct asker *a = session_state(s);
+	*a = (struct asker){.q = server_ctx(session_server(s)), .session = s};
+	list_init(&a->requests);
+	list_init(&a->held);
+	list_append(&a->q->askers, &a->link);
+}
+
+static void on_closed(struct session *s, enum conn_end end)
+{
+	struct asker *a = session_state(s);
+	struct queuer *q = a->q;
+	q->counts.dropped += end == CONN_END_FULL;
+	LIST_EACH (struct request, r, &a->requests, of_asker) {
+		q->counts.hung_up++;
+		request_give_up(q, r);
+	}
+	list_remove(&a->link);
+	dispatch_soon(q);
+}
+
+static const struct server_protocol protocol = {
+	.name = "archie-queue",
+	.greeting = "ARCHIE 1\n",
+	.words = {[SERVER_LONG_LINE] = "",
+		  [SERVER_FULL] = "REFUSED 0.0 busy too many connections\n",
+		  [SERVER_STOPPING] = ""},
+	.state_size = sizeof(struct asker),
+	.opened = on_opened,
+	.line = on_line,
+	.drained = on_drained,
+	.closed = on_closed,
+};
+
+/* Searchers */
+
+/* What it was looking for is looked for once more, or refused. */
+static void slot_lose(struct searcher_slot *s)
+{
+	struct queuer *q = s->q;
+	struct request *r = s->request;
+	if (!r)
+		return;
+	s->request = NULL;
+	r->slot = NULL;
+	loop_timer_stop(&s->timer);
+	if (r->asker && r->tries < 2) {
+		q->counts.again++;
+		queue_put_back(q->queue, &r->item, now_us(q));
+		dispatch_soon(q);
+		return;
+	}
+	if (r->asker)
+		asker_refuse(r->asker, r->id, ARCHIE_FAILED, "the search failed twice");
+	request_free(q, r);
+}
+
+static void slot_closed(void *ctx, enum conn_end end, int sys_errno)
+{
+	struct searcher_slot *s = ctx;
+	(void)end;
+	(void)sys_errno;
+	s->conn = NULL;
+	slot_lose(s);
+	if (s->alive)
+		s->q->o.ops->kill(s->q->o.ctx, s->number);
+}
+
+static void slot_start(struct searcher_slot *s);
+
+static void slot_timer(void *ctx)
+{
+	struct searcher_slot *s = ctx;
+	if (!s->alive) {
+		slot_start(s);
+		return;
+	}
+	s->q->counts.overruns += s->request && s->request->asker;
+	if (s->conn)
+		conn_close(s->conn);
+}
+
+/* A failure of ours has words about our files: they are for the log, the same ones once a minute,
+ * and not for strangers. */
+static void failure_hide(struct searcher_slot *s)
+{
+	struct queuer *q = s->q;
+	char why[ARCHIE_TEXT_MOST + 1];
+	snprintf(why, sizeof why, STR_FMT, STR_ARG(s->line.text));
+	if (strcmp(why, q->failure) != 0 || now_us(q) - q->failure_us >= FAILURE_US) {
+		q->o.ops->said(q->o.ctx, "a search failed", why);
+		memcpy(q->failure, why, sizeof why);
+		q->failure_us = now_us(q);
+	}
+	s->line.text = STR("something is wrong on this server");
+}
+
+/* An answer or a refusal: the search has ended. */
+static void slot_answered(struct searcher_slot *s, struct str block)
+{
+	struct queuer *q = s->q;
+	struct request *r = s->request;
+	int64_t took_us = now_us(q) - r->sent_us;
+	s->request = NULL;
+	s->deaths = 0;
+	loop_timer_stop(&s->timer);
+	r->slot = NULL;
+	dispatch_soon(q);
+	if (r->asker && s->line.word == ARCHIE_WORD_ANSWER) {
+		s->line.wait_us = (uint64_t)MAX(r->sent_us - r->item.arrived_us, 0);
+		q->counts.answered++;
+		q->counts.cut += s->line.cut;
+		q->counts.wait_us += s->line.wait_us;
+		q->counts.search_us += (uint64_t)took_us;
+		q->rate[q->rate_at]++;
+		queue_served(q->queue, r->item.cost, took_us);
+	} else if (r->asker) {
+		q->counts.refused[s->line.why]++;
+		if (s->line.why == ARCHIE_FAILED)
+			failure_hide(s);
+	}
+	if (r->asker)
+		asker_send(r->asker, &s->line, block);
+	FAULT("queuer.answered");
+	request_free(q, r);
+}
+
+static void slot_line(void *ctx, struct str text)
+{
+	struct searcher_slot *s = ctx;
+	struct err err;
+	bool expected = archie_line_parse(text, &s->line, &err) == 0 && s->request &&
+			same_id(s->request->id, s->line.id);
+	if (expected && s->line.word == ARCHIE_WORD_ANSWER)
+		conn_want(s->conn, s->line.bytes);
+	else if (expected && s->line.word == ARCHIE_WORD_REFUSED)
+		slot_answered(s, STR(""));
+	else
+		conn_close(s->conn);
+}
+
+static void slot_bytes(void *ctx, struct str piece, uint64_t left)
+{
+	(void)left;
+	slot_answered(ctx, piece);
+}
+
+static const struct conn_ops slot_ops = {
+	.line = slot_line, .bytes = slot_bytes, .closed = slot_closed};
+static const struct conn_limits slot_limits = {
+	.line_max = ARCHIE_LINE_MOST,
+	.block_max = ARCHIE_BLOCK_MOST,
+	.high_mark = 1 << 20,
+	.queue_max = 2 << 20,
+};
+
+static void slot_send(struct searcher_slot *s, struct request *r)
+{
+	struct queuer *q = s->q;
+	const struct archie_line line = {.word = ARCHIE_WORD_SEARCH,
+					 .id = r->id,
+					 .limit_us = (uint64_t)q->o.limit_us,
+					 .bytes = r->n};
+	s->request = r;
+	r->slot = s;
+	r->tries++;
+	r->sent_us = now_us(q);
+	q->counts.searches++;
+	buf_clear(&q->out);
+	archie_line_print(&line, &q->out);
+	buf_add(&q->out, r->bytes, r->n);
+	conn_send(s->conn, buf_str(&q->out));
+	loop_timer_in(q->o.loop, &s->timer, q->o.limit_us + GRACE_US);
+	FAULT("queuer.sent");
+}
+
+/* At once, unless one after the other dies. */
+static void start_later(struct searcher_slot *s)
+{
+	s->deaths++;
+	int64_t us = s->deaths <= DEATHS_QUICK ? 0
+					       : backoff_us(s->deaths - DEATHS_QUICK,
+							    10 * US_PER_MS, RESTART_MOST_US);
+	loop_timer_in(s->q->o.loop, &s->timer, us);
+}
+
+static int start_process(struct searcher_slot *s, int *ret_fd, struct err *err)
+{
+	struct queuer *q = s->q;
+	int ends[2];
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_sys(err, "a socket");
+	int rc = fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0
+			 ? err_sys(err, "a socket")
+			 : q->o.ops->start(q->o.ctx, s->number, ends[1], err);
+	close(ends[1]);
+	if (rc < 0)
+		close(ends[0]);
+	else
+		*ret_fd = ends[0];
+	return rc;
+}
+
+static void slot_start(struct searcher_slot *s)
+{
+	struct queuer *q = s->q;
+	struct err err;
+	int fd = -1;
+	if (start_process(s, &fd, &err) < 0) {
+		q->o.ops->said(q->o.ctx, "a searcher cannot be started", err.msg);
+		start_later(s);
+		return;
+	}
+	s->alive = true;
+	s->conn = conn_new(q->pool, fd, NULL, &slot_limits, &slot_ops, s);
+	dispatch_soon(q);
+}
+
+void queuer_ended(struct queuer *q, size_t number, const char *reason)
+{
+	struct searcher_slot *s = &q->slot[number];
+	s->alive = false;
+	q->counts.deaths++;
+	q->o.ops->said(q->o.ctx, "a searcher ended and is replaced", reason);
+	if (s->conn)
+		conn_close(s->conn);
+	slot_lose(s);
+	start_later(s);
+}
+
+/* Turns */
+
+/* The next one whose asker reads; those of others are held back. */
+static struct request *next_request(struct queuer *q, bool cheap_only)
+{
+	struct queue_item *item;
+	while ((item = queue_take(q->queue, cheap_only))) {
+		struct request *r = request_of(item);
+		if (!r->asker->choked_us)
+			return r;
+		request_hold(q, r);
+	}
+	return NULL;
+}
+
+/* Those that came and have to wait. How they come forward is told by the tick. */
+static void tell_new(struct queuer *q)
+{
+	enum { AT_ONCE = 16 }; /* since each is a look at the whole queue */
+	uint64_t position;
+	int64_t eta_us;
+	for (int i = 0; !list_is_empty(&q->untold); i++) {
+		struct request *r = LIST_FIRST(struct request, &q->untold, untold);
+		list_remove(&r->untold);
+		if (i < AT_ONCE &&
+		    queue_place(q->queue, &r->item, general_searchers(q), &position, &eta_us) == 0)
+			request_tell(r, position, eta_us);
+	}
+}
+
+static void queue_dispatch(void *ctx)
+{
+	struct queuer *q = ctx;
+	for (size_t i = 0; i < q->o.searchers; i++) {
+		struct searcher_slot *s = &q->slot[i];
+		struct request *r;
+		if (s->conn && s->alive && !s->request && (r = next_request(q, i == 0)))
+			slot_send(s, r);
+	}
+	tell_new(q);
+}
+
+static void each_told(void *ctx, struct queue_item *item, uint64_t position, int64_t eta_us)
+{
+	(void)ctx;
+	request_tell(request_of(item), position, eta_us);
+}
+
+static void on_tick(void *ctx)
+{
+	struct queuer *q = ctx;
+	queue_age(q->queue, now_us(q));
+	queue_each(q->queue, general_searchers(q), each_told, NULL);
+	askers_look(q);
+	q->rate_at = (q->rate_at + 1) % RATE_SECONDS;
+	q->rate_n = MIN(q->rate_n + 1, (size_t)RATE_SECONDS);
+	q->rate[q->rate_at] = 0;
+	dispatch_soon(q);
+}
+
+/* Numbers */
+
+static uint64_t searches_running(const struct queuer *q)
+{
+	uint64_t n = 0;
+	for (size_t i = 0; i < q->o.searchers; i++)
+		n += q->slot[i].request != NULL;
+	return n;
+}
+
+/* Until one that takes any request is free, as it looks. */
+static int64_t first_free_us(const struct queuer *q)
+{
+	int64_t first_us = INT64_MAX;
+	for (size_t i = 1; i < q->o.searchers; i++) {
+		const struct request *r = q->slot[i].request;
+		int64_t left_us =
+			r ? r->sent_us + queue_usual_us(q->queue, r->item.cost) - now_us(q) : 0;
+		first_us = MIN(first_us, MAX(left_us, 0));
+	}
+	return first_us;
+}
+
+static void asker_load(struct asker *a)
+{
+	enum { USUAL_COST = 200 }; /* a part of a name, a hundred hits */
+	struct queuer *q = a->q;
+	uint64_t answers = 0;
+	for (size_t i = 0; i < RATE_SECONDS; i++)
+		answers += q->rate[i];
+	const struct archie_line line = {
+		.word = ARCHIE_WORD_LOAD,
+		.has_load = true,
+		.load = {.queue = queue_waiting(q->queue) + q->held + searches_running(q),
+			 .wait_us = first_free_us(q) +
+				    queue_wait_us(q->queue, USUAL_COST, general_searchers(q)),
+			 .per_s = (double)answers / (double)MAX(q->rate_n, (size_t)1)}};
+	asker_send(a, &line, STR(""));
+}
+
+void queuer_counts(const struct queuer *q, struct queuer_counts *ret)
+{
+	struct server_stats stats;
+	server_stats(q->server, &stats);
+	*ret = q->counts;
+	ret->waiting = queue_waiting(q->queue) + q->held;
+	ret->running = searches_running(q);
+	ret->connections = stats.inside;
+	for (size_t i = 0; i < q->o.searchers; i++)
+		ret->searchers += q->slot[i].alive;
+}
+
+/* Beginning and end */
+
+static void slots_make(struct queuer *q)
+{
+	q->slot = mem_array(q->o.searchers, sizeof *q->slot);
+	for (size_t i = 0; i < q->o.searchers; i++) {
+		struct searcher_slot *s = &q->slot[i];
+		*s = (struct searcher_slot){.q = q, .number = i};
+		s->timer = (struct loop_timer){.fn = slot_timer, .ctx = s};
+		loop_timer_in(q->o.loop, &s->timer, 0);
+	}
+}
+
+struct queuer *queuer_new(const struct queuer_options *options)
+{
+	struct queuer *q = mem_alloc(sizeof *q);
+	*q = (struct queuer){.o = *options,
+			     .out = BUF_INIT(ARCHIE_LINE_MOST + ARCHIE_REQUEST_MOST),
+			     .arena = ARENA_INIT((size_t)4 << 20)};
+	ENSURE(options->searchers >= 2 && options->searchers <= QUEUER_SEARCHERS_MOST);
+	/* every searcher may have an answer for the same asker */
+	q->limits = (struct server_limits){.max_connections = QUEUER_CONNECTIONS,
+					   .max_per_address = QUEUER_CONNECTIONS,
+					   .backlog = 1024,
+					   .line_max = ARCHIE_LINE_MOST,
+					   .block_max = ARCHIE_REQUEST_MOST,
+					   .queue_max = (uint64_t)ARCHIE_BLOCK_MOST *
+							(options->searchers + 1),
+					   .memory = UINT64_MAX,
+					   .line_us = US_PER_MIN};
+	q->server = server_new(q->o.loop, &protocol, &q->limits, NULL, q);
+	q->pool = conn_pool_new(q->o.loop, UINT64_MAX);
+	q->queue = queue_new(q->o.queue_max, QUEUER_SHARE, QUEUER_USER_SHARE);
+	if (getrandom(&q->seed, sizeof q->seed, 0) != sizeof q->seed)
+		q->seed = (uint64_t)now_us(q);
+	list_init(&q->askers);
+	list_init(&q->untold);
+	q->tick = (struct loop_timer){.fn = on_tick, .ctx = q};
+	q->dispatch = (struct loop_later){.fn = queue_dispatch, .ctx = q};
+	slots_make(q);
+	loop_timer_every(q->o.loop, &q->tick, TICK_US);
+	return q;
+}
+
+int queuer_listen(struct queuer *q, int fd, struct err *err)
+{
+	uint64_t has, wants;
+	(void)listener_make_room(QUEUER_CONNECTIONS, &has, &wants);
+	return server_listen(q->server, fd, err);
+}
+
+void queuer_free(struct queuer **qp)
+{
+	struct queuer *q = *qp;
+	if (!q)
+		return;
+	for (size_t i = 0; i < q->o.searchers; i++)
+		q->slot[i].alive = false; /* the owner ends them */
+	conn_pool_free(&q->pool);
+	server_free(&q->server);
+	for (size_t i = 0; i < q->o.searchers; i++)
+		loop_timer_stop(&q->slot[i].timer);
+	loop_timer_stop(&q->tick);
+	loop_later_cancel(&q->dispatch);
+	queue_free(&q->queue);
+	mem_free(&q->slot);
+	buf_free(&q->out);
+	arena_free(&q->arena);
+	mem_free(qp);
+}

@@ -1,7 +1,7 @@
 /* What a reapd sends to its master: a line of an answer and its parts. What is read, written again,
  * reads the same; and whatever it says, no bucket is believed that is not whole. */
 #include "bucket/bucket_attrs.h"
-#include "shepherd/reap_wire.h"
+#include "shepherd/reap/reap_wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

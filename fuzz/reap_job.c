@@ -1,6 +1,6 @@
 /* What a master sends to a reapd: jobs (first byte even) and rules (odd). What is read, written
  * again, reads the same. */
-#include "shepherd/reap_wire.h"
+#include "shepherd/reap/reap_wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,7 +1,7 @@
 /* What sitemaps list. With a first byte that is even the others are text, in pieces of that many
  * bytes, which list the same as all of it in one; else each line is the value of a link. All that
  * is listed is canonical, and a sitemap at the root may speak of exactly its site. */
-#include "shepherd/reap_sitemap.h"
+#include "shepherd/reap/reap_sitemap.h"
 
 #include "url/footprint.h"
 

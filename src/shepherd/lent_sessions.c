@@ -8,7 +8,7 @@
 #include "fetch/result_wire.h"
 #include "role/counters.h"
 #include "shepherd/lent_inner.h"
-#include "shepherd/reaper_local.h"
+#include "shepherd/reap/reaper_local.h"
 
 #include <stdio.h>
 

@@ -20,7 +20,7 @@
 #include "base/hash.h"
 #include "points.h"
 #include "shepherd/feedback.h"
-#include "shepherd/reap_judge.h"
+#include "shepherd/reap/reap_judge.h"
 #include "state/plan.h"
 #include "state/source_crawl.h"
 #include "support/crawl_play.h"

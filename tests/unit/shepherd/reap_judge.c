@@ -1,5 +1,5 @@
 /* What becomes of a URL by the code of its answer. */
-#include "shepherd/reap_judge.h"
+#include "shepherd/reap/reap_judge.h"
 
 #include "base/clock.h"
 #include "unit/unit.h"

@@ -1,5 +1,5 @@
 /* What sitemaps list, read as garner-parse reads them, and of what each may speak. */
-#include "shepherd/reap_sitemap.h"
+#include "shepherd/reap/reap_sitemap.h"
 
 #include "extract/extract.h"
 #include "unit/unit.h"

@@ -1,6 +1,6 @@
 /* The words between master and reapd: what is written is read back, what is cut or claims too much
  * is refused, and every lie of an answer is found. */
-#include "shepherd/reap_wire.h"
+#include "shepherd/reap/reap_wire.h"
 
 #include "base/clock.h"
 #include "base/hash.h"

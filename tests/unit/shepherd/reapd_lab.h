@@ -1,7 +1,7 @@
 /* What the unit programs of reapers share: a reapd whose reaper answers when the test says so, and
  * a master, in one loop, over a socket. */
 #pragma once
-#include "shepherd/reaper_remote.h"
+#include "shepherd/reap/reaper_remote.h"
 
 #include "base/clock.h"
 #include "base/fault.h"
@@ -10,8 +10,8 @@
 #include "bucket/bucket_attrs.h"
 #include "fetch/kit.h"
 #include "role/listen.h"
-#include "shepherd/reap_wire.h"
-#include "shepherd/reapd_server.h"
+#include "shepherd/reap/reap_wire.h"
+#include "shepherd/reap/reapd_server.h"
 #include "unit/scratch.h"
 #include "unit/unit.h"
 

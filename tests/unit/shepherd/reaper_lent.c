@@ -4,7 +4,7 @@
 
 #include "extract/cage.h"
 #include "role/counters.h"
-#include "shepherd/reaper_local.h"
+#include "shepherd/reap/reaper_local.h"
 #include "unit/shepherd/reapd_lab.h"
 
 #define LEND_US (900 * US_PER_S)

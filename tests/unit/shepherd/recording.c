@@ -1,5 +1,5 @@
 /* record over an index, contributions and sites that were set by hand. */
-#include "shepherd/recording.h"
+#include "shepherd/reap/recording.h"
 
 #include "unit/shepherd/crawl_lab.h"
 

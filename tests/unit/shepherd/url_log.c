@@ -1,5 +1,5 @@
 /* The URL log: its lines, and what happens where they cannot be written. */
-#include "shepherd/url_log.h"
+#include "shepherd/reap/url_log.h"
 
 #include "base/clock.h"
 #include "base/fault.h"

@@ -14,8 +14,8 @@
 #include "disk/lock.h"
 #include "disk/small_file.h"
 #include "net/server.h"
+#include "shepherd/reap/reaper_remote.h"
 #include "shepherd/reaper_lent.h"
-#include "shepherd/reaper_remote.h"
 
 #include <fcntl.h>
 #include <limits.h>

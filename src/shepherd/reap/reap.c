@@ -3,7 +3,7 @@
  * about to be lent. */
 #include "base/clock.h"
 #include "base/fault.h"
-#include "shepherd/reap_inner.h"
+#include "shepherd/reap/reap_inner.h"
 
 #include <stdio.h>
 

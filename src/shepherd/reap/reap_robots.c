@@ -3,7 +3,7 @@
  * job that asks has the place of whichever it is, which waits where it stands. Redirects are
  * further jobs; they have no place in a queue, since that of another server may be held up by pages
  * that wait for this very file: politeness alone says when they go. */
-#include "shepherd/reap_inner.h"
+#include "shepherd/reap/reap_inner.h"
 
 #include "base/clock.h"
 #include "fetch/robots.h"

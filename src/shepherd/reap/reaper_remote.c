@@ -11,7 +11,7 @@
  * Footprints of links are computed again before they are believed, or one reapd could put any URL
  * under the footprint of another. Most links of a page are those of its neighbours: what was
  * computed a moment ago is kept in a small table that forgets. */
-#include "shepherd/reaper_remote.h"
+#include "shepherd/reap/reaper_remote.h"
 
 #include "base/file.h"
 #include "base/hash.h"
@@ -19,7 +19,7 @@
 #include "base/table.h"
 #include "bucket/bucket_attrs.h"
 #include "net/outgoing.h"
-#include "shepherd/reap_wire.h"
+#include "shepherd/reap/reap_wire.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -6,7 +6,7 @@
  * Names come before all else: those of all sites in the queues are asked for, also while no reaper
  * has room, so that a page does not wait for its name when its turn comes. Those that URLs wait for
  * already go first. */
-#include "shepherd/reap_inner.h"
+#include "shepherd/reap/reap_inner.h"
 
 #include "base/clock.h"
 

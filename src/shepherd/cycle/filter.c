@@ -5,7 +5,7 @@
  * each of its suffixes is looked up, which finds a list for each that has rules. These lists and
  * the one of all other rules are merged by number, because a condition on the section depends on
  * what the rules before it did. */
-#include "shepherd/filter_inner.h"
+#include "shepherd/cycle/filter_inner.h"
 
 #include "base/ascii.h"
 

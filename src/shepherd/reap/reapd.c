@@ -8,8 +8,8 @@
 #include "extract/cage_section.h"
 #include "fetch/kit.h"
 #include "net/role_loop.h"
-#include "shepherd/reapd_server.h"
-#include "shepherd/reaper_local.h"
+#include "shepherd/reap/reapd_server.h"
+#include "shepherd/reap/reaper_local.h"
 
 #include <inttypes.h>
 #include <limits.h>

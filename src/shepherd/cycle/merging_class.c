@@ -2,7 +2,7 @@
  * items and contributions apart: items are many and of one size, which is sorted quickly. The order
  * in a group is part of the keys, so one look at each member decides, and what was decided goes by
  * its own footprint into the news of the pass over the index. All other pages are left alone. */
-#include "shepherd/merging.h"
+#include "shepherd/cycle/merging.h"
 
 #include "base/cursor.h"
 

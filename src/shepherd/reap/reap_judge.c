@@ -1,6 +1,6 @@
 /* What an answer, or its absence, means for a URL. No state and no clock of its own, so that every
  * case can be tested without a network. */
-#include "shepherd/reap_judge.h"
+#include "shepherd/reap/reap_judge.h"
 
 #include "base/clock.h"
 

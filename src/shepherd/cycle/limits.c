@@ -4,7 +4,7 @@
  *
  * A site's numbers are kept in few bytes, because there are many sites: the filter is asked once
  * for each, and what follows from settings alone is computed again for each URL. */
-#include "shepherd/limits.h"
+#include "shepherd/cycle/limits.h"
 
 #include "base/clock.h"
 #include "base/vec.h"

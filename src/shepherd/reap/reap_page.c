@@ -2,9 +2,9 @@
  * and contributions, in that order, so that a checkpoint between two callbacks is always
  * consistent. */
 #include "base/clock.h"
-#include "shepherd/reap_inner.h"
-#include "shepherd/reap_sitemap.h"
-#include "shepherd/recording.h"
+#include "shepherd/reap/reap_inner.h"
+#include "shepherd/reap/reap_sitemap.h"
+#include "shepherd/reap/recording.h"
 
 #include <inttypes.h>
 #include <string.h>

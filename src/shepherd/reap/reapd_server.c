@@ -4,14 +4,14 @@
  *
  * Every line looks at the lease first: after a process was stopped for a while, what lies in the
  * socket comes before the timer does. */
-#include "shepherd/reapd_server.h"
+#include "shepherd/reap/reapd_server.h"
 
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/table.h"
-#include "shepherd/reap_wire.h"
+#include "shepherd/reap/reap_wire.h"
 
 #include <inttypes.h>
 

@@ -14,7 +14,7 @@
 #include "bucket/bucket.h"
 #include "bucket/bucket_attrs.h"
 #include "bucket/bucket_shake.h"
-#include "shepherd/recording.h"
+#include "shepherd/reap/recording.h"
 #include "shepherd/servers.h"
 
 #include <inttypes.h>

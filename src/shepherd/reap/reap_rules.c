@@ -1,7 +1,7 @@
 /* How the server of a queue may be asked: by the plan where it is known, else by the rules for the
  * site; a longer Crawl-delay of one of its sites raises the delay, and so does a failed connection
  * until an answer comes. */
-#include "shepherd/reap_inner.h"
+#include "shepherd/reap/reap_inner.h"
 
 const struct server *reap_server_of(const struct reap *r, uint64_t site)
 {

@@ -1,7 +1,7 @@
 /* Links of pages. Most pages name the same URL several times, and a table that is made and cleared
  * for each of them would cost more than the links do: slots that carry the number of their page
  * need no clearing. */
-#include "shepherd/reaper_links.h"
+#include "shepherd/reap/reaper_links.h"
 
 #include "extract/out.h"
 

@@ -2,7 +2,7 @@
  * the steps of doc/reap.md, "What reap does with a URL of its queues", to a reaper that has room;
  * it comes back as an answer, or to the front of its queue. */
 #include "base/clock.h"
-#include "shepherd/reap_inner.h"
+#include "shepherd/reap/reap_inner.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* What master and reapd say to each other. Jobs and the control part of an answer are attributes
  * (base/letters.h); links are binary, since a page may have thousands and the master looks at each
  * of them. */
-#include "shepherd/reap_wire.h"
+#include "shepherd/reap/reap_wire.h"
 
 #include "base/clock.h"
 #include "base/cursor.h"

@@ -4,9 +4,9 @@
  *
  * Scopes are compared as text: canonical URLs have no user name, no default port, no `..` and a
  * path, so one lies below another exactly if it begins with it. */
-#include "shepherd/reap_sitemap.h"
+#include "shepherd/reap/reap_sitemap.h"
 
-#include "shepherd/reaper_links.h"
+#include "shepherd/reap/reaper_links.h"
 #include "soif/doc_attrs.h"
 
 struct sitemap_list {

@@ -18,7 +18,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "shepherd/code.h"
-#include "shepherd/limits.h"
+#include "shepherd/cycle/limits.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * new URL. So the contributions are sorted by footprint, as merge did before, and come along in the
  * one pass over the index. Of several of one footprint any will do: they have the same URL, of
  * which the footprint is made. */
-#include "shepherd/recording.h"
+#include "shepherd/reap/recording.h"
 
 #include "base/clock.h"
 #include "bucket/bucket.h"

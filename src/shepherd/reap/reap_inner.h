@@ -9,12 +9,12 @@
 #include "bucket/bucket_attrs.h"
 #include "fetch/hostq.h"
 #include "shepherd/reap.h"
-#include "shepherd/reap_judge.h"
-#include "shepherd/reaper_links.h"
-#include "shepherd/reaper_local.h"
+#include "shepherd/reap/reap_judge.h"
+#include "shepherd/reap/reaper_links.h"
+#include "shepherd/reap/reaper_local.h"
+#include "shepherd/reap/url_log.h"
 #include "shepherd/reapers.h"
 #include "shepherd/servers.h"
-#include "shepherd/url_log.h"
 
 enum { REAP_PROXY_TRIES = 3 };
 

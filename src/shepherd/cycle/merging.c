@@ -7,7 +7,7 @@
  * index. No memory per URL: 24 bytes for each site that is new, 16 for each class of mirrors.
  *
  * The URL of a contribution is taken apart only where its page, or its site, is not known. */
-#include "shepherd/merging.h"
+#include "shepherd/cycle/merging.h"
 
 #include "base/clock.h"
 #include "base/cursor.h"

@@ -2,7 +2,7 @@
  * the packer; the answer is given when the last of them is done. A job that others have fetched
  * begins at the parsers. The bytes of a document lie in
  * memory until a parser has them: so the parsers' lag decides how many jobs there is room for. */
-#include "shepherd/reaper_local.h"
+#include "shepherd/reap/reaper_local.h"
 
 #include "base/clock.h"
 #include "base/hash.h"
@@ -10,8 +10,8 @@
 #include "bucket/bucket_attrs.h"
 #include "extract/cage.h"
 #include "shepherd/crawl.h"
-#include "shepherd/reap_sitemap.h"
-#include "shepherd/reaper_links.h"
+#include "shepherd/reap/reap_sitemap.h"
+#include "shepherd/reap/reaper_links.h"
 
 #include <inttypes.h>
 #include <string.h>

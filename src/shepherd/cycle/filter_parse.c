@@ -4,7 +4,7 @@
  *
  * The settings become rules like those of the file, with line numbers of their own and conditions
  * that nobody can write. */
-#include "shepherd/filter_inner.h"
+#include "shepherd/cycle/filter_inner.h"
 
 #include "base/ascii.h"
 #include "base/file.h"

@@ -1,7 +1,7 @@
 /* The URL log. Written with O_APPEND and in whole lines, so that a file may have several writers.
  * Where a write was cut short (no room on the disk, a crash) the next one begins a line of its
  * own. */
-#include "shepherd/url_log.h"
+#include "shepherd/reap/url_log.h"
 
 #include "base/clock.h"
 #include "base/file.h"

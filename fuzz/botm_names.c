@@ -2,7 +2,7 @@
  * the same; whatever order they come in, each number is in one place, what is stored has its
  * answer, and a step that cannot follow changes nothing. */
 #include "base/cursor.h"
-#include "fetch/botm_names_inner.h"
+#include "fetch/bot/botm_names_inner.h"
 
 static void check_step(struct str payload, const struct botm_step *step)
 {

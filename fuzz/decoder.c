@@ -1,6 +1,6 @@
 /* Content codings: whatever comes, a body that is whole in one piece is so in many and gives the
  * same bytes, and none gives more than it is let. The first byte chooses the coding. */
-#include "fetch/decoder.h"
+#include "fetch/robot/decoder.h"
 #include "base/buf.h"
 
 enum { MOST = 256 << 10 };

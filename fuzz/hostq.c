@@ -1,7 +1,7 @@
 /* Saved host queues that others wrote: what is restored can be taken, all of it. */
 #include "base/cursor.h"
 #include "base/hash.h"
-#include "fetch/hostq_inner.h"
+#include "fetch/queue/hostq_inner.h"
 #include "memory_file.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Tables of politeness that others wrote. Whatever is in the entries, a table that is opened never
  * lets anybody ask earlier than the rule says after a start it has granted, nor more at once, and
  * never makes anybody wait for longer than a day. */
-#include "fetch/polite_file.h"
+#include "fetch/polite/polite_file.h"
 #include "memory_file.h"
 
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "fetch/docindex_wire.h"
 #include "fetch/result_wire.h"
-#include "fetch/spider_line.h"
+#include "fetch/spider/spider_line.h"
 
 static const struct result_now now = {.mono_us = 900 * US_PER_DAY, .wall_us = 20000 * US_PER_DAY};
 

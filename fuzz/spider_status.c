@@ -1,5 +1,5 @@
 /* A line of a spider: what is read is one of the few lines that there are. */
-#include "fetch/spider_status.h"
+#include "fetch/spider/spider_status.h"
 #include "fetch/docindex_wire.h"
 
 #include <inttypes.h>

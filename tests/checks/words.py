@@ -17,7 +17,7 @@ ALLOW = {
     "tests/checks/words.py": set(PLAIN),
     "tests/checks/selftest.py": set(PLAIN),
     "src/disk/stream.h": {"behind"},  # write-behind
-    "src/fetch/robot.c": {"behind"},  # a server behind a proxy
+    "src/fetch/robot/robot.c": {"behind"},  # a server behind a proxy
     "src/fetch/robot.h": {"behind"},
     "src/net/addr.h": {"behind"},  # the server behind an address
     "src/net/http_server.c": {"behind"},  # a proxy

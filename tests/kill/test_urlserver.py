@@ -10,7 +10,7 @@ import pytest
 from garner import ROOT, wait_for
 from spider003 import Spider
 
-POINTS = sorted(set(re.findall(r'FAULT\("([^"]+)"\)', (ROOT / "src/fetch/docindex_file.c").read_text())))
+POINTS = sorted(set(re.findall(r'FAULT\("([^"]+)"\)', (ROOT / "src/fetch/spider/docindex_file.c").read_text())))
 HOSTS, SHORT, LONG = 20, 6, 100
 
 

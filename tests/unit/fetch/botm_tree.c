@@ -3,7 +3,7 @@
 #include "../scratch.h"
 #include "../unit.h"
 #include "base/file.h"
-#include "fetch/botm_core.h"
+#include "fetch/bot/botm_core.h"
 #include "fetch/botsource.h"
 #include "net/outgoing.h"
 #include "role/listen.h"

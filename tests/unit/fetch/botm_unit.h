@@ -3,7 +3,7 @@
 #include "../scratch.h"
 #include "../unit.h"
 #include "base/file.h"
-#include "fetch/botm_inner.h"
+#include "fetch/bot/botm_inner.h"
 #include "fetch/botsource.h"
 #include "role/listen.h"
 

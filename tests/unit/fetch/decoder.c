@@ -1,5 +1,5 @@
 /* Content codings: what each body becomes, whole and byte by byte, and where it may end. */
-#include "fetch/decoder.h"
+#include "fetch/robot/decoder.h"
 #include "../unit.h"
 #include "base/buf.h"
 

@@ -1,5 +1,5 @@
 /* Tables of politeness that are damaged, foreign, or cannot be made. */
-#include "fetch/polite_file.h"
+#include "fetch/polite/polite_file.h"
 #include "../dice.h"
 #include "base/fault.h"
 #include "disk/format.h"

@@ -3,7 +3,7 @@
 #include "../scratch.h"
 #include "../unit.h"
 #include "fetch/polite.h"
-#include "fetch/polite_file.h"
+#include "fetch/polite/polite_file.h"
 
 #include <unistd.h>
 

@@ -3,7 +3,7 @@
 #include "fetch/robot.h"
 #include "../scratch.h"
 #include "../unit.h"
-#include "fetch/robot_inner.h"
+#include "fetch/robot/robot_inner.h"
 
 #include <netinet/in.h>
 #include <pthread.h>

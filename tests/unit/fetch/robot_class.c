@@ -1,6 +1,6 @@
 #include "../unit.h"
 
-#include "fetch/robot_inner.h"
+#include "fetch/robot/robot_inner.h"
 
 static void expect_http(int status, enum outcome outcome, enum robot_cause cause)
 {

@@ -1,6 +1,6 @@
 #include "../unit.h"
 
-#include "fetch/spider_line.h"
+#include "fetch/spider/spider_line.h"
 
 /* One byte more than a TRANS_ID or a DOC_ID may have. */
 #define LONG_WORD "wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww"

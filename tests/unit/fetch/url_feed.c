@@ -6,7 +6,7 @@
 
 #include "base/table.h"
 #include "fetch/robot.h"
-#include "fetch/url_feed.h"
+#include "fetch/spider/url_feed.h"
 #include "role/listen.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #include "shepherd/code.h"
 
 #include "base/value.h"
-#include "fetch/robot_inner.h"
+#include "fetch/robot/robot_inner.h"
 #include "shepherd/crawl.h"
 #include "unit/unit.h"
 

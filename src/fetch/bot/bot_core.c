@@ -1,0 +1,688 @@
+/* The robot's work: a peer is a connection, a job is one request of it. A job is in the robot's
+ * hands until it is fetched, then perhaps in the next sync, and answered after that; each peer has
+ * a list of its jobs, so that they end with it.
+ *
+ * Syncs (net/sync_group.h): one is for all files that were named before it began (the batch). A
+ * peer that is gone leaves its jobs in the batch without it: their files have their names, and the
+ * botm knows that they have no answer.
+ *
+ * What is said in one round of the loop goes out together: answers are gathered for each peer and
+ * sent by a deferred call. */
+#include "fetch/bot/bot_core.h"
+
+#include "base/fault.h"
+#include "fetch/bot_wire.h"
+#include "net/http_head.h"
+#include "net/outgoing.h"
+#include "net/sync_group.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <sys/statvfs.h>
+
+#define PATIENCE_US (15 * US_PER_MIN) /* a server that wants more is answered for now */
+#define LOOK_US (1 * US_PER_S)        /* at the free space */
+#define CONNECT_US (10 * US_PER_S)
+#define RETRY_MIN_US (100 * US_PER_MS)
+#define RETRY_MAX_US (10 * US_PER_S)
+#define GATHER_US (10 * US_PER_MS)
+enum {
+	GATHER_MOST = 64,       /* files that begin a sync without waiting for more */
+	ANSWERS_MAX = 64 << 20, /* bytes of answers that wait for one peer */
+	JOBS_SLACK = 64, /* requests beyond `parallel` that a peer may have before it waits */
+};
+
+/* Who asks. */
+
+/* The last bytes of a line whose end may not be there yet: as many as tell HTTP, with its CR. */
+struct line_end {
+	char bytes[sizeof " HTTP/1.1\r" - 1];
+	size_t n;
+};
+
+struct bot_peer {
+	struct bot *bot;
+	struct conn *conn;       /* NULL: it is not connected */
+	struct session *session; /* a person's; NULL: the botm */
+	struct bot_reader *reader;
+	struct link jobs, link;
+	uint64_t out;
+	struct buf answers;
+	struct link told; /* has answers to be sent */
+	bool paused;
+	struct line_end line_end; /* of a person */
+};
+
+struct job {
+	struct robot_sink sink; /* first */
+	struct bot *bot;
+	struct bot_peer *peer; /* NULL: it is gone */
+	struct robot_handle handle;
+	struct link link;  /* of the peer's jobs */
+	struct link batch; /* waits for a sync, or is in one */
+	struct beneath_file file;
+	uint64_t at;
+	struct bot_message answer;
+	char id[BOT_ID_MAX + 1], name[BOT_FILE_MAX + 1];
+	char *texts; /* of the answer: MIME type and etag; NULL: none */
+};
+
+struct bot {
+	struct bot_options o;
+	struct loop *loop;
+	struct beneath *folder;
+	struct server *server;
+	struct conn_pool *conns;
+	struct outgoing *out;
+	struct bot_peer botm; /* where there is one */
+	struct link peers, told;
+	struct loop_later tell;
+	struct loop_timer beat, look;
+	struct link waiting, syncing; /* jobs */
+	size_t nwaiting;
+	struct sync_group sync;
+	bool is_full, away;
+	bool cannot_store; /* the last file could not be stored, which was said */
+	struct conn_limits conn_limits;
+	struct bot_counts counts;
+};
+
+/* Answers. */
+
+static void peer_tell(struct bot_peer *p, const struct bot_message *m)
+{
+	bot_message_print(m, &p->answers);
+	if (!list_has(&p->told))
+		list_append(&p->bot->told, &p->told);
+	loop_later(p->bot->loop, &p->bot->tell);
+}
+
+static void tell_all(void *ctx)
+{
+	struct bot *b = ctx;
+	LIST_EACH (struct bot_peer, p, &b->told, told) {
+		list_remove(&p->told);
+		if (p->conn)
+			(void)conn_send(p->conn, buf_str(&p->answers));
+		buf_clear(&p->answers);
+	}
+}
+
+static void peer_announce(struct bot_peer *p)
+{
+	const struct bot *b = p->bot;
+	peer_tell(p, &(struct bot_message){.kind = BOT_ROBOT,
+					   .has = BOT_HAS_PARALLEL,
+					   .parallel = b->is_full ? 0 : b->o.parallel});
+}
+
+/* Who asks for more than was announced waits, so that nobody can fill the memory. */
+static void peer_hold(struct bot_peer *p)
+{
+	bool much = p->out > p->bot->o.parallel + JOBS_SLACK;
+	if (much == p->paused || !p->conn)
+		return;
+	p->paused = much;
+	if (much)
+		conn_pause(p->conn);
+	else
+		conn_resume(p->conn);
+}
+
+/* Jobs. */
+
+static void job_end(struct job *job)
+{
+	struct bot_peer *p = job->peer;
+	beneath_drop(&job->file);
+	list_remove(&job->link);
+	list_remove(&job->batch);
+	job->bot->counts.out--;
+	if (p) {
+		p->out--;
+		peer_hold(p);
+	}
+	mem_free(&job->texts);
+	mem_free(&job);
+}
+
+static void job_answer(struct job *job)
+{
+	if (job->peer)
+		peer_tell(job->peer, &job->answer);
+	job_end(job);
+}
+
+static void answer_reason(struct bot_message *m, const char *why)
+{
+	m->reason = str_utf8_head(str_of(why), BOT_REASON_MAX);
+	if (m->reason.n)
+		m->has |= BOT_HAS_REASON;
+}
+
+static void job_fail(struct job *job, enum outcome outcome, enum robot_cause cause, const char *why)
+{
+	job->bot->counts.failed++;
+	job->answer.outcome = outcome;
+	job->answer.cause = str_of(robot_cause_name(cause));
+	job->answer.has |= BOT_HAS_CAUSE;
+	answer_reason(&job->answer, why);
+	job_answer(job);
+}
+
+/* The first of the failures in a row is said: a disk that is full, a folder that nobody may write
+ * to. */
+static void store_failed(struct bot *b, const char *why, const char *name)
+{
+	CLEANUP(buf_free) struct buf path = BUF_INIT(PATH_MAX);
+	buf_printf(&path, "%s/%s", b->o.folder, name);
+	if (!b->cannot_store)
+		b->o.said(b->o.ctx, true, why, buf_text(&path));
+	b->cannot_store = true;
+}
+
+/* Syncs. */
+
+/* Its file may be there, but nobody would find it after a power cut. */
+static void job_synced(struct job *job, int rc, const struct err *err)
+{
+	struct bot_counts *counts = &job->bot->counts;
+	if (rc < 0) {
+		job_fail(job, OUTCOME_CANCELLED, ROBOT_CAUSE_SINK, err->msg);
+		return;
+	}
+	job->bot->cannot_store = false;
+	counts->stored++;
+	counts->bytes += job->answer.size;
+	job_answer(job);
+}
+
+static bool sync_begin(void *ctx)
+{
+	struct bot *b = ctx;
+	if (list_is_empty(&b->waiting))
+		return false;
+	LIST_EACH (struct job, job, &b->waiting, batch) {
+		list_remove(&job->batch);
+		list_append(&b->syncing, &job->batch);
+	}
+	b->nwaiting = 0;
+	b->counts.syncs++;
+	return true;
+}
+
+static int sync_run(void *ctx, struct err *err)
+{
+	const struct bot *b = ctx;
+	int rc = beneath_sync(b->folder, err);
+	FAULT("bot.synced");
+	return rc;
+}
+
+static void sync_ended(void *ctx, int rc, const struct err *err)
+{
+	struct bot *b = ctx;
+	if (rc < 0)
+		store_failed(b, err->msg, "");
+	LIST_EACH (struct job, job, &b->syncing, batch)
+		job_synced(job, rc, err);
+	FAULT("bot.answers");
+	sync_group_soon(&b->sync, 0);
+}
+
+/* Others that are nearly done share the sync. */
+static void sync_wait(struct job *job)
+{
+	struct bot *b = job->bot;
+	list_append(&b->waiting, &job->batch);
+	sync_group_soon(&b->sync, ++b->nwaiting < GATHER_MOST ? GATHER_US : 0);
+}
+
+/* What the robot says. */
+
+static struct job *job_of(struct robot_sink *sink)
+{
+	return LIST_OF(struct job, sink, sink);
+}
+
+static int job_begin(struct robot_sink *sink, const struct robot_head *head, struct err *err)
+{
+	struct job *job = job_of(sink);
+	(void)head;
+	job->at = 0;
+	return beneath_create(job->bot->folder, str_of(job->name), &job->file, err);
+}
+
+static int job_write(struct robot_sink *sink, struct str bytes, struct err *err)
+{
+	struct job *job = job_of(sink);
+	if (file_write(&job->file.file, bytes.p, bytes.n, job->at, err) < 0)
+		return -1;
+	job->at += bytes.n;
+	return 0;
+}
+
+static int job_written(struct robot_sink *sink, bool is_complete, struct err *err)
+{
+	(void)err;
+	if (!is_complete)
+		beneath_drop(&job_of(sink)->file);
+	return 0;
+}
+
+static void answer_fill(struct bot_message *m, const struct robot_result *result)
+{
+	m->outcome = result->outcome;
+	m->cause = str_of(robot_cause_name(result->cause));
+	m->status = (uint64_t)MAX(result->head->status, 0);
+	m->mime = str_of(result->head->mime);
+	m->etag = str_of(result->head->etag);
+	m->has |= BOT_HAS_CAUSE | (m->status ? BOT_HAS_STATUS : 0) |
+		  (m->mime.n ? BOT_HAS_MIME : 0) | (m->etag.n ? BOT_HAS_ETAG : 0);
+	if (!outcome_is_ok(result->outcome))
+		answer_reason(m, result->why);
+	if (result->last_modified_us >= 0) {
+		m->mtime = (uint64_t)(result->last_modified_us / US_PER_S);
+		m->has |= BOT_HAS_MTIME;
+	}
+	m->size = result->size;
+	m->has |= m->size ? BOT_HAS_SIZE : 0;
+	if (result->outcome != OUTCOME_OK)
+		return;
+	memcpy(m->md5, result->md5, sizeof m->md5);
+	m->has |= BOT_HAS_SIZE | BOT_HAS_MD5;
+}
+
+/* What the answer says outlives the robot's own copy. */
+static void answer_keep(struct job *job)
+{
+	struct bot_message *m = &job->answer;
+	job->texts = mem_alloc(m->mime.n + m->etag.n + 1);
+	memcpy(job->texts, m->mime.p, m->mime.n);
+	memcpy(job->texts + m->mime.n, m->etag.p, m->etag.n);
+	m->mime.p = job->texts;
+	m->etag.p = job->texts + m->mime.n;
+}
+
+/* We may have slept, and the connection that asked may have ended meanwhile: then another robot has
+ * the name by now. */
+static bool job_is_wanted(const struct job *job)
+{
+	return job->peer && job->peer->conn && !conn_is_cut(job->peer->conn);
+}
+
+static void job_fetched(void *ctx, const struct robot_result *result)
+{
+	struct job *job = ctx;
+	struct bot_counts *counts = &job->bot->counts;
+	struct err err;
+	answer_fill(&job->answer, result);
+	if (result->cause == ROBOT_CAUSE_SINK)
+		store_failed(job->bot, result->why, job->name);
+	if (result->outcome != OUTCOME_OK || !job->name[0]) {
+		counts->unchanged += result->outcome == OUTCOME_UNCHANGED;
+		counts->failed += !outcome_is_ok(result->outcome);
+		job_answer(job);
+	} else if (!job_is_wanted(job)) {
+		job_fail(job, OUTCOME_CANCELLED, ROBOT_CAUSE_SINK, "nobody waits for it any more");
+	} else if (beneath_name(&job->file, &err) < 0) {
+		store_failed(job->bot, err.msg, job->name);
+		job_fail(job, OUTCOME_CANCELLED, ROBOT_CAUSE_SINK, err.msg);
+	} else {
+		FAULT("bot.named");
+		answer_keep(job);
+		sync_wait(job);
+	}
+}
+
+/* What peers say. */
+
+static struct job *job_new(struct bot_peer *p, const struct bot_message *m)
+{
+	static const struct robot_sink_ops ops = {job_begin, job_write, job_written};
+	struct job *job = mem_alloc(sizeof *job);
+	*job = (struct job){.sink = {&ops},
+			    .bot = p->bot,
+			    .peer = p,
+			    .file = {.file = FILE_INIT, .dir = -1},
+			    .answer = {.kind = BOT_FETCHED, .has = BOT_HAS_ID | BOT_HAS_OUTCOME}};
+	memcpy(job->id, m->id.p, m->id.n); /* both are bounded, see bot_wire.h */
+	memcpy(job->name, m->file.p ? m->file.p : "", m->file.n);
+	job->answer.id = (struct str){job->id, m->id.n};
+	list_append(&p->jobs, &job->link);
+	p->out++;
+	p->bot->counts.out++;
+	p->bot->counts.fetches++;
+	return job;
+}
+
+static void job_start(struct job *job, const struct bot_message *m)
+{
+	struct bot *b = job->bot;
+	const struct robot_conf *conf = &b->o.robot->robot;
+	struct robot_limits limits = conf->limits;
+	char since[ROBOT_DATE_MAX + 1] = "";
+	bool exempt = m->has & BOT_HAS_ROBOTS && !m->robots;
+	const struct polite_rule rule = {.delay_us = m->delay_us,
+					 .concurrent = (unsigned)conf->concurrent,
+					 .exempt = exempt};
+	struct err err;
+	if (m->has & BOT_HAS_SIZE_MAX)
+		limits.body = MIN(limits.body, m->size_max);
+	if (m->has & BOT_HAS_SINCE)
+		robot_date_print((int64_t)m->since * US_PER_S, since);
+	const struct robot_job ask = {.url = m->url,
+				      .etag = m->etag,
+				      .last_modified = str_of(since),
+				      .limits = &limits,
+				      .rule = m->has & BOT_HAS_DELAY ? &rule : NULL,
+				      .sink = job->name[0] ? &job->sink : NULL,
+				      .mime = m->mime,
+				      .within = m->within,
+				      .patience_us = PATIENCE_US,
+				      .handle = &job->handle,
+				      .flags = ROBOT_WAIT | ROBOT_NO_SHA256 |
+					       (exempt ? (unsigned)ROBOT_NO_ROBOTS : 0)};
+	if (robot_fetch(b->o.kit->robot, &ask, job_fetched, job, &err) < 0)
+		job_fail(job, OUTCOME_PERMANENT, ROBOT_CAUSE_URL, err.msg);
+}
+
+static void on_message(void *ctx, const struct bot_message *m)
+{
+	struct bot_peer *p = ctx;
+	struct bot *b = p->bot;
+	if (m->kind == BOT_REFUSED && !p->session) {
+		char why[BOT_REASON_MAX + 64];
+		snprintf(why, sizeof why, "the botm refuses this robot: " STR_FMT,
+			 STR_ARG(m->reason));
+		b->o.said(b->o.ctx, true, why, b->o.botm);
+		bot_reader_stop(p->reader);
+		outgoing_rest(b->out, BOT_REFUSED_US);
+	} else if (m->kind != BOT_FETCH) {
+		bot_reader_refuse(p->reader, "a robot is asked to <fetch id= url=/>");
+	} else if (p->session && m->has & (BOT_HAS_DELAY | BOT_HAS_ROBOTS)) {
+		bot_reader_refuse(p->reader, "delay and robots belong to a provider's contract; "
+					     "they are not taken here");
+	} else {
+		job_start(job_new(p, m), m);
+		peer_hold(p);
+	}
+}
+
+/* A person has mistyped; a botm that does so is none. */
+static void on_error(void *ctx, const struct err *err, uint64_t line, uint64_t column)
+{
+	struct bot_peer *p = ctx;
+	struct bot *b = p->bot;
+	b->counts.refused++;
+	if (!p->session) {
+		char why[BOT_REASON_MAX + 1];
+		bot_error_print(err, line, column, why);
+		b->o.said(b->o.ctx, true, why, b->o.botm);
+		conn_close(p->conn);
+		return;
+	}
+	peer_tell(p,
+		  &(struct bot_message){.kind = BOT_ERROR,
+					.has = BOT_HAS_LINE | BOT_HAS_COLUMN | BOT_HAS_REASON,
+					.line = line,
+					.column = column,
+					.reason = str_utf8_head(str_of(err->msg), BOT_REASON_MAX)});
+	bot_reader_resync(p->reader);
+}
+
+/* Peers. */
+
+static void peer_begin(struct bot_peer *p, struct bot *b, struct conn *c, struct session *s)
+{
+	static const struct bot_reader_ops ops = {on_message, on_error};
+	*p = (struct bot_peer){.bot = b, .conn = c, .session = s, .answers = BUF_INIT(ANSWERS_MAX)};
+	p->reader = bot_reader_new(&ops, p);
+	list_init(&p->jobs);
+	list_append(&b->peers, &p->link);
+	b->counts.peers++;
+	peer_announce(p);
+}
+
+/* Nobody hears the answers any more. What is in a sync already ends with that. */
+static void peer_end(struct bot_peer *p)
+{
+	struct bot *b = p->bot;
+	if (!p->reader)
+		return;
+	p->conn = NULL;
+	LIST_EACH (struct job, job, &p->jobs, link) {
+		robot_cancel(&job->handle);
+		b->counts.cancelled++;
+		job->peer = NULL;
+		list_remove(&job->link);
+		if (!list_has(&job->batch))
+			job_end(job);
+	}
+	bot_reader_free(&p->reader);
+	buf_free(&p->answers);
+	list_remove(&p->told);
+	list_remove(&p->link);
+	b->counts.peers--;
+}
+
+static struct bot_peer *asker_of(struct session *s)
+{
+	return session_state(s);
+}
+
+static void person_opened(struct session *s)
+{
+	peer_begin(asker_of(s), server_ctx(session_server(s)), session_conn(s), s);
+}
+
+static void line_end_keep(struct line_end *e, struct str more)
+{
+	struct str last = str_from(more, more.n - MIN(more.n, sizeof e->bytes));
+	size_t keep = MIN(e->n, sizeof e->bytes - last.n);
+	memmove(e->bytes, e->bytes + e->n - keep, keep);
+	memcpy(e->bytes + keep, last.p, last.n);
+	e->n = keep + last.n;
+}
+
+static bool line_is_http(const struct line_end *e)
+{
+	bool cr = e->n && e->bytes[e->n - 1] == '\r';
+	return http_is_first_line((struct str){e->bytes, e->n - cr});
+}
+
+/* How many of the bytes come before the end of a line that begins a request of HTTP. */
+static size_t before_http(struct line_end *e, struct str piece)
+{
+	size_t at = 0;
+	for (;;) {
+		struct str rest = str_from(piece, at);
+		size_t n = str_find_byte(rest, '\n');
+		line_end_keep(e, str_head(rest, n));
+		at += n;
+		if (at == piece.n || line_is_http(e))
+			return at;
+		e->n = 0;
+		at++;
+	}
+}
+
+static void person_bytes(struct session *s, struct str piece)
+{
+	struct bot_peer *p = asker_of(s);
+	size_t n = before_http(&p->line_end, piece);
+	bot_reader_put(p->reader, str_head(piece, n));
+	if (n == piece.n)
+		return;
+	p->bot->counts.refused++;
+	bot_reader_stop(p->reader);
+	conn_close(p->conn);
+}
+
+static void person_closed(struct session *s, enum conn_end end)
+{
+	(void)end;
+	peer_end(asker_of(s));
+}
+
+static const struct server_protocol protocol = {
+	.name = "bot",
+	.words = BOT_SERVER_WORDS,
+	.state_size = sizeof(struct bot_peer),
+	.opened = person_opened,
+	.bytes = person_bytes,
+	.closed = person_closed,
+};
+
+static void botm_up(void *ctx, struct conn *c)
+{
+	struct bot *b = ctx;
+	conn_want_pieces(c, UINT64_MAX);
+	peer_begin(&b->botm, b, c, NULL);
+	b->away = false;
+	b->o.said(b->o.ctx, false, "is connected to", b->o.botm);
+}
+
+static void botm_bytes(void *ctx, struct str piece, uint64_t left)
+{
+	struct bot *b = ctx;
+	(void)left;
+	bot_reader_put(b->botm.reader, piece);
+}
+
+/* The first of the failures in a row is said. */
+static void botm_down(void *ctx, const char *why, int64_t retry_us)
+{
+	struct bot *b = ctx;
+	CLEANUP(buf_free) struct buf text = BUF_INIT(512);
+	buf_printf(&text, "is away: %.200s; the next try is in ", why);
+	duration_print_short(&text, retry_us);
+	if (!b->away)
+		b->o.said(b->o.ctx, false, buf_text(&text), b->o.botm);
+	b->away = true;
+	peer_end(&b->botm);
+}
+
+/* A botm that hears nothing takes its robot to be gone. */
+static void on_beat(void *ctx)
+{
+	struct bot *b = ctx;
+	if (b->botm.reader)
+		peer_announce(&b->botm);
+}
+
+static void on_look(void *ctx)
+{
+	struct bot *b = ctx;
+	struct statvfs v;
+	bool full =
+		statvfs(b->o.folder, &v) == 0 && (uint64_t)v.f_bavail * v.f_frsize < b->o.disk_free;
+	if (full == b->is_full)
+		return;
+	b->is_full = full;
+	b->o.said(b->o.ctx, full, full ? "less is free than disk_free" : "there is room again",
+		  b->o.folder);
+	LIST_EACH (struct bot_peer, p, &b->peers, link)
+		peer_announce(p);
+}
+
+/* The door. */
+
+static int bot_connect(struct bot *b, struct err *err)
+{
+	static const struct conn_ops ops = {.bytes = botm_bytes};
+	const struct outgoing_options options = {.address = b->o.botm,
+						 .dns = &b->o.robot->dns,
+						 .trusted = true,
+						 .connect_us = CONNECT_US,
+						 .retry_min_us = RETRY_MIN_US,
+						 .retry_max_us = RETRY_MAX_US,
+						 .limits = &b->conn_limits,
+						 .tls = b->o.tls,
+						 .ops = &ops,
+						 .up = botm_up,
+						 .down = botm_down,
+						 .ctx = b};
+	b->conns = conn_pool_new(b->loop, b->o.limits->memory);
+	return outgoing_new(&b->out, b->conns, &options, err);
+}
+
+int bot_new(struct bot **ret, const struct bot_options *options, struct err *err)
+{
+	struct bot *b = mem_alloc(sizeof *b);
+	const struct server_limits *limits = options->limits;
+	*b = (struct bot){.o = *options,
+			  .loop = options->kit->loop,
+			  .tell = {.fn = tell_all, .ctx = b},
+			  .beat = {.fn = on_beat, .ctx = b},
+			  .look = {.fn = on_look, .ctx = b},
+			  .sync = {.loop = options->kit->loop,
+				   .begin = sync_begin,
+				   .run = sync_run,
+				   .done = sync_ended,
+				   .ctx = b},
+			  /* it is read on whatever waits to be sent, for no more is asked for than
+			   * peer_hold() takes */
+			  .conn_limits = {.line_max = limits->line_max,
+					  .block_max = limits->block_max,
+					  .high_mark = ANSWERS_MAX,
+					  .queue_max = ANSWERS_MAX}};
+	list_init(&b->peers);
+	list_init(&b->told);
+	list_init(&b->waiting);
+	list_init(&b->syncing);
+	int rc = beneath_open(&b->folder, options->folder, err);
+	if (rc < 0)
+		(void)err_in(err, "folder");
+	if (rc == 0)
+		rc = sync_group_open(&b->sync, err);
+	if (rc == 0 && options->botm)
+		rc = bot_connect(b, err);
+	if (rc < 0) {
+		bot_free(&b);
+		return -1;
+	}
+	if (!options->botm)
+		b->server = server_new(b->loop, &protocol, limits, options->tls, b);
+	on_look(b);
+	loop_timer_every(b->loop, &b->beat, BOT_BEAT_US);
+	loop_timer_every(b->loop, &b->look, LOOK_US);
+	*ret = b;
+	return 0;
+}
+
+int bot_listen(struct bot *b, int fd, struct err *err)
+{
+	return server_listen(b->server, fd, err);
+}
+
+static void jobs_drop(struct link *jobs)
+{
+	LIST_EACH (struct job, job, jobs, batch)
+		job_end(job);
+}
+
+void bot_free(struct bot **bp)
+{
+	struct bot *b = *bp;
+	struct err ignored; /* nobody is left to be told */
+	if (!b)
+		return;
+	peer_end(&b->botm);
+	outgoing_free(&b->out);
+	server_free(&b->server);
+	conn_pool_free(&b->conns);
+	(void)sync_group_close(&b->sync, &ignored);
+	jobs_drop(&b->waiting);
+	jobs_drop(&b->syncing);
+	loop_later_cancel(&b->tell);
+	loop_timer_stop(&b->beat);
+	loop_timer_stop(&b->look);
+	beneath_close(&b->folder);
+	mem_free(bp);
+}
+
+const struct bot_counts *bot_counts(const struct bot *b)
+{
+	return &b->counts;
+}

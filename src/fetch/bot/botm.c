@@ -1,0 +1,331 @@
+/* The role `botm`: settings, counters, signals around botm_core.h. It keeps the names of files and
+ * nothing else: it ends at once on a signal, and after a kill its source asks again for what it had
+ * no answer to. */
+#include "fetch/botm.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "fetch/bot/botm_core.h"
+#include "fetch/bot_wire.h"
+#include "fetch/botm_names.h"
+#include "fetch/robot.h"
+#include "net/outgoing.h"
+#include "net/role_loop.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static const struct value_spec specs[] = {
+	{"listen", VALUE_LISTEN_AT(struct botm_conf, listen), .fallback = "127.0.0.1:8191",
+	 .help = "where robots connect to it, or botms where it has no folder: an address with a "
+		 "port, or unix:PATH"},
+	{"source", VALUE_TEXT_AT(struct botm_conf, source), .fallback = "127.0.0.1:8193",
+	 .help = "where its URLs come from: the address of the queue manager, of another botm, or "
+		 "of garner fetch --through"},
+	{"machine", VALUE_TEXT_AT(struct botm_conf, machine),
+	 .help = "what its machine is called in answers, at most 64 letters, digits, dots, dashes "
+		 "and underscores, unlike all others of the same source; empty: the host's name"},
+	{"folder", VALUE_PATH_AT(struct botm_conf, folder), .fallback = "cache/files",
+	 .help = "where robots store what they fetch, below the data directory or absolute; its "
+		 "robots have the same, and no other botm has; next to it is the file of names; "
+		 "empty: botms connect to it in place of robots"},
+	{"overload", VALUE_PERCENT_AT(struct botm_conf, overload), .fallback = "10%", .min = 0,
+	 .max = 1000,
+	 .help = "how far a botm below this one is filled beyond its capacity, so that its "
+		 "robots need not wait for URLs"},
+	SERVER_LIMITS_AT(struct botm_conf, limits),
+	TLS_SPECS(struct botm_conf, tls),
+};
+
+const struct config_section botm_section = {
+	.name = "botm",
+	.help = "The robot multiplexer: between a source of URLs and many robots.",
+	.size = sizeof(struct botm_conf),
+	.several = true,
+	.specs = specs,
+	.nspecs = ARRAY_LEN(specs),
+};
+
+enum {
+	COUNT_FETCHES,
+	COUNT_STORED,
+	COUNT_FAILED,
+	COUNT_AGAIN,
+	COUNT_NO_FILE,
+	COUNT_KEPT,
+	COUNT_DROPPED,
+	COUNT_DELETED,
+	COUNT_REFUSED,
+	COUNT_COMMITS,
+	COUNT_CHILDREN,
+	COUNT_MACHINES,
+	COUNT_CAPACITY,
+	COUNT_QUEUED,
+	COUNT_OUT,
+	COUNT_UNANSWERED,
+	COUNT_NAMES_FREE,
+	COUNT_NAMES_STORED,
+	COUNT_NAMES_KEPT,
+};
+
+static const struct counter_def counters[] = {
+	[COUNT_FETCHES] = {"fetches", NULL, COUNTER_TOTAL, "URLs that the source has submitted."},
+	[COUNT_STORED] = {"stored", NULL, COUNTER_TOTAL, "Answers with a file."},
+	[COUNT_FAILED] = {"without_file", NULL, COUNTER_TOTAL,
+			  "Answers without one: failures, and what is unchanged."},
+	[COUNT_AGAIN] = {"given_again", NULL, COUNTER_TOTAL,
+			 "URLs that went to another fetcher, for theirs was gone."},
+	[COUNT_NO_FILE] = {"untrue_answers", NULL, COUNTER_TOTAL,
+			   "Answers of robots whose file was not there."},
+	[COUNT_KEPT] = {"kept", NULL, COUNTER_TOTAL, "Answers that the source has taken."},
+	[COUNT_DROPPED] = {"dropped", NULL, COUNTER_TOTAL, "Answers that it had no use for."},
+	[COUNT_DELETED] = {"removed_files", NULL, COUNTER_TOTAL, "Files that were removed."},
+	[COUNT_REFUSED] = {"refused", NULL, COUNTER_TOTAL,
+			   "Robots and botms that were hung up on, with a reason."},
+	[COUNT_COMMITS] = {"commits", NULL, COUNTER_TOTAL, "Syncs of the file of names."},
+	[COUNT_CHILDREN] = {"fetchers", NULL, COUNTER_GAUGE, "Robots, or botms, now."},
+	[COUNT_MACHINES] = {"machines", NULL, COUNTER_GAUGE, "Machines below it."},
+	[COUNT_CAPACITY] = {"capacity", NULL, COUNTER_GAUGE,
+			    "Fetches that these can do at a time."},
+	[COUNT_QUEUED] = {"queued", NULL, COUNTER_GAUGE, "URLs that wait for a fetcher."},
+	[COUNT_OUT] = {"under_way", NULL, COUNTER_GAUGE, "URLs that a fetcher has."},
+	[COUNT_UNANSWERED] = {"unacknowledged", NULL, COUNTER_GAUGE,
+			      "Answers that the source has not spoken about."},
+	[COUNT_NAMES_FREE] = {"names_free", NULL, COUNTER_GAUGE, "File names to be used again."},
+	[COUNT_NAMES_STORED] = {"names_stored", NULL, COUNTER_GAUGE,
+				"File names of answers that are not acknowledged."},
+	[COUNT_NAMES_KEPT] = {"names_kept", NULL, COUNTER_GAUGE, "File names that are kept."},
+};
+
+struct role_botm {
+	struct role_loop role;
+	const struct botm_conf *conf;
+	struct botm *botm;
+	char machine[BOT_ID_MAX + 1], folder[PATH_MAX], names[PATH_MAX];
+};
+
+static void on_said(void *ctx, bool is_trouble, const char *what, const char *who)
+{
+	(void)ctx;
+	if (is_trouble)
+		log_warn(ROLE, "botm", KV_TEXT("what", what), KV_TEXT("who", who));
+	else
+		log_info(ROLE, "botm", KV_TEXT("what", what), KV_TEXT("who", who));
+}
+
+static void tell_counters(void *ctx)
+{
+	struct role_botm *r = ctx;
+	struct botm_counts c;
+	botm_counts(r->botm, &c);
+	const uint64_t now[] = {
+		[COUNT_FETCHES] = c.fetches,
+		[COUNT_STORED] = c.answers,
+		[COUNT_FAILED] = c.failures,
+		[COUNT_AGAIN] = c.again,
+		[COUNT_NO_FILE] = c.no_file,
+		[COUNT_KEPT] = c.kept,
+		[COUNT_DROPPED] = c.dropped,
+		[COUNT_DELETED] = c.deleted,
+		[COUNT_REFUSED] = c.refused,
+		[COUNT_COMMITS] = c.commits,
+		[COUNT_CHILDREN] = c.children,
+		[COUNT_MACHINES] = c.machines,
+		[COUNT_CAPACITY] = c.capacity,
+		[COUNT_QUEUED] = c.queued,
+		[COUNT_OUT] = c.out,
+		[COUNT_UNANSWERED] = c.unanswered,
+		[COUNT_NAMES_FREE] = c.names_free,
+		[COUNT_NAMES_STORED] = c.names_stored,
+		[COUNT_NAMES_KEPT] = c.names_kept,
+	};
+	role_loop_tell(&r->role, now, ARRAY_LEN(now),
+		       "%" PRIu64 " fetchers, %" PRIu64 " URLs under way%s", c.children, c.out,
+		       c.has_source ? "" : ", no source");
+}
+
+/* Settings. */
+
+/* The host's name, without what a machine may not be called. */
+static void host_name(char ret[BOT_ID_MAX + 1])
+{
+	char host[BOT_ID_MAX + 1] = "";
+	(void)gethostname(host, sizeof host - 1);
+	for (char *p = host; *p; p++)
+		if (!bot_is_machine((struct str){p, 1}))
+			*p = '-';
+	snprintf(ret, BOT_ID_MAX + 1, "%s", host[0] ? host : "localhost");
+}
+
+static int machine_of(const struct botm_conf *conf, char ret[BOT_ID_MAX + 1], struct err *err)
+{
+	if (!conf->machine || !conf->machine[0]) {
+		host_name(ret);
+		return 0;
+	}
+	if (!bot_is_machine(str_of(conf->machine)))
+		return err_set(err, ERR_USAGE,
+			       "botm.machine: expected at most %d letters, digits, dots, dashes "
+			       "and underscores, got '%s'",
+			       BOT_ID_MAX, conf->machine);
+	snprintf(ret, BOT_ID_MAX + 1, "%s", conf->machine);
+	return 0;
+}
+
+static int check_one(const void *of, struct err *err)
+{
+	const struct botm_conf *conf = of;
+	char machine[BOT_ID_MAX + 1];
+	struct tls *tls_source = NULL;
+	int rc = server_may_listen_at(conf->listen, &conf->tls, err);
+	if (rc == 0)
+		rc = MIN(tls_new(&tls_source, &conf->tls, false, err), 0);
+	if (rc == 0 && outgoing_may_connect(conf->source, "", tls_source, err) < 0)
+		rc = err_in(err, "source");
+	if (rc == 0)
+		rc = machine_of(conf, machine, err);
+	tls_free(&tls_source);
+	return rc;
+}
+
+int botm_conf_check(const struct config *config, struct err *err)
+{
+	return config_check_each(config, &botm_section, check_one, err);
+}
+
+static void slashes_cut(char *folder)
+{
+	for (size_t n = strlen(folder); n > 1 && folder[n - 1] == '/'; n--)
+		folder[n - 1] = '\0';
+}
+
+static int place_files(struct role_botm *r, struct err *err)
+{
+	char above[PATH_MAX], *folder = r->folder;
+	if (!r->conf->folder || !r->conf->folder[0])
+		return 0;
+	if (file_below(r->role.env->data, r->conf->folder, folder, err) < 0)
+		return err_in(err, "folder");
+	slashes_cut(folder);
+	/* file_below() puts a slash before the last part */
+	snprintf(above, sizeof above, "%.*s", (int)(strrchr(folder, '/') + 1 - folder), folder);
+	if (botm_names_path(folder, r->names, err) < 0 || dir_make(above, DIR_MODE, err) < 0)
+		return err_in(err, "folder");
+	return 0;
+}
+
+/* The folders that there are without being set any more. */
+static void usual_folders(const char *data, botm_folder_fn *fn, void *ctx)
+{
+	char cache[PATH_MAX], folder[PATH_MAX];
+	const char *entry;
+	struct dir d;
+	struct err err;
+	if (file_below(data, "cache", cache, &err) < 0 || dir_init(&d, cache, &err) != 0)
+		return;
+	while (dir_next(&d, &entry) == 0)
+		if (str_starts(str_of(entry), STR("files")) &&
+		    file_below(cache, entry, folder, &err) == 0)
+			fn(ctx, folder);
+	dir_done(&d);
+}
+
+void botm_folders_each(const struct config *config, const char *data, botm_folder_fn *fn, void *ctx)
+{
+	const struct config_section *one;
+	char usual[PATH_MAX], folder[PATH_MAX];
+	struct err err;
+	if (file_below(data, "cache/files", usual, &err) < 0)
+		return;
+	usual_folders(data, fn, ctx);
+	for (size_t i = 0; (one = config_section_at(config, i)); i++) {
+		const struct botm_conf *conf = config_get(config, one);
+		if (one->specs != botm_section.specs || !conf->folder || !conf->folder[0] ||
+		    file_below(data, conf->folder, folder, &err) < 0)
+			continue;
+		slashes_cut(folder);
+		if (!str_starts(str_of(folder), str_of(usual)))
+			fn(ctx, folder);
+	}
+}
+
+void botm_machines_each(const struct config *config, const char *data, botm_machine_fn *fn,
+			void *ctx)
+{
+	const struct config_section *one;
+	char machine[BOT_ID_MAX + 1], folder[PATH_MAX];
+	struct err err;
+	for (size_t i = 0; (one = config_section_at(config, i)); i++) {
+		if (one->specs != botm_section.specs)
+			continue;
+		const struct botm_conf *conf = config_get(config, one);
+		if (!conf->folder || !conf->folder[0] || machine_of(conf, machine, &err) < 0 ||
+		    file_below(data, conf->folder, folder, &err) < 0)
+			continue;
+		slashes_cut(folder);
+		fn(ctx, machine, folder);
+	}
+}
+
+/* Running. */
+
+static int botm_make(struct role_botm *r, struct err *err)
+{
+	const struct robot_section_conf *robot = config_get(r->role.env->config, &robot_section);
+	int fd;
+	/* anyone who can connect gets URLs, and says what they hold */
+	if (role_loop_socket(&r->role, &r->conf->tls, &fd, err) < 0 ||
+	    tls_new(&r->role.tls_out, &r->conf->tls, false, err) < 0 ||
+	    machine_of(r->conf, r->machine, err) < 0 || place_files(r, err) < 0 ||
+	    role_loop_open(&r->role, err) < 0)
+		return -1;
+	const struct botm_options options = {
+		.loop = r->role.loop,
+		.folder = r->folder,
+		.names = r->names,
+		.machine = r->machine,
+		.source = r->conf->source,
+		.dns = &robot->dns,
+		.limits = &r->conf->limits,
+		.tls = r->role.tls,
+		.tls_source = r->role.tls_out,
+		.overload = (unsigned)r->conf->overload,
+		.said = on_said,
+		.failed = role_loop_fail,
+		.ctx = &r->role,
+	};
+	return botm_new(&r->botm, &options, err) < 0 ? -1 : botm_listen(r->botm, fd, err);
+}
+
+static int botm_run(struct role_env *env, struct err *err)
+{
+	struct role_botm r = {
+		.role = {.env = env, .tell = tell_counters, .ctx = &r},
+		.conf = config_get(env->config, &botm_section),
+	};
+	int rc = botm_make(&r, err);
+	if (rc == 0)
+		rc = role_loop_run(&r.role, err);
+	botm_free(&r.botm);
+	role_loop_close(&r.role);
+	return rc;
+}
+
+const struct role botm_role = {
+	.name = "botm",
+	.only_named = true,
+	.summary = "hand out URLs to robots, and keep the names of what they store",
+	.description =
+		"Stands between a source of URLs, which it connects to, and robots (the role bot), "
+		"which connect to it. It gives each URL to a robot that has room, with the name "
+		"of a file to store it in, and tells the source how that went. The names of files "
+		"survive every crash; a URL whose robot dies goes to another one. Without a "
+		"folder it stands between a source and other botms, so that trees of them feed "
+		"robots on many machines.",
+	.section = &botm_section,
+	.counters = counters,
+	.ncounters = ARRAY_LEN(counters),
+	.run = botm_run,
+};

@@ -1,0 +1,297 @@
+/* The role `spider`: robot, store of results and the server of URL servers, put together. It keeps
+ * no list of its own: stopped or killed, it has only to stop asking servers, and its URL servers
+ * send again what was not done. So it ends at once on a signal. */
+#include "fetch/spider.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "fetch/docindex.h"
+#include "fetch/kit.h"
+#include "fetch/spider/spider_server.h"
+#include "net/outgoing.h"
+#include "net/role_loop.h"
+
+#include <inttypes.h>
+#include <limits.h>
+
+struct spider_conf {
+	const char *listen, *results, *name;
+	int64_t status_us, urls_max;
+	bool status_words;
+	struct server_limits limits;
+	struct tls_conf tls;
+};
+
+static const struct value_spec specs[] = {
+	{"listen", VALUE_LISTEN_AT(struct spider_conf, listen), .fallback = "127.0.0.1:8190",
+	 .help = "where it waits for URL servers: an address with a port, or unix:PATH"},
+	{"results", VALUE_TEXT_AT(struct spider_conf, results), .fallback = "",
+	 .help = "where results go: dir:PATH, below the data directory or absolute, files and "
+		 "results.jsonl there; or the address of a doc index, such as 127.0.0.1:8189; "
+		 "empty: dir:spider (of an instance dir:spider@2)"},
+	{"name", VALUE_TEXT_AT(struct spider_conf, name), .fallback = "",
+	 .help = "how it calls itself at the doc index, a word that no other client uses; empty: "
+		 "spider and the name of this machine"},
+	{"status_interval", VALUE_TIME_AT(struct spider_conf, status_us), "30s", 1e3, 86400e6,
+	 .help = "how often a URL server is told WORKING for a URL that is not done; its "
+		 "timeout_spider_status should be at least twice as long"},
+	{"status_words", VALUE_BOOL_AT(struct spider_conf, status_words), "no",
+	 .help = "whether DONE is followed by the outcome; the URL server has the same setting"},
+	{"urls_max", VALUE_INT_AT(struct spider_conf, urls_max), "100000", 1, 10000000,
+	 .help = "URLs that it takes at a time; with more, nothing is read from URL servers"},
+	SERVER_LIMITS_IDLE_AT(struct spider_conf, limits, "0"),
+	TLS_SPECS(struct spider_conf, tls),
+};
+
+static const struct config_section section = {
+	.name = "spider",
+	.help = "Fetches what URL servers name.",
+	.several = true,
+	.size = sizeof(struct spider_conf),
+	.specs = specs,
+	.nspecs = ARRAY_LEN(specs),
+};
+
+enum {
+	COUNT_URLS,
+	COUNT_DONE,
+	COUNT_WORKING,
+	COUNT_UNFETCHABLE,
+	COUNT_GARBAGE,
+	COUNT_HUNG_UP,
+	COUNT_CANCELLED,
+	COUNT_DOCUMENTS,
+	COUNT_BYTES,
+	COUNT_OUTCOMES,
+	COUNT_OUT = COUNT_OUTCOMES + OUTCOME_COUNT,
+	COUNT_CONNECTIONS,
+};
+
+#define OUTCOME_DEF(symbol, word)                                                                \
+	[COUNT_OUTCOMES + OUTCOME_##symbol] = {"fetches", "outcome=\"" word "\"", COUNTER_TOTAL, \
+					       "Fetches by how they ended."}
+
+static const struct counter_def counters[] = {
+	[COUNT_URLS] = {"urls", NULL, COUNTER_TOTAL, "URLs that URL servers sent."},
+	[COUNT_DONE] = {"done_lines", NULL, COUNTER_TOTAL, "DONE, said to URL servers."},
+	[COUNT_WORKING] = {"working_lines", NULL, COUNTER_TOTAL, "WORKING, said to URL servers."},
+	[COUNT_UNFETCHABLE] = {"unfetchable_lines", NULL, COUNTER_TOTAL,
+			       "Lines with a TRANS_ID that name nothing to fetch."},
+	[COUNT_GARBAGE] = {"garbage_lines", NULL, COUNTER_TOTAL,
+			   "Lines without a TRANS_ID, too long, or of HTTP."},
+	[COUNT_HUNG_UP] =
+		{"hung_up", NULL, COUNTER_TOTAL,
+		 "Connections of URL servers that were ended for what came over them, or did "
+		 "not."},
+	[COUNT_CANCELLED] = {"cancelled_urls", NULL, COUNTER_TOTAL,
+			     "URLs whose connection ended before they were done."},
+	[COUNT_DOCUMENTS] = {"documents", NULL, COUNTER_TOTAL, "Documents that were fetched."},
+	[COUNT_BYTES] = {"gathered_bytes", NULL, COUNTER_TOTAL, "Bytes of documents, unpacked."},
+	OUTCOME_DEF(OK, "ok"),
+	OUTCOME_DEF(UNCHANGED, "unchanged"),
+	OUTCOME_DEF(REDIRECT, "redirect"),
+	OUTCOME_DEF(TEMPORARY, "temporary"),
+	OUTCOME_DEF(PERMANENT, "permanent"),
+	OUTCOME_DEF(SITE_TEMPORARY, "site-temporary"),
+	OUTCOME_DEF(SITE_PERMANENT, "site-permanent"),
+	OUTCOME_DEF(LIMIT, "limit"),
+	OUTCOME_DEF(ROBOTS, "robots"),
+	OUTCOME_DEF(ADDRESS, "address"),
+	OUTCOME_DEF(CANCELLED, "cancelled"),
+	[COUNT_OUT] = {"urls_under_way", NULL, COUNTER_GAUGE, "URLs that are not done."},
+	[COUNT_CONNECTIONS] = {"connections", NULL, COUNTER_GAUGE, "URL servers now."},
+};
+
+struct spider {
+	struct role_loop role;
+	const struct spider_conf *conf;
+	const struct robot_section_conf *robot;
+	struct kit kit;
+	struct spider_store *store;
+	struct spider_server *server;
+};
+
+static void on_said(void *ctx, bool is_trouble, const char *what, const char *peer)
+{
+	(void)ctx;
+	if (!peer)
+		log_write(is_trouble ? LOG_WARN : LOG_INFO, LOG_ROLE, "results",
+			  LOG_LIST(KV_TEXT("what", what)));
+	else if (is_trouble)
+		log_warn(ROLE, "a URL server was hung up on", KV_TEXT("peer", peer),
+			 KV_TEXT("why", what));
+	else
+		log_info(ROLE, "a URL server", KV_TEXT("peer", peer), KV_TEXT("what", what));
+}
+
+static void tell_counters(void *ctx)
+{
+	struct spider *sp = ctx;
+	const struct spider_counts *c = spider_server_counts(sp->server);
+	uint64_t now[] = {
+		[COUNT_URLS] = c->urls,
+		[COUNT_DONE] = c->done,
+		[COUNT_WORKING] = c->working,
+		[COUNT_UNFETCHABLE] = c->unfetchable,
+		[COUNT_GARBAGE] = c->garbage,
+		[COUNT_HUNG_UP] = c->hung_up,
+		[COUNT_CANCELLED] = c->cancelled,
+		[COUNT_DOCUMENTS] = c->documents,
+		[COUNT_BYTES] = c->bytes,
+		[COUNT_OUT] = c->out,
+		[COUNT_CONNECTIONS] = c->connections,
+	};
+	for (size_t i = 0; i < OUTCOME_COUNT; i++)
+		now[COUNT_OUTCOMES + i] = c->outcome[i];
+	bool has_room = sp->store->ops->room(sp->store);
+	role_loop_tell(&sp->role, now, ARRAY_LEN(now),
+		       "%" PRIu64 " URLs under way, %" PRIu64 " done%s", c->out, c->done,
+		       has_room ? "" : "; waits for room where results go");
+}
+
+/* Settings. */
+
+/* NULL: it is the address of a doc index. */
+static const char *results_folder(const struct spider_conf *conf, const char *instance)
+{
+	struct str results = str_of(conf->results);
+	if (results.n == 0)
+		return instance;
+	return str_starts(results, STR("dir:")) ? conf->results + 4 : NULL;
+}
+
+/* For a doc index *ret_tls, and as whom we come to it. */
+static int results_check(const struct spider_conf *conf, const char *instance, struct tls **ret_tls,
+			 char ret_name[DOCINDEX_WORD_MAX + 1], struct err *err)
+{
+	const char *folder = results_folder(conf, instance);
+	if (docindex_client_name(conf->name, instance, ret_name, err) < 0)
+		return -1;
+	if (folder && !folder[0])
+		return err_set(err, ERR_USAGE, "results: expected dir:PATH, got no path");
+	if (folder)
+		return 0;
+	if (tls_new(ret_tls, &conf->tls, false, err) < 0)
+		return -1;
+	if (outgoing_may_connect(conf->results, "dir:PATH, ", *ret_tls, err) < 0)
+		return err_in(err, "results");
+	return 0;
+}
+
+static int check_one(const void *of, struct err *err)
+{
+	const struct spider_conf *conf = of;
+	char name[DOCINDEX_WORD_MAX + 1];
+	struct tls *tls = NULL;
+	int rc = server_may_listen_at(conf->listen, &conf->tls, err);
+	if (rc == 0)
+		rc = results_check(conf, section.name, &tls, name, err);
+	tls_free(&tls);
+	return rc;
+}
+
+int spider_conf_check(const struct config *config, struct err *err)
+{
+	return config_check_each(config, &section, check_one, err);
+}
+
+int spider_proxy_check(const struct config *config, struct err *err)
+{
+	const struct robot_section_conf *robot = config_get(config, &robot_section);
+	if (!robot->robot.proxy || !robot->robot.proxy[0])
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "robot.proxy is set, and a spider is to run: a proxy knows the names, and "
+		       "spiders are told addresses; unset it, or run the spider with a "
+		       "configuration of its own");
+}
+
+/* Beginning and end. */
+
+static int open_store(struct spider *sp, struct err *err)
+{
+	const struct role_env *env = sp->role.env;
+	const struct spider_store_host *host = spider_server_host(sp->server);
+	const char *folder = results_folder(sp->conf, env->name);
+	char name[DOCINDEX_WORD_MAX + 1], path[PATH_MAX];
+	if (results_check(sp->conf, env->name, &sp->role.tls_out, name, err) < 0)
+		return -1;
+	if (folder &&
+	    (file_below(env->data, folder, path, err) < 0 ||
+	     spider_dir_open(&sp->store, path, env->disk_free, sp->role.loop, host, err) < 0))
+		return err_in(err, "results");
+	if (folder)
+		return 0;
+	/* a larger one would be refused there, again and again */
+	uint64_t body_max = MIN(sp->robot->robot.limits.body, (uint64_t)DOCINDEX_BODY_MAX);
+	const struct spider_docindex_options options = {.address = sp->conf->results,
+							.dns = &sp->robot->dns,
+							.name = name,
+							.body_max = body_max,
+							.tls = sp->role.tls_out,
+							.loop = sp->role.loop,
+							.host = host};
+	return spider_docindex_open(&sp->store, &options, err);
+}
+
+static int spider_make(struct spider *sp, struct err *err)
+{
+	int fd;
+	/* anyone who can connect can have pages fetched */
+	if (spider_proxy_check(sp->role.env->config, err) < 0 ||
+	    role_loop_socket(&sp->role, &sp->conf->tls, &fd, err) < 0 ||
+	    role_loop_open(&sp->role, err) < 0 ||
+	    kit_open(&sp->kit, sp->role.loop, sp->role.env->data, sp->robot, err) < 0)
+		return -1;
+	const struct spider_server_options options = {
+		.loop = sp->role.loop,
+		.limits = &sp->conf->limits,
+		.tls = sp->role.tls,
+		.robot = sp->kit.robot,
+		.status_us = sp->conf->status_us,
+		.urls_max = (uint64_t)sp->conf->urls_max,
+		.status_words = sp->conf->status_words,
+		.said = on_said,
+		.failed = role_loop_fail,
+		.ctx = &sp->role,
+	};
+	sp->server = spider_server_new(&options);
+	if (open_store(sp, err) < 0)
+		return -1;
+	spider_server_store(sp->server, sp->store);
+	return spider_server_listen(sp->server, fd, err);
+}
+
+static int spider_run(struct role_env *env, struct err *err)
+{
+	struct spider sp = {
+		.role = {.env = env, .tell = tell_counters, .ctx = &sp},
+		.conf = config_get(env->config, &section),
+		.robot = config_get(env->config, &robot_section),
+	};
+	struct err ignored;
+	int rc = spider_make(&sp, err);
+	if (rc == 0)
+		rc = role_loop_run(&sp.role, err);
+	if (sp.store)
+		sp.store->ops->free(&sp.store);
+	spider_server_free(&sp.server);
+	(void)kit_close(&sp.kit, &ignored);
+	role_loop_close(&sp.role);
+	return rc;
+}
+
+const struct role spider_role = {
+	.name = "spider",
+	.only_named = true,
+	.summary = "fetch what URL servers name",
+	.description =
+		"Waits for URL servers, each of which sends lines of TRANS_ID, DOC_ID, HOST_IP and "
+		"URL, fetches each URL from that address, politely, and answers TRANS_ID DONE when "
+		"the result is kept: in files, or at a doc index. It keeps no list: what was not "
+		"done when it ended is sent again by the URL server.",
+	.section = &section,
+	.counters = counters,
+	.ncounters = ARRAY_LEN(counters),
+	.run = spider_run,
+};

@@ -1,0 +1,472 @@
+/* Sessions of URL servers, and their URLs. A URL is fetched when it comes, waits in the robot for
+ * politeness, and is then with the store until that has kept its result. It waits here only while
+ * the store has no room.
+ *
+ * URLs that are not done stand in one list by when something was last said of them, so one timer
+ * serves WORKING for all. */
+#include "fetch/spider/spider_server.h"
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "fetch/spider/spider_line.h"
+#include "net/http_head.h"
+
+#include <stdio.h>
+
+/* A server that is to be left alone for longer is given up for now: its URL server has other URLs.
+ */
+#define PATIENCE_US (10 * US_PER_MIN)
+
+enum { TRIES = 3 }; /* of a fetch that we ended ourselves, for another reason than want of room */
+
+struct spider_url {
+	struct spider_item item;
+	struct spider_server *server;
+	struct session *session; /* NULL: nobody waits for it any more */
+	struct link all, own;    /* in server.urls, in its session's */
+	struct link waiting;     /* in server.waiting */
+	struct link silent;      /* in server.silent */
+	int64_t said_us;
+	struct str trans;
+	struct addr addr;
+	const char *wrong; /* why it cannot be fetched; NULL: nothing yet */
+	struct robot_handle robot;
+	enum outcome outcome;
+	unsigned tries;
+	bool put;    /* it is with the store */
+	size_t cost; /* of spider_server.held */
+	char text[]; /* the line */
+};
+
+struct spider_session {
+	struct session *session;
+	struct link urls;
+	struct link paused; /* in server.paused */
+};
+
+struct spider_server {
+	struct spider_server_options o;
+	struct server_limits limits;
+	struct server *server;
+	struct spider_store_host host;
+	struct spider_store *store; /* NULL: not there yet */
+	struct spider_counts counts;
+	uint64_t held; /* bytes of URLs that are not done */
+	struct link urls, waiting, silent;
+	struct link paused; /* sessions that nothing is read from */
+	struct loop_timer status;
+	struct loop_later begin;
+	char room[URL_TEXT_MAX * 3];
+};
+
+static struct spider_server *spider_of(struct session *s)
+{
+	return server_ctx(session_server(s));
+}
+
+/* URLs. */
+
+/* Also of one that was never begun; not of one that is put and not kept. */
+static void item_free(struct spider_item *item)
+{
+	mem_free(&item->path);
+	buf_free(&item->head);
+	buf_free(&item->body);
+}
+
+static struct spider_url *url_new(struct session *s, struct str line, const struct spider_line *l)
+{
+	struct spider_server *sp = spider_of(s);
+	struct spider_session *own = session_state(s);
+	struct spider_url *u = mem_alloc(sizeof *u + line.n + 1);
+	memcpy(u->text, line.p, line.n);
+	u->server = sp;
+	u->session = s;
+	u->cost = sizeof *u + 2 * line.n; /* the robot has a copy */
+	u->trans = (struct str){u->text + (l->trans.p - line.p), l->trans.n};
+	if (l->doc.n)
+		u->item.doc_id = (struct str){u->text + (l->doc.p - line.p), l->doc.n};
+	if (l->url.n)
+		u->item.url = (struct str){u->text + (l->url.p - line.p), l->url.n};
+	u->addr = l->addr;
+	u->wrong = l->wrong;
+	u->said_us = loop_now_us(sp->o.loop);
+	list_append(&sp->urls, &u->all);
+	list_append(&own->urls, &u->own);
+	list_append(&sp->silent, &u->silent);
+	if (!sp->status.set)
+		loop_timer_in(sp->o.loop, &sp->status, sp->o.status_us);
+	sp->counts.urls++;
+	sp->counts.out++;
+	sp->held += u->cost;
+	return u;
+}
+
+static void resume_sessions(struct spider_server *sp);
+
+static void url_free(struct spider_url *u)
+{
+	struct spider_server *sp = u->server;
+	robot_cancel(&u->robot);
+	list_remove(&u->all);
+	list_remove(&u->own);
+	list_remove(&u->waiting);
+	list_remove(&u->silent);
+	item_free(&u->item);
+	sp->counts.out--;
+	sp->held -= u->cost;
+	mem_free(&u);
+}
+
+static void url_put(struct spider_url *u, const struct robot_result *r)
+{
+	struct spider_server *sp = u->server;
+	u->put = true;
+	u->outcome = r->outcome;
+	sp->counts.outcome[r->outcome]++;
+	if (r->outcome == OUTCOME_OK) {
+		sp->counts.documents++;
+		sp->counts.bytes += r->size;
+	}
+	sp->store->ops->put(sp->store, &u->item, r);
+}
+
+/* One for which nobody was asked. */
+static void url_refuse(struct spider_url *u, enum outcome outcome, enum robot_cause cause,
+		       const char *why)
+{
+	static const struct robot_head no_head = {
+		.retry_after_us = -1, .length = -1, .tag.unavailable_after_us = -1};
+	const struct robot_result r = {.outcome = outcome,
+				       .cause = cause,
+				       .why = why,
+				       .head = &no_head,
+				       .last_modified_us = -1,
+				       .delay_us = -1};
+	url_put(u, &r);
+}
+
+/* Fetches. */
+
+static void url_wait(struct spider_url *u)
+{
+	struct spider_server *sp = u->server;
+	list_append(&sp->waiting, &u->waiting);
+	loop_later(sp->o.loop, &sp->begin);
+}
+
+/* Before all others: with it the store tries whether there is room. */
+static void url_wait_first(struct spider_url *u)
+{
+	list_prepend(&u->server->waiting, &u->waiting);
+}
+
+/* Ended by us, and worth another try. */
+static bool is_ours(const struct robot_result *r)
+{
+	return r->cause == ROBOT_CAUSE_SINK || r->cause == ROBOT_CAUSE_LEASE;
+}
+
+static bool is_refused(struct spider_server *sp, const struct robot_result *r)
+{
+	return r->cause == ROBOT_CAUSE_SINK &&
+	       sp->store->ops->refused(sp->store, r->sys_errno, r->why);
+}
+
+static void url_fetched(void *ctx, const struct robot_result *result)
+{
+	struct spider_url *u = ctx;
+	struct robot_result r = *result;
+	CLEANUP(buf_free) struct buf why = BUF_INIT(256);
+	struct err err;
+	if (r.cause == ROBOT_CAUSE_STOPPED)
+		return; /* all ends */
+	if (r.cause == ROBOT_CAUSE_TABLE) {
+		err_set(&err, ERR_SYSTEM, "%s", r.why);
+		u->server->o.failed(u->server->o.ctx, &err);
+		return;
+	}
+	if (is_refused(u->server, &r)) {
+		url_wait_first(u);
+		return;
+	}
+	if (is_ours(&r) && ++u->tries < TRIES) {
+		url_wait(u);
+		return;
+	}
+	if (r.cause == ROBOT_CAUSE_NOT_NOW) {
+		buf_add_text(&why, "the server is to be left alone for ");
+		duration_print_short(&why, r.not_now_us);
+		r.outcome = OUTCOME_SITE_TEMPORARY;
+		r.why = buf_text(&why);
+	}
+	url_put(u, &r);
+}
+
+static void url_fetch(struct spider_url *u)
+{
+	struct spider_server *sp = u->server;
+	struct robot_job job = {.url = u->item.url,
+				.address = &u->addr,
+				.flags = ROBOT_WAIT | ROBOT_NO_FOLLOW,
+				.patience_us = PATIENCE_US,
+				.handle = &u->robot};
+	struct url url;
+	struct err err;
+	int rc = u->wrong ? 0 : url_parse(u->item.url, NULL, sp->room, sizeof sp->room, &url);
+	if (rc != 0)
+		u->wrong = url_error_text(rc);
+	if (u->wrong) {
+		sp->counts.unfetchable++;
+		url_refuse(u, OUTCOME_PERMANENT, ROBOT_CAUSE_URL, u->wrong);
+	} else if (sp->store->ops->begin(sp->store, &u->item, &url, &err) < 0) {
+		if (sp->store->ops->refused(sp->store, err.sys_errno, err.msg))
+			url_wait_first(u);
+		else
+			url_refuse(u, OUTCOME_LIMIT, ROBOT_CAUSE_SINK, err.msg);
+	} else {
+		job.sink = u->item.sink;
+		if (robot_fetch(sp->o.robot, &job, url_fetched, u, &err) < 0)
+			url_refuse(u, OUTCOME_PERMANENT, ROBOT_CAUSE_URL, err.msg);
+	}
+}
+
+static void begin_waiting(void *ctx)
+{
+	struct spider_server *sp = ctx;
+	struct spider_url *u;
+	while (sp->store && (u = LIST_FIRST(struct spider_url, &sp->waiting, waiting)) &&
+	       sp->store->ops->room(sp->store)) {
+		list_remove(&u->waiting);
+		url_fetch(u);
+	}
+}
+
+static void store_room(void *ctx)
+{
+	struct spider_server *sp = ctx;
+	loop_later(sp->o.loop, &sp->begin);
+}
+
+static void url_again(struct spider_url *u)
+{
+	if (!u->session) {
+		url_free(u);
+		return;
+	}
+	robot_cancel(&u->robot);
+	u->put = false;
+	if (!list_has(&u->waiting))
+		url_wait(u);
+}
+
+static void store_lost(void *ctx)
+{
+	struct spider_server *sp = ctx;
+	LIST_EACH (struct spider_url, u, &sp->urls, all)
+		url_again(u);
+}
+
+/* What is said. */
+
+static void say_status(struct spider_url *u, const char *word)
+{
+	if (u->session)
+		conn_printf(session_conn(u->session), STR_FMT " %s\n", STR_ARG(u->trans), word);
+}
+
+static void store_kept(void *ctx, struct spider_item *item)
+{
+	struct spider_server *sp = ctx;
+	struct spider_url *u = LIST_OF(struct spider_url, item, item);
+	char words[32];
+	FAULT("spider.kept");
+	snprintf(words, sizeof words, "DONE%s%s", sp->o.status_words ? " " : "",
+		 sp->o.status_words ? outcome_name(u->outcome) : "");
+	say_status(u, words);
+	sp->counts.done += u->session != NULL;
+	url_free(u);
+	resume_sessions(sp);
+}
+
+static void say_working(void *ctx)
+{
+	struct spider_server *sp = ctx;
+	struct spider_url *u;
+	int64_t now_us = loop_now_us(sp->o.loop);
+	while ((u = LIST_FIRST(struct spider_url, &sp->silent, silent))) {
+		if (u->said_us + sp->o.status_us > now_us) {
+			loop_timer_in(sp->o.loop, &sp->status,
+				      u->said_us + sp->o.status_us - now_us);
+			return;
+		}
+		say_status(u, "WORKING");
+		sp->counts.working++;
+		u->said_us = now_us;
+		list_remove(&u->silent);
+		list_append(&sp->silent, &u->silent);
+	}
+}
+
+/* Sessions. */
+
+static void session_tell(struct session *s, bool is_trouble, const char *what)
+{
+	const struct spider_server_options *o = &spider_of(s)->o;
+	o->said(o->ctx, is_trouble, what, session_peer(s));
+}
+
+static void session_refused(struct session *s, const char *why)
+{
+	spider_of(s)->counts.hung_up++;
+	session_tell(s, true, why);
+}
+
+static void session_got_line(struct session *s, struct str line)
+{
+	struct spider_server *sp = spider_of(s);
+	struct spider_session *own = session_state(s);
+	struct spider_line l;
+	if (http_is_first_line(line)) {
+		sp->counts.garbage++;
+		session_refused(s, "it speaks HTTP");
+		conn_close(session_conn(s));
+		return;
+	}
+	if (!spider_line_read(line, &l)) {
+		sp->counts.garbage++;
+		return;
+	}
+	struct spider_url *u = url_new(s, line, &l);
+	if (u->wrong || (list_is_empty(&sp->waiting) && sp->store->ops->room(sp->store)))
+		url_fetch(u);
+	else
+		url_wait(u);
+	if (sp->counts.out >= sp->o.urls_max || sp->held >= sp->limits.memory) {
+		list_append(&sp->paused, &own->paused);
+		conn_pause(session_conn(s));
+	}
+}
+
+/* When a quarter of the room is free again: not with each URL. */
+static void resume_sessions(struct spider_server *sp)
+{
+	struct spider_session *own;
+	if (sp->counts.out > sp->o.urls_max / 4 * 3 || sp->held > sp->limits.memory / 4 * 3)
+		return;
+	while ((own = LIST_FIRST(struct spider_session, &sp->paused, paused))) {
+		list_remove(&own->paused);
+		conn_resume(session_conn(own->session));
+	}
+}
+
+static void session_opened(struct session *s)
+{
+	struct spider_session *own = session_state(s);
+	own->session = s;
+	list_init(&own->urls);
+	spider_of(s)->counts.connections++;
+	session_tell(s, false, "is connected");
+}
+
+/* What is with the store stays there: a result that is there is worth keeping. */
+static void session_closed(struct session *s, enum conn_end end)
+{
+	struct spider_server *sp = spider_of(s);
+	struct spider_session *own = session_state(s);
+	bool is_trouble = end == CONN_END_IDLE || end == CONN_END_SLOW ||
+			  end == CONN_END_LONG_LINE || end == CONN_END_FULL;
+	if (end != CONN_END_DROPPED) /* by us, when we stop */
+		session_tell(s, is_trouble, conn_end_text(end));
+	sp->counts.hung_up += is_trouble;
+	sp->counts.garbage += end == CONN_END_LONG_LINE;
+	sp->counts.connections--;
+	list_remove(&own->paused);
+	LIST_EACH (struct spider_url, u, &own->urls, own) {
+		u->session = NULL;
+		list_remove(&u->own);
+		list_remove(&u->silent);
+		sp->counts.cancelled++;
+		if (!u->put)
+			url_free(u);
+	}
+	resume_sessions(sp);
+}
+
+/* Nothing is greeted, and nothing but WORKING and DONE is ever said (document 003). */
+static const struct server_protocol spider_protocol = {
+	.name = "spider",
+	.line = session_got_line,
+	.reads_on = true, /* or each would wait for the other to read */
+	.words = {[SERVER_LONG_LINE] = "", [SERVER_FULL] = "", [SERVER_STOPPING] = ""},
+	.state_size = sizeof(struct spider_session),
+	.opened = session_opened,
+	.closed = session_closed,
+	.refused = session_refused,
+};
+
+static void store_said(void *ctx, bool is_trouble, const char *what)
+{
+	struct spider_server *sp = ctx;
+	sp->o.said(sp->o.ctx, is_trouble, what, NULL);
+}
+
+static void store_failed(void *ctx, const struct err *err)
+{
+	struct spider_server *sp = ctx;
+	sp->o.failed(sp->o.ctx, err);
+}
+
+struct spider_server *spider_server_new(const struct spider_server_options *options)
+{
+	struct spider_server *sp = mem_alloc(sizeof *sp);
+	sp->o = *options;
+	sp->limits = *options->limits;
+	sp->host = (struct spider_store_host){.kept = store_kept,
+					      .room = store_room,
+					      .lost = store_lost,
+					      .said = store_said,
+					      .failed = store_failed,
+					      .ctx = sp};
+	sp->status = (struct loop_timer){.fn = say_working, .ctx = sp};
+	sp->begin = (struct loop_later){.fn = begin_waiting, .ctx = sp};
+	list_init(&sp->urls);
+	list_init(&sp->waiting);
+	list_init(&sp->silent);
+	list_init(&sp->paused);
+	sp->server = server_new(options->loop, &spider_protocol, &sp->limits, options->tls, sp);
+	return sp;
+}
+
+const struct spider_store_host *spider_server_host(const struct spider_server *sp)
+{
+	return &sp->host;
+}
+
+void spider_server_store(struct spider_server *sp, struct spider_store *store)
+{
+	sp->store = store;
+}
+
+int spider_server_listen(struct spider_server *sp, int fd, struct err *err)
+{
+	return server_listen(sp->server, fd, err);
+}
+
+void spider_server_free(struct spider_server **spp)
+{
+	struct spider_server *sp = *spp;
+	if (!sp)
+		return;
+	server_free(&sp->server);
+	LIST_EACH (struct spider_url, u, &sp->urls, all)
+		url_free(u);
+	loop_timer_stop(&sp->status);
+	loop_later_cancel(&sp->begin);
+	mem_free(spp);
+}
+
+const struct spider_counts *spider_server_counts(const struct spider_server *sp)
+{
+	return &sp->counts;
+}

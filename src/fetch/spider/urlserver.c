@@ -1,0 +1,342 @@
+/* The role `urlserver`: names, doc index and feed, put together. It keeps nothing itself: stopped
+ * or killed, it goes on where its doc index says. So it ends at once on a signal. */
+#include "fetch/urlserver.h"
+
+#include "base/clock.h"
+#include "base/endpoint.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "fetch/kit.h"
+#include "fetch/spider/url_feed.h"
+#include "net/outgoing.h"
+#include "net/role_loop.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/random.h>
+
+#define ROLE "urlserver"
+
+struct urlserver_conf {
+	int64_t queue_count, queue_len, concurrent, max_per_address, port;
+	double per_sec;
+	int64_t status_us;
+	struct value_list spiders;
+	const char *doc_index, *name;
+	bool status_words;
+	struct tls_conf tls;
+};
+
+#define AT(type, member) VALUE_##type##_AT(struct urlserver_conf, member)
+static const struct value_spec specs[] = {
+	{"doc_index", AT(TEXT, doc_index),
+	 .help = "where URLs come from: file:PATH, below the data directory or absolute, a URL in "
+		 "each line, outcomes go to PATH.done; or the address of a doc index, such as "
+		 "127.0.0.1:8189"},
+	{"name", AT(TEXT, name),
+	 .help = "how it calls itself at the doc index, a word that no other client uses; empty: "
+		 "urlserver and the name of this machine"},
+	{"spider_host", AT(LIST, spiders), "127.0.0.1",
+	 .help = "the spiders: addresses or names of machines, or of single ones as HOST:PORT or "
+		 "unix:PATH"},
+	{"spider_port", AT(INT, port), "8190", 1, 65535,
+	 .help = "the port of those spiders that are named without one"},
+	{"timeout_spider_status", AT(TIME, status_us), "2min", 1e3, 86400e6,
+	 .help = "a URL of which its spider said neither WORKING nor DONE for so long is sent "
+		 "again; at least twice the spider's status_interval"},
+	{"status_words", AT(BOOL, status_words), "no",
+	 .help = "whether a spider may say the outcome after DONE; the spiders have the same "
+		 "setting"},
+	{"queue_count", AT(INT, queue_count), "1000", 1, 10e6,
+	 .help = "servers whose URLs are worked on at the same time"},
+	{"queue_len", AT(INT, queue_len), "100", 1, 10e6,
+	 .help = "URLs of one server; while there are more, its names are not asked for"},
+	{"req_host_concurrent", AT(INT, concurrent), "1", 1, POLITE_CONCURRENT_MAX,
+	 .help = "URLs of one server that spiders have at the same time"},
+	{"req_host_per_sec", AT(REAL, per_sec), "0.1", 1e-4, 1e6,
+	 .help = "how many URLs of one server go out in a second: 0.1 is one in ten seconds"},
+	{"max_urls_per_ip", AT(INT, max_per_address), "500", 1, 10e6,
+	 .help = "when an answer of the doc index has more URLs for one address, none of the names "
+		 "on it are asked for in the next request"},
+	TLS_SPECS(struct urlserver_conf, tls),
+};
+
+static const struct config_section section = {
+	.name = ROLE,
+	.help = "Feeds spiders with the URLs of a doc index.",
+	.several = true,
+	.size = sizeof(struct urlserver_conf),
+	.specs = specs,
+	.nspecs = ARRAY_LEN(specs),
+};
+
+enum {
+	COUNT_URLS,
+	COUNT_DUPLICATES,
+	COUNT_UNSENT,
+	COUNT_REQUESTS,
+	COUNT_UNLISTED,
+	COUNT_LINES,
+	COUNT_TIMEOUTS,
+	COUNT_LOSSES,
+	COUNT_WORKING,
+	COUNT_DONE,
+	COUNT_LATE,
+	COUNT_UNKNOWN,
+	COUNT_GARBAGE,
+	COUNT_HUNG_UP,
+	COUNT_MOVED,
+	COUNT_WAITING,
+	COUNT_LEFTOVERS,
+	COUNT_OUT,
+	COUNT_QUEUES,
+	COUNT_SPIDERS,
+	COUNT_REPORTS,
+};
+
+static const struct counter_def counters[] = {
+	[COUNT_URLS] = {"urls", NULL, COUNTER_TOTAL, "URLs that the doc index handed out."},
+	[COUNT_DUPLICATES] = {"duplicate_urls", NULL, COUNTER_TOTAL,
+			      "URLs that came again while we had them."},
+	[COUNT_UNSENT] = {"unsent_urls", NULL, COUNTER_TOTAL,
+			  "URLs without an address, reported without having been sent."},
+	[COUNT_REQUESTS] = {"requests", NULL, COUNTER_TOTAL, "Requests to the doc index."},
+	[COUNT_UNLISTED] = {"unlisted_names", NULL, COUNTER_TOTAL,
+			    "Names that reject lists had no room for."},
+	[COUNT_LINES] = {"sent_urls", NULL, COUNTER_TOTAL, "URLs that were sent to spiders."},
+	[COUNT_TIMEOUTS] = {"resent_urls", "why=\"silence\"", COUNTER_TOTAL,
+			    "URLs to be sent again."},
+	[COUNT_LOSSES] = {"resent_urls", "why=\"connection\"", COUNTER_TOTAL,
+			  "URLs to be sent again."},
+	[COUNT_WORKING] = {"working_lines", NULL, COUNTER_TOTAL, "WORKING, said by spiders."},
+	[COUNT_DONE] = {"done_urls", NULL, COUNTER_TOTAL, "URLs that spiders are done with."},
+	[COUNT_LATE] = {"wrong_lines", "kind=\"late\"", COUNTER_TOTAL,
+			"Lines of spiders that had no effect."},
+	[COUNT_UNKNOWN] = {"wrong_lines", "kind=\"unknown\"", COUNTER_TOTAL,
+			   "Lines of spiders that had no effect."},
+	[COUNT_GARBAGE] = {"wrong_lines", "kind=\"garbage\"", COUNTER_TOTAL,
+			   "Lines of spiders that had no effect."},
+	[COUNT_HUNG_UP] =
+		{"hung_up", NULL, COUNTER_TOTAL,
+		 "Connections to spiders that were ended for what came over them, or because "
+		 "nothing did."},
+	[COUNT_MOVED] = {"moved_queues", NULL, COUNTER_TOTAL,
+			 "Queues that another spider got, because theirs was away."},
+	[COUNT_WAITING] = {"waiting_urls", NULL, COUNTER_GAUGE, "URLs in queues."},
+	[COUNT_LEFTOVERS] = {"leftover_urls", NULL, COUNTER_GAUGE,
+			     "Of these: beyond queue_count and queue_len."},
+	[COUNT_OUT] = {"urls_under_way", NULL, COUNTER_GAUGE, "URLs that spiders have."},
+	[COUNT_QUEUES] = {"queues", NULL, COUNTER_GAUGE, "Queues that are worked on."},
+	[COUNT_SPIDERS] = {"spiders", NULL, COUNTER_GAUGE, "Spiders that are connected."},
+	[COUNT_REPORTS] = {"unkept_reports", NULL, COUNTER_GAUGE,
+			   "Outcomes that the doc index has not kept yet."},
+};
+
+struct urlserver {
+	struct role_loop role;
+	const struct urlserver_conf *conf;
+	const struct robot_section_conf *robot;
+	struct policy *policy;
+	struct dns *dns;
+	struct arena texts;
+	const char **spider;
+	char name[DOCINDEX_WORD_MAX + 1]; /* at the doc index */
+	struct url_feed *feed;
+	struct docindex *index;
+};
+
+/* Settings. */
+
+/* As outgoing.h takes it: the port is added where none is said. */
+static const char *spider_address(const char *item, int64_t port, struct arena *arena)
+{
+	struct endpoint at;
+	struct addr a;
+	struct err ignored;
+	if (endpoint_parse(str_of(item), &at, &ignored) == 0)
+		return item;
+	bool v6 = addr_parse(str_of(item), &a) && addr_bytes(&a) == 16;
+	return arena_printf(arena, v6 ? "[%s]:%" PRId64 : "%s:%" PRId64, item, port);
+}
+
+static int spiders_of(const struct urlserver_conf *conf, const struct tls *tls, struct arena *arena,
+		      const char ***ret, struct err *err)
+{
+	const char **list = arena_array(arena, MAX(conf->spiders.n, 1), sizeof *list);
+	if (conf->spiders.n == 0)
+		return err_set(err, ERR_USAGE, "spider_host is empty: there is nobody to feed");
+	for (size_t i = 0; i < conf->spiders.n; i++) {
+		list[i] = spider_address(conf->spiders.item[i], conf->port, arena);
+		if (outgoing_may_connect(list[i], "", tls, err) < 0)
+			return err_in(err, "spider_host");
+	}
+	*ret = list;
+	return 0;
+}
+
+static int check_one(const void *of, struct err *err)
+{
+	const struct urlserver_conf *conf = of;
+	struct arena arena = ARENA_INIT(1 << 20);
+	struct tls *tls = NULL;
+	const char **list;
+	char name[DOCINDEX_WORD_MAX + 1];
+	int rc = MIN(tls_new(&tls, &conf->tls, false, err), 0);
+	if (rc == 0)
+		rc = docindex_client_name(conf->name, ROLE, name, err);
+	if (rc == 0)
+		rc = spiders_of(conf, tls, &arena, &list, err);
+	if (rc == 0 && conf->doc_index && conf->doc_index[0])
+		rc = docindex_may_open(conf->doc_index, tls, err);
+	tls_free(&tls);
+	arena_free(&arena);
+	return rc;
+}
+
+int urlserver_conf_check(const struct config *config, struct err *err)
+{
+	return config_check_each(config, &section, check_one, err);
+}
+
+/* The role. */
+
+static void on_said(void *ctx, bool is_trouble, const char *what, const char *peer)
+{
+	enum log_level level = is_trouble ? LOG_WARN : LOG_INFO;
+	(void)ctx;
+	if (peer)
+		log_write(level, LOG_ROLE, what, LOG_LIST(KV_TEXT("peer", peer)));
+	else
+		log_write(level, LOG_ROLE, what, LOG_LIST());
+}
+
+static void tell_counters(void *ctx)
+{
+	struct urlserver *u = ctx;
+	struct url_feed_counts c;
+	url_feed_count(u->feed, &c);
+	const uint64_t now[] = {
+		[COUNT_URLS] = c.urls,
+		[COUNT_DUPLICATES] = c.duplicates,
+		[COUNT_UNSENT] = c.unsent,
+		[COUNT_REQUESTS] = c.requests,
+		[COUNT_UNLISTED] = c.unlisted,
+		[COUNT_LINES] = c.lines,
+		[COUNT_TIMEOUTS] = c.timeouts,
+		[COUNT_LOSSES] = c.losses,
+		[COUNT_WORKING] = c.working,
+		[COUNT_DONE] = c.done,
+		[COUNT_LATE] = c.late,
+		[COUNT_UNKNOWN] = c.unknown,
+		[COUNT_GARBAGE] = c.garbage,
+		[COUNT_HUNG_UP] = c.hung_up,
+		[COUNT_MOVED] = c.moved,
+		[COUNT_WAITING] = c.waiting,
+		[COUNT_LEFTOVERS] = c.leftovers,
+		[COUNT_OUT] = c.out,
+		[COUNT_QUEUES] = c.queues,
+		[COUNT_SPIDERS] = c.spiders_up,
+		[COUNT_REPORTS] = u->index->ops->waiting(u->index),
+	};
+	role_loop_tell(&u->role, now, ARRAY_LEN(now),
+		       "%" PRIu64 " of %zu spiders, %" PRIu64 " URLs under way, %" PRIu64
+		       " waiting, %" PRIu64 " done",
+		       c.spiders_up, u->conf->spiders.n, c.out, c.waiting, c.done);
+}
+
+static int feed_make(struct urlserver *u, struct err *err)
+{
+	const struct urlserver_conf *conf = u->conf;
+	char folder[PATH_MAX];
+	uint32_t turn = 0;
+	snprintf(folder, sizeof folder, "%s/run", u->role.env->data);
+	if (dir_make(folder, DIR_MODE, err) < 0)
+		return -1;
+	if (getrandom(&turn, sizeof turn, 0) != sizeof turn)
+		turn = (uint32_t)clock_wall_us();
+	const struct url_feed_options options = {
+		.loop = u->role.loop,
+		.dns = u->dns,
+		.dns_conf = &u->robot->dns,
+		.queues = {.rule = {.delay_us = polite_delay_of_rate(conf->per_sec),
+				    .concurrent = (unsigned)conf->concurrent},
+			   .queues = (uint32_t)conf->queue_count,
+			   .length = (uint64_t)conf->queue_len,
+			   .turn = turn,
+			   .folder = folder},
+		.max_per_address = (uint64_t)conf->max_per_address,
+		.rejects_max = DOCINDEX_COUNT_MAX,
+		.status_us = conf->status_us,
+		.status_words = conf->status_words,
+		.spiders = u->spider,
+		.nspiders = conf->spiders.n,
+		.tls = u->role.tls_out,
+		.said = on_said,
+	};
+	return url_feed_new(&u->feed, &options, err);
+}
+
+static int urlserver_make(struct urlserver *u, struct err *err)
+{
+	const struct role_env *env = u->role.env;
+	if (docindex_client_name(u->conf->name, env->name, u->name, err) < 0 ||
+	    tls_new(&u->role.tls_out, &u->conf->tls, false, err) < 0 ||
+	    spiders_of(u->conf, u->role.tls_out, &u->texts, &u->spider, err) < 0 ||
+	    role_loop_open(&u->role, err) < 0 ||
+	    policy_new(&u->policy, &u->robot->robot.networks, err) < 0 ||
+	    dns_new(&u->dns, u->role.loop, &u->robot->dns, u->policy, err) < 0 ||
+	    feed_make(u, err) < 0)
+		return -1;
+	const struct docindex_options options = {.loop = u->role.loop,
+						 .where = u->conf->doc_index,
+						 .data = env->data,
+						 .name = u->name,
+						 .tls = u->role.tls_out,
+						 .dns = &u->robot->dns,
+						 .host = url_feed_host(u->feed)};
+	if (docindex_open(&u->index, &options, err) < 0)
+		return -1;
+	url_feed_start(u->feed, u->index);
+	return 0;
+}
+
+static int urlserver_run(struct role_env *env, struct err *err)
+{
+	struct urlserver u = {
+		.role = {.env = env, .tell = tell_counters, .ctx = &u},
+		.conf = config_get(env->config, &section),
+		.robot = config_get(env->config, &robot_section),
+		.texts = ARENA_INIT(1 << 20),
+	};
+	struct err end;
+	int rc = urlserver_make(&u, err);
+	if (rc == 0)
+		rc = role_loop_run(&u.role, err);
+	url_feed_free(&u.feed);
+	if (u.index && u.index->ops->free(&u.index, &end) < 0 && rc == 0) {
+		*err = end;
+		rc = -1;
+	}
+	dns_free(&u.dns);
+	policy_free(&u.policy);
+	role_loop_close(&u.role);
+	arena_free(&u.texts);
+	return rc;
+}
+
+const struct role urlserver_role = {
+	.name = ROLE,
+	.only_named = true,
+	.summary = "feed spiders with the URLs of a list or a doc index",
+	.description =
+		"Asks its doc index for URLs (a file with a URL in each line, or the role "
+		"shepherd of a crawl), resolves the names of their hosts, and sends them to "
+		"spiders, a queue for each server's address, so that no server is asked too "
+		"often. A URL whose spider died or said nothing is sent again. It keeps nothing "
+		"itself, may be killed at any time, and goes on where its doc index says.",
+	.section = &section,
+	.counters = counters,
+	.ncounters = ARRAY_LEN(counters),
+	.run = urlserver_run,
+};

@@ -1,7 +1,7 @@
 /* broker.conf: whatever stands in it, it is refused with a line, or gives each setting at most
  * once, as text that can stand after -s; and a comment before it moves lines and changes nothing
  * else. */
-#include "cmd/broker_conf.h"
+#include "cmd/index/broker_conf.h"
 
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-#include "cmd/broker_conf.h"
+#include "cmd/index/broker_conf.h"
 
 #include "../unit.h"
 

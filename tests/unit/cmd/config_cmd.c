@@ -1,7 +1,7 @@
 #include "../scratch.h"
 #include "base/file.h"
 #include "cmd/commands.h"
-#include "cmd/help.h"
+#include "cmd/system/help.h"
 
 #include <limits.h>
 

@@ -1,5 +1,5 @@
 #include "../unit.h"
-#include "cmd/proc.h"
+#include "cmd/system/proc.h"
 
 static struct arena arena = ARENA_INIT(1 << 20);
 

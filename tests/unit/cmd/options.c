@@ -1,9 +1,9 @@
 #include "../unit.h"
 
 #include "cmd/commands.h"
-#include "cmd/help.h"
-#include "cmd/options.h"
-#include "cmd/text.h"
+#include "cmd/system/help.h"
+#include "cmd/system/options.h"
+#include "cmd/system/text.h"
 
 struct opts {
 	bool verbose, json;

@@ -1,5 +1,5 @@
 /* The children are this program itself, told by its arguments what to do. */
-#include "cmd/proc.h"
+#include "cmd/system/proc.h"
 
 #include "../unit.h"
 #include "role/notify.h"

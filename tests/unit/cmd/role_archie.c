@@ -1,4 +1,4 @@
-#include "cmd/role_archie.h"
+#include "cmd/archie/role_archie.h"
 
 #include "../unit.h"
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-#include "cmd/shep_filter.h"
+#include "cmd/crawl/shep_filter.h"
 #include "base/file.h"
 #include "cmd/commands.h"
 #include "shepherd/master.h"

@@ -1,0 +1,224 @@
+/* garner archie build: listings become databases. */
+#include "archie/build.h"
+
+#include "base/clock.h"
+#include "base/jsonw.h"
+#include "cmd/archie/archie.h"
+#include "cmd/commands.h"
+#include "cmd/system/text.h"
+#include "extract/cage_section.h"
+
+#include <inttypes.h>
+#include <unistd.h>
+
+struct build_command_options {
+	const char *site;
+	bool json;
+};
+
+struct building {
+	const struct cmd_call *call;
+	const struct build_command_options *o;
+	uint64_t told, built, failed;
+	struct buf out;
+	bool terminal;
+	int64_t began_us, said_us;
+};
+
+#define PROGRESS_US (500 * US_PER_MS)
+
+static void clear_progress(const struct building *all)
+{
+	if (all->terminal)
+		fprintf(stderr, "\r\033[K");
+}
+
+static void show_progress(void *ctx, const struct archie_progress *p)
+{
+	struct building *all = ctx;
+	CLEANUP(buf_free) struct buf line = BUF_INIT(1 << 10);
+	int64_t now_us = clock_mono_us(), took_us = MAX(now_us - all->began_us, 1);
+	if (!all->terminal || (!p->writing && now_us - all->said_us < PROGRESS_US))
+		return;
+	put_safe(&line, str_head(p->key, 40));
+	buf_printf(&line, ": %" PRIu64 " files, %.0f files/s", p->files,
+		   (double)p->files * 1e6 / (double)took_us);
+	if (p->done && !p->writing) {
+		double rest = (double)(p->total - p->done) / (double)p->done;
+		int64_t left_s = (int64_t)((double)took_us * rest / 1e6) + 1;
+		buf_printf(&line, ", %.0f %%, ", 100.0 * (double)p->done / (double)p->total);
+		duration_print_short(&line, left_s * US_PER_S);
+		buf_add_text(&line, " left");
+	}
+	if (p->writing)
+		buf_add_text(&line, ", writing its database");
+	clear_progress(all);
+	fprintf(stderr, "%s", buf_text(&line));
+	(void)fflush(stderr);
+	all->said_us = now_us;
+}
+
+static const char *outcome_of(const struct archie_built *b)
+{
+	static const char *const words[] = {"built", "not newer", "dropped"};
+	return b->rc < 0 ? "failed" : words[MIN(b->rc, 2)];
+}
+
+static void put_json(struct buf *out, const struct archie_built *b)
+{
+	struct jsonw j = JSONW_INIT(out);
+	jsonw_object(&j);
+	jsonw_put_str(&j, "site", b->key);
+	jsonw_put_text(&j, "outcome", outcome_of(b));
+	if (b->rc < 0)
+		jsonw_put_text(&j, "error", b->err.msg);
+	jsonw_put_uint(&j, "files", b->stats.entries);
+	jsonw_put_uint(&j, "lines", b->stats.lines);
+	jsonw_put_uint(&j, "bad_lines", b->stats.bad);
+	jsonw_put_real(&j, "seconds", (double)b->took_us / (double)US_PER_S);
+	jsonw_object_end(&j);
+	buf_add_byte(out, '\n');
+}
+
+static void put_text(struct buf *out, const struct archie_built *b)
+{
+	put_safe(out, b->key);
+	buf_printf(out, ": %s", outcome_of(b));
+	if (b->rc == 0) {
+		buf_printf(out, ", %" PRIu64 " files in ", b->stats.entries);
+		duration_print_short(out, b->took_us);
+	}
+	if (b->rc == 0 && b->stats.bad)
+		buf_printf(out,
+			   ", %" PRIu64 " of %" PRIu64 " lines left out, the first is %" PRIu64,
+			   b->stats.bad, b->stats.lines, b->stats.bad_line[0]);
+	if (b->rc < 0) {
+		buf_add_text(out, ": ");
+		put_safe(out, str_of(b->err.msg));
+	}
+	buf_add_byte(out, '\n');
+}
+
+static void say_built(void *ctx, const struct archie_built *b)
+{
+	struct building *all = ctx;
+	all->built += b->rc == 0 || b->rc == 2;
+	all->failed += b->rc < 0;
+	all->told++;
+	clear_progress(all);
+	(all->o->json ? put_json : put_text)(&all->out, b);
+	cmd_flush(all->call, &all->out);
+	(void)fflush(all->call->out);
+}
+
+static int run_all(struct building *all, const struct archie_build_options *o,
+		   struct archie_list *list, struct err *err)
+{
+	const struct cmd_call *call = all->call;
+	struct str *key = NULL;
+	size_t n = 0, room = 0;
+	for (int i = 0; i < call->argc; i++) {
+		struct str what = str_of(call->argv[i]);
+		size_t at = 0;
+		const struct archie_site *site = archie_sites_find(&list->sites, what, &at);
+		if (!site) /* a key without a line */
+			*ARENA_PUSH(&list->arena, key, n, room) = what;
+		for (; site; site = archie_sites_find(&list->sites, what, &at))
+			*ARENA_PUSH(&list->arena, key, n, room) = site->key;
+	}
+	return archie_build(o, &list->sites, key, n, say_built, all, err);
+}
+
+static int run_one(struct building *all, const struct archie_build_options *o,
+		   const struct archie_list *list, struct err *err)
+{
+	struct archie_built built;
+	int rc = archie_build_file(o, &list->sites, str_of(all->o->site), all->call->argv[0],
+				   &built, err);
+	if (rc >= 0)
+		say_built(all, &built);
+	return rc;
+}
+
+static int build_with(struct building *all, struct archie_list *list, struct err *err)
+{
+	struct cage_options cage;
+	char program[CAGE_PATH_MAX];
+	const struct global_conf *global = config_get(list->config, &global_section);
+	const struct archie_build_options o = {
+		.folder = list->folder,
+		.parser = program,
+		.memory = list->conf->memory,
+		.errors_max_percent = (uint32_t)list->conf->errors_max,
+		.listing_max = list->conf->listing_max,
+		.disk_free = global->disk_free,
+		.progress = show_progress,
+		.progress_ctx = all,
+	};
+	if (cage_section_options(config_get(list->config, &cage_section), program, &cage, err) < 0)
+		return -1;
+	return all->o->site[0] ? run_one(all, &o, list, err) : run_all(all, &o, list, err);
+}
+
+static int run_build(const struct cmd_call *call)
+{
+	const struct build_command_options *o = call->options;
+	struct building all = {.call = call,
+			       .o = o,
+			       .out = BUF_INIT(1 << 20),
+			       .terminal = isatty(STDERR_FILENO),
+			       .began_us = clock_mono_us()};
+	struct archie_list list;
+	struct err err;
+	int rc = 0;
+	if (o->site[0] && call->argc != 1)
+		return cmd_refuse(call, "--site wants one FILE");
+	int code = archie_open_list(call, &list);
+	if (code == 0)
+		rc = build_with(&all, &list, &err);
+	clear_progress(&all);
+	archie_close_list(&list);
+	buf_free(&all.out);
+	if (code || rc < 0)
+		return code ? code : cmd_fail(call, &err);
+	if (!all.told)
+		fprintf(stderr, "garner: no listing waits; see garner archie sites list\n");
+	return all.failed ? ERR_PARTLY : all.built ? 0 : 1;
+}
+
+#define S struct build_command_options
+static const struct cmd_option options[] = {
+	CMD_OPTION(0, "KEY", "site", VALUE_TEXT_AT(S, site),
+		   .help = "build this site from FILE, which stays where it is"),
+	CMD_FLAG('j', "json", S, json, "print JSON, a line for each site"),
+};
+#undef S
+
+const struct command archie_build_command = {
+	.name = "build",
+	.summary = "make databases of listings",
+	.description =
+		"Builds every site whose listing in archie/lslr is newer than its database, or "
+		"only the sites named, and drops the databases of sites that are not listed any "
+		"more. The role archie-getter does this by itself after each night.\n\nA site is "
+		"replaced in one step: searches find the old files until the new ones are all "
+		"there. A listing is removed once it is built; one that is refused is moved to "
+		"archie/failed, and the old database stays.\n\nWith --site KEY, a site is built "
+		"from a file, packed or not, as ls -lR prints it. KEY is NAME-ADDRESS, "
+		"such as ftp.example.org-192.0.2.7, or NAME,PORT-ADDRESS; the site need not be "
+		"listed. The file was made when it was last written: that gives dates without a "
+		"year theirs, so a copy should keep its time (cp -p, curl -R), or get it by touch.",
+	CMD_OPTIONS(options, struct build_command_options),
+	.args = "[KEY...]",
+	.args_help = "sites by their KEYs, as garner archie sites list shows them, or as in garner "
+		     "archie get; with --site: FILE",
+	.max_args = -1,
+	CMD_EXITS({1, "nothing was to be built"}, {ERR_PARTLY, "a site could not be built"},
+		  {ERR_DAMAGED, "the names index is damaged"}, {ERR_BUSY, "another process builds"},
+		  {ERR_SYSTEM, "a file cannot be read or written"},
+		  {ERR_REMOTE, "garner-parse failed"}),
+	CMD_EXAMPLES({"garner archie build", "what was fetched becomes searchable"},
+		     {"garner archie build --site ftp.example.org-192.0.2.7 ls-lR.gz",
+		      "a listing that came by other means"}),
+	.run = run_build,
+};

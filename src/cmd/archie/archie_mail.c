@@ -1,0 +1,59 @@
+/* garner archie mail: one mail on standard input is answered. */
+#include "archie/mail.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "cmd/archie/mail_input.h"
+#include "cmd/commands.h"
+
+/* Until searches are given up; Postfix waits 1,000 s in all. */
+#define SEARCH_US (12 * US_PER_MIN)
+
+static void warn_lines(struct str lines)
+{
+	struct str line;
+	while (lines.n && str_cut(&lines, '\n', &line) == 0)
+		if (line.n)
+			log_warn(MAIN, "archie/etc", KV_STR("what", line));
+}
+
+static int answer_mail(const struct config *config, const char *data, const struct mime_mail *mail,
+		       struct err *err)
+{
+	CLEANUP(buf_free) struct buf warnings = BUF_INIT(1 << 20);
+	const struct global_conf *global = config_get(config, &global_section);
+	const struct mail_options options = {.data = data,
+					     .config = config,
+					     .disk_free = global->disk_free,
+					     .until_us = clock_mono_us() + SEARCH_US,
+					     .warnings = &warnings};
+	*err = (struct err){0};
+	enum mail_end end = mail_answer(&options, mail, err);
+	warn_lines(buf_str(&warnings));
+	if (end == MAIL_AGAIN)
+		return -1;
+	if (end == MAIL_ANSWERED)
+		log_info(MAIN, "a mail was answered");
+	else
+		log_outside(MAIN, "a mail is not answered", KV_TEXT("why", err->msg));
+	return 0;
+}
+
+static int run(const struct cmd_call *call)
+{
+	return mail_input(call, answer_mail);
+}
+
+const struct command archie_mail_command = {
+	.name = "mail",
+	.summary = "answer a mail that looks for files",
+	.description =
+		"Reads a mail on standard input, runs its subject and lines as commands of the "
+		"shell, and sends the output back, as mail.via says. For a .forward or an alias of "
+		"a mail server, which brings the mail again after exit code 75. Mails of programs, "
+		"lists and mailer daemons are not answered, and one address gets at most "
+		"archie.mails_per_day mails. The role archie-queuer has to run, and the command as "
+		"the user of the roles: it writes in archie/ of the data directory, as they do.",
+	CMD_EXAMPLES({"garner archie mail < mail", "one mail"}),
+	CMD_EXITS({75, "nothing can be sent now; the mail is to be brought again"}),
+	.run = run,
+};

@@ -1,0 +1,517 @@
+/* garner archie sites: the list of archives, and how it went with each. */
+#include "archie/sites.h"
+
+#include "archie/archie_conf.h"
+#include "base/clock.h"
+#include "base/jsonw.h"
+#include "cmd/archie/archie.h"
+#include "cmd/archie/archie_rows.h"
+#include "cmd/system/text.h"
+#include "fetch/kit.h"
+
+#include <inttypes.h>
+#include <limits.h>
+
+struct sites_options {
+	bool json, force;
+	const char *address, *name, *tz, *os, *path;
+	int64_t max_age_us;
+};
+
+int archie_open_list(const struct cmd_call *call, struct archie_list *ret)
+{
+	struct err err;
+	char data[PATH_MAX];
+	*ret = (struct archie_list){.arena = ARENA_INIT(SIZE_MAX)};
+	int code = cmd_config(call, &ret->config);
+	if (code != 0)
+		return code;
+	ret->conf = config_get(ret->config, &archie_section);
+	if (cmd_data_dir(ret->config, data, sizeof data, &err) < 0)
+		return cmd_fail(call, &err);
+	ret->data = arena_text(&ret->arena, str_of(data));
+	ret->folder = arena_printf(&ret->arena, "%s/archie", data);
+	if (archie_sites_read(ret->folder, &ret->arena, &ret->sites, &err) < 0)
+		return cmd_fail(call, &err);
+	for (size_t i = 0; i < ret->sites.problems; i++)
+		fprintf(stderr, "garner: %s\n", ret->sites.problem[i]);
+	return 0;
+}
+
+void archie_close_list(struct archie_list *l)
+{
+	config_free(&l->config);
+	arena_free(&l->arena);
+}
+
+/* list */
+
+static void put_cell(struct text_table *t, struct buf *cell)
+{
+	text_table_add(t, cell->n ? buf_text(cell) : "-");
+	buf_clear(cell);
+}
+
+static void put_seconds(struct buf *out, int64_t us)
+{
+	duration_print_short(out, MAX(us, 0) / US_PER_S * US_PER_S);
+}
+
+static void row_text(const struct archie_site_row *row, int64_t now_us, struct text_table *t)
+{
+	CLEANUP(buf_free) struct buf cell = BUF_INIT(4096);
+	put_safe(&cell, row->site->url);
+	put_cell(t, &cell);
+	put_safe(&cell, row->site->key);
+	put_cell(t, &cell);
+	if (row->database.built_us)
+		buf_printf(&cell, "%" PRIu64 "%s", row->database.entries,
+			   row->partial ? " (partial)" : "");
+	put_cell(t, &cell);
+	if (row->database.built_us)
+		put_seconds(&cell, MAX(now_us - row->current_us, 0));
+	put_cell(t, &cell);
+	if (row->waiting) {
+		buf_add_text(&cell, "build");
+	} else if (row->next_us > now_us) {
+		buf_add_text(&cell, "in ");
+		put_seconds(&cell, row->next_us - now_us);
+	} else {
+		buf_add_text(&cell, "now");
+	}
+	put_cell(t, &cell);
+	if (row->cause[0]) {
+		buf_printf(&cell, "%s, ", row->cause);
+		put_safe(&cell, str_of(row->error));
+	}
+	put_cell(t, &cell);
+}
+
+static void print_list(const struct cmd_call *call, const struct archie_list *l,
+		       const struct getter_state *state, bool json)
+{
+	static const char *const heads[] = {"SITE", "KEY", "ENTRIES", "AGE", "NEXT", "LAST ERROR"};
+	struct buf out = BUF_INIT(SIZE_MAX / 2);
+	struct text_table t = {.ncolumns = ARRAY_LEN(heads), .right = 0x1c};
+	struct jsonw j = JSONW_INIT(&out);
+	int64_t now_us = clock_wall_us();
+	if (json)
+		jsonw_array(&j);
+	for (size_t i = 0; i < ARRAY_LEN(heads); i++)
+		text_table_add(&t, heads[i]);
+	for (size_t i = 0; i < l->sites.n; i++) {
+		struct archie_site_row row;
+		archie_row_fill(l->folder, l->conf, state, &l->sites.site[i], &row);
+		if (json)
+			archie_row_json(&row, now_us, &j);
+		else
+			row_text(&row, now_us, &t);
+	}
+	if (json) {
+		jsonw_array_end(&j);
+		buf_add_byte(&out, '\n');
+	} else {
+		text_table_print(&t, &out);
+	}
+	text_table_free(&t);
+	cmd_print(call, &out);
+}
+
+static int run_list(const struct cmd_call *call)
+{
+	const struct sites_options *o = call->options;
+	CLEANUP(archie_close_list) struct archie_list l;
+	CLEANUP(getter_state_free) struct getter_state state = {0};
+	struct err err;
+	int code = archie_open_list(call, &l);
+	if (code != 0)
+		return code;
+	if (archie_remembered(l.folder, &state, &err) < 0)
+		return cmd_fail(call, &err);
+	if (l.sites.n == 0 && !o->json) {
+		fprintf(stderr, "garner: there are no sites yet; garner archie sites add URL\n");
+		return 1;
+	}
+	print_list(call, &l, &state, o->json);
+	return 0;
+}
+
+/* add */
+
+struct lookup {
+	struct loop *loop;
+	struct dns_wait wait;
+	struct arena *arena;
+	struct archie_site *site;
+	bool known; /* address and name of the site are set */
+	struct err err;
+};
+
+static void use_addresses(struct lookup *l, const struct dns_result *r)
+{
+	struct str host = archie_site_host(l->site);
+	l->known = r->outcome == DNS_FOUND;
+	if (l->known) {
+		l->site->address = *robot_choose(r->addr, r->n, host);
+		l->site->address.port = 0;
+		if (r->canonical.n && !l->site->name.n)
+			l->site->name = arena_str(l->arena, r->canonical);
+		return;
+	}
+	const char *why = r->why ? r->why : dns_outcome_word(r->outcome);
+	if (r->outcome == DNS_REFUSED)
+		err_set(&l->err, ERR_USAGE,
+			STR_FMT ": its address is not public (%s); if it is yours, name its "
+				"network in robot.networks",
+			STR_ARG(host), why);
+	else
+		err_set(&l->err, ERR_REMOTE, STR_FMT ": %s; if you know its address: --address",
+			STR_ARG(host), why);
+}
+
+static void looked_up(void *ctx, const struct dns_result *r)
+{
+	struct lookup *l = ctx;
+	use_addresses(l, r);
+	loop_stop(l->loop);
+}
+
+/* The address that stands for the host, and its name. */
+static int look_up(const struct robot_section_conf *conf, struct arena *arena,
+		   struct archie_site *site, struct err *err)
+{
+	struct lookup l = {.arena = arena, .site = site};
+	struct policy *policy = NULL;
+	struct dns *dns = NULL;
+	struct dns_result result;
+	int rc = loop_new(&l.loop, NULL, err);
+	l.wait = (struct dns_wait){.done = looked_up, .ctx = &l};
+	if (rc == 0)
+		rc = policy_new(&policy, &conf->robot.networks, err);
+	if (rc == 0)
+		rc = dns_new(&dns, l.loop, &conf->dns, policy, err);
+	if (rc == 0) {
+		if (dns_lookup(dns, archie_site_host(site), DNS_ANY, &l.wait, &result) == 0)
+			use_addresses(&l, &result);
+		else
+			rc = loop_run(l.loop, err);
+	}
+	dns_free(&dns);
+	policy_free(&policy);
+	if (l.loop)
+		loop_free(&l.loop);
+	if (rc == 0 && !l.known) {
+		*err = l.err;
+		rc = -1;
+	}
+	return rc;
+}
+
+static int fill_site(const struct sites_options *o, const char *url, struct archie_list *l,
+		     struct archie_site *ret, struct err *err)
+{
+	*ret = (struct archie_site){.max_age_us = o->max_age_us,
+				    .os = str_of(o->os),
+				    .path = str_of(o->path),
+				    .name = str_of(o->name)};
+	if (archie_site_url(str_of(url), &l->arena, &ret->url, err) < 0)
+		return -1;
+	struct str folder = str_head(ret->url, ret->url.n - 1);
+	size_t last = folder.n;
+	while (last > 0 && folder.p[last - 1] != '/')
+		last--;
+	if (str_starts(str_from(folder, last), STR("ls-lR")))
+		return err_set(err, ERR_USAGE,
+			       STR_FMT
+			       ": name the folder that the listing is in; it is found there",
+			       STR_ARG(folder));
+	ret->ftp = str_starts(ret->url, STR("ftp:"));
+	if (o->tz[0] && !archie_zone_parse(str_of(o->tz), &ret->tz_s))
+		return err_set(err, ERR_USAGE, "--tz: expected a zone such as +02:00, got '%s'",
+			       o->tz);
+	if (!o->address[0])
+		return look_up(config_get(l->config, &robot_section), &l->arena, ret, err);
+	if (!archie_address_parse(str_of(o->address), &ret->address))
+		return err_set(err, ERR_USAGE, "--address: expected an address, got '%s'",
+			       o->address);
+	return 0;
+}
+
+static int run_add(const struct cmd_call *call)
+{
+	CLEANUP(archie_close_list) struct archie_list l;
+	struct archie_site site;
+	struct err err;
+	int code = archie_open_list(call, &l);
+	if (code != 0)
+		return code;
+	if (fill_site(call->options, call->argv[0], &l, &site, &err) < 0)
+		return cmd_fail(call, &err);
+	int rc = archie_sites_add(l.folder, &site, &err);
+	if (rc < 0)
+		return cmd_fail(call, &err);
+	if (rc == 1) {
+		fprintf(stderr, "garner: " STR_FMT " is listed already\n", STR_ARG(site.url));
+		return 1;
+	}
+	CLEANUP(buf_free) struct buf line = BUF_INIT((size_t)2 * ARCHIE_LINE_MOST);
+	archie_site_print(&site, &line);
+	fprintf(call->out, "added: %s\n", buf_text(&line));
+	return 0;
+}
+
+/* remove */
+
+static int run_remove(const struct cmd_call *call)
+{
+	CLEANUP(archie_close_list) struct archie_list l;
+	struct err err;
+	size_t at = 0;
+	int code = archie_open_list(call, &l);
+	if (code != 0)
+		return code;
+	struct str what = str_of(call->argv[0]);
+	const struct archie_site *site = archie_sites_find(&l.sites, what, &at);
+	if (site && archie_sites_find(&l.sites, what, &at))
+		return cmd_refuse(call, "%s stands for several sites; name one by its URL",
+				  call->argv[0]);
+	int rc = site ? archie_sites_remove(l.folder, site->url, &err) : 1;
+	if (rc < 0)
+		return cmd_fail(call, &err);
+	if (rc == 1) {
+		fprintf(stderr, "garner: %s is not listed\n", call->argv[0]);
+		return 1;
+	}
+	fprintf(call->out, "removed: " STR_FMT "; its database goes with the next build\n",
+		STR_ARG(site->url));
+	return 0;
+}
+
+/* get */
+
+struct list_fetch {
+	struct loop *loop;
+	struct buf body;
+	struct robot_memory_sink sink;
+	struct err err;
+};
+
+static void list_fetched(void *ctx, const struct robot_result *r)
+{
+	struct list_fetch *f = ctx;
+	loop_stop(f->loop);
+	if (r->outcome == OUTCOME_OK)
+		return;
+	const char *what = r->why[0] ? r->why : outcome_name(r->outcome);
+	if (r->cause == ROBOT_CAUSE_BODY)
+		err_set(&f->err, ERR_REMOTE,
+			STR_FMT ": larger than %d MiB, which is the most that a list of sites may "
+				"have",
+			STR_ARG(r->url), ARCHIE_LIST_MOST >> 20);
+	else if (r->head->status)
+		err_set(&f->err, ERR_REMOTE, STR_FMT ": %s (%d)", STR_ARG(r->url), what,
+			r->head->status);
+	else
+		err_set(&f->err, ERR_REMOTE, STR_FMT ": %s", STR_ARG(r->url), what);
+}
+
+static int fetch_list(struct archie_list *l, const char *url, struct list_fetch *f, struct err *err)
+{
+	const struct robot_section_conf *conf = config_get(l->config, &robot_section);
+	struct robot_limits limits = conf->robot.limits;
+	struct kit kit = {0};
+	struct err ignored;
+	limits.body = ARCHIE_LIST_MOST;
+	f->body = BUF_INIT(ARCHIE_LIST_MOST);
+	f->sink = robot_memory_sink(&f->body, false);
+	struct robot_job job = {.url = str_of(url),
+				.limits = &limits,
+				.sink = &f->sink.sink,
+				.flags = ROBOT_WAIT | ROBOT_NO_SHA256};
+	int rc = loop_new(&f->loop, NULL, err);
+	if (rc == 0)
+		rc = kit_open(&kit, f->loop, l->data, conf, err);
+	if (rc == 0)
+		rc = robot_fetch(kit.robot, &job, list_fetched, f, err);
+	if (rc == 0)
+		rc = loop_run(f->loop, err);
+	(void)kit_close(&kit, &ignored);
+	if (f->loop)
+		loop_free(&f->loop);
+	if (rc == 0 && f->err.code != ERR_NONE) {
+		*err = f->err;
+		rc = -1;
+	}
+	return rc;
+}
+
+static void sites_json(struct jsonw *j, const char *key, const struct archie_site *site, size_t n)
+{
+	jsonw_put_array(j, key);
+	for (size_t i = 0; i < n; i++)
+		jsonw_str(j, site[i].url);
+	jsonw_array_end(j);
+}
+
+static void sites_text(struct buf *out, char mark, const struct archie_site *site, size_t n)
+{
+	CLEANUP(buf_free) struct buf line = BUF_INIT((size_t)2 * ARCHIE_LINE_MOST);
+	for (size_t i = 0; i < n; i++) {
+		buf_clear(&line);
+		archie_site_print(&site[i], &line);
+		buf_printf(out, "%c ", mark);
+		put_safe(out, buf_str(&line));
+		buf_add_byte(out, '\n');
+	}
+}
+
+static void print_diff(const struct cmd_call *call, const struct archie_sites_diff *d, bool taken)
+{
+	const struct sites_options *o = call->options;
+	struct buf out = BUF_INIT(SIZE_MAX / 2);
+	struct jsonw j = JSONW_INIT(&out);
+	for (size_t i = 0; i < d->problems; i++)
+		fprintf(stderr, "garner: %s\n", d->problem[i]);
+	if (o->json) {
+		jsonw_object(&j);
+		jsonw_put_bool(&j, "taken", taken);
+		jsonw_put_uint(&j, "before", d->before);
+		jsonw_put_uint(&j, "after", d->after);
+		sites_json(&j, "added", d->added, d->nadded);
+		sites_json(&j, "removed", d->removed, d->nremoved);
+		sites_json(&j, "changed", d->changed, d->nchanged);
+		jsonw_put_uint(&j, "moved", d->moved);
+		jsonw_object_end(&j);
+		buf_add_byte(&out, '\n');
+	} else {
+		sites_text(&out, '+', d->added, d->nadded);
+		sites_text(&out, '-', d->removed, d->nremoved);
+		sites_text(&out, '~', d->changed, d->nchanged);
+		buf_printf(&out,
+			   "%zu sites before, %zu after: %zu added, %zu removed, %zu changed, %zu "
+			   "of them with another address\n",
+			   d->before, d->after, d->nadded, d->nremoved, d->nchanged, d->moved);
+	}
+	cmd_print(call, &out);
+}
+
+static int run_get(const struct cmd_call *call)
+{
+	const struct sites_options *o = call->options;
+	CLEANUP(archie_close_list) struct archie_list l;
+	struct list_fetch f = {0};
+	struct archie_sites_diff diff = {0};
+	struct err err;
+	int code = archie_open_list(call, &l);
+	if (code != 0)
+		return code;
+	int rc = fetch_list(&l, call->argv[0], &f, &err);
+	if (rc == 0) {
+		rc = archie_sites_replace(l.folder, buf_str(&f.body), o->force, &l.arena, &diff,
+					  &err);
+		print_diff(call, &diff, rc == 0);
+	}
+	buf_free(&f.body);
+	return rc < 0 ? cmd_fail(call, &err) : 0;
+}
+
+static const struct cmd_option list_options[] = {
+	CMD_FLAG(0, "json", struct sites_options, json, "print JSON"),
+};
+static const struct command list_command = {
+	.name = "list",
+	.summary = "show the sites, and how it went with each",
+	.description =
+		"For each site: its URL, the KEY of its files, the entries of its database, the "
+		"age of that since it was built or last found to be current, when its listing is "
+		"fetched next (build: one waits for garner archie build), and the last error of "
+		"getter or builder: its cause (doc/archie.md says what to do about each), and what "
+		"happened. A database is partial if it comes from a walk that was cut, "
+		"for example by archie.walk_max.",
+	CMD_OPTIONS(list_options, struct sites_options),
+	CMD_EXAMPLES({"garner archie sites list", "all sites"}),
+	CMD_EXITS({1, "there is no site"}),
+	.run = run_list,
+};
+
+#define TEXT_OPTION(word, member, arg, text)                                                  \
+	CMD_OPTION(0, arg, word, VALUE_TEXT_AT(struct sites_options, member), .fallback = "", \
+		   .help = text)
+static const struct cmd_option add_options[] = {
+	TEXT_OPTION("address", address, "ADDRESS",
+		    "its address, in place of the one that the name server gives"),
+	TEXT_OPTION("name", name, "NAME",
+		    "the name of its files, in place of the end of the chain of aliases"),
+	TEXT_OPTION("tz", tz, "ZONE", "its time zone, such as +02:00; without it UTC"),
+	TEXT_OPTION("os", os, "WORD", "its operating system"),
+	TEXT_OPTION("path", path, "DIR",
+		    "the directory at which its listing starts, as the listing names it"),
+	CMD_OPTION(0, "TIME", "max-age", VALUE_TIME_AT(struct sites_options, max_age_us), "0", 0,
+		   3650 * 86400e6,
+		   .help = "how old its database may become, in place of archie.max_age"),
+};
+static const struct command add_command = {
+	.name = "add",
+	.summary = "add a site",
+	.description =
+		"The site is kept in sites.local, which a new list does not change. Its name "
+		"is looked up: an address has at most one FTP site. The next nightly run "
+		"fetches its listing, or garner archie get.",
+	CMD_OPTIONS(add_options, struct sites_options),
+	.args = "URL",
+	.args_help = "the folder at which the site begins: ftp, http or https",
+	.min_args = 1,
+	.max_args = 1,
+	CMD_EXAMPLES({"garner archie sites add ftp://ftp.example.org/", "an FTP server"},
+		     {"garner archie sites add http://mirror.example.org/debian/ --max-age 1d",
+		      "a folder of a web server, each day"}),
+	CMD_EXITS({1, "it is listed already"}, {ERR_BUSY, "another command changes the list"},
+		  {ERR_REMOTE, "its name cannot be looked up"}),
+	.run = run_add,
+};
+
+static const struct command remove_command = {
+	.name = "remove",
+	.summary = "remove a site",
+	.description =
+		"One that was added goes; one of the list is left out from now on, by a line in "
+		"sites.local.",
+	.args = "URL",
+	.args_help = "the URL of the site; also its host name or KEY, if only one has it",
+	.min_args = 1,
+	.max_args = 1,
+	CMD_EXAMPLES({"garner archie sites remove ftp://ftp.example.org/", "no longer index it"}),
+	CMD_EXITS({1, "it is not listed"}, {ERR_BUSY, "another command changes the list"}),
+	.run = run_remove,
+};
+
+static const struct cmd_option get_options[] = {
+	CMD_FLAG(0, "force", struct sites_options, force,
+		 "take it even if it lacks a fifth or more of the current sites"),
+	CMD_FLAG(0, "json", struct sites_options, json, "print JSON"),
+};
+static const struct command get_command = {
+	.name = "get",
+	.summary = "fetch a new list of sites, and show how it differs",
+	.description = "Replaces the list that the last get brought; sites.local, where edits are, "
+		       "stays as it is. + is a site that is new, - one that is gone, ~ one whose "
+		       "line is another.",
+	CMD_OPTIONS(get_options, struct sites_options),
+	.args = "URL",
+	.args_help = "where the list is: http, https or ftp",
+	.min_args = 1,
+	.max_args = 1,
+	CMD_EXAMPLES({"garner archie sites get https://archie.example.org/sites", "once a month"}),
+	CMD_EXITS({ERR_BUSY, "another command changes the list"},
+		  {ERR_REMOTE, "the list cannot be fetched"}),
+	.run = run_get,
+};
+
+const struct command archie_sites_command = {
+	.name = "sites",
+	.summary = "the list of archives that are indexed",
+	.description =
+		"The list is two files: sites, which a master gives out, and sites.local, with "
+		"edits made here. doc/formats/archie-sites.md has their lines.",
+	CMD_SUBS(&list_command, &add_command, &remove_command, &get_command),
+};

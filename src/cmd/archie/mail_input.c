@@ -1,0 +1,72 @@
+/* A mail on standard input. */
+#include "cmd/archie/mail_input.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "extract/cage_section.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#define READ_US (5 * US_PER_MIN) /* until the whole mail has come */
+
+/* The beginning of the mail; what is beyond is read as well, or its sender would take us for dead.
+ */
+static int read_mail(struct buf *mail, struct err *err)
+{
+	char piece[64 << 10];
+	int64_t until_us = clock_mono_us() + READ_US;
+	for (;;) {
+		struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
+		int64_t left_us = until_us - clock_mono_us();
+		if (left_us <= 0)
+			return err_set(err, ERR_REMOTE, "the mail did not come to its end");
+		if (poll(&p, 1, (int)(left_us / US_PER_MS) + 1) <= 0)
+			continue;
+		ssize_t n = read(STDIN_FILENO, piece, sizeof piece);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_sys(err, "standard input");
+		if (n == 0)
+			return 0;
+		buf_add(mail, piece, MIN((size_t)n, mail->max - mail->n));
+	}
+}
+
+static int take_mail(const struct config *config, const char *data, struct str bytes,
+		     mail_input_fn *fn, struct err *err)
+{
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT((size_t)4 << 20);
+	struct cage_options cage;
+	char program[CAGE_PATH_MAX];
+	struct mime_mail mail;
+	if (cage_section_options(config_get(config, &cage_section), program, &cage, err) < 0)
+		return -1;
+	if (mime_read(program, bytes, &arena, &mail, err) < 0) {
+		if (err->code != ERR_REMOTE)
+			return -1;
+		log_outside(MAIN, "a mail that cannot be read", KV_TEXT("why", err->msg));
+		return 0;
+	}
+	return fn(config, data, &mail, err);
+}
+
+int mail_input(const struct cmd_call *call, mail_input_fn *fn)
+{
+	CLEANUP(buf_free) struct buf mail = BUF_INIT(MIME_MAIL_MOST);
+	CLEANUP(config_free) struct config *config = NULL;
+	char data[PATH_MAX];
+	struct err err;
+	if (cmd_config(call, &config) != 0)
+		return EX_TEMPFAIL;
+	if (cmd_data_dir(config, data, sizeof data, &err) < 0 || read_mail(&mail, &err) < 0 ||
+	    take_mail(config, data, buf_str(&mail), fn, &err) < 0) {
+		(void)cmd_fail(call, &err);
+		return EX_TEMPFAIL;
+	}
+	return 0;
+}

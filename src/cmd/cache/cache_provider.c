@@ -1,0 +1,384 @@
+/* garner cache provider: the operator's side of contracts. The owner's side, bandwidth and hours,
+ * is with garner provider set. */
+#include "base/clock.h"
+#include "cache/cache_conf.h"
+#include "cmd/cache/cache.h"
+#include "cmd/commands.h"
+#include "cmd/system/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+
+struct provider_options {
+	const char *priority, *quota_files, *quota_space;
+	bool remove, json;
+};
+
+struct provider_row {
+	struct pidb_provider p;
+	struct db_tally tally;
+};
+
+enum { OUT_MOST = 1 << 30 };
+
+static int64_t period_begin(const struct cache_desk *d)
+{
+	const struct cache_conf *conf = config_get(d->config, &cache_section);
+	return clock_wall_us() - conf->fullset_period_us;
+}
+
+static int row_tally(const struct cache_desk *d, struct provider_row *row, struct err *err)
+{
+	row->tally = (struct db_tally){0};
+	return d->db ? d->db->ops->tally(d->db, row->p.id, &row->tally, err) : 0;
+}
+
+/* Printing. */
+
+static void row_json(const struct provider_row *row, struct jsonw *j)
+{
+	const struct pidb_provider *p = &row->p;
+	jsonw_object(j);
+	jsonw_put_uint(j, "provider", p->id);
+	jsonw_put_text(j, "site", p->site);
+	jsonw_put_text(j, "mail", p->mail);
+	jsonw_put_bool(j, "verified", p->is_verified);
+	jsonw_put_time(j, "created", p->created_us);
+	jsonw_put_object(j, "contract");
+	jsonw_put_int(j, "priority", p->priority);
+	jsonw_put_limit(j, "quota_files", p->quota_files, UINT64_MAX);
+	jsonw_put_limit(j, "quota_space", p->quota_space, UINT64_MAX);
+	jsonw_put_limit(j, "bandwidth", p->bandwidth, 0);
+	jsonw_put_text(j, "hours", p->hours);
+	jsonw_object_end(j);
+	jsonw_put_object(j, "stored");
+	jsonw_put_uint(j, "files", row->tally.files);
+	jsonw_put_uint(j, "bytes", row->tally.space);
+	jsonw_object_end(j);
+	jsonw_put_uint(j, "queued", row->tally.queued);
+	jsonw_put_uint(j, "open_sets", row->tally.open_sets);
+	jsonw_put_uint(j, "errors", row->tally.errors);
+	jsonw_put_text(j, "wanted", pidb_wanted_name(p->wanted));
+	jsonw_put_uint(j, "fullsets_used", p->fullsets_used);
+	jsonw_put_uint(j, "sessions", p->seq);
+	jsonw_put_text(j, "last_address", p->last_address);
+	jsonw_object_end(j);
+}
+
+static void put_cell(struct text_table *t, struct buf *cell)
+{
+	text_table_add(t, cell->n ? buf_text(cell) : "-");
+	buf_clear(cell);
+}
+
+static void put_count(struct text_table *t, struct buf *cell, uint64_t v)
+{
+	buf_printf(cell, "%" PRIu64, v);
+	put_cell(t, cell);
+}
+
+static void row_text(const struct provider_row *row, struct text_table *t)
+{
+	CLEANUP(buf_free) struct buf cell = BUF_INIT(4096);
+	put_count(t, &cell, row->p.id);
+	put_safe(&cell, str_of(row->p.site));
+	put_cell(t, &cell);
+	buf_printf(&cell, "%" PRId64, row->p.priority);
+	put_cell(t, &cell);
+	put_count(t, &cell, row->tally.files);
+	put_size_text(&cell, row->tally.space);
+	put_cell(t, &cell);
+	put_count(t, &cell, row->tally.queued);
+	put_count(t, &cell, row->tally.errors);
+	buf_add_text(&cell, row->p.is_verified ? pidb_wanted_name(row->p.wanted) : "not verified");
+	put_cell(t, &cell);
+}
+
+static int list_all(const struct cmd_call *call, const struct cache_desk *d, bool as_json)
+{
+	static const char *const heads[] = {"ID",    "SITE",   "PRIORITY", "STORED",
+					    "BYTES", "QUEUED", "ERRORS",   "WANTED"};
+	struct text_table t = {.ncolumns = ARRAY_LEN(heads), .right = 0x7d};
+	struct buf out = BUF_INIT(OUT_MOST);
+	struct jsonw j = JSONW_INIT(&out);
+	struct provider_row row = {0};
+	struct err err;
+	int rc, n = 0;
+	if (as_json)
+		jsonw_array(&j);
+	for (size_t i = 0; i < ARRAY_LEN(heads); i++)
+		text_table_add(&t, heads[i]);
+	while ((rc = pidb_next(d->pidb, row.p.id, period_begin(d), &row.p, &err)) == 0 &&
+	       (rc = row_tally(d, &row, &err)) == 0) {
+		n++;
+		if (as_json)
+			row_json(&row, &j);
+		else
+			row_text(&row, &t);
+	}
+	if (as_json) {
+		jsonw_array_end(&j);
+		buf_add_byte(&out, '\n');
+	} else if (n > 0) {
+		text_table_print(&t, &out);
+	}
+	text_table_free(&t);
+	if (rc < 0) {
+		buf_free(&out);
+		return cmd_fail(call, &err);
+	}
+	if (n == 0 && !as_json)
+		fprintf(stderr, "garner: there is no provider yet; garner provider register\n");
+	cmd_print(call, &out);
+	return n == 0;
+}
+
+static void put_line(struct text_table *t, const char *what, const char *fmt, ...)
+	PRINTF_LIKE(3, 4);
+static void put_line(struct text_table *t, const char *what, const char *fmt, ...)
+{
+	char text[2048];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	text_table_add(t, what);
+	text_table_add(t, text[0] ? text : "-");
+}
+
+static void put_limited(struct text_table *t, const char *what, uint64_t used, uint64_t quota,
+			bool is_size)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(100);
+	if (is_size)
+		put_size_text(&text, used);
+	else
+		buf_printf(&text, "%" PRIu64, used);
+	if (quota != UINT64_MAX) {
+		buf_add_text(&text, " of ");
+		if (is_size)
+			put_size_text(&text, quota);
+		else
+			buf_printf(&text, "%" PRIu64, quota);
+	}
+	put_line(t, what, "%s%s", buf_text(&text), quota == UINT64_MAX ? ", without a quota" : "");
+}
+
+static void add_prefix(void *ctx, struct str prefix)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(4096);
+	put_safe(&text, prefix);
+	put_line(ctx, "prefix", "%s", buf_text(&text));
+}
+
+static int show_text(const struct cache_desk *d, const struct provider_row *row, struct buf *out,
+		     struct err *err)
+{
+	const struct pidb_provider *p = &row->p;
+	CLEANUP(buf_free) struct buf safe = BUF_INIT(4096);
+	struct text_table t = {.ncolumns = 2};
+	put_line(&t, "provider", "%" PRIu64 "%s", p->id, p->is_verified ? "" : ", not verified");
+	put_safe(&safe, str_of(p->site));
+	put_line(&t, "site", "%s", buf_text(&safe));
+	buf_clear(&safe);
+	put_safe(&safe, str_of(p->mail));
+	put_line(&t, "mail", "%s", buf_text(&safe));
+	int rc = pidb_prefixes(d->pidb, p->id, add_prefix, &t, err);
+	put_line(&t, "priority", "%" PRId64, p->priority);
+	put_limited(&t, "files", row->tally.files, p->quota_files, false);
+	put_limited(&t, "space", row->tally.space, p->quota_space, true);
+	buf_clear(&safe);
+	put_size_exact(&safe, p->bandwidth);
+	put_line(&t, "bandwidth", p->bandwidth ? "%s a second" : "any", buf_text(&safe));
+	put_line(&t, "hours", "%s", p->hours[0] ? p->hours : "any");
+	put_line(&t, "queued", "%" PRIu64 " URLs, %" PRIu64 " sets to absorb", row->tally.queued,
+		 row->tally.open_sets);
+	put_line(&t, "errors", "%" PRIu64, row->tally.errors);
+	put_line(&t, "full set", "%s",
+		 p->wanted == PIDB_NOT_WANTED ? "not wanted" : pidb_wanted_name(p->wanted));
+	put_line(&t, "sessions",
+		 p->last_address[0] ? "%" PRIu64 ", the last one from %s" : "%" PRIu64 "%s", p->seq,
+		 p->last_address);
+	text_table_print(&t, out);
+	text_table_free(&t);
+	return rc;
+}
+
+static int show_one(const struct cmd_call *call, const struct cache_desk *d, uint64_t id,
+		    bool as_json)
+{
+	struct buf out = BUF_INIT(1 << 20);
+	struct jsonw j = JSONW_INIT(&out);
+	struct provider_row row;
+	struct err err;
+	int rc = pidb_get(d->pidb, id, period_begin(d), &row.p, &err);
+	if (rc == 1) {
+		fprintf(stderr, "garner: there is no provider %" PRIu64 "\n", id);
+		return 1;
+	}
+	if (rc == 0)
+		rc = row_tally(d, &row, &err);
+	if (rc == 0 && as_json) {
+		row_json(&row, &j);
+		buf_add_byte(&out, '\n');
+	} else if (rc == 0) {
+		rc = show_text(d, &row, &out, &err);
+	}
+	if (rc >= 0)
+		return cmd_print(call, &out);
+	buf_free(&out);
+	return cmd_fail(call, &err);
+}
+
+/* Changing. */
+
+/* A number, or "none" for UINT64_MAX. */
+static int quota_parse(const char *option, enum value_type type, const char *text, uint64_t *ret,
+		       struct err *err)
+{
+	struct quota {
+		int64_t number;
+		uint64_t size;
+	} quota = {0};
+	struct arena arena = ARENA_INIT(1 << 16);
+	const struct value_spec spec = {.name = option,
+					.type = type,
+					.offset = type == VALUE_INT ? offsetof(struct quota, number)
+								    : offsetof(struct quota, size),
+					.max = type == VALUE_INT ? 1e15 : INFINITY};
+	if (strcmp(text, "none") == 0) {
+		*ret = UINT64_MAX;
+		return 0;
+	}
+	int rc = value_parse(&spec, str_of(text), &arena, &quota, err);
+	arena_free(&arena);
+	char shown[VALUE_SHOWN];
+	if (rc < 0)
+		return err_set(err, ERR_USAGE, "--%s: expected a %s, or none, got '%s'", option,
+			       type == VALUE_INT ? "number" : "size such as 10G",
+			       value_show(str_of(text), shown));
+	*ret = type == VALUE_INT ? (uint64_t)quota.number : quota.size;
+	return 0;
+}
+
+static int priority_parse(const char *text, int64_t *ret, struct err *err)
+{
+	struct arena arena = ARENA_INIT(1 << 16);
+	const struct value_spec spec = {
+		.name = "priority", .type = VALUE_INT, .min = -1000000, .max = 1000000};
+	int rc = value_parse(&spec, str_of(text), &arena, ret, err);
+	arena_free(&arena);
+	return rc < 0 ? err_in(err, "--priority") : 0;
+}
+
+struct terms {
+	int64_t priority;
+	uint64_t files, space;
+};
+
+static int change_parse(const struct provider_options *o, struct terms *t, struct pidb_change *ret,
+			struct err *err)
+{
+	*ret = (struct pidb_change){0};
+	if (o->priority && o->priority[0]) {
+		if (priority_parse(o->priority, &t->priority, err) < 0)
+			return -1;
+		ret->priority = &t->priority;
+	}
+	if (o->quota_files && o->quota_files[0]) {
+		if (quota_parse("quota-files", VALUE_INT, o->quota_files, &t->files, err) < 0)
+			return -1;
+		ret->quota_files = &t->files;
+	}
+	if (o->quota_space && o->quota_space[0]) {
+		if (quota_parse("quota-space", VALUE_SIZE, o->quota_space, &t->space, err) < 0)
+			return -1;
+		ret->quota_space = &t->space;
+	}
+	return 0;
+}
+
+static int remove_one(const struct cmd_call *call, const struct cache_desk *d, uint64_t id,
+		      bool as_json)
+{
+	struct err err;
+	int rc = pidb_deregister(d->pidb, id, clock_wall_us(), &err);
+	if (rc < 0)
+		return cmd_fail(call, &err);
+	if (rc == 1) {
+		fprintf(stderr, "garner: there is no provider %" PRIu64 "\n", id);
+		return 1;
+	}
+	if (as_json)
+		fprintf(call->out, "{\"provider\":%" PRIu64 "}\n", id);
+	else
+		fprintf(call->out,
+			"provider %" PRIu64 " is gone; what is stored of it will be removed\n", id);
+	return 0;
+}
+
+static int serve_one(const struct cmd_call *call, const struct cache_desk *d, uint64_t id)
+{
+	const struct provider_options *o = call->options;
+	struct pidb_change change;
+	struct terms terms;
+	struct err err;
+	if (o->remove)
+		return remove_one(call, d, id, o->json);
+	if (change_parse(o, &terms, &change, &err) < 0)
+		return cmd_fail(call, &err);
+	bool is_change = change.priority || change.quota_files || change.quota_space;
+	if (is_change && pidb_change(d->pidb, id, &change, &err) < 0)
+		return cmd_fail(call, &err);
+	return show_one(call, d, id, o->json);
+}
+
+static int run(const struct cmd_call *call)
+{
+	const struct provider_options *o = call->options;
+	CLEANUP(cache_desk_close) struct cache_desk d = {0};
+	uint64_t id = 0;
+	bool changes = (o->priority && o->priority[0]) || (o->quota_files && o->quota_files[0]) ||
+		       (o->quota_space && o->quota_space[0]) || o->remove;
+	if (call->argc == 0 && changes)
+		return cmd_refuse(call, "whose? garner cache provider ID ...");
+	if (call->argc && (!str_u64(str_of(call->argv[0]), &id) || id == 0 || id > INT64_MAX))
+		return cmd_refuse(call, "expected the number of a provider, got '%.60s'",
+				  call->argv[0]);
+	int code = cache_desk_open(call, &d);
+	if (code)
+		return code;
+	return call->argc ? serve_one(call, &d, id) : list_all(call, &d, o->json);
+}
+
+#define S struct provider_options
+static const struct cmd_option options[] = {
+	CMD_OPTION(0, "N", "priority", VALUE_TEXT_AT(S, priority),
+		   .help = "the higher ones are fetched first; 0 at the beginning"),
+	CMD_OPTION(0, "N", "quota-files", VALUE_TEXT_AT(S, quota_files),
+		   .help = "how many files may be stored of it, or none for any number"),
+	CMD_OPTION(0, "SIZE", "quota-space", VALUE_TEXT_AT(S, quota_space),
+		   .help = "how many bytes, such as 10G, or none"),
+	CMD_FLAG(0, "remove", S, remove, "end its registration, and remove what is stored of it"),
+	CMD_FLAG(0, "json", S, json, "print everything as JSON"),
+};
+
+const struct command cache_provider_command = {
+	.name = "provider",
+	.summary = "show providers, or set what one of them may have",
+	.description = "Without ID it lists all providers. Changes are in force at once; what is "
+		       "stored beyond a quota that shrinks stays, and nothing new is taken. "
+		       "Bandwidth and hours are the owner's to set: garner provider set.",
+	CMD_OPTIONS(options, S),
+	.args = "[ID]",
+	.max_args = 1,
+	.args_help = "the number of a provider",
+	CMD_EXAMPLES({"garner cache provider", "all of them"},
+		     {"garner cache provider 17 --priority 5 --quota-files 2000000",
+		      "its turn comes before others, and it may have more files"}),
+	CMD_EXITS({1, "there is no such provider, or none at all"},
+		  {ERR_DAMAGED, "a database is damaged"}),
+	.run = run,
+};
+#undef S

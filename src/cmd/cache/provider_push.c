@@ -1,0 +1,596 @@
+/* A session of garner provider. What was sent is remembered only when the cache has said that it
+ * has the set, and without the rows that it refused; a process that is killed sends again what it
+ * may have sent already, which the cache then finds unchanged. */
+#include "cmd/cache/provider_push.h"
+
+#include "base/clock.h"
+#include "base/jsonw.h"
+#include "base/vec.h"
+#include "cache/cache_conf.h"
+#include "cache/lococa_client.h"
+#include "cmd/system/text.h"
+#include "net/conn.h"
+#include "net/outgoing.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum {
+	ROWS_PIECE = 32 << 10,
+	SAID_MOST = 20, /* lines of a kind */
+	TEXT_MOST = 1100,
+	SHOWN_MOST = 32 << 10,
+};
+#define PROGRESS_US (500 * US_PER_MS)
+
+struct refused {
+	unsigned code;
+	const char *url, *text;
+};
+
+struct session {
+	struct push *g;
+	struct provider_changes changes;
+	bool full, asked, was_wanted; /* asked: init was accepted */
+	struct loop *loop;
+	struct conn_pool *pool;
+	struct tls *tls;
+	struct lococa_client *client;
+	struct loop_timer progress;
+	struct loop_io stop;
+	bool shows_progress;
+	struct arena arena;
+	struct lococa_info info;
+	size_t at; /* of the changes */
+	uint64_t sent;
+	uint64_t *refused_hash, *lost;
+	size_t nrefused, refused_room, nlost, lost_room;
+	struct refused *refused;
+	size_t nsaid, said_room;
+	uint64_t left_type, left_room;
+	struct lococa_end end;
+	char end_text[TEXT_MOST];
+	bool ended;
+};
+
+void push_close(struct push *g)
+{
+	provider_list_free(&g->now);
+}
+
+/* Words of the server, as they may be shown. */
+static const char *shown_text(struct session *s, struct str text)
+{
+	CLEANUP(buf_free) struct buf out = BUF_INIT((size_t)2 * SHOWN_MOST);
+	put_safe(&out, str_utf8_head(text, SHOWN_MOST));
+	return arena_text(&s->arena, buf_str(&out));
+}
+
+static void clear_progress(const struct session *s)
+{
+	if (s->shows_progress)
+		fprintf(stderr, "\r\033[K");
+}
+
+/* What has changed, and what of it the cache takes, as far as that is known. */
+static void session_compare(struct session *s)
+{
+	struct push *g = s->g;
+	const struct provider_diff diff = {
+		.was = &g->p->file.sent,
+		.now = &g->now,
+		.origin = g->origin,
+		.origins = g->sources,
+		.full = s->full,
+	};
+	provider_changes_free(&s->changes);
+	provider_diff_make(&diff, &s->changes);
+}
+
+static void session_limit(struct session *s)
+{
+	const struct provider_file *f = &s->g->p->file;
+	const struct provider_limits limits = {
+		.mime = f->mime,
+		.mimes = f->mimes,
+		.any_mime = !f->mimes,
+		.files_used = s->asked ? s->info.files_used : 0,
+		.files_free = s->asked ? s->info.files_free : UINT64_MAX,
+		.space_used = s->asked ? s->info.space_used : 0,
+		.space_free = s->asked ? s->info.space_free : UINT64_MAX,
+	};
+	provider_changes_limit(&s->changes, &limits, s->full);
+}
+
+/* During the session */
+
+static void session_seq(struct session *s, const struct lococa_info *info)
+{
+	struct provider_file *f = &s->g->p->file;
+	uint64_t others = f->seq && info->seq > f->seq ? info->seq - f->seq - 1 : 0;
+	if (others)
+		fprintf(stderr,
+			"garner: %" PRIu64 " session%s of this provider %s not ours, or broke off; "
+			"the last one was from %s; garner provider password makes a new "
+			"password\n",
+			others, others == 1 ? "" : "s", others == 1 ? "was" : "were",
+			shown_text(s, info->last_address));
+	f->seq = info->seq;
+	f->at_s = clock_wall_us() / US_PER_S;
+}
+
+static void fault_print(struct session *s, const struct lococa_fault *fault)
+{
+	CLEANUP(buf_free) struct buf words = BUF_INIT(64 << 10);
+	cache_code_print(fault->code, str_of(shown_text(s, fault->text)), &words);
+	fprintf(s->g->p->call->out, "failed: %s: %s\n", shown_text(s, fault->url),
+		buf_text(&words));
+}
+
+/* What the cache could not fetch it does not have: it is sent again when it is there. */
+static void session_faults(struct session *s, const struct lococa_info *info)
+{
+	for (size_t i = 0; i < info->faults; i++) {
+		const struct lococa_fault *fault = &info->fault[i];
+		struct str c = fault->c.n ? fault->c : fault->url;
+		*VEC_PUSH(s->lost, s->nlost, s->lost_room) = provider_url_hash(c, fault->mime);
+		if (!s->g->o->json)
+			fault_print(s, fault);
+	}
+	if (info->errors > info->faults && !s->g->o->json)
+		fprintf(s->g->p->call->out, "failed: %" PRIu64 " more\n",
+			info->errors - info->faults);
+}
+
+static void session_mimes(struct session *s, const struct lococa_info *info)
+{
+	struct provider_file *f = &s->g->p->file;
+	f->mimes = 0;
+	for (size_t i = 0; i < info->mimes && f->mimes < PROVIDER_MIMES; i++)
+		if (info->mime[i].n && info->mime[i].n <= PROVIDER_MIME_MAX &&
+		    !str_has_control(info->mime[i]))
+			f->mime[f->mimes++] = arena_str(&f->arena, info->mime[i]);
+}
+
+static void session_wanted(struct session *s, const struct lococa_info *info)
+{
+	s->was_wanted = info->wanted;
+	if (!info->wanted || s->full)
+		return;
+	const char *why = shown_text(s, info->reason);
+	if (s->g->sends_wanted) {
+		s->full = true;
+		if (!s->g->o->json)
+			fprintf(s->g->p->call->out, "the cache wants a full set: %s\n", why);
+	} else if (!s->g->o->json) {
+		fprintf(stderr,
+			"garner: the cache wants a full set (%s): garner provider sync sends it\n",
+			why);
+	}
+}
+
+static void session_accepted(void *ctx, const struct lococa_info *info)
+{
+	struct session *s = ctx;
+	s->asked = true;
+	s->info = *info;
+	session_seq(s, info);
+	session_mimes(s, info);
+	session_wanted(s, info);
+	session_faults(s, info);
+	session_compare(s);
+	session_limit(s);
+	if (s->changes.to_send == 0 && !(s->full && s->g->o->empty))
+		lococa_client_quit(s->client);
+	else
+		lococa_client_set(s->client, s->full, s->changes.to_send == 0);
+}
+
+static bool session_rows(void *ctx, struct buf *out)
+{
+	struct session *s = ctx;
+	for (; s->at < s->changes.n && out->n < ROWS_PIECE; s->at++) {
+		const struct provider_change *c = &s->changes.change[s->at];
+		if (c->fate != PROVIDER_SENT)
+			continue;
+		provider_url_row(c, out);
+		s->sent++;
+	}
+	return s->at < s->changes.n;
+}
+
+static void session_fault(void *ctx, const struct lococa_fault *fault)
+{
+	struct session *s = ctx;
+	struct str c = fault->c.n ? fault->c : fault->url;
+	if (s->nrefused == s->changes.n)
+		return; /* more than there are rows */
+	*VEC_PUSH(s->refused_hash, s->nrefused, s->refused_room) =
+		provider_url_hash(c, fault->mime);
+	if (s->nsaid < SAID_MOST || (s->g->o->json && s->nsaid < LOCOCA_FAULTS))
+		*VEC_PUSH(s->refused, s->nsaid, s->said_room) =
+			(struct refused){fault->code, shown_text(s, c), shown_text(s, fault->text)};
+}
+
+static void session_ended(void *ctx, const struct lococa_end *end)
+{
+	struct session *s = ctx;
+	s->ended = true;
+	s->end = *end;
+	snprintf(s->end_text, sizeof s->end_text, "%s", shown_text(s, end->text));
+	loop_stop(s->loop);
+}
+
+static const struct lococa_client_ops session_ops = {
+	.accepted = session_accepted,
+	.rows = session_rows,
+	.fault = session_fault,
+	.ended = session_ended,
+};
+
+static void session_progress(void *ctx)
+{
+	const struct session *s = ctx;
+	if (s->asked && s->changes.to_send)
+		fprintf(stderr, "\r\033[K%" PRIu64 " of %zu URLs sent", s->sent,
+			s->changes.to_send);
+	fflush(stderr);
+}
+
+static void session_stop(void *ctx, unsigned what)
+{
+	struct session *s = ctx;
+	(void)what;
+	session_ended(s, &(struct lococa_end){.how = LOCOCA_BROKEN, .text = STR("stopped")});
+}
+
+static int session_talk(struct session *s, struct err *err)
+{
+	struct provider *p = s->g->p;
+	struct lococa_client_options o = {
+		.address = p->conf->uns,
+		.plain = p->conf->plain,
+		.provider = p->file.id,
+		.password = p->file.password,
+		.timeout_us = p->conf->timeout_us,
+		.ops = &session_ops,
+		.ctx = s,
+	};
+	if (tls_new(&s->tls, &p->conf->tls, false, err) < 0)
+		return err_in(err, "provider");
+	o.tls = s->tls;
+	if (!p->conf->plain && outgoing_may_connect(p->conf->uns, "", s->tls, err) < 0)
+		return err_in(err, "provider.uns");
+	if (loop_new(&s->loop, NULL, err) < 0)
+		return -1;
+	s->pool = conn_pool_new(s->loop, (uint64_t)64 << 20);
+	if (lococa_client_new(&s->client, s->pool, &o, err) < 0)
+		return -1;
+	s->progress = (struct loop_timer){.fn = session_progress, .ctx = s};
+	s->shows_progress = isatty(STDERR_FILENO) && !s->g->o->json && !s->g->o->silent;
+	if (s->shows_progress)
+		loop_timer_every(s->loop, &s->progress, PROGRESS_US);
+	s->stop = (struct loop_io){.fn = session_stop, .ctx = s};
+	if (s->g->stops)
+		loop_io_want(s->loop, &s->stop, s->g->stop_fd, LOOP_READ);
+	int rc = loop_run(s->loop, err);
+	loop_io_end(&s->stop);
+	loop_timer_stop(&s->progress);
+	clear_progress(s);
+	return rc;
+}
+
+static void session_free(struct session *s)
+{
+	lococa_client_free(&s->client);
+	if (s->pool)
+		conn_pool_free(&s->pool);
+	if (s->loop)
+		loop_free(&s->loop);
+	tls_free(&s->tls);
+	provider_changes_free(&s->changes);
+	mem_free(&s->refused_hash);
+	mem_free(&s->refused);
+	mem_free(&s->lost);
+	arena_free(&s->arena);
+}
+
+/* After it */
+
+/* What is known now; nothing of the set, unless it was accepted. */
+static int session_remember(struct session *s, struct err *err)
+{
+	struct provider *p = s->g->p;
+	struct provider_list after = {0}, before = p->file.sent;
+	bool kept = s->end.how == LOCOCA_ACCEPTED;
+	for (size_t i = 0; i < s->changes.n && !kept; i++)
+		if (s->changes.change[i].fate != PROVIDER_UNCHANGED)
+			s->changes.change[i].fate = PROVIDER_ERROR;
+	provider_changes_apply(&s->changes, kept && s->full, s->lost, s->nlost, &after);
+	/* a wrong prefix would be refused by every sync */
+	bool in_vain = kept && !s->end.received && s->nrefused;
+	for (size_t i = 0; i < s->g->sources && !s->g->o->once && !in_vain; i++)
+		if (provider_file_remember(&p->file, &s->g->source[i], err) < 0)
+			return -1;
+	if (kept)
+		p->file.set = s->end.set;
+	if (s->was_wanted && !(kept && s->full))
+		p->file.at_s = 0; /* the next sync asks, however soon it is */
+	if ((kept || s->end.how == LOCOCA_QUIT) && s->g->begun_s)
+		p->file.scanned_s = s->g->begun_s;
+	p->file.sent = after;
+	int rc = provider_save(p, err);
+	p->file.sent = before;
+	mem_free(&after.url);
+	return rc;
+}
+
+static void count_left(struct session *s)
+{
+	for (size_t i = 0; i < s->changes.n; i++) {
+		s->left_type += s->changes.change[i].fate == PROVIDER_NO_TYPE;
+		s->left_room += s->changes.change[i].fate == PROVIDER_NO_ROOM;
+	}
+}
+
+static const char *fate_words(uint8_t fate)
+{
+	return fate == PROVIDER_NO_TYPE ? "the cache does not take its type" : "over the quota";
+}
+
+static void say_left(const struct session *s)
+{
+	size_t said = 0;
+	for (size_t i = 0; i < s->changes.n; i++) {
+		const struct provider_change *c = &s->changes.change[i];
+		if (c->fate != PROVIDER_NO_TYPE && c->fate != PROVIDER_NO_ROOM)
+			continue;
+		const struct provider_url *url = provider_change_url(c);
+		if (said++ < SAID_MOST)
+			fprintf(stderr, "left out: %.*s (%.*s): %s\n", (int)url->c.n, url->c.p,
+				(int)url->mime.n, url->mime.p, fate_words(c->fate));
+	}
+	if (said > SAID_MOST)
+		fprintf(stderr, "left out: %zu more\n", said - SAID_MOST);
+}
+
+static void say_refused(const struct session *s)
+{
+	for (size_t i = 0; i < MIN(s->nsaid, (size_t)SAID_MOST); i++)
+		fprintf(stderr, "refused: %s: %u %s\n", s->refused[i].url, s->refused[i].code,
+			s->refused[i].text);
+	if (s->nrefused > SAID_MOST)
+		fprintf(stderr, "refused: %zu more\n", s->nrefused - SAID_MOST);
+	for (size_t i = 0; i < s->nsaid; i++)
+		if (s->refused[i].code == CACHE_PREFIX) {
+			fprintf(stderr, "garner: garner provider status shows your prefixes; "
+					"garner provider secret begins a further one\n");
+			break;
+		}
+}
+
+/* What mends it; "": nothing that is done here. */
+static const char *rejected_advice(unsigned code)
+{
+	switch (code) {
+	case CACHE_UNKNOWN:
+		return "; garner provider register SITE --again makes a new provider";
+	case CACHE_PASSWORD:
+		return "; garner provider register --again --id N --password-file FILE gives "
+		       "another one";
+	case CACHE_UNVERIFIED:
+		return "; first garner provider verify FILE-URL";
+	default:
+		return "";
+	}
+}
+
+static void say_end(const struct session *s)
+{
+	FILE *out = s->g->p->call->out;
+	const struct provider_changes *c = &s->changes;
+	const char *uns = s->g->p->conf->uns;
+	switch (s->end.how) {
+	case LOCOCA_ACCEPTED:
+		fprintf(out,
+			"set %" PRIu64 "%s: %" PRIu64 " URL%s accepted (%zu new, %zu changed, %zu "
+			"removed)\n",
+			s->end.set, s->full ? ", full" : "", s->end.received,
+			s->end.received == 1 ? "" : "s", c->added, c->changed, c->removed);
+		break;
+	case LOCOCA_QUIT:
+		if (!s->g->o->silent)
+			fprintf(out, "nothing to send\n");
+		break;
+	case LOCOCA_INIT_REJECTED:
+	case LOCOCA_SET_REJECTED:
+		fprintf(stderr, "garner: %s: refused: %u %s; nothing was taken%s\n", uns,
+			s->end.code, s->end_text, rejected_advice(s->end.code));
+		break;
+	case LOCOCA_BROKEN:
+		fprintf(stderr, "garner: %s: %s; what changed is sent the next time\n", uns,
+			s->end_text);
+		break;
+	}
+	fflush(out);
+}
+
+static void put_failed(struct jsonw *j, const struct session *s)
+{
+	jsonw_put_array(j, "failed");
+	for (size_t i = 0; i < s->info.faults; i++) {
+		const struct lococa_fault *f = &s->info.fault[i];
+		jsonw_object(j);
+		jsonw_put_str(j, "url", f->url);
+		jsonw_put_str(j, "mime", f->mime);
+		jsonw_put_uint(j, "code", f->code);
+		jsonw_put_str(j, "text", f->text);
+		jsonw_put_str(j, "at", f->at);
+		jsonw_object_end(j);
+	}
+	jsonw_array_end(j);
+	jsonw_put_array(j, "refused");
+	for (size_t i = 0; i < s->nsaid; i++) {
+		jsonw_object(j);
+		jsonw_put_text(j, "url", s->refused[i].url);
+		jsonw_put_uint(j, "code", s->refused[i].code);
+		jsonw_put_text(j, "text", s->refused[i].text);
+		jsonw_object_end(j);
+	}
+	jsonw_array_end(j);
+}
+
+static void put_left(struct jsonw *j, const struct session *s)
+{
+	jsonw_put_array(j, "left_out");
+	for (size_t i = 0; i < s->changes.n; i++) {
+		const struct provider_change *c = &s->changes.change[i];
+		if (c->fate != PROVIDER_NO_TYPE && c->fate != PROVIDER_NO_ROOM)
+			continue;
+		jsonw_object(j);
+		jsonw_put_str(j, "url", provider_change_url(c)->c);
+		jsonw_put_str(j, "mime", provider_change_url(c)->mime);
+		jsonw_put_text(j, "why", fate_words(c->fate));
+		jsonw_object_end(j);
+	}
+	jsonw_array_end(j);
+}
+
+static void json_end(const struct session *s)
+{
+	static const char *const words[] = {"accepted", "rejected", "rejected", "broken",
+					    "nothing"};
+	struct buf out = BUF_INIT((size_t)4 << 30);
+	struct jsonw j = JSONW_INIT(&out);
+	jsonw_object(&j);
+	jsonw_put_text(&j, "result", words[s->end.how]);
+	jsonw_put_bool(&j, "full", s->full);
+	if (s->was_wanted)
+		jsonw_put_str(&j, "wanted", s->info.reason);
+	if (s->end.how == LOCOCA_ACCEPTED) {
+		jsonw_put_uint(&j, "set", s->end.set);
+		jsonw_put_uint(&j, "received", s->end.received);
+	} else if (s->end.how != LOCOCA_QUIT) {
+		jsonw_put_uint(&j, "code", s->end.code);
+		jsonw_put_text(&j, "text", s->end_text);
+	}
+	jsonw_put_uint(&j, "new", s->changes.added);
+	jsonw_put_uint(&j, "changed", s->changes.changed);
+	jsonw_put_uint(&j, "removed", s->changes.removed);
+	jsonw_put_uint(&j, "errors", s->info.errors);
+	jsonw_put_uint(&j, "processing", s->info.processing);
+	put_failed(&j, s);
+	put_left(&j, s);
+	jsonw_object_end(&j);
+	buf_add_byte(&out, '\n');
+	cmd_print(s->g->p->call, &out);
+}
+
+/* Of a tree, other types are as if they were not there. */
+static bool is_partly(const struct session *s)
+{
+	for (size_t i = 0; i < s->changes.n; i++)
+		if (s->changes.change[i].fate == PROVIDER_NO_TYPE &&
+		    provider_change_url(&s->changes.change[i])->origin == 0)
+			return true;
+	return s->nrefused || s->left_room;
+}
+
+static int session_code(const struct session *s)
+{
+	if (s->end.how != LOCOCA_ACCEPTED && s->end.how != LOCOCA_QUIT)
+		return ERR_REMOTE;
+	if (is_partly(s))
+		return ERR_PARTLY;
+	return s->end.how == LOCOCA_QUIT ? 1 : 0;
+}
+
+/* Whether there is anything that the file does not say yet. */
+static bool is_news(const struct session *s)
+{
+	const struct provider_file *f = &s->g->p->file;
+	size_t k;
+	for (size_t i = 0; i < s->changes.n; i++) {
+		const struct provider_change *c = &s->changes.change[i];
+		if (c->fate == PROVIDER_UNCHANGED && c->now && c->was &&
+		    c->now->mtime_s != c->was->mtime_s)
+			return true;
+	}
+	for (size_t i = 0; i < s->g->sources && !s->g->o->once; i++) {
+		for (k = 0; k < f->sources; k++)
+			if (provider_source_origin(&f->source[k]) == s->g->origin[i])
+				break;
+		if (k == f->sources)
+			return true;
+	}
+	return s->asked;
+}
+
+static int session_finish(struct session *s)
+{
+	struct err err;
+	provider_changes_refused(&s->changes, s->refused_hash, s->nrefused);
+	count_left(s);
+	if (s->g->o->json) {
+		json_end(s);
+	} else {
+		say_left(s);
+		say_refused(s);
+		say_end(s);
+	}
+	if ((s->asked || s->end.how == LOCOCA_QUIT) && is_news(s) && session_remember(s, &err) < 0)
+		return cmd_fail(s->g->p->call, &err);
+	return session_code(s);
+}
+
+static int print_changes(const struct session *s)
+{
+	struct buf out = BUF_INIT((size_t)4 << 30);
+	size_t n = 0;
+	for (size_t i = 0; i < s->changes.n; i++) {
+		const struct provider_change *c = &s->changes.change[i];
+		const struct provider_url *url = provider_change_url(c);
+		if (c->fate != PROVIDER_SENT)
+			continue;
+		n++;
+		if (s->g->o->json) {
+			struct jsonw j = JSONW_INIT(&out);
+			jsonw_object(&j);
+			jsonw_put_text(&j, "op", c->op == PROVIDER_REMOVE ? "remove" : "update");
+			jsonw_put_str(&j, "url", url->c);
+			jsonw_put_str(&j, "mime", url->mime);
+			jsonw_object_end(&j);
+			buf_add_byte(&out, '\n');
+		} else {
+			buf_printf(&out, "%s  ", c->op == PROVIDER_REMOVE ? "remove" : "update");
+			put_safe(&out, url->c);
+			buf_printf(&out, "  " STR_FMT "\n", STR_ARG(url->mime));
+		}
+	}
+	cmd_print(s->g->p->call, &out);
+	if (!s->g->o->json)
+		say_left(s);
+	return n ? 0 : 1;
+}
+
+int push_run(struct push *g)
+{
+	struct session s = {.g = g, .full = g->o->full, .arena = ARENA_INIT((size_t)4 << 30)};
+	struct err err;
+	int code;
+	provider_list_sort(&g->now);
+	session_compare(&s);
+	session_limit(&s);
+	if (g->o->dry_run) {
+		code = print_changes(&s);
+	} else if (!s.changes.to_send && !g->must_ask && !g->o->full) {
+		s.end.how = LOCOCA_QUIT;
+		code = session_finish(&s);
+	} else {
+		int rc = session_talk(&s, &err);
+		code = rc < 0 ? cmd_fail(g->p->call, &err) : session_finish(&s);
+	}
+	session_free(&s);
+	return code;
+}

@@ -1,0 +1,143 @@
+/* The cache's answer to garner why: the rows of a URL, of each provider that announced it, and what
+ * comes next. */
+#include "cmd/cache/why_cache.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "cache/cache_conf.h"
+#include "cache/receipts.h"
+#include "cmd/system/text.h"
+
+#include <inttypes.h>
+#include <limits.h>
+
+enum { FOUND_MOST = 1000, WORDS_MOST = 2000 };
+
+struct asking {
+	struct arena *arena;
+	struct cached_urls *ret;
+};
+
+/* What happens to it next, as people ask. */
+static const char *next_words(const struct db_receipt *r)
+{
+	static const char *const words[DB_NSTATES] = {
+		[DB_QUEUED] = "it is fetched at the provider's turn, as its bandwidth allows",
+		[DB_FETCHING] = "a robot has it",
+		[DB_WAITING] = "it is fetched then, or when its hours come",
+		[DB_STORED] = "it stays until the provider says that it changed or is gone",
+		[DB_UNCHANGED] = "it stays until the provider says that it changed or is gone",
+		[DB_FAILED] = "nothing, until the provider sends it again",
+		[DB_REMOVED] = "nothing, until the provider sends it again",
+	};
+	if (r->state == DB_QUEUED && r->row == 0)
+		return "nothing, until the queue manager has absorbed the set that names it";
+	return words[r->state];
+}
+
+static const char *text_safe(struct arena *arena, struct str text)
+{
+	CLEANUP(buf_free) struct buf out = BUF_INIT((size_t)2 * WORDS_MOST);
+	put_safe(&out, str_utf8_head(text, WORDS_MOST));
+	return arena_text(arena, buf_str(&out));
+}
+
+static void row_found(void *ctx, uint64_t provider, const struct db_receipt *r)
+{
+	struct asking *a = ctx;
+	struct arena *arena = a->arena;
+	if (a->ret->n == FOUND_MOST)
+		return;
+	struct cached_url *url = ARENA_PUSH(arena, a->ret->url, a->ret->n, a->ret->room);
+	*url = (struct cached_url){
+		.provider = provider,
+		.state = db_state_name(r->state),
+		.next = next_words(r),
+		.mime = text_safe(arena, r->mime),
+		.reason = text_safe(arena, r->reason),
+		.code = r->code,
+		.at_us = r->at_us,
+		.until_us = r->until_us,
+		.size = r->size,
+		.file = r->file.n ? arena_printf(arena, STR_FMT "/" STR_FMT, STR_ARG(r->machine),
+						 STR_ARG(r->file))
+				  : "",
+	};
+}
+
+int why_cache_ask(const char *data, struct str url, struct arena *arena, struct cached_urls *ret,
+		  struct err *err)
+{
+	char folder[PATH_MAX];
+	struct asking asking = {.arena = arena, .ret = ret};
+	struct db *db = NULL;
+	if (file_below(data, "cache", folder, err) < 0)
+		return -1;
+	int rc = db_sqlite_open(&db, folder, DB_READ, err);
+	if (rc < 0)
+		return rc;
+	const struct receipts_url of = {.c = url};
+	rc = receipts_of_url(db, folder, &of, row_found, &asking, err);
+	db_close(&db);
+	return rc;
+}
+
+static void put_time(FILE *out, const char *before, int64_t us)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(64);
+	time_print(&text, us, 0);
+	fprintf(out, "%s%s", before, buf_text(&text));
+}
+
+void why_cache_print(const struct cached_urls *c, FILE *out)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		const struct cached_url *url = &c->url[i];
+		fprintf(out, "cache:        provider %" PRIu64 ", %s, %s", url->provider, url->mime,
+			url->state);
+		if (url->at_us)
+			put_time(out, " since ", url->at_us);
+		if (url->size)
+			fprintf(out, ", %" PRIu64 " bytes", url->size);
+		if (url->file[0])
+			fprintf(out, ", file %s", url->file);
+		fputc('\n', out);
+		if (url->until_us) {
+			put_time(out, "              until ", url->until_us);
+			fputc('\n', out);
+		}
+		if (url->code) {
+			CLEANUP(buf_free) struct buf text = BUF_INIT((size_t)4 * WORDS_MOST);
+			cache_code_print(url->code, str_of(url->reason), &text);
+			fprintf(out, "              %s\n", buf_text(&text));
+		} else if (url->reason[0])
+			fprintf(out, "              %s\n", url->reason);
+		fprintf(out, "              next: %s\n", url->next);
+	}
+}
+
+void why_cache_json(const struct cached_urls *c, struct jsonw *j)
+{
+	jsonw_put_array(j, "cache");
+	for (size_t i = 0; i < c->n; i++) {
+		const struct cached_url *url = &c->url[i];
+		jsonw_object(j);
+		jsonw_put_uint(j, "provider", url->provider);
+		jsonw_put_text(j, "mime", url->mime);
+		jsonw_put_text(j, "state", url->state);
+		if (url->code)
+			jsonw_put_uint(j, "code", url->code);
+		if (url->reason[0])
+			jsonw_put_text(j, "reason", url->reason);
+		if (url->at_us)
+			jsonw_put_time(j, "at", url->at_us);
+		if (url->until_us)
+			jsonw_put_time(j, "until", url->until_us);
+		jsonw_put_uint(j, "size", url->size);
+		if (url->file[0])
+			jsonw_put_text(j, "file", url->file);
+		jsonw_put_text(j, "next", url->next);
+		jsonw_object_end(j);
+	}
+	jsonw_array_end(j);
+}

@@ -1,0 +1,98 @@
+/* garner add: URLs for the crawl. */
+#include "cmd/commands.h"
+#include "cmd/system/input.h"
+#include "disk/requests.h"
+#include "shepherd/crawl.h"
+#include "url/url.h"
+
+#include <limits.h>
+
+struct add_options {
+	const char *from;
+};
+
+static const struct cmd_option options[] = {
+	CMD_OPTION(0, "FILE", "from", VALUE_TEXT_AT(struct add_options, from), .fallback = "",
+		   .help = "a list of URLs, one a line; - is standard input"),
+};
+
+struct adding {
+	struct buf lines;
+	uint64_t added, bad;
+};
+
+static int add_url(struct adding *a, struct str text)
+{
+	char room[URL_MAX], strict[URL_STRICT_MAX + 1];
+	struct url url, canon;
+	int rc = url_parse(text, NULL, room, sizeof room, &url);
+	if (rc == 0 && url.protocol == URL_FTP)
+		rc = -URL_PROTOCOL;
+	if (rc == 0)
+		rc = url_canon(&url, true, strict, sizeof strict, &canon);
+	if (rc != 0) {
+		struct err err;
+		url_fail(rc, text, &err);
+		fprintf(stderr, "garner: %s\n", err.msg);
+		a->bad++;
+		return 0;
+	}
+	a->added++;
+	buf_add_str(&a->lines, canon.href);
+	buf_add_byte(&a->lines, '\n');
+	return 0;
+}
+
+static int add_line(void *ctx, const char *name, uint64_t line, struct str text, struct err *err)
+{
+	(void)name, (void)line, (void)err;
+	text = str_trim(text);
+	return text.n && text.p[0] != '#' ? add_url(ctx, text) : 0;
+}
+
+static int run(const struct cmd_call *call)
+{
+	const struct add_options *o = call->options;
+	struct adding a = {.lines = BUF_INIT(64 << 20)};
+	char data[PATH_MAX], folder[PATH_MAX + 32];
+	struct err err;
+	int code = cmd_data(call, data, sizeof data), rc = 0;
+	if (code != 0)
+		return code;
+	snprintf(folder, sizeof folder, "%s/" CRAWL_REQUESTS, data);
+	for (int i = 0; i < call->argc; i++)
+		(void)add_url(&a, str_of(call->argv[i]));
+	if (o->from[0])
+		rc = cmd_read_path_lines(o->from, (size_t)2 * URL_TEXT_MAX, add_line, &a, &err);
+	if (rc == 0 && a.lines.over)
+		rc = err_set(&err, ERR_USAGE, "more than %zu bytes of URLs at once", a.lines.max);
+	if (rc == 0 && a.added)
+		rc = requests_add(folder, "add", buf_str(&a.lines), &err);
+	buf_free(&a.lines);
+	if (rc < 0)
+		return cmd_fail(call, &err);
+	if (a.added)
+		fprintf(call->out, "%llu URL%s added; the role shepherd gathers %s\n",
+			(unsigned long long)a.added, a.added == 1 ? "" : "s",
+			a.added == 1 ? "it and its site" : "them and their sites");
+	else if (!a.bad)
+		fprintf(stderr, "garner: there is no URL to add; see garner add --help\n");
+	return a.bad ? (a.added ? 3 : 2) : a.added ? 0 : 1;
+}
+
+const struct command add_command = {
+	.name = "add",
+	.summary = "give the crawl a site to gather",
+	.description = "Puts URLs into the crawl, where they stay. Pages that they link to are "
+		       "gathered too, if they are on the same site (shepherd.follow). A URL that "
+		       "is known already is looked at again.\n\nThe "
+		       "URLs are stored when the command has ended, whether or not the role "
+		       "shepherd runs.",
+	CMD_OPTIONS(options, struct add_options),
+	.args = "[URL...]",
+	.max_args = -1,
+	CMD_EXAMPLES({"garner add https://example.org/", "gather this site from its first page on"},
+		     {"garner add --from urls.txt", "many at once"}),
+	CMD_EXITS({1, "there was no URL"}, {3, "some of them are not URLs that can be gathered"}),
+	.run = run,
+};

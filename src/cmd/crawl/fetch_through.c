@@ -1,0 +1,479 @@
+/* garner fetch --through: a source of URLs for a botm, as small as they come. What it knows it
+ * knows in memory: ids begin with a random word, so that answers to an earlier process are told
+ * from those to this one, and dropped.
+ *
+ * A file is said to be kept only after its line was printed: who is killed in between has said
+ * nothing, and no file stays that nobody has heard of. And it ends only when every machine has
+ * noted what it is to keep: they are asked to delete a file that there is none of, and answer that
+ * in its turn. One that was killed meanwhile repeats its answers first, and is told once more. */
+#include "base/arena.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/vec.h"
+#include "cmd/crawl/fetch.h"
+#include "cmd/crawl/fetch_print.h"
+#include "cmd/system/input.h"
+#include "cmd/system/text.h"
+#include "fetch/botm.h"
+#include "fetch/botsource.h"
+#include "role/listen.h"
+#include "url/url.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define FLUSH_US (20 * US_PER_MS)
+#define GOODBYE_US (5 * US_PER_S)
+#define ASK_AGAIN_US (200 * US_PER_MS)
+#define SETTLE_US US_PER_MIN /* how long a machine may be away at the end */
+
+enum { FLUSH_BYTES = 64 << 10 };
+
+struct item {
+	struct str url;
+	struct str machine, file; /* of its answer */
+	bool is_answered, is_printed;
+};
+
+/* A machine that has answered. */
+struct machine {
+	struct str name;
+	uint64_t told, asked, settled; /* verdicts; of those when it was asked, and that it noted */
+};
+
+struct through {
+	const struct cmd_call *call;
+	const struct fetch_options *options;
+	struct loop *loop;
+	struct tls *tls;
+	struct botsource *source;
+	struct arena arena;
+	struct item *item;
+	size_t n, room, next; /* next: the first that was never submitted */
+	size_t *to_keep;      /* items whose line is in `out` */
+	size_t keeps, keep_room;
+	struct machine *machine;
+	size_t machines, machine_room;
+	uint64_t urls, done, bad, bytes, count[OUTCOME_COUNT]; /* bad: of those done, no URLs */
+	int64_t begun_us, settle_us; /* since when all is done; 0: it is not */
+	char prefix[17];
+	struct bot_message ask; /* what all requests have in common */
+	struct loop_timer flush, settle, progress;
+	struct buf out;
+	bool stopped, shows_progress;
+	struct err err;
+	char text[URL_TEXT_MAX * 3];
+};
+
+static void through_fail(struct through *t, const struct err *err)
+{
+	if (t->err.code == ERR_NONE)
+		t->err = *err;
+	t->stopped = true;
+	loop_stop(t->loop);
+}
+
+static void through_ended(void *ctx)
+{
+	struct through *t = ctx;
+	loop_stop(t->loop);
+}
+
+/* What is printed, and then said to be kept. */
+
+static void progress_show(void *ctx)
+{
+	struct through *t = ctx;
+	fprintf(stderr, "\r\033[K%" PRIu64 " of %" PRIu64 " done, %" PRIu64 " under way, %.1f MB",
+		t->done, t->urls, t->next - (t->done - t->bad), (double)t->bytes / 1e6);
+	fflush(stderr);
+}
+
+static void progress_clear(const struct through *t)
+{
+	if (t->shows_progress)
+		fprintf(stderr, "\r\033[K");
+}
+
+static struct bot_message item_answer(const struct through *t, size_t i, char id[BOT_ID_MAX + 1])
+{
+	const struct item *item = &t->item[i];
+	snprintf(id, BOT_ID_MAX + 1, "%s-%zu", t->prefix, i);
+	return (struct bot_message){.kind = BOT_FETCHED,
+				    .has = BOT_HAS_ID | (item->machine.n ? BOT_HAS_MACHINE : 0u) |
+					   (item->file.n ? BOT_HAS_FILE : 0u),
+				    .id = str_of(id),
+				    .machine = item->machine,
+				    .file = item->file};
+}
+
+static struct machine *machine_of(struct through *t, struct str name)
+{
+	for (size_t i = 0; i < t->machines; i++)
+		if (str_eq(t->machine[i].name, name))
+			return &t->machine[i];
+	struct machine *m = VEC_PUSH(t->machine, t->machines, t->machine_room);
+	*m = (struct machine){.name = arena_str(&t->arena, name)};
+	return m;
+}
+
+static void verdict_say(struct through *t, const struct bot_message *m, bool is_kept)
+{
+	if (m->machine.n)
+		machine_of(t, m->machine)->told++;
+	botsource_verdict(t->source, m, is_kept);
+}
+
+/* Whether all machines have noted what they were told; those that have not are asked. */
+static void settle_run(void *ctx)
+{
+	struct through *t = ctx;
+	bool is_settled = true;
+	for (size_t i = 0; i < t->machines; i++) {
+		struct machine *m = &t->machine[i];
+		char id[BOT_ID_MAX + 1];
+		if (m->settled == m->told)
+			continue;
+		is_settled = false;
+		m->asked = m->told;
+		snprintf(id, sizeof id, "%s-m-%zu", t->prefix, i);
+		botsource_delete(t->source, str_of(id), m->name, STR("-"));
+	}
+	if (!is_settled && loop_now_us(t->loop) - t->settle_us < SETTLE_US) {
+		loop_timer_in(t->loop, &t->settle, ASK_AGAIN_US);
+		return;
+	}
+	if (!is_settled)
+		log_warn(MAIN, "a machine is away that has not heard what it is to keep");
+	botsource_drain(t->source, GOODBYE_US, through_ended, t);
+}
+
+static void on_deleted(void *ctx, struct str id, enum bot_deletion how)
+{
+	struct through *t = ctx;
+	struct str prefix, mark;
+	uint64_t i;
+	if (str_cut(&id, '-', &prefix) != 0 || str_cut(&id, '-', &mark) != 0 || !id.p ||
+	    !str_u64(id, &i) || i >= t->machines || how == BOT_DELETED_ABSENT)
+		return; /* it is asked again */
+	t->machine[i].settled = t->machine[i].asked;
+	loop_timer_in(t->loop, &t->settle, 0);
+}
+
+static void settle_begin(struct through *t)
+{
+	if (t->settle_us)
+		return;
+	t->settle_us = loop_now_us(t->loop);
+	t->settle = (struct loop_timer){.fn = settle_run, .ctx = t};
+	settle_run(t);
+}
+
+static void lines_flush(void *ctx)
+{
+	struct through *t = ctx;
+	struct err err;
+	char id[BOT_ID_MAX + 1];
+	progress_clear(t);
+	bool wrote = fwrite(buf_text(&t->out), 1, t->out.n, t->call->out) == t->out.n &&
+		     fflush(t->call->out) == 0;
+	buf_clear(&t->out);
+	if (!wrote) {
+		err_sys(&err, "standard output");
+		through_fail(t, &err);
+		return;
+	}
+	for (size_t i = 0; i < t->keeps; i++) {
+		struct bot_message m = item_answer(t, t->to_keep[i], id);
+		t->item[t->to_keep[i]].is_printed = true;
+		verdict_say(t, &m, true);
+	}
+	t->keeps = 0;
+	if (t->done == t->urls && !t->stopped)
+		settle_begin(t);
+}
+
+static void lines_flush_soon(struct through *t)
+{
+	if (t->out.n >= FLUSH_BYTES || t->done == t->urls)
+		loop_timer_in(t->loop, &t->flush, 0);
+	else if (!t->flush.set)
+		loop_timer_in(t->loop, &t->flush, FLUSH_US);
+}
+
+static void line_print(struct through *t, struct str url, const struct bot_message *m)
+{
+	t->done++;
+	t->bytes += m->size;
+	t->count[m->outcome]++;
+	if (t->options->json)
+		fetch_print_answer_json(url, m, &t->out);
+	else
+		fetch_print_answer_text(url, m, &t->out);
+}
+
+/* The source. */
+
+static bool item_of(const struct through *t, struct str id, size_t *ret)
+{
+	struct str prefix;
+	uint64_t i;
+	if (str_cut(&id, '-', &prefix) != 0 || !str_is(prefix, t->prefix) || !id.p ||
+	    !str_u64(id, &i) || i >= t->n)
+		return false;
+	*ret = (size_t)i;
+	return true;
+}
+
+static void on_room(void *ctx)
+{
+	struct through *t = ctx;
+	while (t->next < t->n) {
+		char id[BOT_ID_MAX + 1];
+		struct bot_message m = t->ask;
+		snprintf(id, sizeof id, "%s-%zu", t->prefix, t->next);
+		m.id = str_of(id);
+		m.url = t->item[t->next].url;
+		if (botsource_submit(t->source, &m) != 0)
+			return;
+		t->next++;
+	}
+}
+
+static void on_answered(void *ctx, const struct bot_message *m)
+{
+	struct through *t = ctx;
+	size_t i;
+	if (!item_of(t, m->id, &i) || t->item[i].is_answered)
+		return;
+	struct item *item = &t->item[i];
+	item->is_answered = true;
+	item->machine = arena_str(&t->arena, m->machine);
+	item->file = arena_str(&t->arena, m->file);
+	line_print(t, item->url, m);
+	*VEC_PUSH(t->to_keep, t->keeps, t->keep_room) = i;
+	lines_flush_soon(t);
+}
+
+static void on_repeated(void *ctx, const struct bot_message *m)
+{
+	struct through *t = ctx;
+	size_t i;
+	bool is_ours = item_of(t, m->id, &i) && t->item[i].is_answered &&
+		       str_eq(t->item[i].machine, m->machine) && str_eq(t->item[i].file, m->file);
+	if (!is_ours || t->item[i].is_printed) /* else its line comes first */
+		verdict_say(t, m, is_ours);
+}
+
+static void on_said(void *ctx, bool is_trouble, const char *what, const char *who)
+{
+	(void)ctx;
+	if (is_trouble)
+		log_warn(MAIN, "botm", KV_TEXT("what", what), KV_TEXT("who", who));
+}
+
+/* The list. */
+
+static void list_add(struct through *t, struct str text)
+{
+	struct url url;
+	int rc = url_parse(text, NULL, t->text, sizeof t->text, &url);
+	t->urls++;
+	if (rc == 0 && url.href.n > BOT_URL_MAX)
+		rc = -URL_TOO_LONG;
+	if (rc == 0) {
+		*VEC_PUSH(t->item, t->n, t->room) =
+			(struct item){.url = arena_str(&t->arena, url.href)};
+		return;
+	}
+	const struct bot_message bad = {.outcome = OUTCOME_PERMANENT,
+					.cause = STR("url"),
+					.reason = str_of(url_error_text(rc))};
+	line_print(t, text, &bad);
+	t->bad++;
+}
+
+static int list_line(void *ctx, const char *name, uint64_t line, struct str text, struct err *err)
+{
+	(void)name, (void)line, (void)err;
+	text = str_trim(text);
+	if (text.n && text.p[0] != '#')
+		list_add(ctx, text);
+	return 0;
+}
+
+static int list_read(struct through *t, struct err *err)
+{
+	for (int i = 0; i < t->call->argc; i++)
+		list_add(t, str_of(t->call->argv[i]));
+	if (!t->options->from[0])
+		return 0;
+	return cmd_read_path_lines(t->options->from, (size_t)2 * URL_TEXT_MAX, list_line, t, err);
+}
+
+/* Beginning and end. */
+
+static int ask_make(struct through *t, struct err *err)
+{
+	const struct fetch_options *o = t->options;
+	int64_t since_us;
+	unsigned char bits[8];
+	if (fetch_check_options(o, err) < 0)
+		return -1;
+	if (o->output[0] || o->agent[0] || o->no_follow || o->list_all ||
+	    o->wait_us != FETCH_WAIT_US)
+		return err_set(
+			err, ERR_USAGE,
+			"--through: --output, --agent, --no-follow, --list-all and --wait "
+			"are for garner's own robot; those of a botm have their own settings");
+	t->ask = (struct bot_message){.kind = BOT_FETCH, .has = BOT_HAS_ID | BOT_HAS_URL};
+	if (o->etag[0]) {
+		t->ask.etag = str_of(o->etag);
+		t->ask.has |= BOT_HAS_ETAG;
+	}
+	if (o->last_modified[0]) {
+		if (!robot_date(str_of(o->last_modified), clock_wall_us(), &since_us) ||
+		    since_us < 0)
+			return err_set(err, ERR_USAGE, "--last-modified: '%s' is not a date",
+				       o->last_modified);
+		t->ask.since = (uint64_t)(since_us / US_PER_S);
+		t->ask.has |= BOT_HAS_SINCE;
+	}
+	if (o->delay[0] && duration_parse(str_of(o->delay), &t->ask.delay_us))
+		t->ask.has |= BOT_HAS_DELAY;
+	if (getrandom(bits, sizeof bits, 0) != sizeof bits)
+		return err_sys(err, "random bits");
+	hex_print(bits, sizeof bits, t->prefix);
+	return 0;
+}
+
+static void on_signal(void *ctx, int number)
+{
+	struct through *t = ctx;
+	(void)number;
+	t->stopped = true;
+	loop_stop(t->loop);
+}
+
+static int source_open(struct through *t, const struct botm_conf *conf, int *ret_fd,
+		       struct err *err)
+{
+	static const struct botsource_ops ops = {
+		.room = on_room,
+		.answered = on_answered,
+		.repeated = on_repeated,
+		.deleted = on_deleted,
+		.said = on_said,
+	};
+	const struct botsource_options options = {
+		.loop = t->loop,
+		.limits = &conf->limits,
+		.tls = t->tls,
+		.overload = (unsigned)conf->overload,
+		.ops = &ops,
+		.ctx = t,
+	};
+	char name[256];
+	if (listen_open(t->options->through, ret_fd, err) < 0 ||
+	    server_may_listen(*ret_fd, t->tls, err) < 0 ||
+	    listen_name(*ret_fd, name, sizeof name, err) < 0)
+		return -1;
+	t->source = botsource_new(&options);
+	if (botsource_listen(t->source, *ret_fd, err) < 0)
+		return -1;
+	fprintf(stderr, "waiting for a botm on %s\n", name);
+	return 0;
+}
+
+static void through_summary(const struct through *t)
+{
+	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 16);
+	progress_clear(t);
+	if (t->options->json)
+		return;
+	buf_printf(&out, "\n%" PRIu64 " of %" PRIu64 " URLs", t->done, t->urls);
+	for (int i = 0; i < OUTCOME_COUNT; i++)
+		if (t->count[i])
+			buf_printf(&out, ", %" PRIu64 " %s", t->count[i],
+				   outcome_name((enum outcome)i));
+	buf_printf(&out, "\n%.1f MB, ", (double)t->bytes / 1e6);
+	duration_print_short(&out, loop_now_us(t->loop) - t->begun_us);
+	buf_add_byte(&out, '\n');
+	fwrite(out.p, 1, out.n, t->call->out);
+}
+
+static int through_run(struct through *t, const struct config *config, int *fd, struct err *err)
+{
+	const struct botm_conf *conf = config_get(config, &botm_section);
+	if (ask_make(t, err) < 0 || tls_new(&t->tls, &conf->tls, true, err) < 0 ||
+	    loop_new(&t->loop, NULL, err) < 0 || list_read(t, err) < 0 ||
+	    source_open(t, conf, fd, err) < 0 ||
+	    loop_signal(t->loop, SIGINT, on_signal, t, err) < 0 ||
+	    loop_signal(t->loop, SIGTERM, on_signal, t, err) < 0)
+		return -1;
+	t->flush = (struct loop_timer){.fn = lines_flush, .ctx = t};
+	t->begun_us = loop_now_us(t->loop);
+	t->progress = (struct loop_timer){.fn = progress_show, .ctx = t};
+	t->shows_progress = isatty(STDERR_FILENO);
+	if (t->shows_progress)
+		loop_timer_every(t->loop, &t->progress, FETCH_PROGRESS_US);
+	lines_flush_soon(t); /* of what cannot be asked for */
+	if (loop_run(t->loop, err) < 0)
+		return -1;
+	if (t->stopped && t->err.code == ERR_NONE)
+		lines_flush(t);
+	if (t->err.code != ERR_NONE) {
+		*err = t->err;
+		return -1;
+	}
+	through_summary(t);
+	return 0;
+}
+
+/* A socket of the file system goes while it is ours. */
+static void socket_close(const char *address, int fd)
+{
+	struct str rest = str_of(address);
+	struct err ignored; /* the next to listen there replaces it */
+	if (fd < 0)
+		return;
+	if (str_starts(rest, STR("unix:")))
+		(void)file_remove(address + strlen("unix:"), &ignored);
+	close(fd);
+}
+
+int fetch_through(const struct cmd_call *call, const struct fetch_options *o,
+		  const struct config *config)
+{
+	struct through t = {.call = call,
+			    .options = o,
+			    .out = BUF_INIT(64 << 20),
+			    .arena = ARENA_INIT(SIZE_MAX / 2)};
+	struct err err;
+	int fd = -1, code;
+	if (!cmd_has_role(call->program, &botm_role)) {
+		err_set(&err, ERR_USAGE, "--through: this program has no botm");
+		return cmd_fail(call, &err);
+	}
+	code = through_run(&t, config, &fd, &err) < 0 ? cmd_fail(call, &err)
+						      : fetch_exit_code(t.count, t.urls, t.stopped);
+	botsource_free(&t.source);
+	if (t.loop) {
+		loop_timer_stop(&t.flush);
+		loop_timer_stop(&t.settle);
+		loop_timer_stop(&t.progress);
+		loop_free(&t.loop);
+	}
+	socket_close(o->through, fd);
+	tls_free(&t.tls);
+	arena_free(&t.arena);
+	mem_free(&t.item);
+	mem_free(&t.to_keep);
+	mem_free(&t.machine);
+	buf_free(&t.out);
+	return code;
+}

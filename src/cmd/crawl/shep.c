@@ -1,0 +1,351 @@
+/* garner shep: the crawl's states at the command line: made, listed, printed, recovered. */
+#include "cmd/crawl/shep.h"
+
+#include "base/clock.h"
+#include "base/jsonw.h"
+#include "bucket/bucket.h"
+#include "cmd/commands.h"
+#include "cmd/crawl/shep_modules.h"
+#include "state/plan.h"
+#include "state/recover.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <unistd.h>
+
+enum { JSON_MOST = 64 << 20 };
+
+struct shep_options {
+	bool json, rebuild;
+	int64_t shift;
+	bool index, journal, contrib, changes, sites, plan, checkpoints, gone;
+};
+
+static const struct cmd_exit exits[] = {
+	{1, "there is no crawl in the data directory, or no such state"},
+	{ERR_DAMAGED, "a file of the crawl is damaged and could not be mended"},
+	{ERR_BUSY, "another process writes the crawl"},
+	{ERR_SYSTEM, "a file cannot be read or written"},
+};
+
+/* The folder of the crawl. 0, or the exit code. */
+static int find_folder(const struct cmd_call *call, char ret[PATH_MAX])
+{
+	return cmd_data_path(call, "shepherd", ret, PATH_MAX);
+}
+
+int shep_open_states(const struct cmd_call *call, bool write, struct states **ret)
+{
+	char folder[PATH_MAX];
+	struct err err;
+	int code = find_folder(call, folder);
+	if (code)
+		return code;
+	int rc = states_open(ret, folder, write, &err);
+	if (rc == 1)
+		(void)cmd_refuse(call, "%s: there is no crawl yet; make one with garner shep init",
+				 folder);
+	return rc < 0 ? cmd_fail(call, &err) : rc;
+}
+
+static int run_init(const struct cmd_call *call)
+{
+	const struct shep_options *o = call->options;
+	char folder[PATH_MAX];
+	struct err err;
+	int code = find_folder(call, folder);
+	if (code)
+		return code;
+	if (states_init(folder, (unsigned)o->shift, clock_wall_us(), &err) < 0)
+		return cmd_fail(call, &err);
+	fprintf(call->out, "%s: made, with an empty state\n", folder);
+	return 0;
+}
+
+/* States */
+
+/* False where the index is lost or damaged. */
+static bool urls_of(struct states *s, const char *name, uint64_t *ret)
+{
+	struct state *st = NULL;
+	const struct url_index *index;
+	struct err ignored;
+	bool known =
+		state_open(&st, s, name, &ignored) == 0 && state_index(st, &index, &ignored) == 0;
+	if (known)
+		*ret = url_index_items(index);
+	state_free(&st);
+	return known;
+}
+
+static const char *phase_of(const struct state_info *info)
+{
+	return info->damaged ? "damaged" : phase_name(info->phase);
+}
+
+static void list_text(const struct cmd_call *call, struct states *s, const struct state_info *list,
+		      size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		char urls[24] = "?";
+		uint64_t count;
+		if (urls_of(s, list[i].name, &count))
+			snprintf(urls, sizeof urls, "%" PRIu64, count);
+		fprintf(call->out, "%s %-10s %12s URLs%s%s%s\n", list[i].name, phase_of(&list[i]),
+			urls, *list[i].params.from ? ", from " : "", list[i].params.from,
+			list[i].locked ? ", locked" : "");
+	}
+}
+
+static void list_json(const struct cmd_call *call, struct states *s, const struct state_info *list,
+		      size_t n)
+{
+	struct buf out = BUF_INIT(JSON_MOST);
+	struct jsonw j = JSONW_INIT(&out);
+	jsonw_array(&j);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t count;
+		jsonw_object(&j);
+		jsonw_put_text(&j, "name", list[i].name);
+		jsonw_put_text(&j, "phase", phase_of(&list[i]));
+		jsonw_put_text(&j, "from", *list[i].params.from ? list[i].params.from : NULL);
+		jsonw_key(&j, "urls");
+		if (urls_of(s, list[i].name, &count))
+			jsonw_uint(&j, count);
+		else
+			jsonw_null(&j);
+		jsonw_put_bool(&j, "locked", list[i].locked);
+		jsonw_object_end(&j);
+	}
+	jsonw_array_end(&j);
+	buf_add_byte(&out, '\n');
+	cmd_print(call, &out);
+}
+
+static int run_states(const struct cmd_call *call)
+{
+	const struct shep_options *o = call->options;
+	struct states *s = NULL;
+	struct arena arena = ARENA_INIT(64 << 20);
+	struct state_info *list;
+	struct err err;
+	size_t n;
+	int code = shep_open_states(call, false, &s);
+	if (code == 0 && states_list(s, clock_wall_us(), &arena, &list, &n, &err) < 0)
+		code = cmd_fail(call, &err);
+	else if (code == 0)
+		(o->json ? list_json : list_text)(call, s, list, n);
+	states_close(&s);
+	arena_free(&arena);
+	return code;
+}
+
+/* Recovery */
+
+static void recovered_json(const struct cmd_call *call, const struct recovery *r)
+{
+	struct buf out = BUF_INIT(JSON_MOST);
+	struct jsonw j = JSONW_INIT(&out);
+	struct str rest = buf_str(&r->told), line;
+	jsonw_object(&j);
+	jsonw_put_uint(&j, "deleted", r->deleted);
+	jsonw_put_uint(&j, "rolled_back", r->rolled_back);
+	jsonw_put_uint(&j, "renumbered", r->renumbered);
+	jsonw_put_uint(&j, "rebuilt", r->rebuilt);
+	jsonw_put_uint(&j, "damaged", r->damaged);
+	jsonw_put_array(&j, "told");
+	while (str_cut(&rest, '\n', &line) == 0)
+		if (line.n)
+			jsonw_str(&j, line);
+	jsonw_array_end(&j);
+	jsonw_object_end(&j);
+	buf_add_byte(&out, '\n');
+	cmd_print(call, &out);
+}
+
+static int run_recover(const struct cmd_call *call)
+{
+	const struct shep_options *o = call->options;
+	struct states *s = NULL;
+	struct recovery r = {0};
+	struct err err;
+	int code = shep_open_states(call, true, &s);
+	if (code)
+		return code;
+	int rc = states_recover_fully(s, o->rebuild, clock_wall_us(), &r, &err);
+	if (o->json)
+		recovered_json(call, &r);
+	else
+		fputs(r.told.n ? buf_text(&r.told) : "nothing to do\n", call->out);
+	recovery_free(&r);
+	states_close(&s);
+	return rc < 0 ? cmd_fail(call, &err) : 0;
+}
+
+/* Dump */
+
+struct part {
+	const char *file;
+	const struct format *format;
+	size_t wanted; /* where in the options */
+};
+
+#define PART(name)                                                         \
+	{                                                                  \
+#name, &name##_format, offsetof(struct shep_options, name) \
+	}
+static const struct part parts[] = {PART(index),   PART(sites),   PART(plan),       PART(journal),
+				    PART(contrib), PART(changes), PART(checkpoints)};
+
+static bool is_wanted(const struct shep_options *o, size_t at)
+{
+	bool wanted;
+	memcpy(&wanted, (const char *)o + at, sizeof wanted);
+	return wanted;
+}
+
+static int print_file(const struct cmd_call *call, const char *path, const struct format *format,
+		      bool title)
+{
+	struct err err;
+	if (access(path, F_OK) != 0)
+		return 0;
+	if (title)
+		fprintf(call->out, "%s:\n", path);
+	return cmd_print_file(call, format, path, &err) < 0 ? cmd_fail(call, &err) : 0;
+}
+
+static int dump_state(const struct cmd_call *call, struct states *s, const struct state *st)
+{
+	const struct shep_options *o = call->options;
+	struct arena arena = ARENA_INIT(1 << 20);
+	bool all = !o->gone;
+	int code = 0;
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		all = all && !is_wanted(o, parts[i].wanted);
+	fprintf(call->out, "state %s, %s\n", state_name(st), phase_name(state_phase(st)));
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		if (!all && !is_wanted(o, parts[i].wanted))
+			continue;
+		int rc = print_file(call, state_path(st, &arena, parts[i].file), parts[i].format,
+				    true);
+		code = code ? code : rc;
+	}
+	if (o->gone) {
+		int rc = print_file(call, states_path(s, &arena, "gone"), &gone_format, true);
+		code = code ? code : rc;
+	}
+	arena_free(&arena);
+	return code;
+}
+
+static int run_dump(const struct cmd_call *call)
+{
+	struct states *s = NULL;
+	struct state *st = NULL;
+	struct err err;
+	const char *name = call->argc ? call->argv[0] : "current";
+	int code = shep_open_states(call, false, &s);
+	if (code)
+		return code;
+	int rc = state_open(&st, s, name, &err);
+	if (rc == 1)
+		(void)cmd_refuse(call, "there is no state %s; garner shep states lists them", name);
+	code = rc == 0 ? dump_state(call, s, st) : rc == 1 ? 1 : cmd_fail(call, &err);
+	state_free(&st);
+	states_close(&s);
+	return code;
+}
+
+/* Tables */
+
+#define FLAG(letter, member, text) CMD_FLAG(letter, #member, struct shep_options, member, text)
+
+static const struct cmd_option init_options[] = {
+	CMD_OPTION(0, "BITS", "shift", VALUE_INT_AT(struct shep_options, shift), .fallback = "0",
+		   .min = 0, .max = BUCKET_SHIFT_MOST,
+		   .help = "alignment of buckets as a power of two; 7 takes the bucket file to 512 "
+			   "GB, each one more doubles that; 0: 7"),
+};
+static const struct command init_command = {
+	.name = "init",
+	.summary = "make an empty crawl in the data directory",
+	.description = "Makes the bucket file and a first, empty state. Where there is a crawl "
+		       "already, nothing is changed.",
+	CMD_OPTIONS(init_options, struct shep_options),
+	CMD_SHARED_EXITS(exits),
+	CMD_EXAMPLES({"garner shep init", "a crawl that knows no URL yet"}),
+	.run = run_init,
+};
+
+static const struct cmd_option states_options[] = {FLAG('j', json, "print JSON")};
+static const struct command states_command = {
+	.name = "states",
+	.summary = "one line per state of the crawl, oldest first",
+	.description = "A state is all that is known of the crawl at one time. All but the newest "
+		       "are closed or corked. A state is locked when a reader needs it, or one "
+		       "before it.",
+	CMD_OPTIONS(states_options, struct shep_options),
+	CMD_SHARED_EXITS(exits),
+	CMD_EXAMPLES({"garner shep states", "name, phase and number of URLs of each"}),
+	.run = run_states,
+};
+
+static const struct cmd_option recover_options[] = {
+	FLAG('j', json, "print JSON"),
+	FLAG(0, rebuild, "make the index again from all buckets, as if it had been lost"),
+};
+static const struct command recover_command = {
+	.name = "recover",
+	.summary = "put the states in order after a crash or damage",
+	.description = "The shepherd does this by itself whenever it starts. What was interrupted "
+		       "is rolled back to its last checkpoint or done again. An index that is "
+		       "lost or damaged is made again from what is left of it, from the buckets, "
+		       "and from what older states and the log of forgotten URLs say. What was "
+		       "damaged is named. This command also reads all buckets and older states: "
+		       "buckets that are damaged are dropped and gathered again, states that are "
+		       "damaged are dropped unless a reader needs them.",
+	CMD_OPTIONS(recover_options, struct shep_options),
+	CMD_SHARED_EXITS(exits),
+	CMD_EXAMPLES({"garner shep recover", "put the states in order, and say what was done"},
+		     {"garner shep recover --rebuild", "read the whole bucket file"}),
+	.run = run_recover,
+};
+
+static const struct cmd_option dump_options[] = {
+	FLAG('i', index, "the URLs"),
+	FLAG(0, sites, "the sites"),
+	FLAG('p', plan, "what is to be gathered"),
+	FLAG('j', journal, "what came of it"),
+	FLAG(0, contrib, "URLs that were found"),
+	FLAG(0, changes, "what modules did to URLs"),
+	FLAG(0, checkpoints, "lengths that belong together"),
+	FLAG(0, gone, "URLs that were forgotten, of the whole crawl"),
+};
+static const struct command dump_sub = {
+	.name = "dump",
+	.summary = "print the files of a state",
+	.description = "Without options everything but control and params, which garner dump "
+		       "prints, and the log of forgotten URLs. The state may be in use.",
+	.args = "[STATE]",
+	.args_help =
+		"the name of a state, \"closed\" or \"current\" (the newest, if none is named)",
+	.max_args = 1,
+	CMD_OPTIONS(dump_options, struct shep_options),
+	CMD_SHARED_EXITS(exits),
+	CMD_EXAMPLES({"garner shep dump -j", "the journal of the newest state"},
+		     {"garner shep dump -i closed", "all URLs of the newest closed state"}),
+	.run = run_dump,
+};
+
+const struct command shep_command = {
+	.name = "shep",
+	.summary = "look after the files of the crawl",
+	.description = "The bucket file holds what was gathered, the states what is known of each "
+		       "URL.",
+	CMD_SUBS(&init_command, &states_command, &dump_sub, &shep_params_command, &recover_command,
+		 &shep_filter_command, &shep_feedback_command, &shep_plan_command,
+		 &shep_reap_command, &shep_cork_command, &shep_merge_command, &shep_equiv_command,
+		 &shep_select_command, &shep_record_command, &shep_cleanup_command,
+		 &shep_reapers_command, &shep_buckets_command, &shep_buckettool_command),
+};

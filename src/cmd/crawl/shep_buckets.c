@@ -1,0 +1,876 @@
+/* garner shep buckets: a bucket file at the command line. As text a bucket is its attributes, one a
+ * line, the name before the value, header first; a value of several lines becomes several lines
+ * with the same name. An empty line ends it. */
+#include "cmd/crawl/shep_buckets.h"
+
+#include "base/ascii.h"
+#include "base/attrs.h"
+#include "base/jsonw.h"
+#include "bucket/bucket_attrs.h"
+#include "bucket/bucket_shake.h"
+#include "cmd/commands.h"
+#include "cmd/system/input.h"
+#include "state/state.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+static const struct {
+	uint32_t type;
+	const char *name;
+} types[] = {
+	{BUCKET_PLAIN, "plain"},   {BUCKET_V30, "v3.0"},           {BUCKET_V33, "v3.3"},
+	{BUCKET_LIZARD, "lizard"}, {BUCKET_V33_ZSTD, "v3.3 zstd"},
+};
+
+static const char *bucket_type_name(uint32_t type)
+{
+	for (size_t i = 0; i < ARRAY_LEN(types); i++)
+		if (types[i].type == MAX(type, BUCKET_PLAIN))
+			return types[i].name;
+	return NULL;
+}
+
+static void print_attrs(const struct attrs *list, struct buf *out)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		struct str rest = list->a[i].value, line;
+		while (str_cut(&rest, '\n', &line) == 0) {
+			buf_add_byte(out, list->a[i].name);
+			buf_add_str(out, line);
+			buf_add_byte(out, '\n');
+		}
+	}
+}
+
+static void bucket_text(const struct attrs *header, const struct attrs *body, struct buf *out)
+{
+	print_attrs(header, out);
+	print_attrs(body, out);
+	buf_add_byte(out, '\n');
+}
+
+static void bucket_json(struct jsonw *j, const struct bucket *bucket)
+{
+	char hex[16];
+	snprintf(hex, sizeof hex, "%08" PRIx32, bucket->oid);
+	jsonw_put_text(j, "oid", hex);
+	jsonw_put_uint(j, "at", bucket->at);
+	jsonw_put_uint(j, "length", bucket->data.n);
+	snprintf(hex, sizeof hex, "%08" PRIx32, bucket->type);
+	jsonw_put_text(j, "type", hex);
+	jsonw_put_text(j, "type_name", bucket_type_name(bucket->type));
+	jsonw_put_bool(j, "deleted", bucket->deleted);
+}
+
+static void bucket_attrs_json(struct jsonw *j, const char *key, const struct attrs *list)
+{
+	jsonw_put_array(j, key);
+	for (size_t i = 0; i < list->n; i++) {
+		jsonw_array(j);
+		jsonw_str(j, (struct str){&list->a[i].name, 1});
+		jsonw_str(j, list->a[i].value);
+		jsonw_array_end(j);
+	}
+	jsonw_array_end(j);
+}
+
+static int bucket_line(struct str line, struct arena *arena, struct attrs *header,
+		       struct attrs *body, struct err *err)
+{
+	char name = line.p[0];
+	if (name <= ' ' || name >= 0x7f)
+		return err_set(
+			err, ERR_USAGE,
+			"an attribute begins with \\x%02x; a printable character is expected",
+			(unsigned char)name);
+	bool first = (name == 'O' || name == 'U') && !attrs_get(header, name).p;
+	attrs_add(first ? header : body, arena, name, arena_str(arena, str_from(line, 1)));
+	return 0;
+}
+
+enum { OUT_PIECE = 64 << 10 };
+
+/* One run. */
+struct work {
+	const struct cmd_call *call;
+	const struct buckets_options *o;
+	char path[PATH_MAX];
+	struct buckets *b;
+	struct bucket_packer *packer;
+	struct states *crawl; /* to be changed, where the file belongs to one; or NULL */
+	struct arena arena;   /* of one bucket */
+	struct buf out;
+	struct jsonw json;
+};
+
+enum { UNCHECKED = 1, MAKES = 2 /* a file that was named and is not there */ };
+
+enum { LINE_MOST = 16 << 20 };
+
+static void work_flush(struct work *w, size_t more_than)
+{
+	if (w->out.n > more_than)
+		cmd_flush(w->call, &w->out);
+}
+
+/* The file that is named, or that of the crawl. 0, or the exit code. */
+static int find_file(struct work *w)
+{
+	if (!*w->o->file)
+		return cmd_data_path(w->call, "shepherd/objects", w->path, sizeof w->path);
+	int n = snprintf(w->path, sizeof w->path, "%s", w->o->file);
+	return n < (int)sizeof w->path
+		       ? 0
+		       : cmd_refuse(w->call, "the path of the bucket file is too long");
+}
+
+static void work_end(struct work *w)
+{
+	work_flush(w, 0);
+	bucket_drop(&w->b);
+	bucket_packer_free(&w->packer);
+	states_close(&w->crawl);
+	arena_free(&w->arena);
+	buf_free(&w->out);
+}
+
+static int work_open(struct work *w, enum bucket_mode mode, unsigned how)
+{
+	struct bucket_options o = {
+		.mode = mode, .shift = (unsigned)w->o->shift, .unchecked = how & UNCHECKED};
+	struct err err;
+	struct stat st;
+	bool makes = (how & MAKES) && *w->o->file;
+	int rc = mode >= BUCKET_APPEND && !makes && stat(w->path, &st) != 0
+			 ? 1
+			 : bucket_open(&w->b, w->path, &o, &err);
+	if (rc > 0)
+		err_set(&err, ERR_USAGE, "%s: there is no bucket file", w->path);
+	return rc ? cmd_fail(w->call, &err) : 0;
+}
+
+static int work_begin(struct work *w, const struct cmd_call *call, enum bucket_mode mode,
+		      unsigned how)
+{
+	*w = (struct work){.call = call,
+			   .o = call->options,
+			   .arena = ARENA_INIT(BUCKET_ARENA),
+			   .out = BUF_INIT((size_t)1 << 30)};
+	w->json = JSONW_INIT(&w->out);
+	int code = find_file(w);
+	if (code == 0)
+		code = work_open(w, mode, how);
+	if (code == 0)
+		w->packer = bucket_packer_new(bucket_dict_path(&w->arena, w->path));
+	return code;
+}
+
+static bool work_has_states(const struct work *w, char folder[PATH_MAX])
+{
+	char state[PATH_MAX + 16], objects[PATH_MAX + 16];
+	const char *slash = strrchr(w->path, '/');
+	struct stat st, own;
+	snprintf(folder, PATH_MAX, "%.*s", slash ? (int)(slash - w->path) + 1 : 2,
+		 slash ? w->path : "./");
+	snprintf(state, sizeof state, "%sstate", folder);
+	snprintf(objects, sizeof objects, "%sobjects", folder);
+	return stat(state, &st) == 0 && stat(objects, &st) == 0 && stat(w->path, &own) == 0 &&
+	       st.st_dev == own.st_dev && st.st_ino == own.st_ino;
+}
+
+static int work_fail(struct work *w, const struct err *err)
+{
+	work_flush(w, 0);
+	return cmd_fail(w->call, err);
+}
+
+static int parse_oid(const char *text, uint32_t *ret, struct err *err)
+{
+	struct str s = str_of(text);
+	char shown[VALUE_SHOWN];
+	uint32_t oid = 0;
+	size_t i = 0;
+	if (str_starts(s, STR("0x")))
+		s = str_from(s, 2);
+	for (; i < s.n && i < 8 && ascii_hex(s.p[i]) >= 0; i++)
+		oid = oid << 4 | (uint32_t)ascii_hex(s.p[i]);
+	if (i == 0 || i < s.n)
+		return err_set(err, ERR_USAGE,
+			       "'%s' is not the number of a bucket: up to eight hexadecimal digits",
+			       value_show(str_of(text), shown));
+	*ret = oid;
+	return 0;
+}
+
+/* Printing */
+
+static void list_one(struct work *w, const struct bucket *bucket)
+{
+	if (w->o->json) {
+		jsonw_object(&w->json);
+		bucket_json(&w->json, bucket);
+		jsonw_object_end(&w->json);
+	} else if (bucket->deleted) {
+		buf_printf(&w->out, "DELETED  %6zu\n", bucket->data.n);
+	} else {
+		buf_printf(&w->out, "%08" PRIx32 " %6zu %08" PRIx32 "\n", bucket->oid,
+			   bucket->data.n, bucket->type);
+	}
+}
+
+/* The attributes, or the bytes as they are. */
+static int show_one(struct work *w, const struct bucket *bucket, struct err *err)
+{
+	struct attrs header, body;
+	if (w->o->raw) {
+		buf_add_str(&w->out, bucket->data);
+		return 0;
+	}
+	if (bucket_decode(w->packer, bucket->type, bucket->data, &w->arena, &header, &body, err) <
+	    0)
+		return err_in(err, "bucket %08" PRIx32, bucket->oid);
+	if (!w->o->json) {
+		if (w->o->verbose)
+			buf_printf(&w->out, "### %08" PRIx32 " %zu %08" PRIx32 "\n", bucket->oid,
+				   bucket->data.n, bucket->type);
+		bucket_text(&header, &body, &w->out);
+		return 0;
+	}
+	jsonw_object(&w->json);
+	bucket_json(&w->json, bucket);
+	bucket_attrs_json(&w->json, "header", &header);
+	bucket_attrs_json(&w->json, "body", &body);
+	jsonw_object_end(&w->json);
+	return 0;
+}
+
+/* Goes over the whole file. Damage is reported and passed over; *ret_damaged counts it. */
+static int each_bucket(struct work *w, bool content, uint64_t *ret_damaged, struct err *err)
+{
+	struct bucket_scan scan;
+	struct bucket bucket;
+	struct err why;
+	int rc;
+	*ret_damaged = 0;
+	if (bucket_scan_init(&scan, w->b, 0, 0, err) < 0)
+		return -1;
+	while (((rc = bucket_scan_next(&scan, &bucket, &why)) == 0 || scan.passed) &&
+	       !ferror(w->call->out)) {
+		if (rc == 0 && content && !bucket.deleted)
+			rc = show_one(w, &bucket, &why);
+		else if (rc == 0 && !content && (!bucket.deleted || w->o->all))
+			list_one(w, &bucket);
+		if (rc < 0) {
+			++*ret_damaged;
+			(void)work_fail(w, &why);
+		}
+		arena_clear(&w->arena);
+		work_flush(w, OUT_PIECE);
+	}
+	if (rc < 0 && !scan.passed && !ferror(w->call->out)) {
+		*err = why;
+		bucket_scan_done(&scan);
+		return -1;
+	}
+	bucket_scan_done(&scan);
+	return 0;
+}
+
+static int print_each(struct work *w, bool content)
+{
+	struct err err;
+	uint64_t damaged = 0;
+	int code = 0;
+	if (w->o->json)
+		jsonw_array(&w->json);
+	if (each_bucket(w, content, &damaged, &err) < 0)
+		code = work_fail(w, &err);
+	if (w->o->json) {
+		jsonw_array_end(&w->json);
+		buf_add_byte(&w->out, '\n');
+	}
+	return code == 0 && damaged ? ERR_DAMAGED : code;
+}
+
+static int list_all(struct work *w)
+{
+	return print_each(w, false);
+}
+
+static int cat_all(struct work *w)
+{
+	return print_each(w, true);
+}
+
+/* One after the other; the worst code. `what`: 0, 1 for none there, negative. */
+static int for_numbers(struct work *w, int (*what)(struct work *w, uint32_t oid, struct err *err))
+{
+	int code = 0;
+	for (int i = 0; i < w->call->argc; i++) {
+		uint32_t oid = 0;
+		struct err err;
+		int rc = parse_oid(w->call->argv[i], &oid, &err);
+		if (rc == 0)
+			rc = what(w, oid, &err);
+		if (rc == 1) {
+			err_set(&err, ERR_NONE, "bucket %08" PRIx32 ": no such bucket", oid);
+			(void)work_fail(w, &err);
+			code = MAX(code, 1);
+		} else if (rc < 0) {
+			code = MAX(code, work_fail(w, &err));
+		}
+		arena_clear(&w->arena);
+	}
+	return code;
+}
+
+static int extract_one(struct work *w, uint32_t oid, struct err *err)
+{
+	struct bucket bucket;
+	int rc = bucket_read(w->b, oid, &bucket, err);
+	return rc ? rc : show_one(w, &bucket, err);
+}
+
+static int extract_named(struct work *w)
+{
+	bool list = w->o->json && w->call->argc > 1;
+	if (list)
+		jsonw_array(&w->json);
+	int code = for_numbers(w, extract_one);
+	if (list)
+		jsonw_array_end(&w->json);
+	if (w->o->json)
+		buf_add_byte(&w->out, '\n');
+	return code;
+}
+
+/* Changing */
+
+/* Nobody else may use the states of a crawl while its file is changed under them. why: they know
+ * nothing of it, and --anyway says that it is known. */
+static int hold_states(struct work *w, const char *why, struct err *err)
+{
+	char folder[PATH_MAX];
+	if (!work_has_states(w, folder))
+		return 0;
+	if (w->o->anyway)
+		return states_open(&w->crawl, folder, true, err) < 0 ? -1 : 0;
+	return err_set(err, ERR_USAGE, "%s: the states in %sstate %s", w->path, folder, why);
+}
+
+struct insertion {
+	struct work *w;
+	struct attrs header, body;
+	uint64_t n;
+};
+
+static int insert_one(struct insertion *in, struct err *err)
+{
+	struct work *w = in->w;
+	uint32_t oid;
+	if (in->header.n + in->body.n == 0)
+		return 0;
+	if (bucket_put(w->b, w->o->unpacked ? NULL : w->packer, &in->header, &in->body, &oid, err) <
+	    0)
+		return -1;
+	in->n++;
+	in->header = in->body = (struct attrs){0};
+	arena_clear(&w->arena);
+	buf_printf(&w->out, "%08" PRIx32 "\n", oid);
+	return 0;
+}
+
+static int insert_line(void *ctx, const char *name, uint64_t line, struct str text, struct err *err)
+{
+	struct insertion *in = ctx;
+	int rc = text.n == 0 ? insert_one(in, err)
+			     : bucket_line(text, &in->w->arena, &in->header, &in->body, err);
+	return rc < 0 ? err_in(err, "%s:%" PRIu64, name, line) : 0;
+}
+
+/* What was appended after the checkpoint of an open state is cut off by its recovery. */
+static int refuse_open_state(struct work *w, struct err *err)
+{
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(64 << 20);
+	struct state_info *list;
+	size_t n;
+	if (!w->crawl)
+		return 0;
+	if (states_list(w->crawl, 0, &arena, &list, &n, err) < 0)
+		return -1;
+	if (n == 0 || phase_is_done(list[n - 1].phase))
+		return 0;
+	return err_set(
+		err, ERR_USAGE,
+		"%s: state %s is open (%s), and recovery would cut off what is inserted now; "
+		"let the shepherd end its cycle first",
+		w->path, list[n - 1].name, phase_name(list[n - 1].phase));
+}
+
+static int insert_all(struct work *w, struct err *err)
+{
+	struct insertion in = {.w = w};
+	if (hold_states(w,
+			"do not know what is inserted, and the next cleanup would drop it; with "
+			"--anyway they learn it afterwards by garner shep recover --rebuild",
+			err) < 0 ||
+	    refuse_open_state(w, err) < 0 ||
+	    cmd_read_lines(w->call, 0, LINE_MOST, insert_line, &in, err) < 0 ||
+	    insert_one(&in, err) < 0)
+		return -1;
+	return bucket_sync(w->b, NULL, err);
+}
+
+static int insert_or_cut(struct work *w)
+{
+	struct err err, ignored;
+	uint64_t before = bucket_length(w->b);
+	if (insert_all(w, &err) == 0)
+		return 0;
+	buf_clear(&w->out); /* none of these is kept */
+	(void)bucket_cut(w->b, before, NULL, &ignored);
+	return work_fail(w, &err);
+}
+
+static int delete_one(struct work *w, uint32_t oid, struct err *err)
+{
+	return bucket_delete(w->b, oid, err);
+}
+
+static int delete_named(struct work *w)
+{
+	struct err err;
+	int code = for_numbers(w, delete_one);
+	return bucket_sync(w->b, NULL, &err) < 0 ? work_fail(w, &err) : code;
+}
+
+/* Shaking */
+
+/* Unpacks and packs again, with the dictionaries of today. */
+static int repack_bucket(void *ctx, const struct bucket *old, uint32_t new_oid,
+			 struct bucket_fate *fate, struct err *err)
+{
+	struct work *w = ctx;
+	struct attrs header;
+	struct str body;
+	(void)new_oid;
+	arena_clear(&w->arena);
+	if (old->type != BUCKET_V33 && old->type != BUCKET_V33_ZSTD)
+		return 0;
+	if (bucket_header(old->type, old->data, &w->arena, &header, NULL, err) < 0 ||
+	    bucket_body(w->packer, old->type, old->data, &w->arena, &body, err) < 0)
+		return -1;
+	buf_clear(&w->out);
+	if (bucket_encode_raw(w->packer, &header, body, &w->out, &fate->type, err) < 0)
+		return -1;
+	fate->data = buf_str(&w->out);
+	return 0;
+}
+
+static int shake_file(struct work *w, struct bucket_shaken *ret, struct err *err)
+{
+	unsigned kept;
+	if (hold_states(w,
+			"know its buckets by their numbers; with --anyway they are brought in "
+			"order afterwards by garner shep recover",
+			err) < 0 ||
+	    (w->o->train && bucket_train(w->b, w->packer, &kept, err) < 0))
+		return -1;
+	return bucket_shakedown(w->b, w->o->repack ? repack_bucket : NULL, w, ret, err);
+}
+
+static int print_moves(struct work *w, struct err *err)
+{
+	struct bucket_moves *moves = NULL;
+	struct bucket_move move;
+	int rc = bucket_moves_open(&moves, w->path, err);
+	while (rc == 0 && (rc = bucket_moves_next(moves, &move, err)) == 0) {
+		if (move.to == BUCKET_DELETED)
+			buf_printf(&w->out, "%08" PRIx32 " dropped\n", move.from);
+		else
+			buf_printf(&w->out, "%08" PRIx32 " %08" PRIx32 "\n", move.from, move.to);
+		work_flush(w, OUT_PIECE);
+	}
+	bucket_moves_close(&moves);
+	return rc < 0 ? rc : 0;
+}
+
+/* With states next to the file the report stays for recovery; otherwise nobody needs it once it was
+ * printed. */
+static int shake_down(struct work *w)
+{
+	struct err err;
+	struct bucket_shaken sum = {0};
+	int rc = shake_file(w, &sum, &err);
+	buf_clear(&w->out);
+	if (rc < 0 || print_moves(w, &err) < 0 ||
+	    (!w->crawl && bucket_moves_done(w->path, &err) < 0))
+		return work_fail(w, &err);
+	if (w->o->verbose)
+		fprintf(stderr,
+			"%" PRIu64 " kept, %" PRIu64 " were deleted; %" PRIu64
+			" bytes became %" PRIu64 "\n",
+			sum.kept, sum.deleted, sum.before, sum.after);
+	return 0;
+}
+
+static int train_dictionaries(struct work *w)
+{
+	struct err err;
+	unsigned kept = 0;
+	if (bucket_train(w->b, w->packer, &kept, &err) < 0)
+		return work_fail(w, &err);
+	buf_printf(&w->out, "%u new dictionaries\n", kept);
+	return 0;
+}
+
+/* Audit, fix and quick check */
+
+enum { LOOK_TRIES = 10 };
+
+static void tell_problem(void *ctx, const struct bucket_problem *p)
+{
+	struct work *w = ctx;
+	if (p->unchecked && !w->o->verbose)
+		return;
+	if (!w->o->json) {
+		buf_printf(&w->out, "%08" PRIx32 " at %" PRIu64 " (%" PRIu64 " bytes): %s\n",
+			   p->oid, p->at, p->next - p->at, p->reason);
+	} else {
+		char hex[16];
+		snprintf(hex, sizeof hex, "%08" PRIx32, p->oid);
+		jsonw_object(&w->json);
+		jsonw_put_text(&w->json, "oid", hex);
+		jsonw_put_uint(&w->json, "at", p->at);
+		jsonw_put_uint(&w->json, "bytes", p->next - p->at);
+		jsonw_put_bool(&w->json, "whole", p->whole);
+		jsonw_put_bool(&w->json, "torn", p->torn);
+		jsonw_put_bool(&w->json, "unchecked", p->unchecked);
+		jsonw_put_bool(&w->json, "lacking", p->lacking);
+		jsonw_put_text(&w->json, "reason", p->reason);
+		jsonw_object_end(&w->json);
+	}
+	work_flush(w, OUT_PIECE);
+}
+
+static void sum_up(struct work *w, const struct bucket_audit *sum, bool fixed)
+{
+	const struct {
+		const char *name;
+		uint64_t value;
+	} counts[] = {
+		{"buckets", sum->buckets},
+		{"deleted", sum->deleted},
+		{"unchecked", sum->unchecked},
+		{"problems", sum->problems},
+		{"lacking", sum->lacking},
+		{"data_bytes", sum->data_bytes},
+		{"deleted_bytes", sum->deleted_bytes},
+		{"damaged_bytes", sum->damaged_bytes},
+		{"end", sum->end},
+	};
+	if (w->o->json) {
+		jsonw_array_end(&w->json);
+		for (size_t i = 0; i < ARRAY_LEN(counts); i++)
+			jsonw_put_uint(&w->json, counts[i].name, counts[i].value);
+		jsonw_put_bool(&w->json, "fixed", fixed && sum->problems);
+		jsonw_object_end(&w->json);
+		buf_add_byte(&w->out, '\n');
+		return;
+	}
+	if (sum->lacking)
+		buf_printf(&w->out, "%" PRIu64 " buckets whose dictionary is lost: put it back\n",
+			   sum->lacking);
+	buf_printf(&w->out,
+		   "%" PRIu64 " buckets, %" PRIu64 " of them deleted, %" PRIu64
+		   " without a checksum; %" PRIu64 " problems%s\n",
+		   sum->buckets, sum->deleted, sum->unchecked, sum->problems,
+		   fixed && sum->problems ? ", fixed" : "");
+}
+
+/* How far the file has to be whole: to the last checkpoint while somebody appends; else, and where
+ * no state knows it, to its end. Opens it again when a shakedown came between. */
+static int known_end(struct work *w, uint64_t *ret)
+{
+	char folder[PATH_MAX];
+	struct err err;
+	struct states *s = NULL;
+	*ret = 0;
+	for (int i = 0; i < LOOK_TRIES && bucket_grows(w->b) && work_has_states(w, folder); i++) {
+		if (states_open(&s, folder, false, &err) != 0)
+			return 0; /* lost states say nothing; recovery looks after them */
+		int rc = states_objects(s, w->b, ret, &err);
+		states_close(&s);
+		if (rc != 1)
+			return 0;
+		bucket_drop(&w->b);
+		int code = work_open(w, BUCKET_SCAN, UNCHECKED);
+		if (code)
+			return code;
+	}
+	return 0;
+}
+
+static int audit_file(struct work *w, bool fixes)
+{
+	struct err err;
+	struct bucket_audit sum;
+	uint64_t to = 0;
+	int code = fixes ? 0 : known_end(w, &to);
+	if (code)
+		return code;
+	if (w->o->json) {
+		jsonw_object(&w->json);
+		jsonw_put_array(&w->json, "found");
+	}
+	if ((fixes ? bucket_fix(w->b, tell_problem, w, &sum, &err)
+		   : bucket_audit(w->b, to, tell_problem, w, &sum, &err)) < 0) {
+		code = work_fail(w, &err);
+	} else {
+		sum_up(w, &sum, fixes);
+		code = (sum.problems && !fixes) || sum.lacking ? ERR_DAMAGED : 0;
+	}
+	if (!bucket_current(w->b))
+		fprintf(stderr, "%s was shaken down meanwhile: this is the file from before\n",
+			w->path);
+	return code;
+}
+
+static int audit_only(struct work *w)
+{
+	return audit_file(w, false);
+}
+
+static int audit_and_fix(struct work *w)
+{
+	return audit_file(w, true);
+}
+
+static int check_ends(struct work *w)
+{
+	struct err err;
+	uint64_t to = 0;
+	int code = known_end(w, &to);
+	return code == 0 && bucket_quick(w->b, to, &err) < 0 ? work_fail(w, &err) : code;
+}
+
+/* Tables */
+
+static const struct action {
+	const char *name; /* of the command */
+	enum bucket_mode mode;
+	unsigned how;
+	int (*what)(struct work *w); /* returns the exit code */
+} actions[] = {
+	{"list", BUCKET_SCAN, 0, list_all},
+	{"cat", BUCKET_SCAN, 0, cat_all},
+	{"extract", BUCKET_SCAN, 0, extract_named},
+	{"insert", BUCKET_APPEND, MAKES, insert_or_cut},
+	{"delete", BUCKET_WRITE, 0, delete_named},
+	{"shakedown", BUCKET_APPEND, 0, shake_down},
+	{"train", BUCKET_SCAN, 0, train_dictionaries},
+	{"audit", BUCKET_SCAN, UNCHECKED, audit_only},
+	{"fix", BUCKET_WRITE, UNCHECKED, audit_and_fix},
+	{"quick", BUCKET_SCAN, UNCHECKED, check_ends},
+};
+
+int shep_buckets_do(const struct cmd_call *call, const char *name)
+{
+	struct work w;
+	size_t i = 0;
+	while (strcmp(actions[i].name, name) != 0)
+		ENSURE(++i < ARRAY_LEN(actions));
+	int code = work_begin(&w, call, actions[i].mode, actions[i].how);
+	if (code == 0)
+		code = actions[i].what(&w);
+	work_end(&w);
+	return code;
+}
+
+static int run(const struct cmd_call *call)
+{
+	return shep_buckets_do(call, call->command->name);
+}
+
+#define OPTION_FILE                                                                              \
+	CMD_OPTION(                                                                              \
+		'o', "FILE", "objects", VALUE_PATH_AT(struct buckets_options, file),             \
+		.help = "the bucket file; without it, that of the crawl in the data directory"), \
+		CMD_OPTION(0, "BITS", "shift", VALUE_INT_AT(struct buckets_options, shift),      \
+			   .fallback = "0", .min = 0, .max = BUCKET_SHIFT_MOST,                  \
+			   .help = "alignment of a file that does not tell it, as a power of "   \
+				   "two; 0: 7")
+#define OPTION(letter, name, member, text) \
+	CMD_FLAG(letter, name, struct buckets_options, member, text)
+#define OPTION_JSON OPTION('j', "json", json, "print JSON")
+
+static const struct cmd_exit exits[] = {
+	{1, "a bucket that was asked for is not there"},
+	{ERR_DAMAGED, "the file, or a bucket in it, is damaged"},
+	{ERR_BUSY, "somebody else has the file open in a way that excludes this"},
+	{ERR_SYSTEM, "the file cannot be read or written"},
+};
+
+static const struct cmd_option list_options[] = {
+	OPTION_FILE,
+	OPTION('L', "all", all, "also the deleted ones"),
+	OPTION_JSON,
+};
+static const struct command list_command = {
+	.name = "list",
+	.summary = "one line per bucket: number, length, type",
+	.description = "Others may append meanwhile. What is damaged is named and passed over.",
+	CMD_EXAMPLES({"garner shep buckets list -L",
+		      "number, length and type of each, also of the deleted"}),
+	CMD_OPTIONS(list_options, struct buckets_options),
+	CMD_SHARED_EXITS(exits),
+	.run = run,
+};
+
+static const struct cmd_option show_options[] = {
+	OPTION_FILE,
+	OPTION('r', "raw", raw, "the bytes as they are stored, nothing around them"),
+	OPTION('v', "verbose", verbose, "before each a line with number, length and type"),
+	OPTION_JSON,
+};
+static const struct command get_command = {
+	.name = "extract",
+	.summary = "print buckets by their numbers",
+	.description = "Attributes one a line, the name before the value, header first; a value of "
+		       "several lines becomes several lines of the same name.",
+	.args = "OID...",
+	.args_help = "numbers as garner shep buckets list prints them",
+	.min_args = 1,
+	.max_args = -1,
+	CMD_EXAMPLES({"garner shep buckets extract 1a2", "the attributes of bucket 000001a2"}),
+	CMD_OPTIONS(show_options, struct buckets_options),
+	CMD_SHARED_EXITS(exits),
+	.run = run,
+};
+static const struct command cat_command = {
+	.name = "cat",
+	.summary = "print all buckets",
+	.description = "As extract does, each followed by an empty line.",
+	CMD_EXAMPLES({"garner shep buckets cat | garner shep buckets insert -o copy",
+		      "a copy, packed again"}),
+	CMD_OPTIONS(show_options, struct buckets_options),
+	CMD_SHARED_EXITS(exits),
+	.run = run,
+};
+
+static const struct cmd_option insert_options[] = {
+	OPTION_FILE,
+	OPTION('u', "unpacked", unpacked, "leave bodies as they are (v3.3 without zstd)"),
+	OPTION(0, "anyway", anyway,
+	       "even where states know the file; then run garner shep recover --rebuild"),
+};
+static const struct command insert_command = {
+	.name = "insert",
+	.summary = "append buckets that are given as text",
+	.description = "Buckets are separated by empty lines; each line is an attribute, its "
+		       "first character the name. The first O and U go into the header. All of "
+		       "them are appended, or none. It is refused where states belong to the "
+		       "file: they would not know the new buckets.",
+	.args = "[FILE...]",
+	.args_help = "texts; none or -: standard input",
+	.max_args = -1,
+	CMD_EXAMPLES(
+		{"garner shep buckets insert pages.txt", "appends, and prints the new numbers"}),
+	CMD_OPTIONS(insert_options, struct buckets_options),
+	CMD_SHARED_EXITS(exits),
+	.run = run,
+};
+
+static const struct cmd_option plain_options[] = {OPTION_FILE};
+static const struct command delete_command = {
+	.name = "delete",
+	.summary = "delete buckets",
+	.args = "OID...",
+	.args_help = "numbers as garner shep buckets list prints them",
+	.min_args = 1,
+	.max_args = -1,
+	CMD_EXAMPLES({"garner shep buckets delete 1a2 1b0",
+		      "these are gone; shakedown gives the space back"}),
+	CMD_OPTIONS(plain_options, struct buckets_options),
+	CMD_SHARED_EXITS(exits),
+	.run = run,
+};
+
+static const struct cmd_option audit_options[] = {
+	OPTION_FILE,
+	OPTION('v', "verbose", verbose, "name also those that have no checksum"),
+	OPTION_JSON,
+};
+static const struct command audit_command = {
+	.name = "audit",
+	.summary = "read everything and name what is damaged",
+	.description = "Others may append meanwhile: the file is read as far as the last "
+		       "checkpoint of the crawl, or as far as it is whole where there is none. Of "
+		       "a file that is shaken down meanwhile it is the one from before.",
+	CMD_EXAMPLES(
+		{"garner shep buckets audit", "what is wrong, each with number, place and reason"}),
+	CMD_OPTIONS(audit_options, struct buckets_options),
+	CMD_SHARED_EXITS(exits),
+	.run = run,
+};
+static const struct command fix_command = {
+	.name = "fix",
+	.summary = "audit, and mend",
+	.description =
+		"What is not a bucket becomes a deleted one, a damaged one is deleted, a torn "
+		"end is cut off. Nobody else may have the file open.",
+	CMD_EXAMPLES(
+		{"garner shep buckets fix", "the file is whole again, without what was damaged"}),
+	CMD_OPTIONS(audit_options, struct buckets_options),
+	CMD_SHARED_EXITS(exits),
+	.run = run,
+};
+static const struct command quick_command = {
+	.name = "quick",
+	.summary = "look at both ends of the file only",
+	.description = "While somebody appends, its end is that of the last checkpoint.",
+	CMD_EXAMPLES({"garner shep buckets quick || garner shep buckets fix", "as at every start"}),
+	CMD_OPTIONS(plain_options, struct buckets_options),
+	CMD_SHARED_EXITS(exits),
+	.run = run,
+};
+
+static const struct cmd_option shake_options[] = {
+	OPTION_FILE,
+	OPTION('t', "train", train, "make new dictionaries first, where they pay"),
+	OPTION('p', "repack", repack, "pack bodies again"),
+	OPTION(0, "anyway", anyway,
+	       "even where states know the file; then run garner shep recover"),
+	OPTION('v', "verbose", verbose, "say what came of it"),
+};
+static const struct command shake_command = {
+	.name = "shakedown",
+	.summary = "give back the space of deleted buckets",
+	.description = "Rewrites the file without them and prints, for each bucket that is "
+		       "left, its old and its new number.",
+	CMD_EXAMPLES({"garner shep buckets shakedown -o copy", "prints old and new numbers"}),
+	CMD_OPTIONS(shake_options, struct buckets_options),
+	CMD_SHARED_EXITS(exits),
+	.run = run,
+};
+static const struct command train_command = {
+	.name = "train",
+	.summary = "make dictionaries for packing, where they pay",
+	CMD_EXAMPLES({"garner shep buckets train", "bodies are packed with them from now on"}),
+	CMD_OPTIONS(plain_options, struct buckets_options),
+	CMD_SHARED_EXITS(exits),
+	.run = run,
+};
+
+const struct command shep_buckets_command = {
+	.name = "buckets",
+	.summary = "list, print, change, check and shake down a bucket file",
+	.description =
+		"A bucket holds what was gathered of one page: attributes, those of a header "
+		"and those of a body. It is known by its number.",
+	CMD_SUBS(&list_command, &get_command, &cat_command, &insert_command, &delete_command,
+		 &audit_command, &fix_command, &quick_command, &shake_command, &train_command),
+};

@@ -1,0 +1,262 @@
+/* garner shep filter: what the rules of the crawl decide for URLs, and which rule it was. */
+#include "cmd/crawl/shep_filter.h"
+
+#include "base/clock.h"
+#include "base/jsonw.h"
+#include "cmd/commands.h"
+#include "cmd/system/text.h"
+#include "shepherd/crawl.h"
+#include "shepherd/master.h"
+#include "state/state.h"
+#include "url/footprint.h"
+
+#include <inttypes.h>
+#include <limits.h>
+
+enum {
+	OUT_MOST = 16 << 20,
+	LINE_TEXT = PATH_MAX + 32,
+	VALUE_TEXT_MAX = 512,
+};
+
+struct filter_options {
+	const char *type;
+	bool json;
+};
+
+int shep_filter_load(const struct cmd_call *call, const struct config *config, char *ret_path,
+		     struct filter **ret, struct err *err)
+{
+	char data[PATH_MAX], folder[PATH_MAX + 16];
+	if (!cmd_has_role(call->program, &shepherd_role))
+		return 1;
+	if (cmd_data_dir(config, data, sizeof data, err) < 0)
+		return -1;
+	int n = snprintf(ret_path, PATH_MAX, "%s/" FILTER_FILE, data);
+	if (n < 0 || n >= PATH_MAX)
+		return err_set(err, ERR_USAGE, "%s: the path is too long", data);
+	snprintf(folder, sizeof folder, "%s/shepherd", data);
+	return crawl_load_filter(crawl_conf_of(config), folder, ret, err);
+}
+
+/* Sites */
+
+/* The newest state. *ret is NULL where there is no crawl. */
+static int open_newest(const struct config *config, struct states **ret_states, struct state **ret,
+		       struct err *err)
+{
+	char data[PATH_MAX], folder[PATH_MAX + 16];
+	if (cmd_data_dir(config, data, sizeof data, err) < 0)
+		return -1;
+	snprintf(folder, sizeof folder, "%s/shepherd", data);
+	int rc = states_open(ret_states, folder, false, err);
+	if (rc == 0)
+		rc = state_open(ret, *ret_states, "current", err);
+	return MIN(rc, 0);
+}
+
+int shep_filter_count(struct state *st, qkey key, uint64_t *ret, struct err *err)
+{
+	CLEANUP(sites_scan_free) struct sites_scan *scan = NULL;
+	struct site site;
+	*ret = 0;
+	int rc = state_sites_scan(st, &scan, err);
+	while (rc == 0 && (rc = sites_scan_next(scan, &site, err)) == 0)
+		*ret += site.qkey == key;
+	return MIN(rc, 0);
+}
+
+/* What a state knows of a site, for the rules; of one that it does not know: nothing. */
+static int where_of_site(struct state *st, struct url_site site, struct filter_where *ret,
+			 struct err *err)
+{
+	CLEANUP(sites_scan_free) struct sites_scan *scan = NULL;
+	const struct site *found = NULL;
+	*ret = (struct filter_where){0};
+	int rc = state_sites_scan(st, &scan, err);
+	if (rc == 0)
+		rc = sites_scan_find(scan, footprint_site(site), &found, err);
+	if (rc)
+		return MIN(rc, 0);
+	ret->known = true;
+	ret->qkey = found->qkey;
+	return ret->qkey ? shep_filter_count(st, ret->qkey, &ret->key_sites, err) : 0;
+}
+
+/* Values */
+
+static void print_real(double v, struct buf *out)
+{
+	static const struct value_spec spec = {NULL, VALUE_REAL, 0};
+	value_print(&spec, &v, out);
+}
+
+static void print_schema(const struct schema *s, struct buf *out)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		buf_printf(out, "%s%u:", i ? "," : "", s->freq[i]);
+		print_real(s->share[i], out);
+	}
+}
+
+/* As one would write it in the file. */
+static void print_value(const struct filter_site *s, enum filter_output output, struct buf *out)
+{
+	const uint32_t numbers[FILTER_OUTPUTS] = {
+		[FILTER_SOFT_LIMIT] = s->soft_limit,   [FILTER_HARD_LIMIT] = s->hard_limit,
+		[FILTER_FRESH_LIMIT] = s->fresh_limit, [FILTER_MAX_CONN] = s->max_conn,
+		[FILTER_QUEUE_BONUS] = s->queue_bonus,
+	};
+	if (output == FILTER_MIN_DELAY)
+		duration_print(out, s->min_delay_us);
+	else if (output == FILTER_SELECT_BONUS)
+		buf_add_text(out, s->select_bonus ? "yes" : "no");
+	else if (output == FILTER_REFRESH_SCHEMA)
+		print_schema(s->schema, out);
+	else if (output == FILTER_REFRESH_BOOST)
+		print_real(s->refresh_boost, out);
+	else
+		buf_printf(out, "%" PRIu32, numbers[output]);
+}
+
+/* Answers */
+
+/* What is told of a URL: the name of an output, its value, and what decided (NULL: nothing). */
+typedef void tell_fn(void *ctx, const char *name, const char *value, const char *by);
+
+static void tell_all(const struct filter *f, const struct filter_url *u,
+		     const struct filter_site *s, tell_fn *tell, void *ctx)
+{
+	char by[LINE_TEXT];
+	size_t n;
+	const struct filter_section *sections = filter_sections(f, &n);
+	tell(ctx, u->reject ? "reject" : "accept", NULL,
+	     u->reject_line ? filter_line_text(f, u->reject_line, by, sizeof by) : NULL);
+	tell(ctx, "section", sections[u->section].name,
+	     u->section_line ? filter_line_text(f, u->section_line, by, sizeof by) : NULL);
+	for (enum filter_output i = 0; i < FILTER_OUTPUTS; i++) {
+		CLEANUP(buf_free) struct buf value = BUF_INIT(VALUE_TEXT_MAX);
+		if (s->line[i] == 0)
+			continue;
+		print_value(s, i, &value);
+		tell(ctx, filter_output_names[i], buf_text(&value),
+		     filter_line_text(f, s->line[i], by, sizeof by));
+	}
+}
+
+static void tell_text(void *out, const char *name, const char *value, const char *by)
+{
+	CLEANUP(buf_free) struct buf both = BUF_INIT((size_t)VALUE_TEXT_MAX * 2);
+	buf_printf(&both, "%s%s%s", name, value ? "=" : "", value ? value : "");
+	buf_printf(out, "    %-24s %s\n", buf_text(&both), by ? by : "no rule");
+}
+
+static void tell_json(void *j, const char *name, const char *value, const char *by)
+{
+	jsonw_object(j);
+	jsonw_put_text(j, "output", name);
+	jsonw_put_text(j, "value", value);
+	jsonw_put_text(j, "by", by);
+	jsonw_object_end(j);
+}
+
+static void print_answer(const struct filter *f, struct str url, const struct filter_url *u,
+			 const struct filter_site *s, bool json, struct buf *out)
+{
+	struct jsonw j = JSONW_INIT(out);
+	if (!json) {
+		put_safe(out, url);
+		buf_add_byte(out, '\n');
+		tell_all(f, u, s, tell_text, out);
+		return;
+	}
+	jsonw_object(&j);
+	jsonw_put_str(&j, "url", url);
+	jsonw_put_bool(&j, "rejected", u->reject);
+	jsonw_put_array(&j, "outputs");
+	tell_all(f, u, s, tell_json, &j);
+	jsonw_array_end(&j);
+	jsonw_object_end(&j);
+	buf_add_byte(out, '\n');
+}
+
+/* 0, or the exit code: 1 where the URL is rejected. */
+static int answer_url(const struct cmd_call *call, const struct filter *f, struct state *st,
+		      const char *text)
+{
+	const struct filter_options *o = call->options;
+	char room[URL_MAX], strict[URL_STRICT_MAX + 1];
+	struct filter_where where = {0};
+	struct filter_site s;
+	struct filter_url u;
+	struct url url;
+	struct err err;
+	int rc = url_parse(str_of(text), NULL, room, sizeof room, &url);
+	if (rc == 0)
+		rc = url_canon(&url, true, strict, sizeof strict, &url);
+	if (rc != 0) {
+		url_fail(rc, str_of(text), &err);
+		return cmd_fail(call, &err);
+	}
+	if (st && where_of_site(st, url_site(&url), &where, &err) < 0)
+		return cmd_fail(call, &err);
+	filter_url(f, &url, str_of(o->type), &where, &u);
+	filter_site(f, url_site(&url), &where, &s);
+	struct buf out = BUF_INIT(OUT_MOST);
+	print_answer(f, url.href, &u, &s, o->json, &out);
+	cmd_print(call, &out);
+	return u.reject ? 1 : 0;
+}
+
+static int run(const struct cmd_call *call)
+{
+	CLEANUP(config_free) struct config *config = NULL;
+	CLEANUP(filter_free) struct filter *f = NULL;
+	CLEANUP(states_close) struct states *states = NULL;
+	CLEANUP(state_free) struct state *st = NULL;
+	char path[PATH_MAX];
+	struct err err;
+	int code = cmd_config(call, &config);
+	if (code)
+		return code;
+	int rc = shep_filter_load(call, config, path, &f, &err);
+	if (rc == 1)
+		return cmd_refuse(call, "this program has no role shepherd");
+	if (rc < 0 || open_newest(config, &states, &st, &err) < 0)
+		return cmd_fail(call, &err);
+	for (int i = 0; i < call->argc; i++) {
+		int told = answer_url(call, f, st, call->argv[i]);
+		code = MAX(code, told);
+	}
+	return code;
+}
+
+static const struct cmd_option options[] = {
+	CMD_OPTION('t', "TYPE", "type", VALUE_TEXT_AT(struct filter_options, type), .fallback = "",
+		   .help = "the media type that came with the document, such as text/html; what "
+			   "the end of the path suggests, if none is given"),
+	CMD_FLAG('j', "json", struct filter_options, json, "print JSON, an object for each URL"),
+};
+
+const struct command shep_filter_command = {
+	.name = "filter",
+	.summary = "what the rules of the crawl decide for URLs, and which rule did",
+	.description =
+		"Reads the rules of shepherd/cf/filter in the data directory; the settings "
+		"shepherd.follow, shepherd.max_depth and shepherd.no_delay stand before them. For "
+		"each URL: whether it is taken, its section, and what is set for its site, each "
+		"with the line that "
+		"decided. A site that the crawl knows is looked up for what net and key_sites ask; "
+		"of others the server is unknown. doc/filter.md has the syntax, "
+		"share/doc/garner/filter is a sample.",
+	CMD_OPTIONS(options, struct filter_options),
+	.args = "URL...",
+	.min_args = 1,
+	.max_args = -1,
+	CMD_EXAMPLES({"garner shep filter https://example.org/a.pdf", "whether it would be taken"},
+		     {"garner -s shepherd.follow=all shep filter https://example.org/",
+		      "the same, if links to all sites were followed"}),
+	CMD_EXITS({1, "a URL is rejected"}, {ERR_DAMAGED, "the list of sites is damaged"},
+		  {ERR_SYSTEM, "a file cannot be read"}),
+	.run = run,
+};

@@ -1,0 +1,253 @@
+/* garner url: how URLs are understood, one JSON object each. */
+#include "base/jsonw.h"
+#include "cmd/system/input.h"
+#include "url/equiv.h"
+#include "url/footprint.h"
+
+enum {
+	LINE_MAX_BYTES = 64 << 10,
+	OUT_FULL = 1 << 20, /* answers go out when there are this many bytes of them */
+	OUT_MAX = OUT_FULL + 16 * LINE_MAX_BYTES, /* an answer: its line twice, bytes as \uXXXX */
+};
+
+struct url_options {
+	const char *base, *equiv;
+	bool strict, batch;
+};
+
+struct work {
+	const struct cmd_call *call;
+	struct url_options options;
+	struct equiv *equiv; /* NULL: none was given */
+	struct buf out;
+	uint64_t done, failed;
+	struct buf line; /* batch: one of which the end has not come yet */
+};
+
+static void put_error(struct work *w, struct jsonw *j, struct str text, int error)
+{
+	char scheme[URL_SCHEME_MAX];
+	w->failed++;
+	jsonw_put_text(j, "error", url_error_text(error));
+	jsonw_put_int(j, "number", -error);
+	if (error == -URL_PROTOCOL)
+		jsonw_put_str(j, "scheme", url_scheme_of(text, scheme));
+}
+
+static void put_footprint(struct jsonw *j, const char *key, struct url_site site, struct str target)
+{
+	char text[FOOTPRINT_TEXT];
+	struct footprint f = {footprint_site(site), footprint_path(target)};
+	jsonw_put_text(j, key, footprint_print(f, text));
+}
+
+/* c: the canonical form, NULL where there is none because of `error`. */
+static void put_identity(struct work *w, struct jsonw *j, const struct url *u, const struct url *c,
+			 int error)
+{
+	char text[URL_MAX + 32];
+	struct str domain;
+	struct url_site site = url_site(c ? c : u);
+	jsonw_put_str(j, "site", url_site_print(site, text, sizeof text));
+	if (url_domain(u->host, &domain) == 0)
+		jsonw_put_str(j, "domain", domain);
+	if (!c) {
+		jsonw_put_text(j, "footprint_error", url_error_text(error));
+		return;
+	}
+	put_footprint(j, "footprint", site, url_target(c));
+	if (url_loops(url_target(c), NULL))
+		jsonw_put_bool(j, "loop", true);
+	if (w->equiv) {
+		site = equiv_site(w->equiv, site);
+		jsonw_put_str(j, "normalized_site", url_site_print(site, text, sizeof text));
+		put_footprint(j, "normalized_footprint", site, url_target(c));
+	}
+}
+
+static void put_parts(struct jsonw *j, const struct url *u)
+{
+	jsonw_put_str(j, "href", u->href);
+	jsonw_put_str(j, "scheme", u->scheme);
+	if (u->username.n)
+		jsonw_put_str(j, "username", u->username);
+	if (u->password.n)
+		jsonw_put_str(j, "password", u->password);
+	jsonw_put_str(j, "host", u->host);
+	jsonw_put_uint(j, "port", u->port);
+	jsonw_put_str(j, "path", u->path);
+	if (u->has_query)
+		jsonw_put_str(j, "query", u->query);
+	if (u->has_fragment)
+		jsonw_put_str(j, "fragment", u->fragment);
+}
+
+static void put_url(struct work *w, struct jsonw *j, struct str text, const struct url *base)
+{
+	char room[URL_MAX], strict_room[URL_STRICT_MAX];
+	struct url u, c;
+	int rc = url_parse(text, base, room, sizeof room, &u);
+	if (rc < 0) {
+		put_error(w, j, text, rc);
+		return;
+	}
+	rc = url_canon(&u, false, strict_room, sizeof strict_room, &c);
+	if (rc < 0 && w->options.strict) {
+		put_error(w, j, text, rc);
+		return;
+	}
+	w->done++;
+	put_parts(j, w->options.strict ? &c : &u);
+	put_identity(w, j, &u, rc < 0 ? NULL : &c, rc);
+}
+
+/* One line of JSON. An empty base is none. */
+static void print_answer(struct work *w, struct str text, struct str base_text)
+{
+	char room[URL_MAX];
+	struct url base;
+	struct jsonw j = JSONW_INIT(&w->out);
+	int rc = base_text.n ? url_parse(base_text, NULL, room, sizeof room, &base) : 0;
+	jsonw_object(&j);
+	jsonw_put_str(&j, "url", text);
+	if (rc < 0) {
+		put_error(w, &j, base_text, rc);
+		jsonw_put_str(&j, "base", base_text);
+	} else {
+		put_url(w, &j, text, base_text.n ? &base : NULL);
+	}
+	jsonw_object_end(&j);
+	buf_add_byte(&w->out, '\n');
+}
+
+static void flush_out(struct work *w)
+{
+	cmd_flush(w->call, &w->out);
+	fflush(w->call->out);
+}
+
+/* A line that did not fit is answered by its beginning, which is too long as well. */
+static void answer_line(struct work *w)
+{
+	struct str line = buf_str(&w->line), base;
+	if (str_ends(line, STR("\r")))
+		line.n--;
+	size_t tab = str_find_byte(line, '\t');
+	base = str_from(line, tab + 1);
+	print_answer(w, str_head(line, tab), base.n ? base : str_of(w->options.base));
+	buf_clear(&w->line);
+}
+
+static void add_to_line(struct work *w, struct str text)
+{
+	buf_add_str(&w->line, str_head(text, LINE_MAX_BYTES - w->line.n));
+}
+
+/* Answers go out when everything that was there to read has been answered, or they are many. */
+static int take_piece(void *ctx, const char *name, struct str piece, struct err *err)
+{
+	struct work *w = ctx;
+	(void)name;
+	(void)err;
+	if (piece.n == 0 && w->line.n)
+		answer_line(w);
+	for (size_t end; (end = str_find_byte(piece, '\n')) < piece.n;) {
+		add_to_line(w, str_head(piece, end));
+		answer_line(w);
+		piece = str_from(piece, end + 1);
+		if (w->out.n > OUT_FULL)
+			flush_out(w);
+		if (ferror(w->call->out))
+			return 1;
+	}
+	add_to_line(w, piece);
+	flush_out(w);
+	return ferror(w->call->out) ? 1 : 0;
+}
+
+static int run_batch(struct work *w)
+{
+	struct err err;
+	if (cmd_read(w->call, 0, take_piece, w, &err) < 0)
+		return cmd_fail(w->call, &err);
+	return 0;
+}
+
+static int run_arguments(struct work *w)
+{
+	for (int i = 0; i < w->call->argc; i++) {
+		print_answer(w, str_of(w->call->argv[i]), str_of(w->options.base));
+		flush_out(w);
+	}
+	if (w->failed == 0)
+		return 0;
+	return w->done ? ERR_PARTLY : 1;
+}
+
+static int load_equiv(struct work *w, struct err *err)
+{
+	if (w->options.equiv[0] == 0)
+		return 0;
+	int rc = equiv_load(w->options.equiv, &w->equiv, err);
+	return rc == 1 ? err_set(err, ERR_USAGE, "%s: no such file", w->options.equiv) : rc;
+}
+
+static int run(const struct cmd_call *call)
+{
+	struct err err;
+	struct work w = {
+		.call = call,
+		.options = *(const struct url_options *)call->options,
+		.out = BUF_INIT(OUT_MAX),
+		.line = BUF_INIT(LINE_MAX_BYTES),
+	};
+	if (call->argc == 0 && !w.options.batch)
+		return cmd_refuse(call, "url: no URL given; see garner url --help");
+	/* a base that is none would be the fault of every URL */
+	if (cmd_check_url("--base", w.options.base, &err) < 0 || load_equiv(&w, &err) < 0)
+		return cmd_fail(call, &err);
+	int code = w.options.batch ? run_batch(&w) : run_arguments(&w);
+	equiv_free(&w.equiv);
+	buf_free(&w.out);
+	buf_free(&w.line);
+	return code;
+}
+
+static const struct cmd_option options[] = {
+	CMD_OPTION(
+		'b', "URL", "base", VALUE_TEXT_AT(struct url_options, base),
+		.help = "the page on which the URLs stand: relative ones are resolved against it"),
+	CMD_FLAG(0, "strict", struct url_options, strict,
+		 "print the strict canonical form, or why there is none"),
+	CMD_OPTION(0, "FILE", "equiv", VALUE_PATH_AT(struct url_options, equiv),
+		   .help = "a table of equivalent sites (cf/url-equiv): also print the site that "
+			   "stands for the URL's own"),
+	CMD_FLAG(0, "batch", struct url_options, batch,
+		 "read lines 'URL TAB BASE' and answer each with a line; BASE may be missing"),
+};
+
+const struct command url_command = {
+	.name = "url",
+	.summary = "show how URLs are understood: parts, canonical form, footprint",
+	.description = "Parses URLs of http, https and ftp by the WHATWG rules and prints a JSON "
+		       "object for each: href, scheme, host, port, path, query, fragment, site "
+		       "(what robots.txt and footprints are about), domain (as one registers it) "
+		       "and footprint; or error, with its number and, for an unknown protocol, "
+		       "the scheme; and base, where that is what the error is about.\n\nFootprints "
+		       "are made of the strict canonical form. Where a "
+		       "URL has none, footprint_error says why; with --strict that is an error. "
+		       "loop is true where the path repeats itself.\n\nWith --batch each line is "
+		       "answered as soon as there is nothing more to read; a URL that cannot be "
+		       "understood is an answer, and the exit code is 0.",
+	CMD_OPTIONS(options, struct url_options),
+	.args = "[URL...]",
+	.args_help = "URLs; with --batch the files to read, standard input by default",
+	.max_args = -1,
+	CMD_EXAMPLES({"garner url http://Example.COM:80/a/../b", "how garner writes it"},
+		     {"garner url --base http://example.com/a/b ../c", "where a link leads"},
+		     {"garner url --batch <links", "the same for many"}),
+	CMD_EXITS({1, "none of the URLs could be understood"},
+		  {ERR_PARTLY, "some of the URLs could not be understood"},
+		  {ERR_SYSTEM, "the input cannot be read"}),
+	.run = run,
+};

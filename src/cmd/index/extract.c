@@ -1,0 +1,736 @@
+/* garner extract: what garner sees in a document. A file or a URL is read as the crawl reads it, in
+ * garner-parse or, for comparison, in this process; what comes of it is shown for people, as a line
+ * of JSON or as SOIF. With --tokens it shows the tokens of HTML alone, in the form of the html5lib
+ * tests. */
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/jsonw.h"
+#include "cmd/commands.h"
+#include "cmd/system/input.h"
+#include "cmd/system/text.h"
+#include "extract/cage_section.h"
+#include "extract/html_token_json.h"
+#include "fetch/kit.h"
+#include "soif/doc_attrs.h"
+#include "url/url.h"
+
+#include <jansson.h>
+#include <limits.h>
+#include <poll.h>
+
+struct extract_options {
+	bool json, soif, in_process, tokens, batch;
+	const char *url, *type, *charset, *state, *last_start_tag;
+};
+
+/* Fetching, as `garner fetch` does: robots.txt, politeness, policy. */
+
+struct fetched {
+	struct buf body;
+	struct buf url, content_type,
+		robots; /* of the last hop; the headers as the robot understood them */
+};
+
+struct fetch {
+	struct loop *loop;
+	struct kit kit;
+	struct robot_memory_sink sink;
+	struct fetched *ret;
+	struct err err; /* code ERR_NONE: it was fetched */
+};
+
+/* The header, put together from what the robot has understood of it. */
+static void put_robots(const struct robot_tag *tag, struct buf *out)
+{
+	for (int i = 0; i < ROBOT_NDIRECTIVES; i++)
+		if (tag->set & 1u << i)
+			buf_printf(out, "%s%s", out->n ? "," : "",
+				   robot_directive_name((enum robot_directive)i));
+}
+
+static void fetch_done(void *ctx, const struct robot_result *r)
+{
+	struct fetch *f = ctx;
+	loop_stop(f->loop);
+	buf_add_str(&f->ret->url, r->url);
+	buf_add_text(&f->ret->content_type, r->head->mime);
+	if (r->head->charset[0])
+		buf_printf(&f->ret->content_type, "; charset=%s", r->head->charset);
+	put_robots(&r->head->tag, &f->ret->robots);
+	if (r->outcome == OUTCOME_OK)
+		return;
+	err_set(&f->err, ERR_REMOTE, "not fetched: %s, %s%s%s (status %d)",
+		outcome_name(r->outcome), robot_cause_name(r->cause), r->why[0] ? ": " : "", r->why,
+		r->head->status);
+}
+
+static int fetch_run(struct fetch *f, const struct config *config, struct str url, struct err *err)
+{
+	char data[PATH_MAX];
+	if (cmd_data_dir(config, data, sizeof data, err) < 0 || loop_new(&f->loop, NULL, err) < 0 ||
+	    kit_open(&f->kit, f->loop, data, config_get(config, &robot_section), err) < 0)
+		return -1;
+	f->sink = robot_memory_sink(&f->ret->body, false);
+	struct robot_job job = {.url = url, .sink = &f->sink.sink, .flags = ROBOT_WAIT};
+	if (robot_fetch(f->kit.robot, &job, fetch_done, f, err) < 0 || loop_run(f->loop, err) < 0)
+		return -1;
+	if (f->err.code == ERR_NONE)
+		return 0;
+	*err = f->err;
+	return -1;
+}
+
+/* The buffers are the caller's, with the limits that it wants. ERR_REMOTE: it was not fetched. */
+static int fetch_document(const struct config *config, struct str url, struct fetched *ret,
+			  struct err *err)
+{
+	struct fetch f = {.ret = ret};
+	struct err ignored;
+	int rc = fetch_run(&f, config, url, err);
+	(void)kit_close(&f.kit, &ignored); /* robots.txt is asked again then */
+	loop_free(&f.loop);
+	return rc;
+}
+
+/* What is shown of a document. */
+
+static const struct {
+	enum meta_tag tag;
+	const char *name;
+} meta_names[] = {
+	{META_TITLE, "title"},
+	{META_EMPHASIS, "emphasis"},
+	{META_ALT, "alt"},
+	{META_DESCRIPTION, "description"},
+	{META_KEYWORDS, "keywords"},
+	{META_AUTHOR, "author"},
+	{META_LANGUAGE, "language"},
+	{META_ROBOTS, "robots"},
+	{META_CANONICAL, "canonical"},
+	{META_PUBLISHED, "published"},
+	{META_MODIFIED, "modified"},
+	{META_GENERATOR, "generator"},
+	{META_REMARK, "remark"},
+};
+static const struct {
+	enum link_kind kind;
+	const char *name;
+} link_kinds[] = {
+	{LINK_ANCHOR, "anchor"},       {LINK_FORM, "form"},       {LINK_FEED, "feed"},
+	{LINK_ALTERNATE, "alternate"}, {LINK_RELATED, "related"}, {LINK_REFRESH, "refresh"},
+	{LINK_ITEM, "item"},           {LINK_PAGE, "page"},       {LINK_SITEMAP, "sitemap"},
+	{LINK_IMAGE, "image"},         {LINK_FRAME, "frame"},     {LINK_EMBED, "embed"},
+};
+static const struct {
+	unsigned flag;
+	const char *name;
+} link_flags[] = {{LINK_NOFOLLOW, "nofollow"}, {LINK_UGC, "ugc"}, {LINK_SPONSORED, "sponsored"}};
+
+static const char *tag_name(char tag)
+{
+	if (tag >= '1' && tag <= '6')
+		return "heading";
+	for (size_t i = 0; i < ARRAY_LEN(meta_names); i++)
+		if ((char)meta_names[i].tag == tag)
+			return meta_names[i].name;
+	return "other";
+}
+
+static const char *kind_name(enum link_kind kind)
+{
+	for (size_t i = 0; i < ARRAY_LEN(link_kinds); i++)
+		if (link_kinds[i].kind == kind)
+			return link_kinds[i].name;
+	return "other";
+}
+
+static void text_of_link(const struct doc_link *l, struct buf *out)
+{
+	buf_printf(out, "%s " STR_FMT, kind_name(l->kind), STR_ARG(l->url));
+	for (size_t i = 0; i < ARRAY_LEN(link_flags); i++)
+		if (l->flags & link_flags[i].flag)
+			buf_printf(out, " %s", link_flags[i].name);
+	if (l->time_s)
+		buf_printf(out, " changed=%lld", (long long)l->time_s);
+	if (l->text.n) {
+		buf_add_text(out, " \"");
+		put_safe(out, l->text);
+		buf_add_byte(out, '"');
+	}
+	buf_add_byte(out, '\n');
+}
+
+static void text_of_attr(const struct attr *a, struct buf *out)
+{
+	struct doc_meta m;
+	struct doc_link l;
+	if (a->name == 'X')
+		return;
+	if (a->name == 'M' && meta_parse(a->value, &m)) {
+		buf_add_text(out, tag_name(m.tag));
+		if (m.tag >= '1' && m.tag <= '6')
+			buf_printf(out, " %c", m.tag);
+		buf_add_text(out, ": ");
+		put_safe(out, m.text);
+		buf_add_byte(out, '\n');
+	} else if (strchr("RFIA", a->name) && link_parse(a->name, a->value, &l)) {
+		text_of_link(&l, out);
+	} else if (a->name == 'Z') {
+		buf_printf(out, "size: " STR_FMT "\n", STR_ARG(a->value));
+	} else if (a->name == 'C') {
+		buf_printf(out, "md5: " STR_FMT "\n", STR_ARG(a->value));
+	}
+}
+
+static void put_lines(struct buf *out, struct str text)
+{
+	for (size_t n; text.n; text = str_from(text, n + 1)) {
+		n = str_find_byte(text, '\n');
+		put_safe(out, str_head(text, n));
+		if (n < text.n)
+			buf_add_byte(out, '\n');
+	}
+}
+
+static void print_text(struct str url, const struct cage_result *r, struct buf *out)
+{
+	bool some = false;
+	buf_printf(out, "url: " STR_FMT "\n", STR_ARG(url));
+	if (r->end == CAGE_READ)
+		buf_printf(out, "type: %s, %s\n", extract_type_name(r->result.type),
+			   r->result.media_type);
+	if (r->result.charset.name)
+		buf_printf(out, "charset: %s, by %s\n", r->result.charset.name,
+			   charset_source_name(r->result.charset.source));
+	for (size_t i = 0; i < r->attrs.n; i++)
+		text_of_attr(&r->attrs.a[i], out);
+	for (size_t i = 0; i < r->attrs.n; i++)
+		if (r->attrs.a[i].name == 'X') {
+			if (!some)
+				buf_add_text(out, "text:\n");
+			some = true;
+			put_lines(out, r->attrs.a[i].value);
+		}
+	buf_add_text(out, some ? "\n\n" : "\n");
+}
+
+static void json_of_meta(const struct attrs *attrs, struct jsonw *j)
+{
+	struct doc_meta m;
+	jsonw_put_array(j, "meta");
+	for (size_t i = 0; i < attrs->n; i++) {
+		if (attrs->a[i].name != 'M' || !meta_parse(attrs->a[i].value, &m))
+			continue;
+		jsonw_object(j);
+		jsonw_put_text(j, "tag", tag_name(m.tag));
+		if (m.tag >= '1' && m.tag <= '6')
+			jsonw_put_int(j, "level", m.tag - '0');
+		jsonw_put_int(j, "weight", m.weight);
+		jsonw_put_str(j, "text", m.text);
+		jsonw_object_end(j);
+	}
+	jsonw_array_end(j);
+}
+
+static void json_of_links(const struct attrs *attrs, struct jsonw *j)
+{
+	struct doc_link l;
+	jsonw_put_array(j, "links");
+	for (size_t i = 0; i < attrs->n; i++) {
+		if (!strchr("RFIA", attrs->a[i].name) ||
+		    !link_parse(attrs->a[i].name, attrs->a[i].value, &l))
+			continue;
+		jsonw_object(j);
+		jsonw_put_text(j, "kind", kind_name(l.kind));
+		jsonw_put_str(j, "url", l.url);
+		for (size_t k = 0; k < ARRAY_LEN(link_flags); k++)
+			if (l.flags & link_flags[k].flag)
+				jsonw_put_bool(j, link_flags[k].name, true);
+		if (l.time_s)
+			jsonw_put_int(j, "changed", l.time_s);
+		if (l.text.n)
+			jsonw_put_str(j, "text", l.text);
+		jsonw_object_end(j);
+	}
+	jsonw_array_end(j);
+}
+
+static void json_of_text(const struct attrs *attrs, struct jsonw *j)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(CAGE_OUT);
+	for (size_t i = 0; i < attrs->n; i++)
+		if (attrs->a[i].name == 'X')
+			buf_add_str(&text, attrs->a[i].value);
+	jsonw_put_str(j, "text", buf_str(&text));
+}
+
+static void json_first(const struct attrs *attrs, struct jsonw *j, const char *key, char tag)
+{
+	struct doc_meta m;
+	for (size_t i = 0; i < attrs->n; i++)
+		if (attrs->a[i].name == 'M' && meta_parse(attrs->a[i].value, &m) && m.tag == tag) {
+			jsonw_put_str(j, key, m.text);
+			return;
+		}
+}
+
+static void print_json(struct str url, const struct cage_result *r, struct buf *out)
+{
+	struct jsonw j = JSONW_INIT(out);
+	uint64_t size;
+	jsonw_object(&j);
+	jsonw_put_str(&j, "url", url);
+	jsonw_put_text(&j, "end", cage_end_name(r->end));
+	jsonw_put_text(&j, "type", extract_type_name(r->result.type));
+	if (r->end == CAGE_READ)
+		jsonw_put_text(&j, "media_type", r->result.media_type);
+	if (r->result.charset.name) {
+		jsonw_put_text(&j, "charset", r->result.charset.name);
+		jsonw_put_text(&j, "charset_by", charset_source_name(r->result.charset.source));
+		jsonw_put_uint(&j, "bad_bytes", r->result.bad_bytes);
+	}
+	if (str_u64(attrs_get(&r->attrs, 'Z'), &size))
+		jsonw_put_uint(&j, "size", size);
+	jsonw_put_str(&j, "md5", attrs_get(&r->attrs, 'C'));
+	json_first(&r->attrs, &j, "title", META_TITLE);
+	json_first(&r->attrs, &j, "description", META_DESCRIPTION);
+	json_first(&r->attrs, &j, "language", META_LANGUAGE);
+	json_first(&r->attrs, &j, "robots", META_ROBOTS);
+	json_first(&r->attrs, &j, "canonical", META_CANONICAL);
+	if (r->result.remark.n)
+		jsonw_put_str(&j, "remark", r->result.remark);
+	json_of_meta(&r->attrs, &j);
+	json_of_links(&r->attrs, &j);
+	jsonw_put_uint(&j, "links_left_out", r->result.links_left_out);
+	json_of_text(&r->attrs, &j);
+	jsonw_put_int(&j, "cpu_us", r->cpu_us);
+	jsonw_object_end(&j);
+	buf_add_byte(out, '\n');
+}
+
+static int print_soif(struct str url, const struct cage_result *r, struct buf *out, struct err *err)
+{
+	struct arena arena = ARENA_INIT(SIZE_MAX);
+	struct soif obj;
+	attrs_soif(&r->attrs, &arena, 0, &obj);
+	obj.url = url;
+	int rc = soif_print(&obj, out, err);
+	arena_free(&arena);
+	return rc;
+}
+
+/* Documents. */
+
+struct work {
+	const struct cmd_call *call;
+	const struct extract_options *options;
+	struct config *config;
+	struct cage_options cage_options;
+	struct cage *cage;
+	struct extract *extract; /* in this process */
+	void *memory;
+	struct fetched doc;
+	struct buf out;
+	uint64_t documents, failed;
+	bool told;
+	struct err err; /* of the printing */
+};
+
+/* With the digest, which a robot would have made on the way. */
+static struct attrs with_digest(const struct attrs *attrs, struct str body, struct arena *arena)
+{
+	unsigned char digest[16];
+	char *hex = arena_alloc(arena, 2 * sizeof digest + 1);
+	struct attrs all = {arena_array(arena, attrs->n + 1, sizeof *all.a), attrs->n + 1,
+			    attrs->n + 1};
+	md5(body, digest);
+	hex_print(digest, sizeof digest, hex);
+	all.a[0] = (struct attr){'C', str_of(hex)};
+	if (attrs->n)
+		memcpy(all.a + 1, attrs->a, attrs->n * sizeof *all.a);
+	return all;
+}
+
+static void show_document(void *ctx, const struct cage_result *result)
+{
+	struct work *w = ctx;
+	struct arena arena = ARENA_INIT(SIZE_MAX);
+	struct cage_result whole = *result, *r = &whole;
+	struct str url = buf_str(&w->doc.url);
+	r->attrs = with_digest(&result->attrs, buf_str(&w->doc.body), &arena);
+	w->told = true;
+	w->failed += r->end != CAGE_READ;
+	if (w->options->soif)
+		(void)print_soif(url, r, &w->out, &w->err);
+	else if (w->options->json)
+		print_json(url, r, &w->out);
+	else
+		print_text(url, r, &w->out);
+	cmd_flush(w->call, &w->out);
+	arena_free(&arena);
+}
+
+/* In this process: without the cage, for comparison. */
+static void read_here(struct work *w, const struct extract_job *job)
+{
+	struct cage_result r = {.end = CAGE_READ, .reason = ""};
+	struct out out;
+	int64_t before_us = clock_cpu_us();
+	out_begin(&out, w->memory, CAGE_OUT, 0);
+	extract_run(w->extract, job, &out, &r.result);
+	r.attrs = (struct attrs){out.attr, out.n, out.n};
+	r.cpu_us = clock_cpu_us() - before_us;
+	show_document(w, &r);
+}
+
+static void read_caged(struct work *w, const struct extract_job *job)
+{
+	struct cage_slot *slot;
+	ENSURE(cage_take(w->cage, &slot) == 0);
+	if (job->body.n)
+		memcpy(slot->body, job->body.p, job->body.n);
+	w->told = false;
+	cage_submit(w->cage, slot, job, show_document, w, clock_mono_us());
+	while (!w->told) {
+		struct pollfd p = {cage_fd(w->cage), POLLIN, 0};
+		(void)poll(&p, 1, -1); /* interrupted or not, it is looked at */
+		cage_poll(w->cage, clock_mono_us());
+	}
+}
+
+static int read_document(struct work *w, struct err *err)
+{
+	struct extract_job job = {.url = buf_str(&w->doc.url),
+				  .content_type = buf_str(&w->doc.content_type),
+				  .charset = str_of(w->options->charset),
+				  .robots = buf_str(&w->doc.robots),
+				  .body = buf_str(&w->doc.body),
+				  .settings = w->cage_options.settings};
+	w->documents++;
+	if (w->options->type[0])
+		job.content_type = str_of(w->options->type);
+	if (w->cage)
+		read_caged(w, &job);
+	else
+		read_here(w, &job);
+	if (w->err.code == ERR_NONE)
+		return 0;
+	*err = w->err;
+	return -1;
+}
+
+static int take_piece(void *ctx, const char *name, struct str piece, struct err *err)
+{
+	struct work *w = ctx;
+	buf_add_str(&w->doc.body, piece);
+	if (w->doc.body.over)
+		return err_set(err, ERR_USAGE, "%s: larger than %zu bytes, see parse.body_max",
+			       name, w->doc.body.max);
+	return 0;
+}
+
+static void clear_document(struct fetched *d)
+{
+	buf_clear(&d->body);
+	buf_clear(&d->url);
+	buf_clear(&d->content_type);
+	buf_clear(&d->robots);
+}
+
+/* A file, or standard input, as if it had come from --url or from a file: URL. */
+static int load_file(struct work *w, const char *name, struct err *err)
+{
+	buf_add_text(&w->doc.url, w->options->url[0] ? w->options->url : name);
+	return cmd_read_path(name, take_piece, w, err);
+}
+
+static bool is_url(struct str name)
+{
+	char scheme[URL_SCHEME_MAX];
+	size_t n = url_scheme_of(name, scheme).n;
+	return n && str_starts(str_from(name, n), STR("://"));
+}
+
+static int load_document(struct work *w, const char *name, struct err *err)
+{
+	clear_document(&w->doc);
+	if (!is_url(str_of(name)))
+		return load_file(w, name, err);
+	int rc = fetch_document(w->config, str_of(name), &w->doc, err);
+	if (rc == 0 || err->code != ERR_REMOTE)
+		return rc;
+	CLEANUP(buf_free) struct buf shown = BUF_INIT(strlen(name) + 1);
+	url_show(str_of(name), &shown);
+	return err_in(err, "%s", buf_text(&shown));
+}
+
+static int open_reader(struct work *w, char room[CAGE_PATH_MAX], struct err *err)
+{
+	const struct cage_section_conf *conf = config_get(w->config, &cage_section);
+	if (cage_section_options(conf, room, &w->cage_options, err) < 0)
+		return -1;
+	w->cage_options.workers = 1;
+	w->doc = (struct fetched){BUF_INIT(w->cage_options.body_max), BUF_INIT(URL_TEXT_MAX),
+				  BUF_INIT(CAGE_HEADER_MAX), BUF_INIT(CAGE_HEADER_MAX)};
+	if (w->options->in_process) {
+		w->extract = extract_new();
+		w->memory = mem_alloc(CAGE_OUT);
+		return 0;
+	}
+	return cage_new(&w->cage, &w->cage_options, clock_mono_us(), err);
+}
+
+static void close_reader(struct work *w)
+{
+	cage_free(&w->cage);
+	extract_free(&w->extract);
+	mem_free(&w->memory);
+	buf_free(&w->doc.body);
+	buf_free(&w->doc.url);
+	buf_free(&w->doc.content_type);
+	buf_free(&w->doc.robots);
+	buf_free(&w->out);
+	config_free(&w->config);
+}
+
+static int run_all(struct work *w)
+{
+	char room[CAGE_PATH_MAX];
+	struct err err;
+	int code = 0; /* of the first that could not be had */
+	if (open_reader(w, room, &err) < 0)
+		return cmd_fail(w->call, &err);
+	for (int i = 0; i < MAX(w->call->argc, 1); i++) {
+		if (load_document(w, w->call->argc ? w->call->argv[i] : "-", &err) < 0) {
+			int failed = cmd_fail(w->call, &err);
+			code = code ? code : failed;
+		} else if (read_document(w, &err) < 0) {
+			return cmd_fail(w->call, &err);
+		}
+	}
+	if (w->failed || (code && w->documents))
+		return ERR_PARTLY;
+	return code;
+}
+
+/* --tokens. */
+
+enum { QUESTION_MAX = 64 << 20 };
+
+/* Far beyond what pages have; so that nothing in a test is cut. */
+static const struct html_limits tokens_limits = {
+	.name = 1 << 20, .value = 64 << 20, .attrs = 4096, .comment = 64 << 20};
+
+struct tokens {
+	const struct cmd_call *call;
+	struct html_tokens *tokens;
+	struct html_json json;
+	struct buf out;
+	enum html_state state;
+	struct str last;
+	bool begun;
+	uint64_t bad;
+};
+
+static int tokens_state(struct str name, enum html_state *ret, struct err *err)
+{
+	if (html_state_of(name, ret) == 0)
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "no state '" STR_FMT "'; there are 'Data state', 'RCDATA state', 'RAWTEXT "
+		       "state', 'Script data state', 'PLAINTEXT state', 'CDATA section state'",
+		       STR_ARG(str_head(name, 40)));
+}
+
+static void tokens_begin(struct tokens *r, enum html_state state, struct str last)
+{
+	html_json_begin(&r->json, &r->out);
+	html_tokens_begin(r->tokens, &html_json_sink, &r->json, state, last);
+	r->begun = true;
+}
+
+/* 1: it cannot be written. */
+static int tokens_print_line(struct tokens *r)
+{
+	buf_add_byte(&r->out, '\n');
+	cmd_flush(r->call, &r->out);
+	return fflush(r->call->out) ? 1 : 0;
+}
+
+static int tokens_finish(struct tokens *r)
+{
+	html_tokens_end(r->tokens);
+	html_json_end(&r->json);
+	r->begun = false;
+	return tokens_print_line(r);
+}
+
+static int tokens_take_piece(void *ctx, const char *name, struct str piece, struct err *err)
+{
+	struct tokens *r = ctx;
+	if (!r->begun)
+		tokens_begin(r, r->state, r->last);
+	html_tokens_add(r->tokens, piece);
+	if (r->out.over || r->json.text.over)
+		return err_set(err, ERR_USAGE, "%s: more than %zu bytes of tokens", name,
+			       r->out.max);
+	return piece.n ? 0 : tokens_finish(r);
+}
+
+static struct str text_member(const json_t *object, const char *key, struct str missing)
+{
+	const json_t *value = json_object_get(object, key);
+	if (!json_is_string(value))
+		return missing;
+	return (struct str){json_string_value(value), json_string_length(value)};
+}
+
+static int tokens_of_question(struct tokens *r, const json_t *question, struct err *err)
+{
+	struct str input = text_member(question, "input", (struct str){0});
+	struct str state = text_member(question, "state", (struct str){0});
+	enum html_state first = r->state;
+	if (!input.p)
+		return err_set(err, ERR_USAGE, "expected an object with a text as 'input'");
+	if (state.p && tokens_state(state, &first, err) < 0)
+		return -1;
+	tokens_begin(r, first, text_member(question, "lastStartTag", r->last));
+	html_tokens_add(r->tokens, input);
+	return 0;
+}
+
+static int tokens_put_error(struct tokens *r, const char *message)
+{
+	struct jsonw j = JSONW_INIT(&r->out);
+	jsonw_object(&j);
+	jsonw_put_text(&j, "error", message);
+	jsonw_object_end(&j);
+	r->bad++;
+	return tokens_print_line(r);
+}
+
+/* Every line has its answer at once: the caller may be waiting for it. */
+static int tokens_take_line(void *ctx, const char *name, uint64_t line, struct str text,
+			    struct err *err)
+{
+	struct tokens *r = ctx;
+	json_error_t wrong;
+	struct err said;
+	(void)name;
+	(void)line;
+	(void)err;
+	json_t *question = json_loadb(text.p, text.n, JSON_ALLOW_NUL, &wrong);
+	int rc = !question                                    ? tokens_put_error(r, wrong.text)
+		 : tokens_of_question(r, question, &said) < 0 ? tokens_put_error(r, said.msg)
+							      : tokens_finish(r);
+	json_decref(question);
+	return rc;
+}
+
+/* Of the files that are named, or of standard input. Returns the exit code. */
+static int run_tokens(const struct cmd_call *call)
+{
+	const struct extract_options *o = call->options;
+	struct tokens r = {.call = call, .out = BUF_INIT((size_t)1 << 30)};
+	struct err err;
+	if (o->state[0] && tokens_state(str_of(o->state), &r.state, &err) < 0)
+		return cmd_fail(call, &err);
+	r.last = str_of(o->last_start_tag);
+	r.tokens = html_tokens_new(&tokens_limits);
+	int rc = o->batch ? cmd_read_lines(call, 0, QUESTION_MAX, tokens_take_line, &r, &err)
+			  : cmd_read(call, 0, tokens_take_piece, &r, &err);
+	if (r.begun)
+		html_json_end(&r.json);
+	html_tokens_free(&r.tokens);
+	buf_free(&r.out);
+	if (rc < 0)
+		return cmd_fail(call, &err);
+	return r.bad ? ERR_PARTLY : 0;
+}
+
+/* The command. */
+
+static int check_options(const struct extract_options *o, struct err *err)
+{
+	char shown[VALUE_SHOWN];
+	if (o->json + o->soif + o->tokens > 1)
+		return err_set(err, ERR_USAGE,
+			       "of --json, --soif and --tokens only one can be had");
+	if (!o->tokens && (o->state[0] || o->last_start_tag[0] || o->batch))
+		return err_set(err, ERR_USAGE,
+			       "--state, --last-start-tag and --batch go with --tokens");
+	if (o->charset[0] && !charset_by_label(str_of(o->charset)))
+		return err_set(
+			err, ERR_USAGE,
+			"--charset: expected a name of the Encoding Standard, such as utf-8, "
+			"windows-1252 or shift_jis, got '%s'",
+			value_show(str_of(o->charset), shown));
+	return cmd_check_url("--url", o->url, err);
+}
+
+static int run(const struct cmd_call *call)
+{
+	struct work w = {.call = call, .options = call->options, .out = BUF_INIT(256 << 20)};
+	const struct extract_options *o = w.options;
+	struct err err;
+	if (check_options(o, &err) < 0)
+		return cmd_fail(call, &err);
+	if (o->tokens)
+		return run_tokens(call);
+	int code = cmd_config(call, &w.config);
+	if (code != 0)
+		return code;
+	code = run_all(&w);
+	close_reader(&w);
+	return code;
+}
+
+static const struct cmd_option options[] = {
+	CMD_FLAG(0, "json", struct extract_options, json, "a line of JSON for each document"),
+	CMD_FLAG(0, "soif", struct extract_options, soif, "SOIF objects"),
+	CMD_OPTION('u', "URL", "url", VALUE_TEXT_AT(struct extract_options, url),
+		   .help = "where a file is said to come from: what links in it are relative to"),
+	CMD_OPTION('t', "TYPE", "type", VALUE_TEXT_AT(struct extract_options, type),
+		   .help = "the Content-Type header, in place of the server's; a file has none"),
+	CMD_OPTION(0, "NAME", "charset", VALUE_TEXT_AT(struct extract_options, charset),
+		   .help = "the charset of a document that does not name its own"),
+	CMD_FLAG(0, "in-process", struct extract_options, in_process,
+		 "read it in this process and not in garner-parse, for comparison: only for "
+		 "documents that are trusted"),
+	CMD_FLAG(0, "tokens", struct extract_options, tokens,
+		 "the tokens of HTML and nothing else, as JSON in the form of the html5lib tests"),
+	CMD_OPTION(0, "NAME", "state", VALUE_TEXT_AT(struct extract_options, state),
+		   .help = "with --tokens: the state to begin in, such as \"RCDATA state\""),
+	CMD_OPTION(0, "NAME", "last-start-tag",
+		   VALUE_TEXT_AT(struct extract_options, last_start_tag),
+		   .help = "with --tokens: the start tag that came before"),
+	CMD_FLAG(0, "batch", struct extract_options, batch,
+		 "with --tokens: lines of JSON with \"input\" in, a line of tokens out for each"),
+};
+const struct command extract_command = {
+	.name = "extract",
+	.summary = "show what garner sees in a document",
+	.description =
+		"Reads documents as the crawl does and shows what comes of it: type, charset, "
+		"title, "
+		"description, headings, links and text. Files are taken as they are, URLs are "
+		"fetched as 'garner fetch' does.\n\n"
+		"Documents are read by garner-parse, a process without rights: no network, no "
+		"files, bounded memory and time. A document that makes it fail has no text, and "
+		"a remark says why: this command reproduces it. The settings are those of the "
+		"section [parse].",
+	CMD_OPTIONS(options, struct extract_options),
+	.args = "[FILE|URL...]",
+	.args_help = "what to read; standard input without any, or for -",
+	.max_args = -1,
+	CMD_EXAMPLES({"garner extract https://example.org/", "what garner sees in a page"},
+		     {"garner extract --json --url http://example.org/a/ page.html",
+		      "the same of a file, as JSON"},
+		     {"garner extract --soif *.html", "files as SOIF objects"},
+		     {"echo '<p>a' | garner extract --tokens", "the tokens of HTML"}),
+	CMD_EXITS({ERR_PARTLY,
+		   "some could not be read or fetched, or have no text because a worker failed"},
+		  {ERR_REMOTE, "no URL could be fetched"},
+		  {ERR_SYSTEM, "no file can be read, or no worker be started"}),
+	.run = run,
+};

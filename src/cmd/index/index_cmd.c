@@ -1,0 +1,323 @@
+/* garner index: indexes at the command line. */
+#include "cmd/index/index_cmd.h"
+
+#include "base/file.h"
+#include "base/jsonw.h"
+#include "cmd/commands.h"
+#include "cmd/system/text.h"
+#include "index/segment.h"
+
+#include <inttypes.h>
+#include <limits.h>
+
+void index_path(const char *folder, const char *name, char *ret)
+{
+	snprintf(ret, PATH_MAX, "%s/%s", folder, name);
+}
+
+int index_open(const char *folder, struct words_reader **ret, struct docstore **ret_docs,
+	       struct err *err)
+{
+	char path[PATH_MAX];
+	struct docstore *docs = NULL;
+	index_path(folder, "docs", path);
+	if (docstore_open_read(&docs, path, err) < 0)
+		return -1;
+	index_path(folder, "words", path);
+	int rc = words_open(ret, path, err);
+	if (rc != 0) {
+		docstore_close(&docs);
+		return rc < 0 ? -1
+			      : err_set(err, ERR_USAGE,
+					"%s: there is no words index; garner index words build "
+					"makes one",
+					path);
+	}
+	*ret_docs = docs;
+	return 0;
+}
+
+void index_put_facets(struct buf *out, const struct hits *hits)
+{
+	const char *about = hits->facet_sample ? "about " : "";
+	for (uint32_t i = 0; i < hits->facets; i++) {
+		const struct facet *f = &hits->facet[i];
+		put_safe(out, f->name);
+		buf_add_text(out, ":\n");
+		for (uint32_t k = 0; k < f->n; k++) {
+			buf_printf(out, "%s%8" PRIu64 "  ", about, f->shown[k].count);
+			put_safe(out, f->shown[k].value);
+			buf_add_byte(out, '\n');
+		}
+		if (f->rest)
+			buf_printf(out, "%s%8" PRIu64 "  others\n", about, f->rest);
+	}
+	if (hits->facet_sample)
+		buf_printf(out, "counted: a sample of %" PRIu64 " of %" PRIu64 " documents\n",
+			   hits->facet_sample, hits->facet_of);
+}
+
+/* stats */
+
+struct stats_options {
+	bool json;
+};
+
+struct figure {
+	const char *name;
+	uint64_t value;
+};
+
+static void print_figures(const struct cmd_call *call, const struct figure *f, size_t n, bool json)
+{
+	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 16);
+	struct jsonw j = JSONW_INIT(&out);
+	if (json)
+		jsonw_object(&j);
+	for (size_t i = 0; i < n; i++)
+		if (json)
+			jsonw_put_uint(&j, f[i].name, f[i].value);
+		else
+			buf_printf(&out, "%-24s %15" PRIu64 "\n", f[i].name, f[i].value);
+	if (json) {
+		jsonw_object_end(&j);
+		buf_add_byte(&out, '\n');
+	}
+	fwrite(buf_text(&out), 1, out.n, call->out);
+}
+
+static int run_stats(const struct cmd_call *call)
+{
+	const struct stats_options *o = call->options;
+	struct words_reader *r = NULL;
+	struct docstore *docs = NULL;
+	struct docstore_stats d = {0};
+	struct words_stats w;
+	struct err err;
+	if (index_open(call->argv[0], &r, &docs, &err) < 0)
+		return cmd_fail(call, &err);
+	words_stats(r, &w);
+	int rc = docs ? docstore_stats(docs, &d, &err) : 0;
+	words_close(&r);
+	docstore_close(&docs);
+	if (rc < 0)
+		return cmd_fail(call, &err);
+	const struct figure figures[] = {
+		{"generation", w.generation},
+		{"segments", w.segments},
+		{"documents", w.docs},
+		{"deleted_documents", w.deleted_docs},
+		{"words", w.occurrences},
+		{"index_bytes", w.file_bytes},
+		{"stored_documents", d.docs},
+		{"stored_deleted", d.deleted_docs},
+		{"stored_text_bytes", d.text_bytes},
+		{"stored_bytes", d.file_bytes},
+		{"stored_files", d.files},
+	};
+	print_figures(call, figures, ARRAY_LEN(figures), o->json);
+	return 0;
+}
+
+static const struct cmd_option stats_options[] = {
+	CMD_FLAG(0, "json", struct stats_options, json, "as JSON"),
+};
+static const struct cmd_exit open_exits[] = {
+	{ERR_DAMAGED, "the index is damaged or of another version"},
+	{ERR_SYSTEM, "the index cannot be read"},
+};
+const struct command index_stats_command = {
+	.name = "stats",
+	.summary = "how many documents, words and bytes there are",
+	CMD_OPTIONS(stats_options, struct stats_options),
+	.args = "DIR",
+	.args_help = "the folder of the index",
+	.min_args = 1,
+	.max_args = 1,
+	CMD_SHARED_EXITS(open_exits),
+	.run = run_stats,
+};
+
+/* check */
+
+static int run_check(const struct cmd_call *call)
+{
+	struct words_reader *r = NULL;
+	struct docstore *docs = NULL;
+	struct words_stats w;
+	struct err err;
+	if (index_open(call->argv[0], &r, &docs, &err) < 0)
+		return cmd_fail(call, &err);
+	words_stats(r, &w);
+	struct words_note note;
+	words_reader_note(r, &note);
+	int rc = words_verify(r, &err);
+	if (rc == 0 && docs)
+		rc = docstore_verify(docs, &note.docs, &err);
+	words_close(&r);
+	docstore_close(&docs);
+	if (rc < 0)
+		return cmd_fail(call, &err);
+	fprintf(call->out, "%" PRIu64 " documents in %" PRIu64 " segments, all sound\n", w.docs,
+		w.segments);
+	return 0;
+}
+
+const struct command index_check_command = {
+	.name = "check",
+	.summary = "verify every page of an index and every document",
+	.description = "Reads all of it, also while it is written. garner check verifies single "
+		       "files.",
+	.args = "DIR",
+	.args_help = "the folder of the index",
+	.min_args = 1,
+	.max_args = 1,
+	CMD_SHARED_EXITS(open_exits),
+	.run = run_check,
+};
+
+static const struct command words_command = {
+	.name = "words",
+	.summary = "documents by their words",
+	.description = "A folder DIR holds a words index (words/) and the documents themselves "
+		       "(docs/), as the broker keeps them in its own.",
+	CMD_SUBS(&index_build_command, &index_query_command, &index_suggest_command,
+		 &index_stats_command, &index_check_command, &index_dump_command),
+};
+
+const struct command index_command = {
+	.name = "index",
+	.summary = "build, ask and check indexes",
+	.description = "What the roles do by themselves, by hand: for files of documents, for "
+		       "measurements, and to look into an index.",
+	CMD_SUBS(&words_command, &index_names_command),
+};
+
+/* dump */
+
+enum { PIECE = 64 << 10 };
+
+struct dump_options {
+	bool soif, terms;
+};
+
+struct dump {
+	const struct cmd_call *call;
+	struct docstore *docs;
+	struct arena arena;
+	struct buf out;
+};
+
+static void dump_flush(struct dump *d, size_t more_than)
+{
+	if (d->out.n > more_than)
+		cmd_flush(d->call, &d->out);
+}
+
+static int print_doc(struct dump *d, struct segment *s, uint32_t doc, struct err *err)
+{
+	const struct dump_options *o = d->call->options;
+	struct segment_column time, rank, oids;
+	struct str key;
+	struct soif obj;
+	if (segment_key(s, doc, &d->arena, &key, err) < 0 ||
+	    segment_column(s, SEGMENT_TIME, &time, err) < 0 ||
+	    segment_column(s, SEGMENT_RANK, &rank, err) < 0 ||
+	    segment_column(s, SEGMENT_OID, &oids, err) < 0)
+		return -1;
+	uint64_t oid = (uint64_t)segment_number(&oids, doc);
+	if (!o->soif) {
+		buf_printf(&d->out, STR_FMT "\t%" PRId64 "\t%" PRId64 "\t%" PRIu64 "\n",
+			   STR_ARG(key), segment_number(&time, doc), segment_number(&rank, doc),
+			   oid);
+		return 0;
+	}
+	int rc = d->docs ? docstore_get(d->docs, oid, &d->arena, &obj, err) : 1;
+	if (rc == 1)
+		return err_set(err, ERR_DAMAGED, STR_FMT ": its document is not kept",
+			       STR_ARG(key));
+	return rc < 0 ? -1 : soif_print(&obj, &d->out, err);
+}
+
+static int print_docs(struct dump *d, const struct words_part *part, struct err *err)
+{
+	for (uint32_t doc = 0; doc < part->docs; doc++) {
+		if (words_deleted(part, doc))
+			continue;
+		if (print_doc(d, part->segment, doc, err) < 0)
+			return -1;
+		arena_clear(&d->arena);
+		dump_flush(d, PIECE);
+	}
+	return 0;
+}
+
+static int print_terms(struct dump *d, struct segment *s, unsigned attr, struct err *err)
+{
+	struct segment_walk w;
+	struct str name = attr ? segment_attr_name(s, attr) : STR("");
+	int rc = segment_walk(s, attr, STR(""), &w, err);
+	while (rc == 0 && (rc = segment_walk_next(&w, err)) == 0) {
+		buf_add_str(&d->out, name);
+		buf_add_byte(&d->out, '\t');
+		buf_add_str(&d->out, w.term);
+		buf_printf(&d->out, "\t%" PRIu32 "\t%" PRIu64 "\n", w.info.df, w.info.occurrences);
+		dump_flush(d, PIECE);
+	}
+	return rc < 0 ? -1 : 0;
+}
+
+static int print_part(struct dump *d, const struct words_part *part, struct err *err)
+{
+	const struct dump_options *o = d->call->options;
+	int rc = 0;
+	if (!o->terms)
+		return print_docs(d, part, err);
+	for (unsigned attr = 0; attr < segment_info(part->segment)->attrs && rc == 0; attr++)
+		rc = print_terms(d, part->segment, attr, err);
+	return rc;
+}
+
+static int run_dump(const struct cmd_call *call)
+{
+	struct dump d = {
+		.call = call, .arena = ARENA_INIT(SIZE_MAX), .out = BUF_INIT(SIZE_MAX / 2)};
+	struct words_reader *r = NULL;
+	struct err err;
+	if (index_open(call->argv[0], &r, &d.docs, &err) < 0)
+		return cmd_fail(call, &err);
+	size_t n;
+	const struct words_part *part = words_parts(r, &n);
+	int rc = 0;
+	for (size_t i = 0; i < n && rc == 0; i++)
+		rc = print_part(&d, &part[i], &err);
+	dump_flush(&d, 0);
+	words_close(&r);
+	docstore_close(&d.docs);
+	arena_free(&d.arena);
+	buf_free(&d.out);
+	return rc < 0 ? cmd_fail(call, &err) : 0;
+}
+
+static const struct cmd_option dump_options[] = {
+	CMD_FLAG(0, "soif", struct dump_options, soif, "the documents themselves, as SOIF"),
+	CMD_FLAG(0, "terms", struct dump_options, terms,
+		 "the dictionaries: attribute, term, documents, occurrences"),
+};
+const struct command index_dump_command = {
+	.name = "dump",
+	.summary = "print what is in an index",
+	.description = "A line for each document, with tabs between: key, time in seconds, rank, "
+		       "address in the document store. Terms are printed segment by segment.",
+	CMD_OPTIONS(dump_options, struct dump_options),
+	.args = "DIR",
+	.args_help = "the folder of the index",
+	.min_args = 1,
+	.max_args = 1,
+	CMD_EXAMPLES({"garner index words dump --soif DIR > all.soif", "everything that is in it"},
+		     {"garner index words dump --terms DIR | sort -t '\t' -nk3 | tail",
+		      "the commonest words"}),
+	CMD_EXITS({ERR_DAMAGED, "the index is damaged or of another version"},
+		  {ERR_SYSTEM, "the index cannot be read"}),
+	.run = run_dump,
+};

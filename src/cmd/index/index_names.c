@@ -1,0 +1,542 @@
+/* garner index names: files by their names, at the command line. */
+#include "archie/build.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/jsonw.h"
+#include "cmd/index/index_cmd.h"
+#include "cmd/system/input.h"
+#include "extract/cage_section.h"
+#include "extract/listing_run.h"
+#include "index/names.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <unistd.h>
+
+enum {
+	PATH_MOST = 2 * NAMES_NAME_MOST + 1, /* bytes of a path: a directory and a name */
+	SAID_MOST = 20,                      /* rejected paths that are named */
+	PIECE = 64 << 10,
+	PROGRESS_EVERY = 4096,
+	LISTING_ERRORS_PERCENT = 5,
+};
+
+static const struct cmd_exit names_exits[] = {
+	{ERR_DAMAGED, "the index is damaged or of another version"},
+	{ERR_SYSTEM, "the index cannot be read"},
+};
+
+/* build */
+
+struct build_options {
+	const char *site, *url;
+	uint64_t memory;
+	bool null, listing;
+};
+
+struct build {
+	const struct cmd_call *call;
+	struct names_writer *writer;
+	char end;         /* of a path */
+	struct buf begun; /* a path of which the end has not come yet */
+	bool skipping;    /* it is too long */
+	uint64_t files, rejected, bytes;
+	int64_t began_us, said_us;
+	bool terminal;
+};
+
+static void show_progress(struct build *b, bool end)
+{
+	int64_t now = clock_mono_us();
+	if (!b->terminal || (!end && now - b->said_us < US_PER_S / 2))
+		return;
+	double s = (double)(now - b->began_us) / 1e6;
+	fprintf(stderr, "\r%" PRIu64 " files, %.0f MB, %.0f files/s%s", b->files,
+		(double)b->bytes / 1e6, s > 0 ? (double)b->files / s : 0, end ? "\n" : " ");
+	b->said_us = now;
+}
+
+static int reject_path(struct build *b, struct err *err)
+{
+	if (b->rejected++ < SAID_MOST)
+		(void)cmd_fail(b->call, err);
+	return 0;
+}
+
+/* What find, locate and tar print: with or without "/" or "./" before it, and "/" after
+ * directories. */
+static struct names_entry entry_of_path(struct str path)
+{
+	struct names_entry e = {.links = -1, .size = -1, .time_s = -1};
+	if (path.n >= 2 && path.p[0] == '.' && path.p[1] == '/')
+		path = str_from(path, 2);
+	while (path.n && path.p[0] == '/')
+		path = str_from(path, 1);
+	for (; path.n && path.p[path.n - 1] == '/'; path.n--)
+		e.kind = NAMES_DIR;
+	const char *slash = path.n ? memrchr(path.p, '/', path.n) : NULL;
+	e.name = slash ? str_range(slash + 1, path.p + path.n) : path;
+	e.dir = slash ? str_range(path.p, slash) : STR("");
+	while (e.dir.n && e.dir.p[e.dir.n - 1] == '/')
+		e.dir.n--;
+	return e;
+}
+
+static int take_path(struct build *b, struct str path, struct err *err)
+{
+	struct names_entry e = entry_of_path(path);
+	if (e.name.n == 0 || str_is(e.name, "."))
+		return 0; /* the root itself, and empty lines */
+	int rc = names_add(b->writer, &e, err);
+	if (rc < 0 && err->code == ERR_USAGE)
+		return reject_path(b, err);
+	b->files += rc == 0;
+	return rc;
+}
+
+/* A path whose beginning came with an earlier piece. */
+static int take_begun(struct build *b, struct str rest, struct err *err)
+{
+	int rc = 0;
+	buf_add_str(&b->begun, rest);
+	b->skipping |= b->begun.over;
+	if (b->skipping) {
+		(void)err_set(err, ERR_USAGE, "a path of more than %d bytes", PATH_MOST);
+		rc = reject_path(b, err);
+	} else {
+		rc = take_path(b, buf_str(&b->begun), err);
+	}
+	buf_clear(&b->begun);
+	b->skipping = false;
+	return rc;
+}
+
+static int take_piece(void *ctx, const char *name, struct str piece, struct err *err)
+{
+	struct build *b = ctx;
+	(void)name;
+	b->bytes += piece.n;
+	if (piece.n == 0)
+		return b->begun.n || b->skipping ? take_begun(b, piece, err) : 0;
+	for (;;) {
+		const char *end = memchr(piece.p, b->end, piece.n);
+		if (!end)
+			break;
+		struct str path = str_range(piece.p, end);
+		int rc = b->begun.n || b->skipping ? take_begun(b, path, err)
+						   : take_path(b, path, err);
+		if (rc < 0)
+			return -1;
+		piece = str_range(end + 1, piece.p + piece.n);
+	}
+	buf_add_str(&b->begun, piece);
+	if (b->begun.over) {
+		b->skipping = true;
+		buf_clear(&b->begun);
+	}
+	show_progress(b, false);
+	return 0;
+}
+
+/* A listing */
+
+static int take_entries(struct build *b, struct listing_run *run, struct err *err)
+{
+	struct listing_entry e;
+	int rc;
+	while ((rc = listing_run_next(run, &e, err)) == 0) {
+		struct names_entry entry = archie_entry(&e);
+		rc = names_add(b->writer, &entry, err);
+		if (rc < 0 && err->code == ERR_USAGE)
+			rc = reject_path(b, err);
+		else
+			b->files += rc == 0;
+		if (rc < 0)
+			return -1;
+		if (b->files % PROGRESS_EVERY == 0)
+			show_progress(b, false);
+	}
+	b->rejected += listing_run_stats(run)->bad;
+	return MIN(rc, 0);
+}
+
+static int run_listing(struct build *b, int fd, int64_t listed_s, struct err *err)
+{
+	struct config *config = NULL;
+	struct cage_options cage;
+	struct listing_run *run;
+	char program[CAGE_PATH_MAX];
+	if (cmd_config_quiet(b->call, &config, err) < 0)
+		return -1;
+	int rc = cage_section_options(config_get(config, &cage_section), program, &cage, err);
+	config_free(&config);
+	const struct listing_run_options options = {
+		.program = cage.program,
+		.job = {.listed_s = listed_s, .errors_max_percent = LISTING_ERRORS_PERCENT}};
+	if (rc < 0 || listing_run_open(&run, fd, &options, err) < 0)
+		return -1;
+	rc = take_entries(b, run, err);
+	listing_run_close(&run);
+	return rc;
+}
+
+static int take_listing(struct build *b, const struct file *f, int64_t listed_s, struct err *err)
+{
+	const struct build_options *o = b->call->options;
+	const struct names_site_spec spec = {.key = str_of(o->site),
+					     .url = str_of(o->url),
+					     .listed_s = listed_s,
+					     .by_hand = true};
+	if (names_begin(b->writer, &spec, err) < 0)
+		return -1;
+	return run_listing(b, f->fd, listed_s, err) < 0 ? err_in(err, "%s", f->path) : 0;
+}
+
+static int read_listing(struct build *b, struct err *err)
+{
+	static char input[] = "standard input";
+	const struct file standard = {.fd = STDIN_FILENO, .path = input};
+	struct file f = FILE_INIT;
+	struct stat st;
+	bool named = b->call->argc > 1 && strcmp(b->call->argv[1], "-") != 0;
+	if (b->call->argc > 2)
+		return err_set(err, ERR_USAGE, "--listing: one file at a time");
+	int rc = named ? file_open(&f, b->call->argv[1], O_RDONLY, 0, err) : 0;
+	if (rc == 1)
+		rc = err_set(err, ERR_USAGE, "%s: no such file", b->call->argv[1]);
+	if (rc == 0) {
+		const struct file *from = named ? &f : &standard;
+		bool regular = fstat(from->fd, &st) == 0 && S_ISREG(st.st_mode);
+		rc = take_listing(b, from, regular ? st.st_mtime : clock_wall_us() / US_PER_S, err);
+	}
+	file_drop(&f);
+	return rc;
+}
+
+/* Paths */
+
+static int read_paths(struct build *b, struct err *err)
+{
+	const struct build_options *o = b->call->options;
+	const struct names_site_spec spec = {.key = str_of(o->site),
+					     .url = str_of(o->url),
+					     .listed_s = clock_wall_us() / US_PER_S,
+					     .by_hand = true};
+	if (names_begin(b->writer, &spec, err) < 0)
+		return -1;
+	return cmd_read(b->call, 1, take_piece, b, err);
+}
+
+static int build_site(struct build *b, struct err *err)
+{
+	const struct build_options *o = b->call->options;
+	const struct names_options options = {.memory = o->memory};
+	struct str url = str_of(o->url);
+	if ((url.n && !str_starts(url, STR("file:///")) &&
+	     cmd_check_url("--url", o->url, err) < 0) ||
+	    names_writer_open(&b->writer, b->call->argv[0], &options, err) < 0 ||
+	    (o->listing ? read_listing(b, err) : read_paths(b, err)) < 0)
+		return -1;
+	return names_commit(b->writer, err);
+}
+
+static int run_build(const struct cmd_call *call)
+{
+	const struct build_options *o = call->options;
+	struct err err;
+	struct build b = {.call = call,
+			  .end = o->null ? '\0' : '\n',
+			  .begun = BUF_INIT(PATH_MOST),
+			  .began_us = clock_mono_us(),
+			  .terminal = isatty(STDERR_FILENO)};
+	int rc = build_site(&b, &err);
+	show_progress(&b, true);
+	int code = rc < 0 ? cmd_fail(call, &err) : b.rejected ? ERR_PARTLY : 0;
+	if (rc == 0)
+		fprintf(call->out, "%" PRIu64 " files, %" PRIu64 " rejected\n", b.files,
+			b.rejected);
+	names_writer_close(&b.writer);
+	buf_free(&b.begun);
+	return code;
+}
+
+static const struct cmd_option build_options[] = {
+	CMD_FLAG(0, "listing", struct build_options, listing,
+		 "the input is a listing, as ls -lR and its like print it, packed or not; dates "
+		 "are UTC"),
+	CMD_OPTION('m', "SIZE", "memory", VALUE_SIZE_AT(struct build_options, memory),
+		   .fallback = "1G", .min = NAMES_MEMORY_MIN, .max = 1e12,
+		   .help = "for names while the site is built"),
+	CMD_FLAG('0', "null", struct build_options, null,
+		 "paths end in a NUL byte, not in a newline: find -print0"),
+	CMD_OPTION(0, "KEY", "site", VALUE_TEXT_AT(struct build_options, site),
+		   .fallback = "paths-0.0.0.0", .help = "the key of the site, NAME-ADDRESS"),
+	CMD_OPTION(0, "URL", "url", VALUE_TEXT_AT(struct build_options, url), .fallback = "",
+		   .help = "of the root of the paths: http, https, ftp or file; files have a URL "
+			   "only with it"),
+};
+static const struct command names_build_command = {
+	.name = "build",
+	.summary = "make a site of a list of paths, or of a listing",
+	.description =
+		"Reads paths, one a line, and makes them a site of the index in DIR, in place of "
+		"the one with the same key. A path may begin with / or ./ and ends in / if it is a "
+		"directory. All of it is durable and visible when the command ends; until then, "
+		"and "
+		"if it fails or is killed, the old site stands.\n\n"
+		"DIR is laid out as archie/ is below the data directory: the names themselves are "
+		"in DIR/index/KEY and its three neighbours, and what is found by is in DIR/names.",
+	CMD_OPTIONS(build_options, struct build_options),
+	.args = "DIR [FILE...]",
+	.args_help = "the folder, which is made if needed, and files; none or -: standard input",
+	.min_args = 1,
+	.max_args = -1,
+	CMD_EXAMPLES({"find /usr -print0 | garner index names build -0 /tmp/names",
+		      "all files of a machine"},
+		     {"garner index names build --listing DIR ls-lR.gz", "a listing of an archive"},
+		     {"garner index names build --site a.test-192.0.2.1 --url ftp://a.test/ DIR "
+		      "paths.txt",
+		      "a site of its own"}),
+	CMD_EXITS({ERR_PARTLY, "some paths or lines were rejected; the others are in the index"},
+		  {ERR_DAMAGED, "the index is damaged"},
+		  {ERR_BUSY, "another process writes this index"},
+		  {ERR_SYSTEM, "a file cannot be read or written; the old site stands"}),
+	.run = run_build,
+};
+
+/* What the others share */
+
+static int names_open_there(const char *folder, struct names_reader **ret, struct err *err)
+{
+	int rc = names_open(ret, folder, err);
+	return rc == 1 ? err_set(err, ERR_USAGE,
+				 "%s: there is no names index; garner index names build makes one",
+				 folder)
+		       : rc;
+}
+
+/* stats */
+
+struct stats_options {
+	bool json;
+};
+
+struct figure {
+	const char *name;
+	uint64_t value;
+};
+
+static void print_lost_json(struct jsonw *j, const struct names_reader *r)
+{
+	size_t n;
+	const struct names_lost *lost = names_lost(r, &n);
+	jsonw_put_array(j, "lost");
+	for (size_t i = 0; i < n; i++) {
+		jsonw_object(j);
+		jsonw_put_str(j, "key", lost[i].key);
+		jsonw_put_str(j, "why", lost[i].why);
+		jsonw_object_end(j);
+	}
+	jsonw_array_end(j);
+}
+
+static void print_sites_json(struct jsonw *j, const struct names_reader *r)
+{
+	size_t n;
+	const struct names_site *s = names_sites(r, &n);
+	jsonw_put_array(j, "site_list");
+	for (size_t i = 0; i < n; i++) {
+		jsonw_object(j);
+		jsonw_put_str(j, "key", s[i].key);
+		jsonw_put_str(j, "url", s[i].url);
+		jsonw_put_uint(j, "generation", s[i].generation);
+		jsonw_put_uint(j, "files", s[i].entries);
+		jsonw_put_uint(j, "directories", s[i].dirs);
+		jsonw_put_uint(j, "listed", (uint64_t)MAX(s[i].listed_s, 0));
+		jsonw_put_uint(j, "built", (uint64_t)MAX(s[i].built_s, 0));
+		jsonw_put_bool(j, "by_hand", s[i].by_hand);
+		jsonw_object_end(j);
+	}
+	jsonw_array_end(j);
+}
+
+static void print_stats(const struct cmd_call *call, const struct names_reader *r)
+{
+	const struct stats_options *o = call->options;
+	CLEANUP(buf_free) struct buf out = BUF_INIT(SIZE_MAX / 2);
+	struct jsonw j = JSONW_INIT(&out);
+	struct names_stats s;
+	names_stats(r, &s);
+	const struct figure figures[] = {
+		{"generation", s.generation},   {"sites", s.sites},
+		{"files", s.entries},           {"directories", s.dirs},
+		{"segments", s.segments},       {"hidden_files", s.hidden},
+		{"distinct_names", s.distinct}, {"trigrams", s.trigrams},
+		{"index_bytes", s.index_bytes}, {"part_bytes", s.part_bytes},
+	};
+	if (o->json)
+		jsonw_object(&j);
+	for (size_t i = 0; i < ARRAY_LEN(figures); i++)
+		if (o->json)
+			jsonw_put_uint(&j, figures[i].name, figures[i].value);
+		else
+			buf_printf(&out, "%-24s %15" PRIu64 "\n", figures[i].name,
+				   figures[i].value);
+	if (o->json) {
+		jsonw_put_text(&j, "problem", names_problem(r));
+		print_lost_json(&j, r);
+		print_sites_json(&j, r);
+		jsonw_object_end(&j);
+		buf_add_byte(&out, '\n');
+	} else if (names_problem(r)) {
+		buf_printf(&out, "problem: %s\n", names_problem(r));
+	}
+	cmd_flush(call, &out);
+}
+
+static int run_stats(const struct cmd_call *call)
+{
+	struct names_reader *r = NULL;
+	struct err err;
+	if (names_open_there(call->argv[0], &r, &err) < 0)
+		return cmd_fail(call, &err);
+	print_stats(call, r);
+	names_close(&r);
+	return 0;
+}
+
+static const struct cmd_option stats_options[] = {
+	CMD_FLAG(0, "json", struct stats_options, json, "as JSON, with the sites"),
+};
+static const struct command names_stats_command = {
+	.name = "stats",
+	.summary = "how many sites, files, names and bytes there are",
+	.description = "index_bytes is what names are found by, part_bytes the names themselves "
+		       "and what is known of the files.",
+	CMD_OPTIONS(stats_options, struct stats_options),
+	.args = "DIR",
+	.args_help = "the folder of the index",
+	.min_args = 1,
+	.max_args = 1,
+	CMD_SHARED_EXITS(names_exits),
+	.run = run_stats,
+};
+
+/* check */
+
+static int run_check(const struct cmd_call *call)
+{
+	struct names_reader *r = NULL;
+	struct names_stats s;
+	struct err err;
+	if (names_open_there(call->argv[0], &r, &err) < 0)
+		return cmd_fail(call, &err);
+	names_stats(r, &s);
+	int rc = names_verify(r, &err);
+	names_close(&r);
+	if (rc < 0)
+		return cmd_fail(call, &err);
+	fprintf(call->out,
+		"%" PRIu64 " files of %" PRIu64 " sites in %" PRIu64 " segments, all sound\n",
+		s.entries, s.sites, s.segments);
+	return 0;
+}
+
+static const struct command names_check_command = {
+	.name = "check",
+	.summary = "verify every page of a names index and its parts",
+	.description = "Reads all of it, also while it is written, and compares every name in the "
+		       "index with the line of the part that it stands for. garner check verifies "
+		       "single files.",
+	.args = "DIR",
+	.args_help = "the folder of the index",
+	.min_args = 1,
+	.max_args = 1,
+	CMD_SHARED_EXITS(names_exits),
+	.run = run_check,
+};
+
+/* dump */
+
+static void put_number(struct buf *out, int64_t v)
+{
+	if (v < 0)
+		buf_add_text(out, "-\t");
+	else
+		buf_printf(out, "%" PRId64 "\t", v);
+}
+
+static void put_file(struct buf *out, struct str key, const struct names_entry *e)
+{
+	buf_add_str(out, key);
+	buf_printf(out, "\t%s\t", names_kind_name(e->kind));
+	put_number(out, e->size);
+	put_number(out, e->time_s);
+	names_escape(e->dir, out);
+	if (e->dir.n)
+		buf_add_byte(out, '/');
+	names_escape(e->name, out);
+	buf_add_byte(out, '\n');
+}
+
+static int dump_site(const struct cmd_call *call, struct names_reader *r, uint32_t site,
+		     struct buf *out, struct err *err)
+{
+	struct arena arena = ARENA_INIT(SIZE_MAX);
+	struct names_entry e;
+	size_t n;
+	struct str key = names_sites(r, &n)[site].key;
+	int rc;
+	for (uint64_t line = 0; (rc = names_get(r, site, line, &arena, &e, err)) == 0; line++) {
+		put_file(out, key, &e);
+		if (out->n > PIECE)
+			cmd_flush(call, out);
+		arena_clear(&arena);
+	}
+	arena_free(&arena);
+	return MIN(rc, 0);
+}
+
+static int run_dump(const struct cmd_call *call)
+{
+	CLEANUP(buf_free) struct buf out = BUF_INIT(SIZE_MAX / 2);
+	struct names_reader *r = NULL;
+	struct err err;
+	size_t n;
+	if (names_open_there(call->argv[0], &r, &err) < 0)
+		return cmd_fail(call, &err);
+	(void)names_sites(r, &n);
+	int rc = 0;
+	for (uint32_t i = 0; i < n && rc == 0; i++)
+		rc = dump_site(call, r, i, &out, &err);
+	cmd_flush(call, &out);
+	(void)names_lost(r, &n);
+	if (rc == 0 && n)
+		rc = err_set(&err, ERR_DAMAGED, "%s", names_problem(r));
+	names_close(&r);
+	return rc < 0 ? cmd_fail(call, &err) : 0;
+}
+
+static const struct command names_dump_command = {
+	.name = "dump",
+	.summary = "print all files of a names index",
+	.description = "A line for each file, with tabs between: key of the site, kind, size, time "
+		       "in seconds, path. What is not told is -; newlines, CR and backslashes in "
+		       "names are written \\n, \\r and \\\\. garner dump prints single files.",
+	.args = "DIR",
+	.args_help = "the folder of the index",
+	.min_args = 1,
+	.max_args = 1,
+	CMD_EXAMPLES({"garner index names dump DIR | cut -f5 | head", "the first paths"}),
+	CMD_SHARED_EXITS(names_exits),
+	.run = run_dump,
+};
+
+const struct command index_names_command = {
+	.name = "names",
+	.summary = "files of archives by their names",
+	.description = "A folder DIR holds the names of files of any number of sites, as archie "
+		       "keeps them in its own.",
+	CMD_SUBS(&names_build_command, &index_names_query_command, &names_stats_command,
+		 &names_check_command, &names_dump_command),
+};

@@ -1,0 +1,669 @@
+/* garner config: whether the configuration is right, what it says, what could be said. */
+#include "archie/archie_conf.h"
+#include "archie/master_role.h"
+#include "archie/ng_role.h"
+#include "base/file.h"
+#include "base/jsonw.h"
+#include "base/nearest.h"
+#include "cache/qm.h"
+#include "cache/rs.h"
+#include "cache/uns.h"
+#include "cmd/archie/role_queuer.h"
+#include "cmd/archie/role_telnet.h"
+#include "cmd/cache/provider.h"
+#include "cmd/cache/role_rs.h"
+#include "cmd/commands.h"
+#include "cmd/index/role_broker.h"
+#include "cmd/system/text.h"
+#include "cmd/system/up_plan.h"
+#include "fetch/bot.h"
+#include "fetch/botm.h"
+#include "fetch/spider.h"
+#include "fetch/urlserver.h"
+#include "net/server.h"
+#include "role/ini.h"
+#include "shepherd/master.h"
+#include "shepherd/reapd.h"
+
+#include <limits.h>
+#include <unistd.h>
+
+enum { OUTPUT_MAX = 16 << 20 };
+
+struct show_options {
+	bool all, json;
+};
+
+struct sections {
+	const struct config_section *list[CMD_SECTIONS_MAX];
+	size_t n;
+	const struct config *config; /* NULL, or what has these and instances of them */
+};
+
+static const struct config_section *section_at(const struct sections *s, size_t i)
+{
+	if (s->config)
+		return config_section_at(s->config, i);
+	return i < s->n ? s->list[i] : NULL;
+}
+
+static struct sections sections_of(const struct cmd_call *call)
+{
+	struct sections s = {0};
+	s.n = cmd_sections(call->program, s.list, ARRAY_LEN(s.list));
+	return s;
+}
+
+/* All settings, one after the other. */
+struct setting {
+	const struct sections *of;
+	size_t i, k; /* the next one: of which section, which of it */
+	const struct config_section *section;
+	const struct value_spec *spec;
+};
+
+static bool next_setting(struct setting *it)
+{
+	while ((it->section = section_at(it->of, it->i)) && it->k == it->section->nspecs) {
+		it->i++;
+		it->k = 0;
+	}
+	if (!it->section)
+		return false;
+	it->spec = &it->section->specs[it->k++];
+	return true;
+}
+
+/* "web.listen", or of the global section "data" */
+static void put_name(struct buf *out, const struct config_section *section,
+		     const struct value_spec *spec)
+{
+	buf_printf(out, "%s%s%s", section->name, section->name[0] ? "." : "", spec->name);
+}
+
+/* As it would stand in the file. */
+static void put_value(struct buf *out, const struct value_spec *spec, const void *base)
+{
+	CLEANUP(buf_free) struct buf value = BUF_INIT(INI_FILE_MAX);
+	value_print(spec, base, &value);
+	ini_quote(buf_str(&value), out);
+}
+
+static size_t count_set(const struct sections *s, const struct config *config)
+{
+	size_t n = 0;
+	for (struct setting it = {s}; next_setting(&it);)
+		n += config_is_set(config, it.section, it.spec);
+	return n;
+}
+
+/* What the role shepherd reads when it starts: rules, classes of sites, the refresh schema. The
+ * exit code. */
+static int check_crawl(const struct cmd_call *call, const struct config *config)
+{
+	struct cycle *cycle = NULL;
+	struct err err;
+	char data[PATH_MAX], folder[PATH_MAX + 16];
+	int rc = cmd_data_dir(config, data, sizeof data, &err);
+	snprintf(folder, sizeof folder, "%s/shepherd", rc == 0 ? data : "");
+	const struct cycle_options options = {.folder = folder, .conf = crawl_conf_of(config)};
+	if (rc == 0)
+		rc = cycle_new(&cycle, &options, &err);
+	if (rc < 0) {
+		fflush(call->out);
+		fprintf(stderr, "%s\n", err.msg);
+		return (int)err.code;
+	}
+	ENSURE(cycle);
+	const char *const read[] = {cycle->filter_path, cycle->equiv_path};
+	for (size_t i = 0; i < ARRAY_LEN(read); i++)
+		if (access(read[i], F_OK) == 0)
+			fprintf(call->out, "%s: all good\n", read[i]);
+	cycle_free(&cycle);
+	return 0;
+}
+
+/* Whether the crawl may lend where it is to. */
+static int check_doc_index(const struct crawl_conf *conf, struct err *err)
+{
+	if (!conf->doc_index || !conf->doc_index[0])
+		return 0;
+	return server_may_listen_at(conf->doc_index, &conf->tls, err);
+}
+
+/* NULL: there is no such setting. */
+static const void *setting_of(const struct sections *s, const struct config *config,
+			      const char *section, const char *key)
+{
+	for (struct setting it = {s}; next_setting(&it);)
+		if (strcmp(it.section->name, section) == 0 && strcmp(it.spec->name, key) == 0)
+			return (const char *)config_get(config, it.section) + it.spec->offset;
+	return NULL;
+}
+
+/* Whether it is the section of this role, or of an instance of it. */
+static bool is_section_of(const struct config_section *section, const char *role)
+{
+	size_t n = strlen(role);
+	return strncmp(section->name, role, n) == 0 &&
+	       (!section->name[n] || section->name[n] == '@');
+}
+
+/* Whether its role is to run by this configuration: up.roles names it, or it has settings. */
+static bool is_meant(const struct sections *s, const struct config_section *section)
+{
+	const struct value_list *named = setting_of(s, s->config, "up", "roles");
+	bool is_set = strchr(section->name, '@') != NULL;
+	for (size_t i = 0; named && i < named->n; i++)
+		is_set |= strcmp(named->item[i], section->name) == 0;
+	for (size_t k = 0; k < section->nspecs; k++)
+		is_set |= config_is_set(s->config, section, &section->specs[k]);
+	return is_set;
+}
+
+static int check_proxy(const struct sections *s, struct err *err)
+{
+	const struct config_section *one;
+	for (size_t i = 0; (one = section_at(s, i)); i++)
+		if (is_section_of(one, "spider") && is_meant(s, one))
+			return spider_proxy_check(s->config, err);
+	return 0;
+}
+
+/* Keys and certificates of connections between machines, who could connect, and what cannot be
+ * fetched by the one who is asked. */
+static int check_links(const struct cmd_call *call, const struct sections *s,
+		       const struct config *config, struct err *err)
+{
+	static const struct {
+		const struct role *role;
+		int (*check)(const struct config *config, struct err *err);
+	} links[] = {
+		{&reapd_role, reapd_conf_check},   {&bot_role, bot_conf_check},
+		{&botm_role, botm_conf_check},     {&urlserver_role, urlserver_conf_check},
+		{&spider_role, spider_conf_check}, {&archie_queuer_role, archie_conf_check},
+		{&qm_role, qm_conf_check},         {&uns_role, uns_conf_check},
+		{&rs_role, rs_conf_check},
+	};
+	struct tls *tls = NULL;
+	if (cmd_has_role(call->program, &shepherd_role) &&
+	    tls_new(&tls, &crawl_conf_of(config)->tls, false, err) < 0)
+		return err_in(err, "shepherd");
+	tls_free(&tls);
+	if (cmd_has_role(call->program, &shepherd_role) &&
+	    check_doc_index(crawl_conf_of(config), err) < 0)
+		return err_in(err, "shepherd.doc_index");
+	for (size_t i = 0; i < ARRAY_LEN(links); i++)
+		if (cmd_has_role(call->program, links[i].role) && links[i].check(config, err) < 0)
+			return -1;
+	return provider_conf_check(config, err) < 0 ? -1 : check_proxy(s, err);
+}
+
+static const void *value_in(const struct sections *s, const struct config_section *section,
+			    const char *key)
+{
+	const struct value_spec *spec = value_find(section->specs, section->nspecs, str_of(key));
+	return (const char *)config_get(s->config, section) + spec->offset;
+}
+
+/* A URL server that is less patient than twice the silence of a spider. */
+static void warn_of_silence(const struct sections *s, const struct config_section *spider,
+			    const struct config_section *urlserver)
+{
+	const int64_t *every_us = value_in(s, spider, "status_interval");
+	const int64_t *timeout_us = value_in(s, urlserver, "timeout_spider_status");
+	if (*timeout_us < 2 * *every_us)
+		fprintf(stderr,
+			"warning: %s.timeout_spider_status is below twice %s.status_interval: URLs "
+			"that are being fetched will be sent again\n",
+			urlserver->name, spider->name);
+}
+
+static void warn_of_words(const struct sections *s, const struct config_section *spider,
+			  const struct config_section *urlserver)
+{
+	const bool *says = value_in(s, spider, "status_words");
+	const bool *takes = value_in(s, urlserver, "status_words");
+	if (*says != *takes && is_meant(s, spider) && is_meant(s, urlserver))
+		fprintf(stderr, "warning: %s.status_words and %s.status_words differ: %s\n",
+			spider->name, urlserver->name,
+			*says ? "what is done will be sent again"
+			      : "how a fetch went will not be said");
+}
+
+static bool is_same_folder(const struct config *config, const char *a, const char *b)
+{
+	char data[PATH_MAX], one[PATH_MAX], other[PATH_MAX];
+	struct err err;
+	if (cmd_data_dir(config, data, sizeof data, &err) < 0 ||
+	    file_below(data, a, one, &err) < 0 || file_below(data, b, other, &err) < 0)
+		return false;
+	for (char *const *p = (char *const[]){one, other, NULL}; *p; p++)
+		for (size_t n = strlen(*p); n > 1 && (*p)[n - 1] == '/'; n--)
+			(*p)[n - 1] = 0;
+	return strcmp(one, other) == 0;
+}
+
+/* A botm whose robots store what they fetch where it does not look for it. */
+static void warn_of_folders(const struct sections *s, const struct config_section *botm,
+			    const struct config_section *bot)
+{
+	const char *const *listen = value_in(s, botm, "listen"), *const *to =
+									 value_in(s, bot, "botm");
+	const char *const *theirs = value_in(s, botm, "folder"), *const *ours =
+									 value_in(s, bot, "folder");
+	if (up_is_same_door(*listen, *to) && (*theirs)[0] &&
+	    !is_same_folder(s->config, *theirs, *ours) && is_meant(s, botm) && is_meant(s, bot))
+		fprintf(stderr,
+			"warning: %s.folder and %s.folder differ, and %s.botm is %s.listen: no "
+			"file will be stored\n",
+			botm->name, bot->name, bot->name, botm->name);
+}
+
+/* Where both are started by themselves, they may have two data directories. */
+static void warn_of_lease(const struct sections *s, const struct config_section *shepherd,
+			  const struct config_section *spider)
+{
+	if (is_meant(s, shepherd) && is_meant(s, spider) && up_lends_to_itself(s->config, spider))
+		fprintf(stderr, "warning: %s" UP_LENDS_WORDS "\n", spider->name);
+}
+
+/* Who keeps the list for all servers is not to be slowed down by those who search here. */
+static void warn_of_master(const struct sections *s)
+{
+	const struct value_list *named = setting_of(s, s->config, "up", "roles");
+	bool has_master = false, has_queuer = false;
+	for (size_t i = 0; named && i < named->n; i++) {
+		has_master |= strcmp(named->item[i], archie_master_role.name) == 0;
+		has_queuer |= strcmp(named->item[i], archie_queuer_role.name) == 0;
+	}
+	if (has_master && has_queuer)
+		fprintf(stderr, "warning: up.roles has archie-master and archie-queuer: the master "
+				"is to have a machine of its own, where nobody searches\n");
+}
+
+/* Roles that have something to mail, where nothing can be: users are told that it is kept. */
+static void warn_of_mail(const struct sections *s)
+{
+	const struct value_list *named = setting_of(s, s->config, "up", "roles");
+	static const struct role *const mailers[] = {&archie_telnet_role, &archie_ng_role,
+						     &archie_master_role};
+	struct err err;
+	for (size_t i = 0; named && i < named->n; i++)
+		for (size_t k = 0; k < ARRAY_LEN(mailers); k++)
+			if (strcmp(named->item[i], mailers[k]->name) == 0 &&
+			    archie_mail_check(s->config, &err) < 0) {
+				fprintf(stderr,
+					"warning: %s: what %s has to mail waits in the outbox, and "
+					"is given up after 5 days\n",
+					err.msg, mailers[k]->name);
+				return;
+			}
+}
+
+/* What is allowed and hardly meant. Both roles need not run on this machine; where only one does,
+ * the other's default is compared, if a look does not ask what is meant. */
+static void warn_of_settings(const struct sections *s)
+{
+	static const struct {
+		const char *one, *other; /* roles */
+		void (*look)(const struct sections *s, const struct config_section *one,
+			     const struct config_section *other);
+	} pairs[] = {
+		{"spider", "urlserver", warn_of_silence},
+		{"spider", "urlserver", warn_of_words},
+		{"botm", "bot", warn_of_folders},
+		{"shepherd", "spider", warn_of_lease},
+	};
+	const struct config_section *one, *other;
+	for (size_t p = 0; p < ARRAY_LEN(pairs); p++)
+		for (size_t i = 0; (one = section_at(s, i)); i++)
+			for (size_t k = 0; (other = section_at(s, k)); k++)
+				if (is_section_of(one, pairs[p].one) &&
+				    is_section_of(other, pairs[p].other))
+					pairs[p].look(s, one, other);
+	warn_of_master(s);
+	warn_of_mail(s);
+}
+
+/* What the role broker reads when it starts: sources and Collection.conf. The exit code. */
+static int check_broker(const struct cmd_call *call, const struct config *config)
+{
+	CLEANUP(buf_free) struct buf problems = BUF_INIT(1 << 20);
+	struct err err;
+	char data[PATH_MAX], read[PATH_MAX];
+	int rc = cmd_data_dir(config, data, sizeof data, &err);
+	if (rc == 0)
+		rc = broker_check(config, data, read, &problems, &err);
+	if (rc == 0 && problems.n == 0) {
+		if (read[0])
+			fprintf(call->out, "%s: all good\n", read);
+		return 0;
+	}
+	fflush(call->out);
+	if (rc < 0)
+		fprintf(stderr, "%s\n", err.msg);
+	fputs(buf_text(&problems), stderr);
+	return rc < 0 ? (int)err.code : ERR_USAGE;
+}
+
+/* A file that is named is looked at alone; else all that a start would read. */
+static int run_check(const struct cmd_call *call)
+{
+	struct config *config = NULL;
+	struct err err;
+	char path[PATH_MAX];
+	struct config_input in =
+		call->argc ? (struct config_input){.file = call->argv[0]} : call->input;
+	int rc = cmd_config_file(&in, path, sizeof path, &err);
+	if (rc < 0)
+		return cmd_fail(call, &err);
+	in.file = rc == 0 ? path : NULL;
+	CLEANUP(buf_free) struct buf problems = BUF_INIT(1 << 20);
+	if (cmd_load(call->program, &in, &config, &problems, &err) < 0) {
+		fflush(call->out);
+		fputs(buf_text(&problems), stderr);
+		return (int)err.code;
+	}
+	struct sections s = sections_of(call);
+	s.config = config;
+	size_t n = count_set(&s, config);
+	bool crawl = !call->argc && cmd_has_role(call->program, &shepherd_role);
+	int code = 0;
+	if (crawl && crawl_conf_check(crawl_conf_of(config), &err) < 0)
+		code = (int)err.code;
+	if (code == 0 && !call->argc && check_links(call, &s, config, &err) < 0)
+		code = (int)err.code;
+	if (code == 0)
+		fprintf(call->out, "%s: %zu setting%s, all good\n", in.file ? in.file : "no file",
+			n, n == 1 ? "" : "s");
+	else
+		fprintf(stderr, "%s\n", err.msg);
+	if (code == 0)
+		warn_of_settings(&s);
+	if (code == 0 && crawl)
+		code = check_crawl(call, config);
+	if (code == 0 && !call->argc && cmd_has_role(call->program, &broker_role))
+		code = check_broker(call, config);
+	config_free(&config);
+	return code;
+}
+
+static void show_text(const struct sections *s, const struct config *config, bool all,
+		      struct buf *out)
+{
+	struct text_table table = {.ncolumns = 3};
+	CLEANUP(buf_free) struct buf cell = BUF_INIT(INI_FILE_MAX);
+	text_table_add(&table, "SETTING");
+	text_table_add(&table, "VALUE");
+	text_table_add(&table, "FROM");
+	for (struct setting it = {s}; next_setting(&it);) {
+		if (!all && !config_is_set(config, it.section, it.spec))
+			continue;
+		buf_clear(&cell);
+		put_name(&cell, it.section, it.spec);
+		text_table_add(&table, buf_text(&cell));
+		buf_clear(&cell);
+		put_value(&cell, it.spec, config_get(config, it.section));
+		text_table_add(&table, buf_text(&cell));
+		text_table_add(&table, config_origin(config, it.section, it.spec));
+	}
+	if (table.ncells > table.ncolumns)
+		text_table_print(&table, out);
+	else
+		buf_add_text(out,
+			     "Nothing is set; 'garner config show --all' lists the defaults.\n");
+	text_table_free(&table);
+}
+
+static void show_json_setting(struct jsonw *j, const struct config *config,
+			      const struct config_section *section, const struct value_spec *spec)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(INI_FILE_MAX);
+	jsonw_object(j);
+	put_name(&text, section, spec);
+	jsonw_put_str(j, "setting", buf_str(&text));
+	buf_clear(&text);
+	value_print(spec, config_get(config, section), &text);
+	jsonw_put_str(j, "value", buf_str(&text));
+	buf_clear(&text);
+	value_print_default(spec, &text);
+	jsonw_put_str(j, "default", buf_str(&text));
+	buf_clear(&text);
+	value_describe(spec, &text);
+	jsonw_put_str(j, "type", buf_str(&text));
+	jsonw_put_text(j, "from", config_origin(config, section, spec));
+	jsonw_put_bool(j, "set", config_is_set(config, section, spec));
+	jsonw_object_end(j);
+}
+
+static void show_json(const struct sections *s, const struct config *config, bool all,
+		      struct buf *out)
+{
+	struct jsonw j = JSONW_INIT(out);
+	jsonw_array(&j);
+	for (struct setting it = {s}; next_setting(&it);)
+		if (all || config_is_set(config, it.section, it.spec))
+			show_json_setting(&j, config, it.section, it.spec);
+	jsonw_array_end(&j);
+	buf_add_byte(out, '\n');
+}
+
+static int run_show(const struct cmd_call *call)
+{
+	const struct show_options *o = call->options;
+	struct config *config = NULL;
+	int code = cmd_config(call, &config);
+	if (code)
+		return code;
+	struct sections s = sections_of(call);
+	s.config = config;
+	struct buf out = BUF_INIT(OUTPUT_MAX);
+	(o->json ? show_json : show_text)(&s, config, o->all, &out);
+	config_free(&config);
+	return cmd_print(call, &out);
+}
+
+static void put_fact(struct buf *out, const char *what, struct buf *fact)
+{
+	buf_printf(out, "    %-12s %s\n", what, fact->n ? buf_text(fact) : "(empty)");
+	buf_clear(fact);
+}
+
+static void explain_setting(struct buf *out, const struct config_section *section,
+			    const struct value_spec *spec)
+{
+	CLEANUP(buf_free) struct buf fact = BUF_INIT(INI_FILE_MAX), value = BUF_INIT(INI_FILE_MAX);
+	value_print_default(spec, &value);
+	put_name(out, section, spec);
+	buf_add_text(out, "\n    ");
+	text_wrap(out, spec->help ? spec->help : spec->name, 4, 4);
+	value_describe(spec, &fact);
+	put_fact(out, "type", &fact);
+	ini_quote(buf_str(&value), &fact);
+	put_fact(out, "default", &fact);
+	if (section->name[0])
+		buf_printf(&fact, "[%s] ", section->name);
+	ini_put(spec->name, buf_str(&value), &fact);
+	put_fact(out, "file", &fact);
+	config_env_name(section, spec, &fact);
+	put_fact(out, "environment", &fact);
+	buf_add_text(&fact, "-s ");
+	put_name(&fact, section, spec);
+	buf_add_text(&fact, "=VALUE");
+	put_fact(out, "command line", &fact);
+}
+
+static void explain_section(struct buf *out, const struct config_section *section)
+{
+	if (section->name[0])
+		buf_printf(out, "[%s] ", section->name);
+	size_t at = section->name[0] ? strlen(section->name) + 3 : 0;
+	text_wrap(out, section->help ? section->help : "", at, 0);
+	for (size_t k = 0; k < section->nspecs; k++) {
+		buf_add_byte(out, '\n');
+		explain_setting(out, section, &section->specs[k]);
+	}
+}
+
+/* One line a setting. */
+static void explain_all(struct buf *out, const struct sections *s)
+{
+	CLEANUP(buf_free) struct buf name = BUF_INIT(INI_FILE_MAX);
+	for (size_t i = 0; i < s->n; i++) {
+		const struct config_section *section = s->list[i];
+		if (i)
+			buf_printf(out, "\n[%s] ", section->name);
+		text_wrap(out, section->help ? section->help : "",
+			  i ? strlen(section->name) + 3 : 0, 0);
+		for (size_t k = 0; k < section->nspecs; k++) {
+			buf_clear(&name);
+			put_name(&name, section, &section->specs[k]);
+			text_term(out, buf_text(&name),
+				  section->specs[k].help ? section->specs[k].help : "", 26);
+		}
+	}
+	buf_add_text(out, "\nMore of each: garner config explain SECTION or SECTION.KEY\n");
+}
+
+/* Explains what has that name; 1: nothing has. */
+static int explain_name(struct buf *out, const struct sections *s, struct str name)
+{
+	CLEANUP(buf_free) struct buf full = BUF_INIT(INI_FILE_MAX);
+	for (size_t i = 0; i < s->n; i++)
+		if (s->list[i]->name[0] && str_is(name, s->list[i]->name)) {
+			explain_section(out, s->list[i]);
+			return 0;
+		}
+	for (struct setting it = {s}; next_setting(&it);) {
+		buf_clear(&full);
+		put_name(&full, it.section, it.spec);
+		if (str_eq(name, buf_str(&full))) {
+			explain_setting(out, it.section, it.spec);
+			return 0;
+		}
+	}
+	return 1;
+}
+
+/* Someone who knows only the key, or mistyped it, gets the names that come near. */
+static int no_such_setting(const struct cmd_call *call, const struct sections *s, struct str name)
+{
+	char shown[VALUE_SHOWN];
+	struct str key = str_from(name, str_find_byte(name, '.') + 1);
+	CLEANUP(buf_free) struct buf near = BUF_INIT(300), full = BUF_INIT(INI_FILE_MAX);
+	for (struct setting it = {s}; next_setting(&it);) {
+		buf_clear(&full);
+		put_name(&full, it.section, it.spec);
+		if (nearest_is_near(name, buf_str(&full)) ||
+		    str_is(key.n ? key : name, it.spec->name))
+			buf_printf(&near, "%s%s", near.n ? ", " : "", buf_text(&full));
+	}
+	return cmd_refuse(call, "no section or setting is called '%s'%s%s%s",
+			  value_show(name, shown), near.n ? "; did you mean " : "", buf_text(&near),
+			  near.n ? "?" : "; 'garner config explain' lists all");
+}
+
+/* "bot@2.parallel" means what "bot.parallel" does. */
+static struct str without_instance(const struct sections *s, struct str name, struct buf *room)
+{
+	struct str instance = str_head(name, str_find_byte(name, '.')), of;
+	if (!config_instance_form(instance, &of))
+		return name;
+	for (size_t i = 0; i < s->n; i++) {
+		if (s->list[i]->several && str_is(of, s->list[i]->name)) {
+			buf_add_str(room, of);
+			buf_add_str(room, str_from(name, instance.n));
+			return buf_str(room);
+		}
+	}
+	return name;
+}
+
+static int run_explain(const struct cmd_call *call)
+{
+	struct sections s = sections_of(call);
+	struct buf out = BUF_INIT(OUTPUT_MAX);
+	CLEANUP(buf_free) struct buf room = BUF_INIT(INI_LINE_MAX);
+	if (call->argc == 0) {
+		explain_all(&out, &s);
+		return cmd_print(call, &out);
+	}
+	struct str name = without_instance(&s, str_of(call->argv[0]), &room);
+	if (explain_name(&out, &s, name) == 1)
+		return no_such_setting(call, &s, str_of(call->argv[0]));
+	return cmd_print(call, &out);
+}
+
+static int run_sample(const struct cmd_call *call)
+{
+	struct sections s = sections_of(call);
+	struct buf out = BUF_INIT(OUTPUT_MAX);
+	config_sample(s.list, s.n, &out);
+	return cmd_print(call, &out);
+}
+
+static const struct command check = {
+	.name = "check",
+	.summary = "check the configuration, or a file",
+	.description = "Reads the file, the environment and -s as a start would, or just the file "
+		       "that is named. Lists every mistake and where it is. What a start would "
+		       "read includes the rules of the crawl and its classes of sites, "
+		       "shepherd/cf/filter and shepherd/cf/url-equiv in the data directory, of "
+		       "which the first mistake is named, and the collection points of the "
+		       "broker.",
+	.args = "[FILE]",
+	.args_help = "a file to check on its own",
+	.max_args = 1,
+	CMD_EXAMPLES({"garner config check", "whether a start would take the configuration"},
+		     {"garner config check new.conf", "whether this file alone is right"}),
+	.run = run_check,
+};
+
+static const struct cmd_option show_specs[] = {
+	CMD_FLAG('a', "all", struct show_options, all, "also what has its default"),
+	CMD_FLAG(0, "json", struct show_options, json, "print JSON"),
+};
+static const struct command show = {
+	.name = "show",
+	.summary = "show the settings and where they come from",
+	.description = "Lists what the file, the environment and -s have set, each value with its "
+		       "origin.",
+	CMD_OPTIONS(show_specs, struct show_options),
+	CMD_EXAMPLES({"garner config show", "what was set, and where"},
+		     {"garner config show --all --json", "every setting, for a script"}),
+	.run = run_show,
+};
+
+static const struct command explain = {
+	.name = "explain",
+	.summary = "explain settings",
+	.description = "Says what a setting means, its type, bounds and default, and how it is "
+		       "written in the file, the environment and on the command line.",
+	.args = "[SECTION[.KEY]]",
+	.args_help = "a section or a setting; for settings before the first section just the key",
+	.args_kind = CMD_SETTINGS,
+	.max_args = 1,
+	CMD_EXAMPLES(
+		{"garner config explain", "all settings, a line each"},
+		{"garner config explain up.roles", "one setting: type, default, how to set it"}),
+	.run = run_explain,
+};
+
+static const struct command sample = {
+	.name = "sample",
+	.summary = "print a commented sample file",
+	.description = "Every setting with its meaning, type and default, commented out.",
+	CMD_EXAMPLES({"garner config sample > garner.conf", "a file to begin with"}),
+	.run = run_sample,
+};
+
+const struct command config_command = {
+	.name = "config",
+	.summary = "check, show and explain the configuration",
+	.description = "The configuration is one file, garner.conf(5); the environment overrides "
+		       "it, -s overrides both. Without -c and GARNER_CONFIG the file is "
+		       "~/.config/garner/garner.conf or /etc/garner/garner.conf, whichever is "
+		       "found first.",
+	CMD_SUBS(&check, &show, &explain, &sample),
+};

@@ -1,0 +1,306 @@
+/* garner status: what runs, out of the counter files; asks nobody, so that it answers also while a
+ * role hangs. */
+#include "role/status.h"
+
+#include "base/clock.h"
+#include "broker/points.h"
+#include "cmd/archie/archie_rows.h"
+#include "cmd/cache/cache.h"
+#include "cmd/commands.h"
+#include "cmd/system/text.h"
+#include "web/numbers.h"
+
+#include <limits.h>
+
+enum { OUT_MOST = 64 << 20 };
+
+struct status_options {
+	bool verbose, json, metrics;
+};
+
+static const struct cmd_option options[] = {
+	CMD_FLAG('v', "verbose", struct status_options, verbose,
+		 "also what is stopped, and all counters"),
+	CMD_FLAG(0, "json", struct status_options, json, "print everything as JSON"),
+	CMD_FLAG(0, "metrics", struct status_options, metrics, "all counters as OpenMetrics text"),
+};
+
+static void add_row(struct text_table *t, const struct status_row *r, int64_t now_wall_us)
+{
+	struct buf cell = BUF_INIT(200);
+	buf_add_str(&cell, str_head(r->name, 100));
+	text_table_add(t, buf_text(&cell));
+	text_table_add(t, status_words[r->state]);
+	buf_clear(&cell);
+	if (r->pid > 0)
+		buf_printf(&cell, "%lld", (long long)r->pid);
+	text_table_add(t, r->pid > 0 ? buf_text(&cell) : "-");
+	buf_clear(&cell);
+	if (r->since_wall_us > 0)
+		duration_print_short(&cell, MAX(now_wall_us - r->since_wall_us, 0));
+	text_table_add(t, cell.n ? buf_text(&cell) : "-");
+	buf_clear(&cell);
+	buf_printf(&cell, "%lld", (long long)r->restarts);
+	text_table_add(t, buf_text(&cell));
+	buf_clear(&cell);
+	if (r->cpu_us >= 0)
+		duration_print_short(&cell, r->cpu_us);
+	text_table_add(t, cell.n ? buf_text(&cell) : "-");
+	buf_clear(&cell);
+	if (r->rss >= 0)
+		put_size_text(&cell, (uint64_t)r->rss);
+	text_table_add(t, cell.n ? buf_text(&cell) : "-");
+	buf_free(&cell);
+}
+
+static void print_roles(const struct status *s, bool all, struct buf *out)
+{
+	static const char *const heads[] = {"ROLE",     "STATE", "PID", "SINCE",
+					    "RESTARTS", "CPU",   "RSS"};
+	struct text_table t = {.ncolumns = ARRAY_LEN(heads), .right = 0x7c};
+	for (size_t i = 0; i < ARRAY_LEN(heads); i++)
+		text_table_add(&t, heads[i]);
+	for (size_t i = 0; i < s->nrows; i++)
+		if (all || status_is_live(&s->row[i]))
+			add_row(&t, &s->row[i], clock_wall_us());
+	text_table_print(&t, out);
+	text_table_free(&t);
+}
+
+static void print_counters(const struct counters_view *view, struct buf *out)
+{
+	struct text_table t = {.ncolumns = 2, .right = 1};
+	struct buf cell = BUF_INIT(1000);
+	buf_printf(out, "\n" STR_FMT "\n", STR_ARG(view->instance));
+	for (size_t i = 0; i < view->n; i++) {
+		const struct counter_value *v = &view->value[i];
+		buf_clear(&cell);
+		buf_printf(&cell, "%lld", (long long)v->value);
+		text_table_add(&t, buf_text(&cell));
+		buf_clear(&cell);
+		buf_printf(&cell, STR_FMT "%s" STR_FMT "%s", STR_ARG(v->name),
+			   v->labels.n ? "{" : "", STR_ARG(v->labels), v->labels.n ? "}" : "");
+		text_table_add(&t, buf_text(&cell));
+	}
+	text_table_print(&t, out);
+	text_table_free(&t);
+	buf_free(&cell);
+}
+
+/* What the roles do all together, as the status page has it. */
+static void print_numbers(const struct status *s, struct buf *out)
+{
+	struct text_table t = {.ncolumns = 2, .right = 1};
+	struct numbers numbers;
+	struct numbers_cause cause[NUMBERS_CAUSES];
+	char text[64];
+	numbers_of(s, clock_wall_us(), &numbers);
+	size_t n = numbers_causes(s, cause);
+	for (size_t i = 0; i < NUMBERS; i++) {
+		text_table_add(&t, numbers.n[i].text);
+		text_table_add(&t, numbers.n[i].title);
+	}
+	for (size_t i = 0; i < n; i++) {
+		snprintf(text, sizeof text, "%lld", (long long)cause[i].count);
+		text_table_add(&t, text);
+		snprintf(text, sizeof text, "not gathered: %.*s", (int)MIN(cause[i].result.n, 40),
+			 cause[i].result.p);
+		text_table_add(&t, text);
+	}
+	buf_add_byte(out, '\n');
+	text_table_print(&t, out);
+	text_table_free(&t);
+}
+
+/* How long each module of the cycle took when it ran last, in their order. */
+static void print_passes(const struct status *s, struct buf *out)
+{
+	struct text_table t = {.ncolumns = 2, .right = 1};
+	struct buf cell = BUF_INIT(200);
+	for (size_t i = 0; i < s->nviews; i++)
+		for (size_t k = 0; k < s->view[i].n; k++) {
+			const struct counter_value *v = &s->view[i].value[k];
+			struct str module = str_from(v->labels, strlen("module=\""));
+			if (!str_is(v->name, "pass_milliseconds") || v->value == 0 || !module.n)
+				continue;
+			buf_clear(&cell);
+			duration_print_short(&cell, v->value * US_PER_MS);
+			text_table_add(&t, buf_text(&cell));
+			buf_clear(&cell);
+			buf_printf(&cell, "last %.*s", (int)MIN(module.n - 1, 40), module.p);
+			text_table_add(&t, buf_text(&cell));
+		}
+	text_table_print(&t, out);
+	text_table_free(&t);
+	buf_free(&cell);
+}
+
+static void add_time(struct text_table *t, struct buf *cell, const char *before, int64_t us,
+		     bool known, const char *after)
+{
+	buf_clear(cell);
+	buf_add_text(cell, before);
+	duration_print_short(cell, MAX(us, 0));
+	buf_add_text(cell, after);
+	text_table_add(t, known ? buf_text(cell) : "-");
+}
+
+static void add_number(struct text_table *t, struct buf *cell, uint64_t v)
+{
+	buf_clear(cell);
+	buf_printf(cell, "%llu", (unsigned long long)v);
+	text_table_add(t, buf_text(cell));
+}
+
+static void add_text(struct text_table *t, struct buf *cell, const char *text)
+{
+	buf_clear(cell);
+	put_safe(cell, str_of(text));
+	text_table_add(t, buf_text(cell));
+}
+
+/* How it went with each source and gatherer. */
+static void print_points(const struct point_status *point, size_t n, struct buf *out)
+{
+	static const char *const heads[] = {"SOURCE", "STATE", "LAST", "OBJECTS",
+					    "BAD",    "NEXT",  "WHY"};
+	struct text_table t = {.ncolumns = ARRAY_LEN(heads), .right = 0x3c};
+	struct buf cell = BUF_INIT(1000);
+	int64_t now_us = clock_wall_us();
+	for (size_t i = 0; i < ARRAY_LEN(heads); i++)
+		text_table_add(&t, heads[i]);
+	for (size_t i = 0; i < n; i++) {
+		const struct point_status *p = &point[i];
+		add_text(&t, &cell, p->name);
+		text_table_add(&t, point_state_text(p->state));
+		add_time(&t, &cell, "", now_us - p->last_us, p->last_us != 0, " ago");
+		add_number(&t, &cell, p->objects);
+		add_number(&t, &cell, p->bad);
+		add_time(&t, &cell, "in ", p->next_us - now_us, p->next_us != 0, "");
+		add_text(&t, &cell, p->text);
+	}
+	buf_add_byte(out, '\n');
+	text_table_print(&t, out);
+	text_table_free(&t);
+	buf_free(&cell);
+}
+
+/* What is known, other than by counters. */
+struct points {
+	struct point_status *list;
+	size_t n;
+	struct archie_summary archie; /* of no sites: there are none */
+	struct cache_summary cache;
+	bool has_cache;
+};
+
+static void print_text(const struct status *s, const struct points *points, const char *data,
+		       bool verbose, struct buf *out)
+{
+	if (!s->running)
+		buf_printf(out, "Nothing runs in %s. Start it: garner up\n", data);
+	if (s->running || (verbose && s->nrows > 0))
+		print_roles(s, verbose, out);
+	if (status_has_role(s, "shepherd") || status_has_role(s, "broker"))
+		print_numbers(s, out);
+	if (status_has_role(s, "shepherd"))
+		print_passes(s, out);
+	if (points->n &&
+	    (verbose || (status_has_role(s, "broker") && points_are_told(points->list, points->n))))
+		print_points(points->list, points->n, out);
+	if (points->archie.sites && (verbose || status_has_role(s, "archie-getter"))) {
+		buf_add_byte(out, '\n');
+		archie_summary_text(&points->archie, clock_wall_us(), out);
+	}
+	if (points->has_cache &&
+	    (verbose || status_has_role(s, "qm") || status_has_role(s, "uns"))) {
+		buf_add_text(out, "\ncache: ");
+		cache_summary_text(&points->cache, out);
+	}
+	for (size_t i = 0; verbose && i < s->nviews; i++)
+		print_counters(&s->view[i], out);
+}
+
+static void print_json(const struct status *s, const struct points *points, const char *data,
+		       struct buf *out)
+{
+	struct jsonw j = JSONW_INIT(out);
+	jsonw_object(&j);
+	status_json(s, data, &j);
+	points_json(&j, points->list, points->n);
+	if (points->archie.sites)
+		archie_summary_json(&points->archie, &j);
+	if (points->has_cache)
+		cache_summary_json(&points->cache, &j);
+	jsonw_object_end(&j);
+	buf_add_byte(out, '\n');
+}
+
+static int show_status(const struct cmd_call *call, const char *data)
+{
+	const struct status_options *o = call->options;
+	struct status s;
+	struct points points = {0};
+	struct err err;
+	if (status_read(&s, data, &err) < 0)
+		return cmd_fail(call, &err);
+	if (points_load(data, &points.list, &points.n, &err) < 0 && !s.damaged[0])
+		snprintf(s.damaged, sizeof s.damaged, "%.*s", (int)sizeof s.damaged - 1, err.msg);
+	if (archie_summarize(data, &points.archie, &err) < 0 && !s.damaged[0])
+		snprintf(s.damaged, sizeof s.damaged, "%.*s", (int)sizeof s.damaged - 1, err.msg);
+	int cache = o->metrics ? 1 : cache_summarize(data, &points.cache, &err);
+	points.has_cache = cache == 0;
+	if (cache < 0 && !s.damaged[0])
+		snprintf(s.damaged, sizeof s.damaged, "%.*s", (int)sizeof s.damaged - 1, err.msg);
+	struct buf out = BUF_INIT(OUT_MOST);
+	if (o->metrics)
+		counters_openmetrics(s.view, s.nviews, &out);
+	else if (o->json)
+		print_json(&s, &points, data, &out);
+	else
+		print_text(&s, &points, data, o->verbose, &out);
+	mem_free(&points.list);
+	cmd_print(call, &out);
+	int code = s.running ? 0 : 1;
+	if (s.damaged[0]) {
+		err_set(&err, ERR_PARTLY, "%s", s.damaged);
+		code = cmd_fail(call, &err);
+	}
+	status_free(&s);
+	return code;
+}
+
+static int run(const struct cmd_call *call)
+{
+	const struct status_options *o = call->options;
+	char data[PATH_MAX];
+	if (o->json && o->metrics)
+		return cmd_refuse(call, "of --json and --metrics only one can be had");
+	int code = cmd_data(call, data, sizeof data);
+	return code ? code : show_status(call, data);
+}
+
+const struct command status_command = {
+	.name = "status",
+	.summary = "show what runs",
+	.description =
+		"Reads the counters that the supervisor and the roles keep below "
+		"run/counters of the data directory. It asks no role, so it answers even "
+		"while one hangs.\n\nSINCE is the time in the current state, CPU what the "
+		"process has used, RSS the memory it holds. Where a crawl runs, its "
+		"results follow: documents, pages, what waits, why pages were not "
+		"gathered, when the index was last committed, and how long each pass of the "
+		"cycle took when it was made last. Where the broker follows several "
+		"sources or asks gatherers, each has a line: when it was asked last, what "
+		"came of it, how many objects it told and how many of these were bad, "
+		"when it is asked next, and why the last time failed. Where archives are "
+		"indexed, a line says how many, and how many failed. Where the content cache "
+		"runs, a line says what is stored, queued, and waits.",
+	CMD_OPTIONS(options, struct status_options),
+	CMD_EXAMPLES({"garner status", "what runs, since when, and what it takes"},
+		     {"garner status --json", "the same with all counters, for a program"},
+		     {"garner status --metrics", "for a collector of OpenMetrics"}),
+	CMD_EXITS({1, "nothing runs"}, {ERR_PARTLY, "a file could not be read; the rest is shown"},
+		  {ERR_SYSTEM, "the data directory could not be read"}),
+	.run = run,
+};

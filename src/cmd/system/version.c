@@ -1,0 +1,200 @@
+/* garner version: what this program is made of, for a bug report. */
+#include "base/fault.h"
+#include "base/jsonw.h"
+#include "cmd/commands.h"
+#include "cmd/system/help.h"
+#include "cmd/system/text.h"
+
+#include <dlfcn.h>
+#include <event2/event.h>
+#include <gnu/libc-version.h>
+#include <openssl/opensslv.h>
+#include <xxhash.h>
+
+const char version_text[] = "garner " GARNER_VERSION;
+
+struct version_options {
+	bool verbose, json, faults;
+};
+
+static const struct cmd_option options[] = {
+	CMD_FLAG('v', "verbose", struct version_options, verbose,
+		 "also the compiler, the build, libraries, formats"),
+	CMD_FLAG(0, "json", struct version_options, json, "print everything as JSON"),
+	CMD_FLAG(0, "faults", struct version_options, faults,
+		 "only the names of the fault points, a line each"),
+};
+
+#if defined(__clang__)
+#define COMPILER "clang " __clang_version__
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
+
+#ifdef GARNER_FAULTS
+enum { HAS_FAULTS = true };
+#else
+enum { HAS_FAULTS = false };
+#endif
+#ifdef GARNER_ARENA_MALLOC
+enum { HAS_ARENA_MALLOC = true };
+#else
+enum { HAS_ARENA_MALLOC = false };
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZER "address"
+#elif defined(__SANITIZE_THREAD__)
+#define SANITIZER "thread"
+#else
+#define SANITIZER "none"
+#endif
+
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+
+/* A function of a library that is loaded for this question alone: linked, it would cost every start
+ * of the program the time to load it. */
+static void *function_of(const char *library, const char *name)
+{
+	void *handle = dlopen(library, RTLD_LAZY);
+	return handle ? dlsym(handle, name) : NULL;
+}
+
+static const char *libevent_found(void)
+{
+	const char *(*version)(void) = function_of("libevent_core-2.1.so.7", "event_get_version");
+	return version ? version() : NULL;
+}
+
+static const char *openssl_found(void)
+{
+	enum { OPENSSL_VERSION_NUMBERS = 6 }; /* OPENSSL_VERSION_STRING */
+	const char *(*version)(int) = function_of("libcrypto.so.3", "OpenSSL_version");
+	return version ? version(OPENSSL_VERSION_NUMBERS) : NULL;
+}
+
+static const struct library {
+	const char *name, *built;
+	const char *(*found)(
+		void); /* NULL: inside this program; returns NULL when it is not there */
+} libraries[] = {
+	{"libc", TEXT(__GLIBC__) "." TEXT(__GLIBC_MINOR__), gnu_get_libc_version},
+	{"libevent", LIBEVENT_VERSION, libevent_found},
+	{"OpenSSL", OPENSSL_VERSION_STR, openssl_found},
+	{"xxHash",
+	 TEXT(XXH_VERSION_MAJOR) "." TEXT(XXH_VERSION_MINOR) "." TEXT(XXH_VERSION_RELEASE), NULL},
+};
+
+static void put_row(struct text_table *t, const char *name, const char *value)
+{
+	text_table_add(t, name);
+	text_table_add(t, value);
+}
+
+static void put_number(struct text_table *t, const char *name, size_t n)
+{
+	char text[32];
+	snprintf(text, sizeof text, "%zu", n);
+	put_row(t, name, text);
+}
+
+static void put_library(struct text_table *t, const struct library *l)
+{
+	char name[64], value[200];
+	const char *found = l->found ? l->found() : "inside";
+	snprintf(name, sizeof name, "library %s", l->name);
+	snprintf(value, sizeof value, "%s (built with %s)", found ? found : "absent", l->built);
+	put_row(t, name, value);
+}
+
+static void put_format(struct text_table *t, const struct format *f)
+{
+	char name[64], value[200];
+	snprintf(name, sizeof name, "format %s", f->name);
+	snprintf(value, sizeof value, "version %u: %s", f->version, f->help);
+	put_row(t, name, value);
+}
+
+static void print_table(const struct program *program, struct buf *out)
+{
+	struct text_table t = {.ncolumns = 2};
+	put_row(&t, "compiler", COMPILER);
+	put_row(&t, "faults", HAS_FAULTS ? "yes" : "no");
+	put_row(&t, "sanitizer", SANITIZER);
+	put_row(&t, "arena", HAS_ARENA_MALLOC ? "one malloc per object" : "chunks");
+	for (size_t i = 0; i < ARRAY_LEN(libraries); i++)
+		put_library(&t, &libraries[i]);
+	for (size_t i = 0; i < program->nformats; i++)
+		put_format(&t, program->formats[i]);
+	put_number(&t, "commands", program->ncommands);
+	put_number(&t, "roles", program->nroles);
+	text_table_print(&t, out);
+	text_table_free(&t);
+}
+
+static void json_libraries(struct jsonw *j)
+{
+	jsonw_put_array(j, "libraries");
+	for (size_t i = 0; i < ARRAY_LEN(libraries); i++) {
+		jsonw_object(j);
+		jsonw_put_text(j, "name", libraries[i].name);
+		jsonw_put_text(j, "built", libraries[i].built);
+		jsonw_put_text(j, "found",
+			       libraries[i].found ? libraries[i].found() : libraries[i].built);
+		jsonw_object_end(j);
+	}
+	jsonw_array_end(j);
+}
+
+static void json_formats(struct jsonw *j, const struct program *program)
+{
+	jsonw_put_array(j, "formats");
+	for (size_t i = 0; i < program->nformats; i++) {
+		jsonw_object(j);
+		jsonw_put_text(j, "name", program->formats[i]->name);
+		jsonw_put_uint(j, "version", program->formats[i]->version);
+		jsonw_object_end(j);
+	}
+	jsonw_array_end(j);
+}
+
+static void print_json(const struct program *program, struct buf *out)
+{
+	struct jsonw j = JSONW_INIT(out);
+	jsonw_object(&j);
+	jsonw_put_text(&j, "version", GARNER_VERSION);
+	jsonw_put_text(&j, "compiler", COMPILER);
+	jsonw_put_bool(&j, "faults", HAS_FAULTS);
+	jsonw_put_text(&j, "sanitizer", SANITIZER);
+	jsonw_put_bool(&j, "arena_malloc", HAS_ARENA_MALLOC);
+	json_libraries(&j);
+	json_formats(&j, program);
+	jsonw_put_uint(&j, "commands", program->ncommands);
+	jsonw_put_uint(&j, "roles", program->nroles);
+	jsonw_object_end(&j);
+	buf_add_byte(out, '\n');
+}
+
+static int run(const struct cmd_call *call)
+{
+	const struct version_options *o = call->options;
+	struct buf out = BUF_INIT(HELP_MOST);
+	if (o->faults) {
+		fault_list(&out);
+	} else if (o->json) {
+		print_json(call->program, &out);
+	} else {
+		buf_printf(&out, "%s\n", version_text);
+		if (o->verbose)
+			print_table(call->program, &out);
+	}
+	return cmd_print(call, &out);
+}
+
+const struct command version_command = {
+	.name = "version",
+	.summary = "show the version and what this program is made of",
+	CMD_OPTIONS(options, struct version_options),
+	CMD_EXAMPLES({"garner version -v", "what to put into a bug report"}),
+	.run = run,
+};

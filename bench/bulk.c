@@ -1,9 +1,9 @@
 /* A bulk transfer of everything: a registry and a document store of a million objects of about 1 KB
  * ($OBJECTS says how many; removed at the end), whose words have the frequencies that words have,
  * and how many megabytes of SOIF a second of CPU makes of them. */
-#include "broker/bulk.h"
 #include "base/clock.h"
 #include "bigfile.h"
+#include "broker/bulk_inner.h"
 #include "broker/registry.h"
 #include "disk/tree.h"
 #include "made_words.h"

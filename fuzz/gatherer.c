@@ -1,6 +1,6 @@
 /* Answers of gatherers: whole and in pieces they tell the same and end the same; what is held stays
  * small. The first byte says whether compression was asked for, and how it is cut. */
-#include "broker/gatherer_answer.h"
+#include "broker/gatherer_answer_inner.h"
 
 enum { MOST = ANSWER_PIECE };
 

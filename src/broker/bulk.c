@@ -7,7 +7,7 @@
  * object went, or has another text, and the next transfer tells that; or a twin took the text
  * over, and it is read there. Keeping deleted texts for those who read was the other way, but a
  * client that reads slowly would keep them for hours. */
-#include "broker/bulk.h"
+#include "broker/bulk_inner.h"
 
 #include "base/arena.h"
 #include "base/ascii.h"

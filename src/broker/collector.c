@@ -10,8 +10,8 @@
 #include "base/log.h"
 #include "base/pool.h"
 #include "broker/addition.h"
-#include "broker/compact.h"
-#include "broker/feeds.h"
+#include "broker/compact_inner.h"
+#include "broker/feeds_inner.h"
 #include "disk/tree.h"
 
 #include <poll.h>

@@ -1,5 +1,5 @@
 /* Compaction of documents and compression of the registry: one at a time, in three steps each. */
-#include "broker/compact.h"
+#include "broker/compact_inner.h"
 
 #include "base/clock.h"
 #include "base/fault.h"

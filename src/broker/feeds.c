@@ -1,5 +1,5 @@
 /* Feeds: when each is opened, what is done with what it tells, and how it ends. */
-#include "broker/feeds.h"
+#include "broker/feeds_inner.h"
 
 #include "base/clock.h"
 #include "base/hash.h"

@@ -11,7 +11,7 @@
 #include "base/cursor.h"
 #include "base/hash.h"
 #include "base/thread.h"
-#include "broker/gatherer_answer.h"
+#include "broker/gatherer_answer_inner.h"
 #include "net/outgoing.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* The answer of a gatherer, read: lines (net/framing.h), inflate where the first byte says gzip,
  * SOIF (soif/soif_parse.h). Each stage hands the next a bounded piece, so that a bomb costs time
  * but no memory; and ANSWER_BUSY gives the time of one call a bound. */
-#include "broker/gatherer_answer.h"
+#include "broker/gatherer_answer_inner.h"
 
 #include "base/ascii.h"
 #include "base/value.h"

@@ -1,6 +1,6 @@
 /* What is done with objects. Each change begins with all objects of its URL, changes one of them,
  * and ends with what the URL shows then. Texts that are no longer wanted stay until the commit. */
-#include "broker/objects.h"
+#include "broker/objects_inner.h"
 
 #include "base/arena.h"
 #include "base/clock.h"

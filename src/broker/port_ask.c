@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "broker/port_inner.h"
-#include "broker/reply.h"
+#include "broker/reply_inner.h"
 
 #include <stdio.h>
 

@@ -2,9 +2,9 @@
  * these. A transfer that lacks something ends with 400, so a query that was cut, or that finds more
  * than can be told, is a failure before the first object. */
 #include "base/clock.h"
-#include "broker/bulk.h"
+#include "broker/bulk_inner.h"
 #include "broker/port_inner.h"
-#include "broker/reply.h"
+#include "broker/reply_inner.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* Answers to #USER. An object is made as one text, with places in it where values are put that are
  * too large to be held: these are read from the document store in parts, as they are sent. */
-#include "broker/reply.h"
+#include "broker/reply_inner.h"
 
 #include "base/clock.h"
 #include "base/log.h"

@@ -1,10 +1,10 @@
 /* Bulk transfers: what they tell, in which section and with which numbers, that nothing is missed
  * from one to the next, and that they are of one moment while the broker writes and compresses. */
-#include "broker/bulk.h"
+#include "broker/bulk_inner.h"
 
 #include "../dice.h"
-#include "broker/gatherer_answer.h"
-#include "broker/objects.h"
+#include "broker/gatherer_answer_inner.h"
+#include "broker/objects_inner.h"
 #include "collecting.h"
 
 #include <fcntl.h>

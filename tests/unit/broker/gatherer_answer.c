@@ -1,4 +1,4 @@
-#include "broker/gatherer_answer.h"
+#include "broker/gatherer_answer_inner.h"
 
 #include "../unit.h"
 

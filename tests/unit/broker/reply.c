@@ -1,6 +1,6 @@
 /* Answers to #USER: byte by byte, in pieces of any size, with values that are too large to be held,
  * and when the time is over. */
-#include "broker/reply.h"
+#include "broker/reply_inner.h"
 #include "collecting.h"
 
 #include <fcntl.h>

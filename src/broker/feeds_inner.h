@@ -3,7 +3,7 @@
  * a full one that came to its end drops what it did not tell again. */
 #pragma once
 #include "broker/collector.h"
-#include "broker/objects.h"
+#include "broker/objects_inner.h"
 
 struct feeds;
 

@@ -3,7 +3,7 @@
  * blanks, links made absolute. Run by bench/extract.sh: extract-html FOLDER. */
 #include "bench.h"
 #include "extract/html_token.h"
-#include "extract/readers.h"
+#include "extract/readers_inner.h"
 #include "url/url.h"
 
 #include <ftw.h>

@@ -1,7 +1,7 @@
 /* Pages of HTML: what comes out has the forms that doc/formats/attributes.md promises, in any room,
  * and does not depend on where in memory blocks end. The first two bytes choose settings and room.
  */
-#include "extract/readers.h"
+#include "extract/readers_inner.h"
 #include "url/url.h"
 
 enum { ROOM = 1 << 18, BLOCK = 32 << 10 };

@@ -1,6 +1,6 @@
 /* What a worker for listings says: whatever it is, only entries of the right form come through. The
  * input is what it writes after its hello. */
-#include "extract/listing_wire.h"
+#include "extract/listing_wire_inner.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

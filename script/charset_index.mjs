@@ -145,9 +145,9 @@ const counts = Object.entries({ ...chinese, ...others }).map(([index, all]) =>
 const numbers = (type, name, list) => `const ${type} ${name} = {${list.join(", ")}};\n`;
 
 write("src/extract/charset_index_zh.c", "The indexes of Chinese, as charset_index.c has the others.",
-	`#include "extract/charset_index.h"\n\n${data(chinese, "")}`);
+	`#include "extract/charset_index_inner.h"\n\n${data(chinese, "")}`);
 write("src/extract/charset_index.c", "The indexes of the Encoding Standard, packed.",
-	`#include "extract/charset_index.h"\n\n${data(others, "static ")}
+	`#include "extract/charset_index_inner.h"\n\n${data(others, "static ")}
 const struct charset_index charset_indexes[CHARSET_INDEXES] = {${counts.join("\n")}};
 
 const struct charset_range charset_ranges[CHARSET_RANGES] = {

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Finds a hash for the names in src/extract/html_element.h under which no two of them meet, and
-prints src/extract/html_element_hash.h."""
+"""Finds a hash for the names in src/extract/html_element_inner.h under which no two of them meet, and
+prints src/extract/html_element_hash_inner.h."""
 import pathlib
 import re
 import subprocess
 
 SLOTS = 512
-HEADER = pathlib.Path(__file__).parent.parent / "src/extract/html_element.h"
+HEADER = pathlib.Path(__file__).parent.parent / "src/extract/html_element_inner.h"
 
 TEXT = """/* Made by script/html_elements.py; not to be edited. The place of each name in the table of
  * elements, by a hash of its length, its first, middle and last letter. 0: no name. */

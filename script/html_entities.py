@@ -10,7 +10,7 @@ OLD = 16  # a flag in the first byte of an entry
 HEAD = """/* Made by script/html_entities.py; not to be edited. A perfect hash: the low bits of a name's hash
  * choose a displacement, and with it every name has a place of its own. An entry is a byte (how long
  * the text is, and whether the name also counts without its semicolon), the text, and the name. */
-#include "extract/html_entities.h"
+#include "extract/html_entities_inner.h"
 
 enum { BUCKETS = %d, NAMES = %d, OLD = %d, OLD_MIN = %d, OLD_MAX = %d };
 

@@ -1,6 +1,6 @@
 /* The indexes of the Encoding Standard, packed. Made by script/charset_index.mjs; not to be
  * edited. */
-#include "extract/charset_index.h"
+#include "extract/charset_index_inner.h"
 
 static const char packed_jis0208[] =
 	"pKV!vdc-pN<vdq /^1pM8 o!{ve9o!ove7`<[epN> ]K [nqEKpK[!a0o|:^Kvdf^~^sp$!veVo|L^O^C . vd_ pK"

@@ -1,6 +1,6 @@
 /* The indexes of Chinese, as charset_index.c has the others. Made by script/charset_index.mjs; not
  * to be edited. */
-#include "extract/charset_index.h"
+#include "extract/charset_index_inner.h"
 
 const char packed_big5[] =
 	"n~n~n~n~n~n~n~n~n~n~n6q&%q=#q+n]O^ zLAqAUq*zzi|q>yzj2pllq//9lK^Iy!fx]QzNuP4dpq=I{yKq/IYKq="

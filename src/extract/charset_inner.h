@@ -1,7 +1,7 @@
 /* What the files of charset share. */
 #pragma once
 #include "extract/charset.h"
-#include "extract/charset_index.h"
+#include "extract/charset_index_inner.h"
 
 /* How an encoding is decoded. */
 enum charset_kind {

@@ -5,7 +5,7 @@
  * browsers begin again when they meet a later <meta>; those that look ahead do not have to.) */
 #include "base/ascii.h"
 #include "extract/charset_inner.h"
-#include "extract/html_element.h"
+#include "extract/html_element_inner.h"
 
 static size_t find_nocase(struct str s, struct str word)
 {

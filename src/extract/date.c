@@ -1,6 +1,6 @@
 /* Dates as documents write them: each form is cut off the text piece by piece, and what is left
  * over decides whether it was that form. */
-#include "extract/date.h"
+#include "extract/date_inner.h"
 
 #include "base/ascii.h"
 #include "base/clock.h"

@@ -2,8 +2,8 @@
 #include "extract/extract.h"
 #include "base/ascii.h"
 #include "base/wish.h"
-#include "extract/readers.h"
-#include "extract/types.h"
+#include "extract/readers_inner.h"
+#include "extract/types_inner.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * feed that an item was taken from is not mistaken for theirs. */
 #include "extract/feed_inner.h"
 
-#include "extract/date.h"
+#include "extract/date_inner.h"
 
 /* The form is that of RSS; XML_OWN also stands for Atom, which says it itself. */
 static const struct element {

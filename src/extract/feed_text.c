@@ -5,8 +5,8 @@
  * feeds do. */
 #include "base/ascii.h"
 #include "extract/feed_inner.h"
-#include "extract/html_element.h"
-#include "extract/html_entities.h"
+#include "extract/html_element_inner.h"
+#include "extract/html_entities_inner.h"
 
 static const struct {
 	const char *type;

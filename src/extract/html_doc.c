@@ -4,8 +4,8 @@
 #include "extract/html_doc_inner.h"
 
 #include "base/hash.h"
-#include "extract/html_element_hash.h"
-#include "extract/readers.h"
+#include "extract/html_element_hash_inner.h"
+#include "extract/readers_inner.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>

@@ -1,7 +1,7 @@
 /* The inside of the reader of HTML: what is known of the page at one point of it. */
 #pragma once
 #include "extract/extract.h"
-#include "extract/html_element.h"
+#include "extract/html_element_inner.h"
 #include "url/url.h"
 
 enum {

@@ -1,9 +1,9 @@
 /* What the tags of a page say: links of all kinds, made absolute, and what the page says of itself
  * by <meta>, <time> and lang. */
 #include "base/ascii.h"
-#include "extract/date.h"
+#include "extract/date_inner.h"
 #include "extract/html_doc_inner.h"
-#include "extract/readers.h"
+#include "extract/readers_inner.h"
 
 /* Links. */
 

@@ -2,7 +2,7 @@
  * choose a displacement, and with it every name has a place of its own. An entry is a byte (how
  * long the text is, and whether the name also counts without its semicolon), the text, and the
  * name. */
-#include "extract/html_entities.h"
+#include "extract/html_entities_inner.h"
 
 enum { BUCKETS = 512, NAMES = 2125, OLD = 16, OLD_MIN = 2, OLD_MAX = 6 };
 

@@ -4,7 +4,7 @@
  * names the next one. Most of a page is skipped sixteen bytes at a time (html_scan()), and text,
  * names and values are slices of the piece: nothing is copied unless it has to differ. */
 #include "extract/charset.h"
-#include "extract/html_entities.h"
+#include "extract/html_entities_inner.h"
 #include "extract/html_token_inner.h"
 
 /* Pieces are read in blocks that stay in the cache, since they are searched for CR first. */

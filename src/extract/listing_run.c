@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "extract/cage_spawn.h"
-#include "extract/listing_wire.h"
+#include "extract/listing_wire_inner.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #include "extract/listing_work.h"
 
 #include "extract/cage_door.h"
-#include "extract/listing_wire.h"
+#include "extract/listing_wire_inner.h"
 #include "extract/unpack.h"
 
 #include <errno.h>

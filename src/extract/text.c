@@ -1,7 +1,7 @@
 /* Plain text; lists of URLs, which are sitemaps; and Markdown, which is text with its headings and
  * links taken out. Markdown is read line by line, since its marks mean something only within a
  * line. */
-#include "extract/readers.h"
+#include "extract/readers_inner.h"
 #include "url/url.h"
 
 static const struct odd {

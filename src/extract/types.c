@@ -1,9 +1,9 @@
 /* Which type a document has. The header is believed where the first bytes do not contradict; where
  * they do, or where there is no header, libmagic decides, and where it is missing the bytes do. */
-#include "extract/types.h"
 #include "base/ascii.h"
 #include "base/library.h"
 #include "extract/html_token.h"
+#include "extract/types_inner.h"
 
 #include <magic.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* XML by expat, which reads what charset_decode.c has turned into UTF-8. Entities of the document
  * are not expanded (so none of them can grow), nothing outside is asked for, depth, values and
  * tokens are bounded, and what was read before an error counts. */
-#include "extract/date.h"
-#include "extract/html_entities.h"
+#include "extract/date_inner.h"
+#include "extract/html_entities_inner.h"
 #include "extract/xml_inner.h"
 
 #define XML_DTD /* for the limits on entities */

@@ -2,7 +2,7 @@
  * xml_scope.c knows namespaces and bases, feed.c what the elements of feeds mean, feed_text.c how
  * feeds write text. */
 #pragma once
-#include "extract/readers.h"
+#include "extract/readers_inner.h"
 #include "url/url.h"
 
 enum {

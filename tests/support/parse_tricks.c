@@ -1,7 +1,7 @@
 /* A garner-parse that tries what a worker must not, to prove the cage: PARSE_TRICK names what. What
  * comes of it is a remark in the output, or the end of the process. */
 #include "extract/cage_worker.h"
-#include "extract/readers.h"
+#include "extract/readers_inner.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "extract/date.h"
+#include "extract/date_inner.h"
 
 #include "../unit.h"
 

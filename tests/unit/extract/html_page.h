@@ -4,7 +4,7 @@
 #pragma once
 #include "unit/unit.h"
 
-#include "extract/readers.h"
+#include "extract/readers_inner.h"
 
 enum { PAGE_MEMORY = 1 << 20 };
 

@@ -1,7 +1,7 @@
 /* The tokenizer of HTML: a table of rules, each read whole and cut at every place. */
 #include "unit/unit.h"
 
-#include "extract/html_entities.h"
+#include "extract/html_entities_inner.h"
 #include "extract/html_token_json.h"
 
 enum { OUT_MAX = 1 << 20 };

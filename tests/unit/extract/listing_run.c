@@ -3,7 +3,7 @@
 #include "extract/listing_run.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "extract/listing_wire.h"
+#include "extract/listing_wire_inner.h"
 
 #include <fcntl.h>
 #include <limits.h>

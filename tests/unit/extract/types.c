@@ -1,4 +1,4 @@
-#include "extract/types.h"
+#include "extract/types_inner.h"
 
 #include "../unit.h"
 

@@ -1,6 +1,6 @@
 /* bench-merge [RECORDS]: two sorted files of 3 GB become one, by the groups of equal keys (every
  * tenth key is in both), beside a plain copy of both. */
-#include "disk/merge.h"
+#include "disk/merge_inner.h"
 
 #include "bigfile.h"
 

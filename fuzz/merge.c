@@ -1,7 +1,7 @@
 /* Merge of hostile streams: the first byte says how many there are and what records look like, then
  * the bytes are dealt out. What comes out is in order, lies inside the streams and is all of them,
  * or the merge says that they are damaged. */
-#include "disk/merge.h"
+#include "disk/merge_inner.h"
 
 enum { MOST = 6 };
 

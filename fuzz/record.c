@@ -5,7 +5,7 @@
  * Whatever it is: reading ends, twice with the same answer; every record lies within the file; and
  * opening it to write, where that is possible, neither adds nor loses what a reader saw. */
 #include "base/cursor.h"
-#include "disk/record_frame.h"
+#include "disk/record_frame_inner.h"
 #include "memory_file.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * there, so that a new record is compared only on the way from its leaf to the top. Keys of at most
  * 16 bytes in records of fixed size are compared as numbers, without a branch, and records are made
  * ready many at a time; others one by one. */
-#include "disk/merge_tree.h"
+#include "disk/merge_tree_inner.h"
 
 #include "base/vec.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/fault.h"
 #include "disk/lock.h"
-#include "disk/record_frame.h"
+#include "disk/record_frame_inner.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

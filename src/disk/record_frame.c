@@ -46,7 +46,7 @@
  *
  * A checksum of the whole file, or a length in the header, would need a write in place with every
  * commit; a mark costs 32 bytes at the place where the disk writes anyway. */
-#include "disk/record_frame.h"
+#include "disk/record_frame_inner.h"
 
 #include "base/cursor.h"
 #include "base/hash.h"

@@ -1,13 +1,13 @@
-/* The external sorter: batches of records in memory (disk/sort_batch.h) become runs in a temporary
- * file, runs become fewer runs until one merge can take all of them, and the last merge is read out
- * record by record. With enough memory a run is written by a thread while the next batch is
- * collected. */
+/* The external sorter: batches of records in memory (disk/sort_batch_inner.h) become runs in a
+ * temporary file, runs become fewer runs until one merge can take all of them, and the last merge
+ * is read out record by record. With enough memory a run is written by a thread while the next
+ * batch is collected. */
 #include "disk/sort.h"
 
 #include "base/pool.h"
 #include "base/vec.h"
-#include "disk/merge_tree.h"
-#include "disk/sort_batch.h"
+#include "disk/merge_tree_inner.h"
+#include "disk/sort_batch_inner.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -9,9 +9,9 @@
  *
  * Pointer batches hold records of any size, or with a comparison of their own: pointers with the
  * first 8 bytes of the key next to them, in a merge sort. */
-#include "disk/sort_batch.h"
+#include "disk/sort_batch_inner.h"
 
-#include "disk/merge.h"
+#include "disk/merge_inner.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-#include "disk/merge.h"
+#include "disk/merge_inner.h"
 
 #include "../scratch.h"
 

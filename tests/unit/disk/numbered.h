@@ -1,7 +1,7 @@
 /* Record files of numbered records, for the unit programs of record.h. */
 #pragma once
 #include "base/file.h"
-#include "disk/record_frame.h"
+#include "disk/record_frame_inner.h"
 
 #include "../scratch.h"
 

@@ -3,7 +3,7 @@
  * most 16 bytes in records of fixed size are compared as numbers, without a branch, and records are
  * made ready many at a time; others one by one. */
 #pragma once
-#include "disk/merge.h"
+#include "disk/merge_inner.h"
 
 enum { MERGE_READY = 256 };
 

@@ -8,7 +8,7 @@
 #include "base/pool.h"
 #include "net/addr.h"
 #include "net/http.h"
-#include "net/http_intake.h"
+#include "net/http_intake_inner.h"
 
 #include <microhttpd.h>
 #include <pthread.h>

@@ -6,7 +6,7 @@
  *
  * It must look like a socket to a caller that waits for edges: fewer bytes than were asked for, or
  * EAGAIN, mean that the kernel has no more, so it is read until it says so. */
-#include "net/http_intake.h"
+#include "net/http_intake_inner.h"
 
 #include "base/base.h"
 

@@ -13,7 +13,7 @@
 #include "net/xml.h"
 
 #include "base/vec.h"
-#include "net/xml_plain.h"
+#include "net/xml_plain_inner.h"
 
 #include <expat.h>
 #include <sys/random.h>

@@ -2,7 +2,7 @@
  * more than reading it: 3 us for the answer of a robot, and a tree of botms reads eight messages a
  * URL. Whatever is not plainly right is left to expat, so that there is one place that refuses, and
  * says why. */
-#include "net/xml_plain.h"
+#include "net/xml_plain_inner.h"
 
 #include "base/ascii.h"
 

@@ -1,4 +1,4 @@
-#include "net/http_intake.h"
+#include "net/http_intake_inner.h"
 
 #include "../unit.h"
 

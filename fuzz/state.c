@@ -3,7 +3,7 @@
  * written, read again and written to the same bytes; files that verify can be read from end to end.
  */
 #include "memory_file.h"
-#include "state/checkpoint.h"
+#include "state/checkpoint_inner.h"
 #include "state/places.h"
 #include "state/plan.h"
 

@@ -1,7 +1,7 @@
 /* The file of a state's checkpoints: three slots, a page apart, so that a write that is torn spoils
  * one of them. The newest sound slot counts. A log that grows was tried first: each sync of it also
  * waits for the file's new length. */
-#include "state/checkpoint.h"
+#include "state/checkpoint_inner.h"
 
 #include "disk/fields.h"
 #include "disk/small_file.h"

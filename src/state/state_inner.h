@@ -5,7 +5,7 @@
 #include "disk/fields.h"
 #include "disk/lock.h"
 #include "disk/small_file.h"
-#include "state/checkpoint.h"
+#include "state/checkpoint_inner.h"
 #include "state/state.h"
 
 /* What a reader of the crawl needs, and how long. */

@@ -3,7 +3,7 @@
 #pragma once
 #include "base/file.h"
 #include "disk/tree.h"
-#include "state/checkpoint.h"
+#include "state/checkpoint_inner.h"
 #include "support/crawl_play.h"
 #include "unit/scratch.h"
 #include "unit/unit.h"

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "net/html.h"
-#include "web/docs_tree.h"
+#include "web/docs_tree_inner.h"
 #include "web/serve.h"
 
 #include <errno.h>

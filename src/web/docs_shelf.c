@@ -2,7 +2,7 @@
  * the lock; the others have the last one meanwhile. A file that was replaced is gone from the disk
  * when its last reader has ended. That a tree is too large is found only by reading it, so it is
  * kept as well. */
-#include "web/docs_tree.h"
+#include "web/docs_tree_inner.h"
 
 #include <fcntl.h>
 

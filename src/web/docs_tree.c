@@ -1,7 +1,7 @@
 /* The listing of a tree. Folders that are still to be read are a stack of paths; of the current one
  * the names are held, sorted. Times are UTC in the long form of ISO 8601, which no reader can take
  * for those of another zone or year. */
-#include "web/docs_tree.h"
+#include "web/docs_tree_inner.h"
 
 #include "base/file.h"
 #include "base/vec.h"

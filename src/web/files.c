@@ -2,7 +2,7 @@
  * the link to the queuer; handlers put questions into a list and come back for the answers. An
  * answer belongs to the first who comes for it, so nothing is kept longer than it takes to fetch
  * it. The link is there while somebody asks: a garner without archives is not troubled by it. */
-#include "web/files.h"
+#include "web/files_inner.h"
 
 #include "base/clock.h"
 #include "base/hash.h"

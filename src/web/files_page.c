@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/jsonw.h"
-#include "web/files.h"
+#include "web/files_inner.h"
 #include "web/layout.h"
 #include "web/numbers.h"
 #include "web/web_inner.h"

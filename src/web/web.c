@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "web/files.h"
+#include "web/files_inner.h"
 #include "web/layout.h"
 #include "web/numbers.h"
 #include "web/serve.h"

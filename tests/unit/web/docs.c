@@ -3,7 +3,7 @@
 #include "../scratch.h"
 #include "../unit.h"
 #include "base/file.h"
-#include "web/docs_tree.h"
+#include "web/docs_tree_inner.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
 /* Sessions of the notification protocol: whole and in small pieces the same is heard and said;
  * notices keep their bounds, and written they are read as the same; what is said is well-formed.
  * The first byte is the seed of the cuts. */
-#include "cache/lococa.h"
+#include "cache/uns/lococa.h"
 #include "base/hash.h"
 
 struct talk {

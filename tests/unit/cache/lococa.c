@@ -1,6 +1,6 @@
 #include "../unit.h"
 
-#include "cache/lococa.h"
+#include "cache/uns/lococa.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "cache/cache_conf.h"
-#include "cache/login.h"
+#include "cache/uns/login.h"
 
 #define NOW (1700000000 * US_PER_S)
 #define HOME STR("192.0.2.1")

@@ -1,7 +1,7 @@
 /* Prefixes, and those who would like to get out of them. */
 #include "../unit.h"
 
-#include "cache/prefix.h"
+#include "cache/uns/prefix.h"
 #include "url/url.h"
 
 #include <stdio.h>

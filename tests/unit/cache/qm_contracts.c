@@ -2,7 +2,7 @@
 #include "../scratch.h"
 #include "../unit.h"
 
-#include "cache/qm_contracts.h"
+#include "cache/qm/qm_contracts.h"
 
 #define NOW (1700000000 * US_PER_S)
 #define LATER (1000 * US_PER_S)

@@ -1,5 +1,5 @@
 /* The core over a real database, on clocks of numbers: what the model (qm.c) does not look at. */
-#include "cache/qm_core.h"
+#include "cache/qm/qm_core.h"
 
 #include "../scratch.h"
 #include "../unit.h"

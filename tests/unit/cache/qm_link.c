@@ -1,5 +1,5 @@
 /* The link's server on a loop of its own, over a database that writes down what it was given. */
-#include "cache/qm_link.h"
+#include "cache/qm/qm_link.h"
 
 #include "../scratch.h"
 #include "../unit.h"

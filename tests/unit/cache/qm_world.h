@@ -3,7 +3,7 @@
  * queued, it is the provider's only one, the hours allow it, no earlier set and no provider of a
  * higher priority had to go first, delays are over. */
 #pragma once
-#include "cache/qm_core.h"
+#include "cache/qm/qm_core.h"
 #include "unit/cache/qm_lab.h"
 
 enum {

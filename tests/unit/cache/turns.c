@@ -1,5 +1,5 @@
 /* Turns of providers, on a clock of numbers. */
-#include "cache/turns.h"
+#include "cache/qm/turns.h"
 
 #include "../unit.h"
 #include "store/db.h"

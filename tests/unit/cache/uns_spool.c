@@ -1,4 +1,4 @@
-#include "cache/uns_spool.h"
+#include "cache/uns/uns_spool.h"
 
 #include "../scratch.h"
 #include "../unit.h"

@@ -1,0 +1,349 @@
+/* The role `qm`: settings, counters, signals around the link to notification servers, the source
+ * that a botm connects to, and the rounds between them. A round that fails ends the process: what
+ * it had is in the databases as it was before, and a new process goes on from there. */
+#include "cache/qm.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "cache/cache_conf.h"
+#include "cache/qm/qm_rounds.h"
+#include "net/role_loop.h"
+
+#include <inttypes.h>
+#include <limits.h>
+
+#define S struct qm_conf
+#define AGES_EVERY_US US_PER_H
+
+enum { DELETES_AT_ONCE = 1000, STAY = 100 };
+
+static const struct value_spec specs[] = {
+	{"listen", VALUE_LISTEN_AT(S, listen), .fallback = "127.0.0.1:8192",
+	 .help = "where notification servers (the role uns) connect to: an address with a port, or "
+		 "unix:PATH"},
+	{"botm_listen", VALUE_LISTEN_AT(S, botm_listen), .fallback = "127.0.0.1:8193",
+	 .help = "where the botm connects to that has URLs fetched"},
+	{"overload", VALUE_PERCENT_AT(S, overload), .fallback = "10%", .min = 0, .max = 1000,
+	 .help = "how far the botm is filled beyond its capacity, so that robots need not wait for "
+		 "URLs"},
+	{"qdb_max", VALUE_INT_AT(S, qdb_max), .fallback = "20000000", .min = 1, .max = 1e12,
+	 .help = "URLs in the queue; beyond it no sets are taken until it is down to 80% of that"},
+	{"wheel_slots", VALUE_INT_AT(S, wheel_slots), .fallback = "900", .min = 2, .max = 100000,
+	 .help = "steps of the wheel in which providers wait for their bandwidth; who has to wait "
+		 "for longer waits in a time slot"},
+	{"wheel_step", VALUE_TIME_AT(S, wheel_step_us), .fallback = "4s", .min = 10e3,
+	 .max = 3600e6, .help = "length of a step of that wheel"},
+	{"retries", VALUE_INT_AT(S, retries), .fallback = "5", .min = 0, .max = 100,
+	 .help = "how often a URL with a temporary error of its own is tried again"},
+	{"retry_wait", VALUE_TIME_AT(S, retry_wait_us), .fallback = "10min", .min = 1e3,
+	 .max = 86400e6,
+	 .help = "how long a set waits of which only such URLs are left; doubled each time"},
+	{"site_wait", VALUE_TIME_AT(S, site_wait_us), .fallback = "1min", .min = 1e3,
+	 .max = 86400e6,
+	 .help = "how long a provider waits after an error of its site; doubled each time, up to a "
+		 "day"},
+	{"old_after", VALUE_TIME_AT(S, old_after_us), .fallback = "90d", .min = 1e6,
+	 .max = 36500 * 86400e6,
+	 .help = "a full set is wanted of a provider whose URLs were not confirmed for so long; "
+		 "only time while qm runs counts"},
+	{"expire_after", VALUE_TIME_AT(S, expire_after_us), .fallback = "180d", .min = 1e6,
+	 .max = 36500 * 86400e6, .help = "URLs that were not confirmed for so long are deleted"},
+	{"drain", VALUE_TIME_AT(S, drain_us), .fallback = "5s", .min = 0, .max = 600e6,
+	 .help = "how long answers may take to get out when it stops"},
+	SERVER_LIMITS_IDLE_AT(S, limits, "0"),
+	TLS_SPECS(S, tls),
+};
+
+const struct config_section qm_section = {
+	.name = "qm",
+	.help = "The queue manager of the cache: what is fetched from providers, and when.",
+	.size = sizeof(S),
+	.specs = specs,
+	.nspecs = ARRAY_LEN(specs),
+};
+
+/* Counters: a name for each, and where it is found. */
+#define QM_COUNTERS(X)                                                                             \
+	X(SETS_TAKEN, "sets_taken", TOTAL, link.sets, "Sets that notification servers have sent.") \
+	X(SETS_AGAIN, "sets_again", TOTAL, link.again, "Of those, ones that it had already.")      \
+	X(SETS_REFUSED, "sets_refused", TOTAL, link.refused, "Sets that were none.")               \
+	X(URLS_TAKEN, "urls_taken", TOTAL, link.urls, "URLs of the sets that were taken.")         \
+	X(SETS, "sets", TOTAL, round.core.sets, "Sets that were absorbed into the queue.")         \
+	X(QUEUED, "urls_queued", TOTAL, round.core.queued, "Notices that made a new row.")         \
+	X(UPDATED, "urls_updated", TOTAL, round.core.updated,                                      \
+	  "Notices for what was queued already.")                                                  \
+	X(UNCHANGED, "urls_unchanged", TOTAL, round.core.unchanged,                                \
+	  "Notices that what is stored is good.")                                                  \
+	X(REMOVED, "urls_removed", TOTAL, round.core.removed, "Removals.")                         \
+	X(REFUSED, "urls_refused", TOTAL, round.core.refused, "Notices beyond a quota.")           \
+	X(FETCHES, "fetches", TOTAL, round.core.sent, "URLs that were given to the botm.")         \
+	X(STORED, "stored", TOTAL, round.core.stored, "Answers with a file that is kept.")         \
+	X(BYTES, "stored_bytes", TOTAL, round.core.bytes, "Bytes of these.")                       \
+	X(CONFIRMED, "confirmed", TOTAL, round.core.confirmed,                                     \
+	  "Answers that what is stored is good.")                                                  \
+	X(FAILED, "failed", TOTAL, round.core.failed, "URLs that have failed for good.")           \
+	X(RETRIED, "retried", TOTAL, round.core.retried, "Errors of URLs that are tried again.")   \
+	X(SITE_ERRORS, "site_errors", TOTAL, round.core.site_errors,                               \
+	  "Errors for which a provider waits.")                                                    \
+	X(PUT_BACK, "put_back", TOTAL, round.core.put_back,                                        \
+	  "Answers that say nothing, or came too late.")                                           \
+	X(DROPPED, "dropped", TOTAL, round.core.dropped, "Files that nobody wanted any more.")     \
+	X(MOVED, "moved", TOTAL, round.core.moved, "Rows that went to their next slot.")           \
+	X(DELETED, "deleted", TOTAL, round.core.deleted, "Files that were deleted.")               \
+	X(ROUNDS, "rounds", TOTAL, round.rounds, "Transactions.")                                  \
+	X(LINKS, "links", GAUGE, link.links, "Notification servers, now.")                         \
+	X(LINK_BYTES, "link_bytes", GAUGE, link.held, "Bytes of sets that are not taken yet.")     \
+	X(OPEN_SETS, "open_sets", GAUGE, round.core.open_sets,                                     \
+	  "Sets that are not absorbed, of which at most 64 are counted.")                          \
+	X(ROWS, "queue_rows", GAUGE, round.core.rows, "Rows of the queue.")                        \
+	X(ROWS_STORED, "stored_rows", GAUGE, round.core.rows_stored, "URLs that are stored.")      \
+	X(OUT, "under_way", GAUGE, round.core.turns.out, "Providers of which a URL is fetched.")   \
+	X(READY, "ready", GAUGE, round.core.turns.ready, "Providers that wait for a place.")       \
+	X(WAITING, "waiting", GAUGE, round.core.turns.waiting,                                     \
+	  "Providers that wait in the bandwidth wheel.")                                           \
+	X(PARTS, "parts", GAUGE, round.core.turns.parts, "Parts of sets that may be fetched.")     \
+	X(DELETES, "deletes", GAUGE, round.core.deletes_out, "Deletes that the botm has.")         \
+	X(OVERLOAD, "overload", GAUGE, round.is_over, "1 while no sets are taken.")
+
+enum {
+#define X(symbol, name, kind, from, help) COUNT_##symbol,
+	QM_COUNTERS(X)
+#undef X
+		COUNTS,
+};
+
+static const struct counter_def counters[] = {
+#define X(symbol, name, kind, from, help) [COUNT_##symbol] = {name, NULL, COUNTER_##kind, help},
+	QM_COUNTERS(X)
+#undef X
+};
+
+struct role_qm {
+	struct role_loop role;
+	const struct qm_conf *conf;
+	char folder[PATH_MAX];
+	struct qm_rounds *rounds;
+	struct qm_link *link;
+	struct botsource *source;
+	unsigned drained;
+	bool is_draining;
+};
+
+static void tell_counters(void *ctx)
+{
+	struct role_qm *q = ctx;
+	struct {
+		struct qm_rounds_counts round;
+		struct qm_link_counts link;
+	} c;
+	qm_rounds_counts(q->rounds, &c.round);
+	qm_link_counts(q->link, &c.link);
+	const uint64_t now[] = {
+#define X(symbol, name, kind, from, help) [COUNT_##symbol] = c.from,
+		QM_COUNTERS(X)
+#undef X
+	};
+	role_loop_tell(&q->role, now, COUNTS,
+		       "%" PRIu64 " URLs queued, %" PRIu64 " being fetched, %" PRIu64 " links%s",
+		       c.round.core.rows, c.round.core.turns.out, c.link.links,
+		       c.round.is_over ? ", takes no sets" : "");
+}
+
+static void peer_say(const char *peer, bool is_trouble, const char *what, const char *who)
+{
+	if (is_trouble)
+		log_warn(ROLE, peer, KV_TEXT("what", what), KV_TEXT("who", who));
+	else
+		log_info(ROLE, peer, KV_TEXT("what", what), KV_TEXT("who", who));
+}
+
+static void say_botm(void *ctx, bool is_trouble, const char *what, const char *who)
+{
+	(void)ctx;
+	peer_say("botm", is_trouble, what, who);
+}
+
+static void say_link(void *ctx, bool is_trouble, const char *what, const char *who)
+{
+	(void)ctx;
+	peer_say("uns", is_trouble, what, who);
+}
+
+/* The parts, joined. */
+
+static void on_gathered(void *ctx)
+{
+	qm_rounds_wake(((struct role_qm *)ctx)->rounds);
+}
+
+static void on_room(void *ctx)
+{
+	qm_rounds_room(((struct role_qm *)ctx)->rounds);
+}
+
+static void on_answer(void *ctx, const struct bot_message *m)
+{
+	qm_rounds_answered(((struct role_qm *)ctx)->rounds, m);
+}
+
+static void on_deleted(void *ctx, struct str id, enum bot_deletion how)
+{
+	qm_rounds_deleted(((struct role_qm *)ctx)->rounds, id, how);
+}
+
+static void on_machine(void *ctx, struct str machine, bool is_up)
+{
+	qm_rounds_machine(((struct role_qm *)ctx)->rounds, machine, is_up);
+}
+
+static void on_overload(void *ctx, bool is_over)
+{
+	struct role_qm *q = ctx;
+	if (is_over)
+		log_warn(ROLE, "the queue is full, or the disk: no sets are taken");
+	else
+		log_info(ROLE, "sets are taken again");
+	qm_link_overload(q->link, is_over);
+}
+
+static void on_failed(void *ctx, const struct err *err)
+{
+	role_loop_fail(&((struct role_qm *)ctx)->role, err);
+}
+
+static const struct qm_link_ops link_ops = {.gathered = on_gathered, .said = say_link};
+static const struct botsource_ops source_ops = {
+	.room = on_room,
+	.answered = on_answer,
+	.repeated = on_answer,
+	.deleted = on_deleted,
+	.machine = on_machine,
+	.said = say_botm,
+};
+
+static void on_drained(void *ctx)
+{
+	struct role_qm *q = ctx;
+	if (++q->drained == 2)
+		loop_stop(q->role.loop);
+}
+
+static void role_drain(void *ctx)
+{
+	struct role_qm *q = ctx;
+	if (q->is_draining) { /* a second signal */
+		loop_stop(q->role.loop);
+		return;
+	}
+	q->is_draining = true;
+	qm_link_drain(q->link, q->conf->drain_us, on_drained, q);
+	botsource_drain(q->source, q->conf->drain_us, on_drained, q);
+}
+
+static int rounds_make(struct role_qm *q, struct err *err)
+{
+	const struct role_env *env = q->role.env;
+	const struct cache_conf *cache = config_get(env->config, &cache_section);
+	const struct qm_conf *conf = q->conf;
+	const struct qm_rounds_options options = {
+		.loop = q->role.loop,
+		.folder = q->folder,
+		.core = {.slot_us = cache->slot_us,
+			 .period = cache_period(cache),
+			 .turns = {.wheel_slots = (size_t)conf->wheel_slots,
+				   .wheel_step_us = conf->wheel_step_us,
+				   .site_wait_us = conf->site_wait_us,
+				   .retry_wait_us = conf->retry_wait_us,
+				   .stay = STAY},
+			 .retries = (unsigned)conf->retries,
+			 .old_after_us = conf->old_after_us,
+			 .expire_after_us = conf->expire_after_us,
+			 .ages_every_us = AGES_EVERY_US,
+			 .receipts_kept_us = cache->receipts_kept_us,
+			 .deletes = DELETES_AT_ONCE},
+		.qdb_max = (uint64_t)conf->qdb_max,
+		.disk_free = env->disk_free,
+		.overload = on_overload,
+		.failed = on_failed,
+		.ctx = q,
+	};
+	return qm_rounds_new(&q->rounds, &options, err);
+}
+
+static int role_make(struct role_qm *q, struct err *err)
+{
+	const struct role_env *env = q->role.env;
+	int fd, botm_fd = role_fd(env, "botm_listen");
+	/* anyone who can connect says what is fetched, or what it holds */
+	if (role_loop_socket(&q->role, &q->conf->tls, &fd, err) < 0)
+		return -1;
+	if (botm_fd < 0)
+		return err_set(err, ERR_USAGE, "qm.botm_listen is empty: no botm could connect");
+	if (server_may_listen(botm_fd, q->role.tls, err) < 0 ||
+	    file_below(env->data, "cache", q->folder, err) < 0 ||
+	    dir_make(q->folder, DIR_MODE, err) < 0 || role_loop_open(&q->role, err) < 0 ||
+	    rounds_make(q, err) < 0)
+		return -1;
+	q->link = qm_link_new(&(struct qm_link_options){.loop = q->role.loop,
+							.limits = &q->conf->limits,
+							.tls = q->role.tls,
+							.ops = &link_ops,
+							.ctx = q});
+	q->source =
+		botsource_new(&(struct botsource_options){.loop = q->role.loop,
+							  .limits = &q->conf->limits,
+							  .tls = q->role.tls,
+							  .overload = (unsigned)q->conf->overload,
+							  .ops = &source_ops,
+							  .ctx = q});
+	qm_rounds_join(q->rounds, q->link, q->source);
+	return qm_link_listen(q->link, fd, err) < 0 ? -1
+						    : botsource_listen(q->source, botm_fd, err);
+}
+
+static int qm_run(struct role_env *env, struct err *err)
+{
+	struct role_qm q = {
+		.role = {.env = env, .tell = tell_counters, .drain = role_drain, .ctx = &q},
+		.conf = config_get(env->config, &qm_section)};
+	int rc = cache_conf_check(env->config, err);
+	if (rc == 0)
+		rc = role_make(&q, err);
+	if (rc == 0)
+		rc = role_loop_run(&q.role, err);
+	qm_rounds_stop(q.rounds);
+	qm_link_free(&q.link);
+	botsource_free(&q.source);
+	qm_rounds_free(&q.rounds);
+	role_loop_close(&q.role);
+	return rc;
+}
+
+int qm_conf_check(const struct config *config, struct err *err)
+{
+	const struct qm_conf *conf = config_get(config, &qm_section);
+	if (cache_conf_check(config, err) < 0)
+		return -1;
+	if (server_may_listen_at(conf->listen, &conf->tls, err) < 0)
+		return err_in(err, "qm.listen");
+	if (server_may_listen_at(conf->botm_listen, &conf->tls, err) < 0)
+		return err_in(err, "qm.botm_listen");
+	return 0;
+}
+
+const struct role qm_role = {
+	.name = "qm",
+	.only_named = true,
+	.summary = "queue what providers have announced, and have it fetched",
+	.description =
+		"Takes sets of URLs from notification servers (the role uns), which connect to it, "
+		"and gives them to the botm that connects to it, one URL of a provider at a time, "
+		"by "
+		"priorities, hours and bandwidths. It is the only writer of the cache's database: "
+		"the queue, what is stored, and what is to be deleted. Whatever it has "
+		"acknowledged is on disk.",
+	.section = &qm_section,
+	.counters = counters,
+	.ncounters = ARRAY_LEN(counters),
+	.run = qm_run,
+};

@@ -1,0 +1,265 @@
+/* The registration server: settings, routes, and the threads around the handlers. */
+#include "cache/rs.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "cache/rs/rs_inner.h"
+
+#include <stdio.h>
+
+#define S struct rs_conf
+
+static const struct value_spec specs[] = {
+	{"listen", VALUE_LISTEN_AT(S, listen), .fallback = "127.0.0.1:8083",
+	 .help = "where people and programs register"},
+	{"url", VALUE_TEXT_AT(S, url),
+	 .help = "the address of these pages as people type it, for mails; its host belongs into "
+		 "web.names"},
+	{"register_expiry", VALUE_TIME_AT(S, expiry_us), "7d", 1e6, 365 * 86400e6,
+	 .help = "after this time a registration, or a further secret, whose file was not found is "
+		 "forgotten"},
+	{"registers_per_day", VALUE_INT_AT(S, registers_per_day), "10", 1, 1000000,
+	 .help = "registrations from one address (of IPv6: one /64) in 24 hours; after a proxy "
+		 "all have its address"},
+	{"mail_from", VALUE_TEXT_AT(S, mail_from),
+	 .help = "from whom mails with registrations come; empty: garner@ and this machine's name"},
+	{"mails_per_day", VALUE_INT_AT(S, mails_per_day), "100", 0, 1000000,
+	 .help = "mails with registrations that are sent in a day, to all together"},
+	{"access_log", VALUE_BOOL_AT(S, access_log), .fallback = "no",
+	 .help = "whether each request is logged; log = http:1 does the same"},
+	{"drain", VALUE_TIME_AT(S, drain_us), .fallback = "5s", .min = 0, .max = 3600e6,
+	 .help = "how long running requests may take when the role has to stop"},
+	HTTP_LIMIT_SPECS(S, http),
+};
+
+const struct config_section rs_section = {
+	.name = "rs",
+	.help = "Registration of providers: pages, and what programs ask.",
+	.size = sizeof(S),
+	.specs = specs,
+	.nspecs = ARRAY_LEN(specs),
+};
+
+/* clang-format off */
+const struct counter_def rs_counters[RS_NCOUNTERS] = {
+	HTTP_COUNTER_DEFS,
+	[RS_COUNT_REGISTERED] = {"registered", NULL, COUNTER_TOTAL, "Registrations, first step."},
+	[RS_COUNT_VERIFIED] = {"verified", NULL, COUNTER_TOTAL, "Prefixes that were proved."},
+	[RS_COUNT_UNPROVEN] = {"unproven", NULL, COUNTER_TOTAL, "Files that did not hold the secret, or could not be had."},
+	[RS_COUNT_MAILS] = {"mails", NULL, COUNTER_TOTAL, "Mails with registrations that were sent."},
+	[RS_COUNT_WRONG] = {"wrong_logins", NULL, COUNTER_TOTAL, "Logins that were refused."},
+	[RS_COUNT_GONE] = {"deregistered", NULL, COUNTER_TOTAL, "Providers that deregistered."},
+};
+/* clang-format on */
+
+int rs_conf_check(const struct config *config, struct err *err)
+{
+	const struct rs_conf *conf = config_get(config, &rs_section);
+	if (conf->mail_from[0] && !mail_is_address(str_of(conf->mail_from)))
+		return err_set(err, ERR_USAGE, "rs.mail_from: not the address of a mailbox");
+	return cache_conf_check(config, err);
+}
+
+/* Routes */
+
+#define P struct rs_params
+#define ID                                                                                       \
+	{                                                                                        \
+		{                                                                                \
+			"id", VALUE_INT_AT(P, id), .min = 0, .max = 9e15, .help = "the provider" \
+		}                                                                                \
+	}
+#define CONTRACT                                                                                 \
+	{{"bandwidth", VALUE_TEXT_AT(P, bandwidth), RS_UNSAID, .help = "bytes a second, or 0"}}, \
+		{{"hours", VALUE_TEXT_AT(P, hours), RS_UNSAID, .help = "a list of hours"}},      \
+	{                                                                                        \
+		{                                                                                \
+			"mail", VALUE_TEXT_AT(P, mail), RS_UNSAID,                               \
+				.help = "an address, or nothing"                                 \
+		}                                                                                \
+	}
+#define RECEIPTS                                                                                \
+	{{"set", VALUE_INT_AT(P, set), "0", 0, 9e15,                                            \
+	  .help = "the number of a set; 0: the latest"}},                                       \
+		{{"after", VALUE_INT_AT(P, after), "0", 0, 9e15, .help = "rows to leave out"}}, \
+		{{"n", VALUE_INT_AT(P, n), "100", 1, 1000, .help = "rows"}},                    \
+		{{"url", VALUE_TEXT_AT(P, url), .help = "the receipt of this URL alone"}},      \
+	{                                                                                       \
+		{                                                                               \
+			"mime", VALUE_TEXT_AT(P, mime), .help = "of this type alone"            \
+		}                                                                               \
+	}
+
+static const struct http_param id_params[] = {ID};
+static const struct http_param register_params[] = {
+	{{"site", VALUE_TEXT_AT(P, site), .help = "its URL or name"}, .required = true},
+	{{"mail", VALUE_TEXT_AT(P, mail), .help = "an address"}},
+	{{"send", VALUE_BOOL_AT(P, send), "no", .help = "mail number, password and secret"}},
+};
+static const struct http_param verify_params[] = {
+	ID, {{"url", VALUE_TEXT_AT(P, url), .help = "of the file"}, .required = true}};
+static const struct http_param contract_params[] = {ID, CONTRACT};
+static const struct http_param receipts_params[] = {RECEIPTS};
+static const struct http_param leave_params[] = {
+	{{"sure", VALUE_BOOL_AT(P, sure), "no", .help = "whether it is meant"}}};
+
+enum { FORM_MOST = 32 << 10 };
+#define PAGE "text/html; charset=utf-8"
+#define JSON "application/json"
+#define OF(list) .params = list, .nparams = ARRAY_LEN(list), .params_size = sizeof(P)
+#define OF_FORM(list, from) \
+	.params = (list) + (from), .nparams = ARRAY_LEN(list) - (from), .params_size = sizeof(P)
+#define FORM .form = true, .body_max = FORM_MOST
+#define MINE .scope = HTTP_PROVIDER, .slow = true
+
+static int answer_style(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	return rs_of(req)->frame->style(req, ret, err);
+}
+
+static int answer_health(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	(void)req, (void)err;
+	buf_add_text(ret->body, "{\"status\":\"ok\"}\n");
+	return 0;
+}
+
+static const struct http_route routes[] = {
+	{HTTP_POST, "/api/providers", "Registers, first step", JSON, OF(register_params), FORM,
+	 .slow = true, .handle = rs_api_register},
+	{HTTP_POST, "/api/providers/:id/verify", "Looks for the secret", JSON, OF(verify_params),
+	 FORM, MINE, .handle = rs_api_verify},
+	{HTTP_POST, "/api/providers/:id/secrets", "A further secret", JSON, OF(id_params), FORM,
+	 MINE, .handle = rs_api_secret},
+	{HTTP_GET, "/api/providers/:id", "What is known of a provider", JSON, OF(id_params), MINE,
+	 .handle = rs_api_state},
+	{HTTP_POST, "/api/providers/:id/contract", "Changes the contract", JSON,
+	 OF(contract_params), FORM, MINE, .handle = rs_api_contract},
+	{HTTP_POST, "/api/providers/:id/password", "A new password", JSON, OF(id_params), FORM,
+	 MINE, .handle = rs_api_password},
+	{HTTP_POST, "/api/providers/:id/deregister", "The end", JSON, OF(id_params), FORM, MINE,
+	 .handle = rs_api_deregister},
+	{HTTP_GET, "/api/providers/:id/fetches", "The last fetches", JSON, OF(id_params), MINE,
+	 .handle = rs_api_fetches},
+	{HTTP_GET, "/api/providers/:id/plan", "What will be fetched", JSON, OF(id_params), MINE,
+	 .handle = rs_api_plan},
+	{HTTP_GET, "/api/receipts", "What became of URLs", JSON, OF(receipts_params), MINE,
+	 .handle = rs_api_receipts},
+	{HTTP_GET, "/", "Registration, for people", PAGE, .loose = true, .handle = rs_page_home},
+	{HTTP_POST, "/register", "Registers, for people", PAGE, .loose = true, OF(register_params),
+	 FORM, .slow = true, .handle = rs_page_register},
+	{HTTP_GET, "/provider", "The page of a provider", PAGE, .loose = true, MINE,
+	 .handle = rs_page_mine},
+	{HTTP_POST, "/provider/verify", "Looks for the secret", PAGE, OF_FORM(verify_params, 1),
+	 FORM, MINE, .handle = rs_page_verify},
+	{HTTP_POST, "/provider/contract", "Changes the contract", PAGE, OF_FORM(contract_params, 1),
+	 FORM, MINE, .handle = rs_page_contract},
+	{HTTP_POST, "/provider/secret", "A further secret", PAGE, FORM, MINE,
+	 .handle = rs_page_secret},
+	{HTTP_POST, "/provider/password", "A new password", PAGE, FORM, MINE,
+	 .handle = rs_page_password},
+	{HTTP_GET, "/provider/leave", "Asks whether it is meant", PAGE, .loose = true, MINE,
+	 .handle = rs_page_leave},
+	{HTTP_POST, "/provider/deregister", "The end", PAGE, OF(leave_params), FORM, MINE,
+	 .handle = rs_page_deregister},
+	{HTTP_GET, "/provider/receipts", "What became of URLs", PAGE, .loose = true, .clips = true,
+	 OF(receipts_params), MINE, .handle = rs_page_receipts},
+	{HTTP_GET, "/style.css", "How pages look", "text/css; charset=utf-8", .loose = true,
+	 .handle = answer_style},
+	{HTTP_GET, "/healthz", "Whether this process answers", JSON, .handle = answer_health},
+};
+
+/* The thread that lets registrations expire. */
+
+/* Only while the wall clock stands still against the other one, from one look to the next: one that
+ * is set wrong for a while, at a start too, must not forget everybody. */
+static void expire_once(struct rs *rs, int64_t *steady_us)
+{
+	struct err err;
+	int64_t now_us = clock_wall_us(), steady = now_us - clock_mono_us();
+	bool is_steady =
+		*steady_us && steady - *steady_us < US_PER_MIN && *steady_us - steady < US_PER_MIN;
+	*steady_us = steady;
+	if (is_steady && pidb_expire(rs->pidb, now_us - rs->conf->expiry_us, now_us, &err) < 0)
+		log_warn(ROLE, "registrations did not expire", KV_TEXT("why", err.msg));
+}
+
+static void *keep_house(void *ctx)
+{
+	struct rs *rs = ctx;
+	/* A short expiry is looked at more often. */
+	int64_t every_us = MIN(MAX(rs->conf->expiry_us / 10, US_PER_S / 4), US_PER_H);
+	int64_t steady_us = 0;
+	pthread_mutex_lock(&rs->lock);
+	while (!rs->ends) {
+		pthread_mutex_unlock(&rs->lock);
+		expire_once(rs, &steady_us);
+		pthread_mutex_lock(&rs->lock);
+		int64_t until_us = clock_mono_us() + every_us;
+		while (!rs->ends && thread_cond_wait(&rs->wake, &rs->lock, until_us))
+			;
+	}
+	pthread_mutex_unlock(&rs->lock);
+	return NULL;
+}
+
+static void house_end(struct rs *rs)
+{
+	pthread_mutex_lock(&rs->lock);
+	rs->ends = true;
+	pthread_cond_signal(&rs->wake);
+	pthread_mutex_unlock(&rs->lock);
+	pthread_join(rs->keeper, NULL);
+}
+
+static void stop_waiting(void *ctx)
+{
+	struct rs *rs = ctx;
+	rs_robot_stop(rs->robot);
+	rs_login_stop(rs);
+}
+
+static int serve_open(struct rs *rs, struct role_env *env, struct err *err)
+{
+	const struct http_options options = {
+		.routes = routes,
+		.nroutes = ARRAY_LEN(routes),
+		.limits = rs->conf->http,
+		.ctx = rs,
+		.log_all = rs->conf->access_log,
+		.login = rs_let_in,
+		.stopping = stop_waiting,
+	};
+	if (thread_start(&rs->keeper, keep_house, rs, err) < 0)
+		return -1;
+	int rc = rs->frame->serve(env, &options, rs->conf->drain_us, err);
+	house_end(rs);
+	return rc;
+}
+
+int rs_run(struct role_env *env, const struct rs_frame *frame, struct err *err)
+{
+	struct rs rs = {.conf = config_get(env->config, &rs_section),
+			.cache = config_get(env->config, &cache_section),
+			.mail = config_get(env->config, &mail_section),
+			.frame = frame,
+			.counters = env->counters,
+			.lock = PTHREAD_MUTEX_INITIALIZER};
+	thread_cond_init(&rs.wake);
+	snprintf(rs.folder, sizeof rs.folder, "%s/cache", env->data);
+	if (rs_conf_check(env->config, err) < 0 || pidb_open(&rs.pidb, rs.folder, err) < 0)
+		return -1;
+	int rc = rs_login_open(&rs, err);
+	if (rc == 0)
+		rc = rs_robot_new(&rs.robot, env->data, config_get(env->config, &robot_section),
+				  err);
+	if (rc == 0)
+		rc = serve_open(&rs, env, err);
+	rs_robot_free(&rs.robot);
+	while (rs.dbs)
+		db_close(&rs.db[--rs.dbs]);
+	rs_login_close(&rs);
+	pidb_close(&rs.pidb);
+	return rc;
+}

@@ -1,0 +1,223 @@
+/* Inside of the registration server: what its files share.
+ *
+ * Handlers run in several threads of a pool, and may wait. What is done is apart from how it is
+ * said: rs_register.c and rs_read.c do it, rs_api.c says it as JSON, rs_pages.c and rs_mine.c as
+ * HTML. */
+#pragma once
+#include "base/pool.h"
+#include "cache/cache_conf.h"
+#include "cache/rs.h"
+#include "cache/rs/rs_robot.h"
+#include "cache/uns/login.h"
+#include "net/mail.h"
+#include "store/db.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct rs_conf {
+	const char *listen, *url, *mail_from;
+	int64_t expiry_us, registers_per_day, mails_per_day;
+	int64_t drain_us;
+	struct http_limits http;
+	bool access_log;
+};
+
+enum rs_counter {
+	RS_COUNT_REGISTERED = HTTP_NCOUNTERS,
+	RS_COUNT_VERIFIED,
+	RS_COUNT_UNPROVEN,
+	RS_COUNT_MAILS,
+	RS_COUNT_WRONG,
+	RS_COUNT_GONE,
+};
+
+enum { RS_DBS = 16 };
+
+struct rs {
+	const struct rs_conf *conf;
+	const struct cache_conf *cache;
+	const struct mail_conf *mail;
+	const struct rs_frame *frame;
+	struct counters *counters;
+	char folder[PATH_MAX]; /* DATA/cache */
+	struct pidb *pidb;
+	struct login *login;
+	struct pool *hashes; /* passwords that are not known yet: one thread */
+	atomic_bool stops;
+	struct rs_robot *robot;
+	pthread_mutex_t lock;
+	struct db *db[RS_DBS]; /* lock; that nobody uses now */
+	size_t dbs;
+	int64_t mail_day; /* lock; since 1970, and how many were sent on it */
+	int64_t mails;
+	/* The thread that lets registrations expire. */
+	pthread_t keeper;
+	pthread_cond_t wake;
+	bool ends; /* lock */
+};
+
+static inline struct rs *rs_of(const struct http_request *req)
+{
+	return req->ctx;
+}
+static inline const struct pidb_provider *rs_who(const struct http_request *req)
+{
+	return req->who;
+}
+
+/* rs_login.c. Stopping: all whose passwords wait to be hashed are called again. */
+int rs_login_open(struct rs *rs, struct err *err);
+void rs_login_stop(struct rs *rs);
+void rs_login_close(struct rs *rs);
+int rs_let_in(struct http_request *req, uint64_t number, struct str password, int64_t *ret_wait_us,
+	      struct err *err);
+
+/* Why something was not done, for the one who asked. */
+struct rs_told {
+	int status;
+	char text[600];
+};
+/* What functions below return, and -1. */
+enum { RS_DONE, RS_TOLD, RS_LATER };
+/* Returns RS_TOLD. */
+int rs_tell(struct rs_told *ret, int status, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* A new password and the line of it. RS_LATER: the same call, of the request that is called again,
+ * has it. */
+struct rs_password {
+	char text[PIDB_PASSWORD + 1], line[PASSWORD_LINE];
+};
+int rs_password_make(struct http_request *req, struct rs_password **ret, struct err *err);
+
+/* rs_register.c: what changes something. */
+
+/* n characters and a NUL. */
+int rs_random_text(char *ret, size_t n, struct err *err);
+
+struct rs_register_ask {
+	const char *site, *mail;
+	bool send;
+};
+struct rs_registered {
+	uint64_t id;
+	char password[PIDB_PASSWORD + 1], secret[PIDB_SECRET + 1];
+	int64_t expires_us;
+	bool mailed;
+	const char *not_mailed; /* why not, though it was wanted; NULL */
+};
+/* RS_LATER: the handler returns HTTP_LATER, and calls it again when it is called again; of
+ * rs_password() and rs_verify() as well. */
+int rs_register(struct http_request *req, const struct rs_register_ask *ask,
+		struct rs_registered *ret, struct rs_told *told, struct err *err);
+int rs_verify(struct http_request *req, const char *url, char ret[PIDB_URL_MAX + 1],
+	      struct rs_told *told, struct err *err);
+int rs_secret(struct http_request *req, char ret[PIDB_SECRET + 1], int64_t *ret_expires_us,
+	      struct rs_told *told, struct err *err);
+int rs_password(struct http_request *req, char ret[PIDB_PASSWORD + 1], struct err *err);
+/* What is NULL is not changed. */
+struct rs_contract {
+	const char *bandwidth, *hours, *mail;
+};
+int rs_contract(struct http_request *req, const struct rs_contract *ask, struct rs_told *told,
+		struct err *err);
+int rs_deregister(struct http_request *req, struct err *err);
+/* The secrets that still wait for a file. */
+enum { RS_SECRETS = 10 };
+int rs_secrets(struct http_request *req, char (*ret)[PIDB_SECRET + 1], size_t *ret_n,
+	       struct err *err);
+/* Mails what was registered; *ret_why: why not. */
+bool rs_mail(struct rs *rs, const char *to, const struct rs_registered *r, const char **ret_why);
+
+/* rs_read.c: what is known of a provider; everything in the request's arena. */
+
+/* Before a number is given: none that the cache has rows of. */
+int rs_numbers_reserve(struct rs *rs, struct err *err);
+
+struct rs_plan {
+	uint64_t set; /* as the provider was told; 0: it is not known any more */
+	uint64_t urls;
+	int64_t at_us; /* 0: now, as its turn comes */
+	const char *why;
+	struct str first[3];
+	size_t nfirst;
+};
+struct rs_receipts {
+	bool is_known;
+	const char *state; /* of the set; NULL: of a URL alone */
+	uint64_t set, urls;
+	int64_t at_us;
+	struct db_receipt *row;
+	size_t n;
+	bool more;
+};
+struct rs_state {
+	struct pidb_provider who;
+	char **prefix;
+	size_t nprefixes;
+	struct db_tally tally;
+};
+int rs_state(struct http_request *req, struct rs_state *ret, struct err *err);
+int rs_fetches(struct http_request *req, struct db_fetch **ret, size_t *ret_n, struct err *err);
+int rs_plan(struct http_request *req, struct rs_plan **ret, size_t *ret_n, struct err *err);
+struct rs_receipts_ask {
+	int64_t set, after, n;
+	const char *url, *mime;
+};
+int rs_receipts(struct http_request *req, const struct rs_receipts_ask *ask,
+		struct rs_receipts *ret, struct err *err);
+int64_t rs_since_us(const struct rs *rs); /* where the period of full sets begins */
+
+/* rs_api.c, rs_pages.c, rs_mine.c: handlers. */
+#define RS_HANDLER(name) \
+	int name(struct http_request *req, struct http_answer *ret, struct err *err)
+RS_HANDLER(rs_api_register);
+RS_HANDLER(rs_api_verify);
+RS_HANDLER(rs_api_secret);
+RS_HANDLER(rs_api_state);
+RS_HANDLER(rs_api_contract);
+RS_HANDLER(rs_api_password);
+RS_HANDLER(rs_api_deregister);
+RS_HANDLER(rs_api_fetches);
+RS_HANDLER(rs_api_plan);
+RS_HANDLER(rs_api_receipts);
+RS_HANDLER(rs_page_home);
+RS_HANDLER(rs_page_register);
+RS_HANDLER(rs_page_mine);
+RS_HANDLER(rs_page_verify);
+RS_HANDLER(rs_page_contract);
+RS_HANDLER(rs_page_secret);
+RS_HANDLER(rs_page_password);
+RS_HANDLER(rs_page_leave);
+RS_HANDLER(rs_page_deregister);
+RS_HANDLER(rs_page_receipts);
+
+/* Texts that were not sent, where "" means something: their default. */
+#define RS_UNSAID "-"
+static inline const char *rs_given(const char *text)
+{
+	return strcmp(text, RS_UNSAID) == 0 ? NULL : text;
+}
+
+/* Parameters: path and form in one struct, of which each route fills what it has. */
+struct rs_params {
+	int64_t id;
+	const char *site, *mail, *url, *mime, *bandwidth, *hours;
+	bool send, sure;
+	int64_t set, after, n;
+};
+
+struct html;
+/* rs_pages.c: what all pages have. */
+void rs_page_begin(struct html *h, const char *title);
+void rs_page_end(struct html *h);
+void rs_put_time(struct html *h, int64_t wall_us);
+void rs_put_note(struct html *h, bool is_bad, const char *text);
+/* A form that posts; its fields; its button. */
+void rs_form(struct html *h, const char *action);
+void rs_field(struct html *h, const char *name, const char *label, const char *value,
+	      const char *help);
+void rs_button(struct html *h, const char *text);
+/* A page with nothing but this in it. */
+void rs_put_message(struct http_answer *ret, const char *title, const struct rs_told *told);

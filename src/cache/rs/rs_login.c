@@ -1,0 +1,148 @@
+/* Logins of the registration server, and new passwords. Whose password is remembered is let in at
+ * once. What has to be hashed waits for a thread of its own, and its request is set aside
+ * meanwhile: strangers who guess take no thread from those who are known. The places of that queue
+ * are few, and one address has not all of them. */
+#include "base/clock.h"
+#include "base/hash.h"
+#include "cache/rs/rs_inner.h"
+
+enum { HASHES_WAIT = 256, HASHES_SHARE = 16 };
+#define STOPS "this server stops: try again later"
+
+/* In the request's arena. */
+struct hashing {
+	struct pool_job job;
+	struct rs *rs;
+	struct http_request *req;
+	struct login_ask ask;
+	struct pidb_provider who;
+	enum login_refusal why;
+	int64_t wait_us;
+	int rc;
+	struct err err;
+};
+
+int rs_login_open(struct rs *rs, struct err *err)
+{
+	const struct pool_options options = {
+		.threads = 1, .queue = HASHES_WAIT, .share = HASHES_SHARE};
+	rs->login = login_new(rs->pidb);
+	return pool_new(&rs->hashes, &options, err);
+}
+
+void rs_login_stop(struct rs *rs)
+{
+	atomic_store(&rs->stops, true);
+	pool_drain(rs->hashes);
+}
+
+void rs_login_close(struct rs *rs)
+{
+	pool_free(&rs->hashes);
+	login_free(&rs->login);
+}
+
+static int place_claim(struct rs *rs, struct pool_job *job, void (*run)(struct pool_job *job),
+		       struct str address, struct err *err)
+{
+	*job = (struct pool_job){.run = run, .client = hash64(address) | 1};
+	if (pool_claim(rs->hashes, job))
+		return 0;
+	return err_set(err, ERR_BUSY, "too many passwords are being checked: try again later");
+}
+
+static void hashing_run(struct pool_job *job)
+{
+	struct hashing *h = LIST_OF(struct hashing, job, job);
+	if (atomic_load(&h->rs->stops))
+		h->rc = err_set(&h->err, ERR_BUSY, STOPS);
+	else
+		h->rc = login_check(h->rs->login, &h->ask, &h->who, &h->why, &h->wait_us, &h->err);
+	http_again(h->req);
+}
+
+/* In the request's arena. */
+struct making {
+	struct pool_job job;
+	struct rs *rs;
+	struct http_request *req;
+	struct rs_password made;
+	int rc;
+	struct err err;
+};
+
+static void making_run(struct pool_job *job)
+{
+	struct making *m = LIST_OF(struct making, job, job);
+	m->rc = atomic_load(&m->rs->stops) ? err_set(&m->err, ERR_BUSY, STOPS)
+					   : login_password_make(m->rs->login, str_of(m->made.text),
+								 m->made.line, &m->err);
+	http_again(m->req);
+}
+
+int rs_password_make(struct http_request *req, struct rs_password **ret, struct err *err)
+{
+	struct rs *rs = rs_of(req);
+	struct making *m = req->later;
+	if (m) {
+		*ret = &m->made;
+		if (m->rc < 0)
+			*err = m->err;
+		return m->rc < 0 ? -1 : RS_DONE;
+	}
+	m = arena_alloc(&req->arena, sizeof *m);
+	*m = (struct making){.rs = rs, .req = req};
+	if (rs_random_text(m->made.text, PIDB_PASSWORD, err) < 0 ||
+	    place_claim(rs, &m->job, making_run, str_of(http_from(req)), err) < 0)
+		return -1;
+	req->later = m;
+	pool_post(rs->hashes, &m->job); /* from here on it is not ours */
+	return RS_LATER;
+}
+
+static int login_end(struct hashing *h, int64_t *ret_wait_us, struct err *err)
+{
+	if (h->rc < 0)
+		*err = h->err;
+	if (h->rc == 0)
+		h->req->who = &h->who;
+	if (h->rc == 1)
+		counters_add(h->rs->counters, RS_COUNT_WRONG, 1);
+	*ret_wait_us = h->wait_us;
+	return h->rc;
+}
+
+static int login_begin(struct hashing *h, int64_t *ret_wait_us, struct err *err)
+{
+	h->ask.quickly = true;
+	h->rc = login_check(h->rs->login, &h->ask, &h->who, &h->why, &h->wait_us, &h->err);
+	if (h->rc != 1 || h->why != LOGIN_SLOWLY)
+		return login_end(h, ret_wait_us, err);
+	h->ask.quickly = false;
+	if (place_claim(h->rs, &h->job, hashing_run, h->ask.address, err) < 0)
+		return -1;
+	h->req->later = h;
+	pool_post(h->rs->hashes, &h->job); /* from here on it is not ours */
+	return HTTP_LOGIN_LATER;
+}
+
+int rs_let_in(struct http_request *req, uint64_t number, struct str password, int64_t *ret_wait_us,
+	      struct err *err)
+{
+	struct rs *rs = rs_of(req);
+	struct hashing *h = req->later;
+	if (h) {
+		req->later = NULL;
+		return login_end(h, ret_wait_us, err);
+	}
+	h = arena_alloc(&req->arena, sizeof *h);
+	*h = (struct hashing){.rs = rs,
+			      .req = req,
+			      .ask = {.provider = number,
+				      .password = password,
+				      .address = str_of(http_from(req)),
+				      .unverified_too = true,
+				      .since_us = rs_since_us(rs),
+				      .now_mono_us = clock_mono_us()}};
+	return login_begin(h, ret_wait_us, err);
+}

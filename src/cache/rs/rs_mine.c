@@ -1,0 +1,499 @@
+/* The page of a provider: what is his, what he agreed on, what was and will be fetched; and what
+ * its forms do. */
+#include "base/clock.h"
+#include "cache/rs/rs_inner.h"
+#include "net/html.h"
+
+#include <inttypes.h>
+
+static void put_number(struct html *h, const char *name, const char *value)
+{
+	html_open(h, "div");
+	html_put_text(h, "dt", name);
+	html_put_text(h, "dd", value);
+	html_close(h, "div");
+}
+
+static const char *bytes_text(struct arena *arena, uint64_t bytes)
+{
+	static const char *const unit[] = {"B", "KB", "MB", "GB", "TB"};
+	double v = (double)bytes;
+	size_t i = 0;
+	while (v >= 1000 && i + 1 < ARRAY_LEN(unit)) {
+		v /= 1000;
+		i++;
+	}
+	return arena_printf(arena, i ? "%.1f %s" : "%.0f %s", v, unit[i]);
+}
+
+static const char *count_text(struct arena *arena, uint64_t n)
+{
+	return arena_printf(arena, "%" PRIu64, n);
+}
+
+static void put_tally(struct html *h, struct arena *arena, const struct rs_state *s)
+{
+	html_open(h, "dl");
+	html_attr_text(h, "class", "numbers");
+	put_number(h, "Files", count_text(arena, s->tally.files));
+	put_number(h, "Stored", bytes_text(arena, s->tally.space));
+	put_number(h, "Waiting", count_text(arena, s->tally.queued));
+	put_number(h, "Errors", count_text(arena, s->tally.errors));
+	html_close(h, "dl");
+}
+
+static const char *wanted_text(enum pidb_wanted why)
+{
+	static const char *const text[PIDB_NWANTED] = {
+		[PIDB_OLD] = "Some of your pages were not confirmed for months. Send a full set.",
+		[PIDB_EXPIRED] = "Some of your pages were not confirmed for so long that they were "
+				 "removed. Send a full set.",
+		[PIDB_CRASH] = "The cache may have lost something. Send a full set.",
+	};
+	return text[why];
+}
+
+static void put_prefixes(struct html *h, const struct rs_state *s, char (*secrets)[PIDB_SECRET + 1],
+			 size_t n)
+{
+	html_put_text(h, "h2", "What is yours");
+	if (s->nprefixes) {
+		html_open(h, "ul");
+		for (size_t i = 0; i < s->nprefixes; i++)
+			html_put_text(h, "li", s->prefix[i]);
+		html_close(h, "ul");
+	} else {
+		rs_put_note(
+			h, false,
+			"Nothing yet: put the secret into a file on your site, and say where it "
+			"is.");
+	}
+	if (n) {
+		html_put_text(h, "p",
+			      n == 1 ? "This secret waits for its file:"
+				     : "These secrets wait for their files:");
+		html_open(h, "ul");
+		for (size_t i = 0; i < n; i++) {
+			html_open(h, "li");
+			html_put_text(h, "code", secrets[i]);
+			html_close(h, "li");
+		}
+		html_close(h, "ul");
+		rs_form(h, "/provider/verify");
+		rs_field(h, "url", "URL of the file with the secret", "",
+			 "its folder, and all below it, is yours then");
+		rs_button(h, "Look now");
+		html_close(h, "form");
+	}
+	rs_form(h, "/provider/secret");
+	rs_button(h, s->nprefixes ? "New secret, for a further folder or host" : "New secret");
+	html_close(h, "form");
+}
+
+static const char *bandwidth_text(struct arena *arena, uint64_t bandwidth)
+{
+	struct {
+		uint64_t size;
+	} v = {bandwidth};
+	const struct value_spec spec = {"bandwidth", VALUE_SIZE_AT(__typeof__(v), size)};
+	CLEANUP(buf_free) struct buf text = BUF_INIT(100);
+	if (bandwidth)
+		value_print(&spec, &v, &text);
+	return arena_text(arena, buf_str(&text));
+}
+
+static void put_contract(struct html *h, struct arena *arena, const struct rs *rs,
+			 const struct pidb_provider *who)
+{
+	html_put_text(h, "h2", "Contract");
+	rs_form(h, "/provider/contract");
+	rs_field(h, "hours", "Hours", who->hours,
+		 rs->cache->slot_period
+			 ? "of the week, in UTC, from Monday on: 0-24 is Monday, !9-17 forbids; "
+			   "empty: "
+			   "any"
+			 : "of the day, in UTC: 0-8,22-24 allows, !9-17 forbids; empty: any");
+	rs_field(h, "bandwidth", "Bandwidth", bandwidth_text(arena, who->bandwidth),
+		 "bytes a second, such as 50K; empty: any");
+	rs_field(h, "mail", "Mail", who->mail, "where the operator reaches you");
+	rs_button(h, "Change");
+	html_close(h, "form");
+	html_open(h, "p");
+	html_attr_text(h, "class", "about");
+	html_text(h, "Of the operator: ");
+	if (who->quota_files == UINT64_MAX)
+		html_text(h, "any number of files, ");
+	else
+		html_printf(h, "at most %" PRIu64 " files, ", who->quota_files);
+	html_text(h, who->quota_space == UINT64_MAX ? "any space"
+						    : bytes_text(arena, who->quota_space));
+	html_printf(h,
+		    "; priority %" PRId64 "; full sets, unasked: %" PRIu64 " of %" PRId64 " sent.",
+		    who->priority, who->fullsets_used, rs->cache->fullsets);
+	html_close(h, "p");
+}
+
+static void table_begin(struct html *h, const char *const *head)
+{
+	html_open(h, "div");
+	html_attr_text(h, "class", "wide");
+	html_open(h, "table");
+	html_open(h, "tr");
+	for (; *head; head++)
+		html_put_text(h, "th", *head);
+	html_close(h, "tr");
+}
+
+static void table_end(struct html *h)
+{
+	html_close(h, "table");
+	html_close(h, "div");
+}
+
+static void cell_time(struct html *h, int64_t wall_us)
+{
+	html_open(h, "td");
+	rs_put_time(h, wall_us);
+	html_close(h, "td");
+}
+
+static void cell_number(struct html *h, const char *text)
+{
+	html_open(h, "td");
+	html_attr_text(h, "class", "n");
+	html_text(h, text);
+	html_close(h, "td");
+}
+
+static void cell_url(struct html *h, struct str url)
+{
+	html_open(h, "td");
+	html_attr_text(h, "class", "url");
+	html_str(h, url);
+	html_close(h, "td");
+}
+
+static void cell_set(struct html *h, struct arena *arena, uint64_t set)
+{
+	html_open(h, "td");
+	html_attr_text(h, "class", "n");
+	if (set) {
+		html_open(h, "a");
+		html_attr_text(h, "href",
+			       arena_printf(arena, "/provider/receipts?set=%" PRIu64, set));
+		html_printf(h, "%" PRIu64, set);
+		html_close(h, "a");
+	}
+	html_close(h, "td");
+}
+
+static int put_plan(struct html *h, struct http_request *req, struct err *err)
+{
+	static const char *const head[] = {"When (UTC)", "Set", "URLs", "First ones", "Why", NULL};
+	struct rs_plan *plan;
+	size_t n;
+	if (rs_plan(req, &plan, &n, err) < 0)
+		return -1;
+	html_put_text(h, "h2", "What will be fetched");
+	if (n == 0) {
+		html_put_text(h, "p", "Nothing waits.");
+		return 0;
+	}
+	table_begin(h, head);
+	for (size_t i = 0; i < n; i++) {
+		html_open(h, "tr");
+		cell_time(h, plan[i].at_us);
+		cell_set(h, &req->arena, plan[i].set);
+		cell_number(h, count_text(&req->arena, plan[i].urls));
+		html_open(h, "td");
+		html_attr_text(h, "class", "url");
+		for (size_t k = 0; k < plan[i].nfirst; k++) {
+			html_open(h, "div");
+			html_str(h, plan[i].first[k]);
+			html_close(h, "div");
+		}
+		html_close(h, "td");
+		html_open(h, "td");
+		html_attr_text(h, "class", "why");
+		html_text(h, plan[i].why);
+		html_close(h, "td");
+		html_close(h, "tr");
+	}
+	table_end(h);
+	return 0;
+}
+
+static int put_fetches(struct html *h, struct http_request *req, struct err *err)
+{
+	static const char *const head[] = {"When (UTC)", "URL", "Result", "Bytes", NULL};
+	struct db_fetch *fetch;
+	size_t n;
+	if (rs_fetches(req, &fetch, &n, err) < 0)
+		return -1;
+	html_put_text(h, "h2", "The last fetches");
+	if (n == 0) {
+		html_put_text(h, "p", "Nothing was fetched yet.");
+		return 0;
+	}
+	table_begin(h, head);
+	for (size_t i = 0; i < n; i++) {
+		html_open(h, "tr");
+		cell_time(h, fetch[i].at_us);
+		cell_url(h, fetch[i].url);
+		html_open(h, "td");
+		html_attr_text(h, "class", fetch[i].code ? "bad" : "good");
+		html_text(h, fetch[i].code ? cache_code_text(fetch[i].code) : "good");
+		html_close(h, "td");
+		cell_number(h, count_text(&req->arena, fetch[i].size));
+		html_close(h, "tr");
+	}
+	table_end(h);
+	return 0;
+}
+
+static void put_end(struct html *h)
+{
+	html_put_text(h, "h2", "Password");
+	html_put_text(h, "p", "A new one is made, and the old one is no good from then on.");
+	rs_form(h, "/provider/password");
+	rs_button(h, "New password");
+	html_close(h, "form");
+	html_put_text(h, "h2", "The end");
+	html_open(h, "p");
+	html_open(h, "a");
+	html_attr_text(h, "href", "/provider/leave");
+	html_text(h, "Deregister");
+	html_close(h, "a");
+	html_text(h, ", and have all that is stored of your pages removed.");
+	html_close(h, "p");
+}
+
+int rs_page_mine(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	struct html h = HTML_INIT(ret->body);
+	char secrets[RS_SECRETS][PIDB_SECRET + 1];
+	struct rs_state s;
+	size_t n;
+	if (rs_state(req, &s, err) < 0 || rs_secrets(req, secrets, &n, err) < 0)
+		return -1;
+	ret->cache = "no-store";
+	rs_page_begin(&h, arena_printf(&req->arena, "Provider %" PRIu64, s.who.id));
+	html_open(&h, "p");
+	html_attr_text(&h, "class", "about");
+	html_text(&h, s.who.site);
+	html_close(&h, "p");
+	if (s.who.wanted)
+		rs_put_note(&h, true, wanted_text(s.who.wanted));
+	put_tally(&h, &req->arena, &s);
+	put_prefixes(&h, &s, secrets, n);
+	put_contract(&h, &req->arena, rs_of(req), &s.who);
+	if (put_plan(&h, req, err) < 0 || put_fetches(&h, req, err) < 0)
+		return -1;
+	put_end(&h);
+	rs_page_end(&h);
+	return 0;
+}
+
+static int answer_message(struct http_answer *ret, int rc, const char *title, const char *refused,
+			  const struct rs_told *told)
+{
+	if (rc < 0)
+		return -1;
+	rs_put_message(ret, rc == RS_DONE ? title : refused, told);
+	return 0;
+}
+
+int rs_page_verify(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	const struct rs_params *p = req->params;
+	char prefix[PIDB_URL_MAX + 1];
+	struct rs_told told;
+	int rc = rs_verify(req, p->url, prefix, &told, err);
+	if (rc == RS_LATER)
+		return HTTP_LATER;
+	if (rc == RS_DONE) {
+		/* What is longer than the note has room for is cut. */
+		(void)rs_tell(
+			&told, 200,
+			"You may send what changed below this address from now on, and remove "
+			"the file: %.400s",
+			prefix);
+	}
+	return answer_message(ret, rc, "It is yours", "Not found there", &told);
+}
+
+int rs_page_contract(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	const struct rs_params *p = req->params;
+	const struct rs_contract ask = {rs_given(p->bandwidth), rs_given(p->hours),
+					rs_given(p->mail)};
+	struct rs_told told;
+	int rc = rs_contract(req, &ask, &told, err);
+	if (rc != RS_DONE)
+		return answer_message(ret, rc, "", "Nothing was changed", &told);
+	ret->status = 303;
+	http_answer_header(req, ret, "Location", STR("/provider"));
+	return 0;
+}
+
+int rs_page_secret(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	char secret[PIDB_SECRET + 1];
+	int64_t expires_us;
+	struct rs_told told;
+	int rc = rs_secret(req, secret, &expires_us, &told, err);
+	if (rc != RS_DONE)
+		return answer_message(ret, rc, "", "No new secret", &told);
+	ret->status = 303;
+	http_answer_header(req, ret, "Location", STR("/provider"));
+	return 0;
+}
+
+int rs_page_password(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	struct html h = HTML_INIT(ret->body);
+	char password[PIDB_PASSWORD + 1];
+	int rc = rs_password(req, password, err);
+	if (rc != RS_DONE)
+		return rc == RS_LATER ? HTTP_LATER : rc;
+	ret->cache = "no-store";
+	rs_page_begin(&h, "Your new password");
+	html_open(&h, "dl");
+	html_attr_text(&h, "class", "keys");
+	html_put_text(&h, "dt", "Password");
+	html_open(&h, "dd");
+	html_put_text(&h, "code", password);
+	html_close(&h, "dd");
+	html_close(&h, "dl");
+	html_put_text(&h, "p",
+		      "Write it down: it is not shown again. The old one is no good any more; a "
+		      "browser asks you to log in anew.");
+	rs_page_end(&h);
+	return 0;
+}
+
+int rs_page_leave(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	struct html h = HTML_INIT(ret->body);
+	(void)err;
+	ret->cache = "no-store";
+	rs_page_begin(&h, "Deregister?");
+	rs_put_note(&h, true,
+		    arena_printf(&req->arena,
+				 "Provider %" PRIu64 " is gone then, for good: its password, its "
+				 "contract, and all that is stored of its pages.",
+				 rs_who(req)->id));
+	rs_form(&h, "/provider/deregister");
+	html_open(&h, "input");
+	html_attr_text(&h, "type", "hidden");
+	html_attr_text(&h, "name", "sure");
+	html_attr_text(&h, "value", "yes");
+	rs_button(&h, "Deregister, for good");
+	html_close(&h, "form");
+	html_open(&h, "p");
+	html_open(&h, "a");
+	html_attr_text(&h, "href", "/provider");
+	html_text(&h, "No, back to my page");
+	html_close(&h, "a");
+	html_close(&h, "p");
+	rs_page_end(&h);
+	return 0;
+}
+
+int rs_page_deregister(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	const struct rs_params *p = req->params;
+	struct rs_told told = {.status = 200};
+	int rc = p->sure ? rs_deregister(req, err)
+			 : rs_tell(&told, 400, "Nothing was done: say that you are sure.");
+	if (rc == RS_DONE)
+		(void)rs_tell(&told, 200,
+			      "Provider %" PRIu64 " is no more; what is stored is being removed.",
+			      rs_who(req)->id);
+	return answer_message(ret, rc, "Deregistered", "Not deregistered", &told);
+}
+
+static void put_receipt(struct html *h, const struct db_receipt *r)
+{
+	bool is_bad = r->state == DB_FAILED;
+	html_open(h, "tr");
+	cell_url(h, r->c);
+	html_open(h, "td");
+	html_attr_text(h, "class", is_bad ? "bad" : "");
+	html_text(h, db_state_name(r->state));
+	html_close(h, "td");
+	cell_time(h, r->at_us);
+	html_open(h, "td");
+	html_attr_text(h, "class", "why");
+	if (r->until_us) {
+		html_text(h, "until ");
+		rs_put_time(h, r->until_us);
+		html_text(h, r->code || r->reason.n ? ": " : "");
+	}
+	CLEANUP(buf_free) struct buf code = BUF_INIT(r->reason.n + 200);
+	if (r->code)
+		cache_code_print(r->code, r->reason, &code);
+	html_str(h, r->code ? buf_str(&code) : r->reason);
+	html_close(h, "td");
+	html_close(h, "tr");
+}
+
+static void put_receipts_form(struct html *h, const struct rs_params *p, struct arena *arena)
+{
+	html_open(h, "form");
+	html_attr_text(h, "class", "fill");
+	html_attr_text(h, "action", "/provider/receipts");
+	rs_field(h, "set", "Set", p->set ? arena_printf(arena, "%" PRId64, p->set) : "",
+		 "the number that the cache gave it; empty: the latest");
+	rs_field(h, "url", "or URL", p->url, "the address of a page, as you sent it");
+	rs_button(h, "Show");
+	html_close(h, "form");
+}
+
+static void put_more(struct html *h, struct arena *arena, const struct rs_receipts *r,
+		     const struct rs_params *p)
+{
+	html_open(h, "p");
+	html_attr_text(h, "class", "pages");
+	html_open(h, "a");
+	html_attr_text(h, "href",
+		       arena_printf(arena, "/provider/receipts?set=%" PRIu64 "&after=%" PRId64,
+				    r->set, p->after + (int64_t)r->n));
+	html_text(h, "Further ones");
+	html_close(h, "a");
+	html_close(h, "p");
+}
+
+int rs_page_receipts(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	static const char *const head[] = {"URL", "State", "Since (UTC)", "Why", NULL};
+	const struct rs_params *p = req->params;
+	const struct rs_receipts_ask ask = {p->set, p->after, p->n, p->url, p->mime};
+	struct html h = HTML_INIT(ret->body);
+	struct rs_receipts r;
+	if (rs_receipts(req, &ask, &r, err) < 0)
+		return -1;
+	ret->cache = "no-store";
+	rs_page_begin(&h, "Receipts");
+	put_receipts_form(&h, p, &req->arena);
+	if (!r.is_known)
+		rs_put_note(&h, false, "Nothing is known of that, not yet or not any more.");
+	if (r.is_known && r.state) {
+		html_open(&h, "p");
+		html_attr_text(&h, "class", "about");
+		html_printf(&h, "Set %" PRIu64 ", %s, %" PRIu64 " URLs, accepted ", r.set, r.state,
+			    r.urls);
+		rs_put_time(&h, r.at_us);
+		html_close(&h, "p");
+	}
+	if (r.n) {
+		table_begin(&h, head);
+		for (size_t i = 0; i < r.n; i++)
+			put_receipt(&h, &r.row[i]);
+		table_end(&h);
+	}
+	if (r.more)
+		put_more(&h, &req->arena, &r, p);
+	rs_page_end(&h);
+	return 0;
+}

@@ -1,0 +1,280 @@
+/* The pages that anyone may see: home with its form, and what comes of it. Pages need no script;
+ * those with a password in them are kept by nobody. */
+#include "base/clock.h"
+#include "cache/rs/rs_inner.h"
+#include "net/html.h"
+
+#include <inttypes.h>
+
+static void put_meta(struct html *h, const char *name, const char *content)
+{
+	html_open(h, "meta");
+	html_attr_text(h, "name", name);
+	html_attr_text(h, "content", content);
+}
+
+static void put_link(struct html *h, const char *href, const char *text)
+{
+	html_open(h, "a");
+	html_attr_text(h, "href", href);
+	html_text(h, text);
+	html_close(h, "a");
+}
+
+void rs_page_begin(struct html *h, const char *title)
+{
+	html_begin(h);
+	put_meta(h, "viewport", "width=device-width, initial-scale=1");
+	put_meta(h, "robots", "noindex");
+	html_open(h, "title");
+	html_printf(h, "%s - garner", title);
+	html_close(h, "title");
+	html_open(h, "link");
+	html_attr_text(h, "rel", "stylesheet");
+	html_attr_text(h, "href", "/style.css");
+	html_close(h, "head");
+	html_open(h, "body");
+	html_open(h, "header");
+	html_open(h, "a");
+	html_attr_text(h, "class", "name");
+	html_attr_text(h, "href", "/");
+	html_text(h, "garner");
+	html_close(h, "a");
+	html_close(h, "header");
+	html_open(h, "main");
+	html_put_text(h, "h1", title);
+}
+
+void rs_page_end(struct html *h)
+{
+	html_close(h, "main");
+	html_open(h, "footer");
+	put_link(h, "/", "Register");
+	html_text(h, " · ");
+	put_link(h, "/provider", "My page");
+	html_text(h, " · ");
+	put_link(h, "/provider/receipts", "Receipts");
+	html_close(h, "footer");
+	html_close(h, "body");
+	html_close(h, "html");
+}
+
+void rs_put_time(struct html *h, int64_t wall_us)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(64);
+	if (!wall_us) {
+		html_text(h, "now");
+		return;
+	}
+	time_print(&text, wall_us, 0);
+	html_open(h, "time");
+	html_attr(h, "datetime", buf_str(&text));
+	html_str(h, str_head(buf_str(&text), 10));
+	html_text(h, " ");
+	html_str(h, str_head(str_from(buf_str(&text), 11), 8));
+	html_close(h, "time");
+}
+
+void rs_put_note(struct html *h, bool is_bad, const char *text)
+{
+	html_open(h, "p");
+	html_attr_text(h, "class", is_bad ? "note bad" : "note");
+	html_text(h, text);
+	html_close(h, "p");
+}
+
+void rs_form(struct html *h, const char *action)
+{
+	html_open(h, "form");
+	html_attr_text(h, "class", "fill");
+	html_attr_text(h, "method", "post");
+	html_attr_text(h, "action", action);
+}
+
+void rs_field(struct html *h, const char *name, const char *label, const char *value,
+	      const char *help)
+{
+	html_open(h, "label");
+	html_text(h, label);
+	html_open(h, "input");
+	html_attr_text(h, "name", name);
+	html_attr_text(h, "value", value);
+	html_attr_text(h, "autocapitalize", "none");
+	html_attr_text(h, "spellcheck", "false");
+	html_open(h, "span");
+	html_attr_text(h, "class", "dim");
+	html_text(h, help);
+	html_close(h, "span");
+	html_close(h, "label");
+}
+
+void rs_button(struct html *h, const char *text)
+{
+	html_open(h, "button");
+	html_attr_text(h, "type", "submit");
+	html_text(h, text);
+	html_close(h, "button");
+}
+
+static void put_told(struct http_answer *ret, const char *title, const struct rs_told *told,
+		     const char *path, const char *link)
+{
+	struct html h = HTML_INIT(ret->body);
+	ret->status = told->status;
+	ret->cache = "no-store";
+	rs_page_begin(&h, title);
+	rs_put_note(&h, told->status >= 400, told->text);
+	html_open(&h, "p");
+	put_link(&h, path, link);
+	html_close(&h, "p");
+	rs_page_end(&h);
+}
+
+void rs_put_message(struct http_answer *ret, const char *title, const struct rs_told *told)
+{
+	put_told(ret, title, told, "/provider", "To my page");
+}
+
+static void put_steps(struct html *h, const struct rs *rs)
+{
+	CLEANUP(buf_free) struct buf time = BUF_INIT(100);
+	int64_t expiry_us = rs->conf->expiry_us;
+	if (expiry_us % US_PER_DAY == 0 && expiry_us > US_PER_DAY)
+		buf_printf(&time, "%" PRId64 " days", expiry_us / US_PER_DAY);
+	else
+		duration_print_short(&time, expiry_us);
+	html_open(h, "ol");
+	html_put_text(
+		h, "li",
+		"Register below. You get a number, a password and a secret. Write them down.");
+	html_open(h, "li");
+	html_printf(
+		h,
+		"Put the secret into a file on your site, as high in its tree as you can, within "
+		"%s.",
+		buf_text(&time));
+	html_close(h, "li");
+	html_open(h, "li");
+	html_text(h, "Say where the file is, on ");
+	put_link(h, "/provider", "your page");
+	html_text(h, ". It is fetched at once. All that is in its folder and below is yours then, "
+		     "and the file may be removed.");
+	html_close(h, "li");
+	html_open(h, "li");
+	html_text(h, "Say what has changed, with the program ");
+	html_put_text(h, "code", "garner provider");
+	html_text(h, ". Just that is fetched, at your hours and no faster than you allow.");
+	html_close(h, "li");
+	html_close(h, "ol");
+}
+
+static void put_tick(struct html *h, const char *name, const char *label)
+{
+	html_open(h, "label");
+	html_attr_text(h, "class", "tick");
+	html_open(h, "input");
+	html_attr_text(h, "type", "checkbox");
+	html_attr_text(h, "name", name);
+	html_attr_text(h, "value", "yes");
+	html_text(h, " ");
+	html_text(h, label);
+	html_close(h, "label");
+}
+
+int rs_page_home(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	struct html h = HTML_INIT(ret->body);
+	(void)err;
+	rs_page_begin(&h, "Tell the cache what changed");
+	html_put_text(&h, "p",
+		      "This cache keeps copies of pages whose owners say what changed, in place of "
+		      "crawling them again and again. To become such an owner:");
+	put_steps(&h, rs_of(req));
+	html_put_text(&h, "h2", "Register");
+	rs_form(&h, "/register");
+	rs_field(&h, "site", "Site", "", "its URL, or its name, for the operator");
+	rs_field(&h, "mail", "Mail", "", "where the operator reaches you; may be left empty");
+	put_tick(&h, "send", "mail number, password and secret to this address");
+	rs_button(&h, "Register");
+	html_close(&h, "form");
+	html_open(&h, "p");
+	html_text(&h, "Registered already? Then this is ");
+	put_link(&h, "/provider", "your page");
+	html_text(&h, "; your number is the name to log in with.");
+	html_close(&h, "p");
+	rs_page_end(&h);
+	return 0;
+}
+
+static void put_key(struct html *h, const char *name, const char *value)
+{
+	html_put_text(h, "dt", name);
+	html_open(h, "dd");
+	html_put_text(h, "code", value);
+	html_close(h, "dd");
+}
+
+static void put_registered(struct html *h, struct arena *arena, const struct rs_registered *done)
+{
+	html_open(h, "dl");
+	html_attr_text(h, "class", "keys");
+	put_key(h, "Number", arena_printf(arena, "%" PRIu64, done->id));
+	put_key(h, "Password", done->password);
+	put_key(h, "Secret", done->secret);
+	html_close(h, "dl");
+	if (done->mailed)
+		rs_put_note(h, false, "All three were mailed as well.");
+	else if (done->not_mailed)
+		rs_put_note(h, true,
+			    arena_printf(arena, "They were not mailed: %s.", done->not_mailed));
+	html_put_text(h, "h2", "What to do now");
+	html_open(h, "ol");
+	html_put_text(h, "li", "Write the number and the password down: they are not shown again.");
+	html_open(h, "li");
+	html_text(h, "Put the secret into a file on your site, these 32 characters and nothing "
+		     "else (a line end after them does no harm), for example with ");
+	html_open(h, "code");
+	html_printf(h, "printf %%s %s > garner.txt", done->secret);
+	html_close(h, "code");
+	html_close(h, "li");
+	html_open(h, "li");
+	html_text(h, "To go on with the program on your machine, put the password into a file "
+		     "there, and "
+		     "say once ");
+	html_open(h, "code");
+	html_printf(h, "garner provider register --id %" PRIu64 " --password-file FILE", done->id);
+	html_close(h, "code");
+	html_text(h, ".");
+	html_close(h, "li");
+	html_open(h, "li");
+	html_text(h, "Until ");
+	rs_put_time(h, done->expires_us);
+	html_text(h, " UTC, say the URL of the file with the secret on ");
+	put_link(h, "/provider", "your page");
+	html_text(h, ", or with ");
+	html_put_text(h, "code", "garner provider verify URL");
+	html_text(h, ". A browser asks you to log in: the number is the name.");
+	html_close(h, "li");
+	html_close(h, "ol");
+}
+
+int rs_page_register(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	const struct rs_params *p = req->params;
+	struct rs_registered done;
+	struct rs_told told;
+	struct html h = HTML_INIT(ret->body);
+	const struct rs_register_ask ask = {p->site, p->mail, p->send};
+	int rc = rs_register(req, &ask, &done, &told, err);
+	if (rc < 0 || rc == RS_LATER)
+		return rc < 0 ? -1 : HTTP_LATER;
+	if (rc == RS_TOLD) {
+		put_told(ret, "Not registered", &told, "/", "Try again");
+		return 0;
+	}
+	ret->cache = "no-store";
+	rs_page_begin(&h, "You are registered");
+	put_registered(&h, &req->arena, &done);
+	rs_page_end(&h);
+	return 0;
+}

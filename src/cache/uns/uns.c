@@ -1,0 +1,412 @@
+/* The role `uns`: settings, counters, threads, and the order in which they begin and end. */
+#include "cache/uns.h"
+
+#include "base/endpoint.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "cache/uns/uns_inner.h"
+#include "fetch/robot.h"
+#include "net/outgoing.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+enum {
+	LINK_MEMORY = 256 << 20,
+	SPOOL_BUDGET = 64 << 20, /* bytes of notices that wait for the disk */
+	DISK_THREADS = 3,        /* of which unsdb, and what is read from it, take one each */
+	ASK_THREADS = 2,         /* so that a commit does not hold up a login */
+};
+
+#define S struct uns_conf
+
+static const struct value_spec specs[] = {
+	{"listen", VALUE_LISTEN_AT(S, listen), .fallback = "127.0.0.1:8194",
+	 .help = "where providers say what has changed: an address with a port, or unix:PATH"},
+	{"plain", VALUE_BOOL_AT(S, plain), .fallback = "no",
+	 .help = "other machines may connect without TLS, and so say their passwords for anyone to "
+		 "hear"},
+	{"qm", VALUE_TEXT_AT(S, qm), .fallback = "127.0.0.1:8192",
+	 .help = "the address of the queue manager"},
+	{"set_max", VALUE_INT_AT(S, set_max), .fallback = "10000000", .min = 1, .max = 1e12,
+	 .help = "URLs of one set, those in error included"},
+	{"set_bytes", VALUE_SIZE_AT(S, set_bytes), .fallback = "4G", .min = 65536, .max = INFINITY,
+	 .help = "bytes of one set"},
+	{"set_time", VALUE_TIME_AT(S, set_us), .fallback = "6h", .min = 0, .max = INFINITY,
+	 .help = "how long a set may take to arrive; 0: any time"},
+	{"unsdb_max", VALUE_SIZE_AT(S, unsdb_max), .fallback = "1G", .min = 0, .max = INFINITY,
+	 .help = "while the sets that wait for the queue manager take more, no others are taken"},
+	{"drain", VALUE_TIME_AT(S, drain_us), .fallback = "5s", .min = 0, .max = 3600e6,
+	 .help = "how long sets that are whole may take to be kept when the role has to stop"},
+	SERVER_LIMITS_AT(S, limits),
+	TLS_SPECS(S, tls),
+	{"qm_tls_shared_key", VALUE_PATH_AT(S, tls_qm.shared_key),
+	 .help = "the connection to the queue manager is encrypted by the key in this file, as "
+		 "tls_shared_key"},
+	{"qm_tls_cert", VALUE_PATH_AT(S, tls_qm.cert),
+	 .help = "our certificate for the queue manager, as tls_cert"},
+	{"qm_tls_key", VALUE_PATH_AT(S, tls_qm.key), .help = "the key of qm_tls_cert, as tls_key"},
+	{"qm_tls_ca", VALUE_PATH_AT(S, tls_qm.ca),
+	 .help = "who may vouch for the queue manager, as tls_ca"},
+};
+
+const struct config_section uns_section = {
+	.name = ROLE,
+	.help = "The update notification server: providers tell it what has changed.",
+	.size = sizeof(S),
+	.several = true,
+	.specs = specs,
+	.nspecs = ARRAY_LEN(specs),
+};
+
+enum {
+	COUNT_SESSIONS,
+	COUNT_LOGINS_REFUSED,
+	COUNT_SETS,
+	COUNT_SETS_REFUSED,
+	COUNT_URLS,
+	COUNT_URLS_WRONG,
+	COUNT_RECEIPTS,
+	COUNT_PASSED,
+	COUNT_STORED,
+	COUNT_DRAINED,
+	COUNT_LOST,
+	COUNT_ACCEPTED,
+	COUNT_REFUSED,
+	COUNT_CONNECTIONS,
+	COUNT_WAITING,
+	COUNT_SPOOLING,
+	COUNT_UNSDB_BYTES,
+	COUNT_UNSDB_SETS,
+	COUNT_QM,
+	COUNTS
+};
+
+static const struct counter_def counter_defs[] = {
+	[COUNT_SESSIONS] = {"sessions", NULL, COUNTER_TOTAL, "Providers that were let in."},
+	[COUNT_LOGINS_REFUSED] = {"refused_logins", NULL, COUNTER_TOTAL,
+				  "Providers that were not."},
+	[COUNT_SETS] = {"sets", NULL, COUNTER_TOTAL, "Sets that were accepted."},
+	[COUNT_SETS_REFUSED] = {"refused_sets", NULL, COUNTER_TOTAL, "Sets that were rejected."},
+	[COUNT_URLS] = {"urls", NULL, COUNTER_TOTAL, "URLs of sets that were right."},
+	[COUNT_URLS_WRONG] = {"wrong_urls", NULL, COUNTER_TOTAL, "URLs of sets in error."},
+	[COUNT_RECEIPTS] = {"receipts", NULL, COUNTER_TOTAL, "Sets whose receipts were asked for."},
+	[COUNT_PASSED] = {"passed_sets", NULL, COUNTER_TOTAL,
+			  "Sets that went straight to the queue manager."},
+	[COUNT_STORED] = {"stored_sets", NULL, COUNTER_TOTAL, "Sets that went into unsdb."},
+	[COUNT_DRAINED] = {"drained_sets", NULL, COUNTER_TOTAL,
+			   "Sets that the queue manager took out of unsdb."},
+	[COUNT_LOST] = {"unstorable_sets", NULL, COUNTER_TOTAL,
+			"Sets that could not be written to unsdb, and were rejected."},
+	[COUNT_ACCEPTED] = {"accepted", NULL, COUNTER_TOTAL, "Connections that came in."},
+	[COUNT_REFUSED] = {"refused", NULL, COUNTER_TOTAL, "Connections that were one too many."},
+	[COUNT_CONNECTIONS] = {"connections", NULL, COUNTER_GAUGE, "Connections now."},
+	[COUNT_WAITING] = {"waiting_sets", NULL, COUNTER_GAUGE,
+			   "Sets that are whole and not on disk yet."},
+	[COUNT_SPOOLING] = {"spooling_bytes", NULL, COUNTER_GAUGE,
+			    "Bytes of sets that wait to be written."},
+	[COUNT_UNSDB_BYTES] = {"unsdb_bytes", NULL, COUNTER_GAUGE, "Bytes of unsdb."},
+	[COUNT_UNSDB_SETS] = {"unsdb_sets", NULL, COUNTER_GAUGE, "Sets that wait in unsdb."},
+	[COUNT_QM] = {"queue_manager", NULL, COUNTER_GAUGE, "1: the queue manager takes sets."},
+};
+
+/* Settings. */
+
+static int check_plain(bool is_plain, const struct tls *tls, const struct sockaddr *at, size_t n,
+		       const char *name, struct err *err)
+{
+	if (is_plain || tls || tls_trusts(NULL, at, n))
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "listen: other machines reach %s, and would say their passwords for anyone "
+		       "to hear: set tls_cert and tls_key, or tls_shared_key; or plain = yes where "
+		       "nobody listens",
+		       name);
+}
+
+static int check_listen(const struct uns_conf *conf, struct err *err)
+{
+	struct tls *tls = NULL;
+	struct endpoint at;
+	int rc = MIN(tls_new(&tls, &conf->tls, true, err), 0);
+	if (rc == 0 && conf->listen && conf->listen[0]) {
+		rc = endpoint_parse(str_of(conf->listen), &at, err);
+		if (rc == 0)
+			rc = check_plain(conf->plain, tls, &at.any, at.len, conf->listen, err);
+	}
+	tls_free(&tls);
+	return rc;
+}
+
+static int check_one(const void *of, struct err *err)
+{
+	const struct uns_conf *conf = of;
+	struct tls *tls = NULL;
+	if (check_listen(conf, err) < 0)
+		return -1;
+	int rc = MIN(tls_new(&tls, &conf->tls_qm, false, err), 0);
+	if (rc == 0 && outgoing_may_connect(conf->qm, "", tls, err) < 0)
+		rc = err_in(err, "qm");
+	tls_free(&tls);
+	return rc;
+}
+
+int uns_conf_check(const struct config *config, struct err *err)
+{
+	if (cache_conf_check(config, err) < 0)
+		return -1;
+	return config_check_each(config, &uns_section, check_one, err);
+}
+
+/* Telling. */
+
+static void out_said(void *ctx, bool is_trouble, const char *what, const char *why)
+{
+	(void)ctx;
+	if (is_trouble)
+		log_warn(ROLE, "trouble", KV_TEXT("what", what), KV_TEXT("why", why));
+	else if (why[0])
+		log_info(ROLE, "link", KV_TEXT("what", what), KV_TEXT("why", why));
+	else
+		log_info(ROLE, "link", KV_TEXT("what", what));
+}
+
+static int set_lost(void *ctx, uint64_t provider, struct err *err)
+{
+	const struct role_loop *role = ctx;
+	const struct uns *u = role->ctx;
+	return pidb_want(u->pidb, provider, PIDB_CRASH, err);
+}
+
+/* What is noted of a full set that is being accepted would take back that it was lost. */
+static void set_refused(void *ctx, uint64_t number)
+{
+	const struct role_loop *role = ctx;
+	struct uns *u = role->ctx;
+	LIST_EACH (struct uns_accept, a, &u->accepts, link)
+		a->is_lost |= a->number == number;
+}
+
+static void disk_look(struct uns *u)
+{
+	uint64_t left;
+	struct err err;
+	if (file_space(u->folder, &left, NULL, &err) == 0)
+		u->disk_is_full = left < u->role.env->disk_free;
+}
+
+static void tell_counters(void *ctx)
+{
+	struct uns *u = ctx;
+	struct uns_out_counts out;
+	struct server_stats stats;
+	disk_look(u);
+	if (u->disk_is_full)
+		uns_sessions_without_room(u);
+	uns_out_counts(u->out, &out);
+	server_stats(u->server, &stats);
+	const uint64_t now[COUNTS] = {
+		[COUNT_SESSIONS] = u->counts.sessions,
+		[COUNT_LOGINS_REFUSED] = u->counts.refused_logins,
+		[COUNT_SETS] = u->counts.sets,
+		[COUNT_SETS_REFUSED] = u->counts.refused_sets,
+		[COUNT_URLS] = u->counts.urls,
+		[COUNT_URLS_WRONG] = u->counts.wrong_urls,
+		[COUNT_RECEIPTS] = u->counts.receipts,
+		[COUNT_PASSED] = out.passed,
+		[COUNT_STORED] = out.stored,
+		[COUNT_DRAINED] = out.drained,
+		[COUNT_LOST] = out.failed,
+		[COUNT_ACCEPTED] = stats.listeners.accepted,
+		[COUNT_REFUSED] = stats.listeners.refused,
+		[COUNT_CONNECTIONS] = stats.inside,
+		[COUNT_WAITING] = out.waiting,
+		[COUNT_SPOOLING] = uns_spools_held(u->spools),
+		[COUNT_UNSDB_BYTES] = out.unsdb_bytes,
+		[COUNT_UNSDB_SETS] = out.unsdb_sets,
+		[COUNT_QM] = out.is_here,
+	};
+	role_loop_tell(&u->role, now, COUNTS,
+		       "%" PRIu64 " connections, %" PRIu64 " sets accepted, %" PRIu64 " in unsdb%s",
+		       stats.inside, u->counts.sets, out.unsdb_sets,
+		       out.is_here ? "" : ", no queue manager");
+}
+
+static void role_drained(void *ctx)
+{
+	struct uns *u = ctx;
+	loop_stop(u->role.loop);
+}
+
+static void role_drain(void *ctx)
+{
+	struct uns *u = ctx;
+	uns_sessions_drain(u);
+	server_drain(u->server, u->conf->drain_us, role_drained, u);
+}
+
+/* Beginning. */
+
+/* A file of this instance: the second one's is cache/unsdb@2. */
+static void file_of(const struct uns *u, const char *name, char ret[PATH_MAX])
+{
+	const char *instance = strchr(u->role.env->name, '@');
+	snprintf(ret, PATH_MAX, "%.*s/%s%s", PATH_MAX - 64, u->folder, name,
+		 instance ? instance : "");
+}
+
+static int listen_make(struct uns *u, int *ret_fd, struct err *err)
+{
+	struct sockaddr_storage at = {0};
+	socklen_t n = sizeof at;
+	int fd = role_fd(u->role.env, "listen");
+	if (fd < 0)
+		return err_set(err, ERR_USAGE, "%s.listen is empty: there is nothing to do",
+			       u->role.env->name);
+	if (tls_new(&u->role.tls, &u->conf->tls, true, err) < 0 ||
+	    tls_new(&u->role.tls_out, &u->conf->tls_qm, false, err) < 0)
+		return -1;
+	if (getsockname(fd, (struct sockaddr *)&at, &n) < 0)
+		return err_sys(err, "cannot tell where it listens");
+	*ret_fd = fd;
+	return check_plain(u->conf->plain, u->role.tls, (struct sockaddr *)&at, n, u->conf->listen,
+			   err);
+}
+
+static int pools_make(struct uns *u, struct err *err)
+{
+	const struct pool_options disk = {.threads = DISK_THREADS};
+	const struct pool_options asks = {.threads = ASK_THREADS};
+	const struct pool_options one = {.threads = 1};
+	return pool_new(&u->disk, &disk, err) < 0 || pool_new(&u->asks, &asks, err) < 0 ||
+			       pool_new(&u->hashes, &one, err) < 0 ||
+			       pool_new(&u->reads, &one, err) < 0
+		       ? -1
+		       : 0;
+}
+
+static int out_make(struct uns *u, struct err *err)
+{
+	const struct robot_section_conf *robot = config_get(u->role.env->config, &robot_section);
+	char number[PATH_MAX], unsdb[PATH_MAX];
+	file_of(u, "uns", number);
+	file_of(u, "unsdb", unsdb);
+	const struct uns_out_options options = {
+		.loop = u->role.loop,
+		.pool = u->disk,
+		.number = number,
+		.unsdb = unsdb,
+		.unsdb_max = u->conf->unsdb_max,
+		.link = {.pool = u->conns,
+			 .address = u->conf->qm,
+			 .dns = &robot->dns,
+			 .tls = u->role.tls_out},
+		.said = out_said,
+		.failed = role_loop_fail,
+		.lost = set_lost,
+		.refused = set_refused,
+		.ctx = &u->role,
+	};
+	return uns_out_new(&u->out, &options, err);
+}
+
+/* Where the file system has no files without a name, a kill may have left some with one. */
+static int spools_make(struct uns *u, struct err *err)
+{
+	char folder[PATH_MAX], path[PATH_MAX + 256];
+	const char *name;
+	struct dir left;
+	file_of(u, "spool", folder);
+	if (dir_make(folder, DIR_MODE, err) < 0 || dir_init_own(&left, folder, err) < 0)
+		return -1;
+	int rc = 0;
+	while (rc == 0 && dir_next(&left, &name) == 0) {
+		snprintf(path, sizeof path, "%s/%s", folder, name);
+		rc = MIN(file_remove(path, err), 0);
+	}
+	dir_done(&left);
+	u->spools = uns_spools_new(u->role.loop, u->disk, folder, SPOOL_BUDGET);
+	return rc;
+}
+
+static int uns_make(struct uns *u, struct err *err)
+{
+	uint64_t has, wants;
+	int fd = -1;
+	if (cache_conf_check(u->role.env->config, err) < 0 || listen_make(u, &fd, err) < 0 ||
+	    file_below(u->role.env->data, "cache", u->folder, err) < 0 ||
+	    dir_make(u->folder, DIR_MODE, err) < 0 || role_loop_open(&u->role, err) < 0 ||
+	    pools_make(u, err) < 0 || pidb_open(&u->pidb, u->folder, err) < 0)
+		return -1;
+	/* each session may have a spool */
+	if (listener_make_room(2 * u->conf->limits.max_connections, &has, &wants) != 0)
+		log_warn(ROLE, "few descriptors", KV_UINT("has", has), KV_UINT("wants", wants));
+	u->login = login_new(u->pidb);
+	u->conns = conn_pool_new(u->role.loop, LINK_MEMORY);
+	u->shared = lococa_shared_new(u->cache, (uint64_t)u->conf->set_max, u->conf->set_bytes);
+	disk_look(u);
+	if (spools_make(u, err) < 0 || out_make(u, err) < 0)
+		return -1;
+	u->server = server_new(u->role.loop, &uns_protocol, &u->conf->limits, u->role.tls, u);
+	return server_listen(u->server, fd, err);
+}
+
+/* Sessions first; then what threads are at, and what follows from it, before anything goes that
+ * they use. */
+static void uns_end(struct uns *u)
+{
+	server_free(&u->server);
+	uns_out_stop(u->out);
+	pool_free(&u->disk);
+	if (u->role.loop)
+		loop_poll(u->role.loop);
+	pool_free(&u->asks);
+	pool_free(&u->hashes);
+	pool_free(&u->reads);
+	if (u->role.loop)
+		loop_poll(u->role.loop);
+	if (u->out)
+		uns_out_close_numbers(u->out);
+	uns_out_free(&u->out);
+	uns_spools_free(&u->spools);
+	lococa_shared_free(&u->shared);
+	conn_pool_free(&u->conns);
+	login_free(&u->login);
+	db_close(&u->db);
+	pidb_close(&u->pidb);
+	role_loop_close(&u->role);
+}
+
+static int uns_run(struct role_env *env, struct err *err)
+{
+	struct uns u = {
+		.role = {.env = env, .tell = tell_counters, .drain = role_drain, .ctx = &u},
+		.conf = config_get(env->config, &uns_section),
+		.cache = config_get(env->config, &cache_section),
+	};
+	list_init(&u.sessions);
+	list_init(&u.accepts);
+	int rc = uns_make(&u, err);
+	if (rc == 0)
+		rc = role_loop_run(&u.role, err);
+	uns_end(&u);
+	return rc;
+}
+
+const struct role uns_role = {
+	.name = ROLE,
+	.only_named = true,
+	.summary = "hear from providers what has changed",
+	.description =
+		"The update notification server: providers (garner provider) connect to it, say "
+		"who "
+		"they are, hear what became of what they said before, and send a set of URLs that "
+		"are new, changed or gone. A set is accepted when the queue manager (the role qm) "
+		"has it on disk; while that is away, sets are kept in cache/unsdb. "
+		"doc/protocols/lococa.md has the protocol.",
+	.section = &uns_section,
+	.counters = counter_defs,
+	.ncounters = ARRAY_LEN(counter_defs),
+	.run = uns_run,
+};

@@ -1,0 +1,154 @@
+/* What the parts of the role uns share: sessions of providers, and the threads that ask databases
+ * for them. */
+#pragma once
+#include "base/arena.h"
+#include "base/pool.h"
+#include "cache/receipts.h"
+#include "cache/uns.h"
+#include "cache/uns/lococa.h"
+#include "cache/uns/login.h"
+#include "cache/uns/uns_out.h"
+#include "net/role_loop.h"
+#include "net/server.h"
+
+#include <limits.h>
+#include <stdatomic.h>
+
+#define ROLE "uns"
+
+struct uns_counts {
+	uint64_t sessions, refused_logins, sets, refused_sets, urls, wrong_urls, receipts;
+};
+
+struct uns {
+	struct role_loop role;
+	const struct uns_conf *conf;
+	const struct cache_conf *cache;
+	char folder[PATH_MAX]; /* DATA/cache */
+	struct pool *disk;     /* spools, unsdb */
+	struct pool *asks;     /* the providers' database */
+	struct pool *hashes;   /* passwords that are not known yet: one thread */
+	struct pool *reads;    /* the cache's database: one thread, which alone has it */
+	struct conn_pool *conns;
+	struct server *server;
+	struct lococa_shared *shared;
+	struct uns_spools *spools;
+	struct uns_out *out;
+	struct pidb *pidb;
+	struct login *login;
+	struct link sessions; /* that have said something */
+	struct link accepts;
+	struct uns_counts counts;
+	bool is_draining, disk_is_full;
+	/* The thread's of `reads`. */
+	struct db *db;   /* NULL: there is none yet */
+	size_t db_users; /* receipts that are half read */
+	bool db_has_failed;
+};
+
+/* What a thread finds out of a provider who wants to come in; it lives until he is answered. */
+struct uns_login {
+	struct pool_job job;
+	struct uns *u;
+	struct uns_session *ss; /* NULL: has gone */
+	atomic_bool is_left;    /* it has, for the thread */
+	uint64_t id;
+	char password[1100], address[PIDB_ADDRESS_MAX + 1];
+	int64_t since_us, now_mono_us;
+	size_t errors_most;
+	/* Out. */
+	int rc;
+	enum login_refusal why;
+	int64_t wait_us;
+	struct err err;
+	struct pidb_provider provider;
+	struct prefixes prefixes;
+	bool has_tally;
+	struct db_tally tally;
+	uint64_t errors; /* since the last finished session */
+	struct arena arena;
+	struct db_error *error;
+	size_t nerrors;
+};
+
+/* A set that is whole, until its provider has heard what became of it. */
+struct uns_accept {
+	struct link link; /* of uns.accepts */
+	struct pool_job job;
+	struct uns *u;
+	struct uns_session *ss; /* NULL: has gone */
+	uint64_t provider, received, number, errors_told, errors_were;
+	bool is_full;
+	bool is_lost; /* it was refused in the meantime, after unsdb had taken it */
+	int64_t now_us;
+};
+
+/* Whether a further full set may be sent unasked. */
+struct uns_recheck {
+	struct pool_job job;
+	struct uns *u;
+	struct uns_session *ss;
+	uint64_t provider;
+	int64_t since_us;
+	unsigned code; /* why not; 0: it may */
+};
+
+struct uns_receipts;
+
+struct uns_session {
+	struct link link;
+	struct uns *u;
+	struct session *session;
+	struct lococa *l;
+	struct buf rest; /* input that has to wait */
+	struct loop_timer timer;
+	/* Why no input is read now. */
+	bool is_asking; /* a thread */
+	bool is_spooling, is_choked;
+	bool is_over;       /* the last word is said */
+	bool is_discarding; /* and what comes is thrown away */
+	bool is_paused;
+	uint64_t thrown, thrown_before;
+	int64_t over_us;
+	/* Whom a thread works for. */
+	struct uns_login *login;
+	struct uns_recheck *recheck;
+	struct uns_receipts *receipts;
+	struct uns_accept *accept;
+	/* The provider, when he is in. */
+	uint64_t provider;
+	struct prefixes prefixes;
+	uint64_t errors_told, errors_were; /* when the session ends, and when it began */
+	/* The set. */
+	bool is_full;
+	struct uns_spool *spool;
+	uint64_t received;
+};
+
+/* uns_session.c */
+extern const struct server_protocol uns_protocol;
+void uns_session_send(struct uns_session *ss, struct str bytes);
+/* The last word: in the form that the state asks for. */
+void uns_session_refuse(struct uns_session *ss, unsigned code, const char *text);
+/* Nothing more is to be said. */
+void uns_session_finish(struct uns_session *ss);
+/* A thread has answered, or so: more can be read, if nothing else is in its way. */
+void uns_session_go_on(struct uns_session *ss);
+void uns_sessions_drain(struct uns *u);
+/* Less than disk_free is left: sets that arrive are rejected, which frees what they have taken. */
+void uns_sessions_without_room(struct uns *u);
+
+/* uns_ask.c: threads ask databases. Each has a struct of its own, which the session is told of in
+ * the loop. */
+void uns_ask_login(struct uns_session *ss, uint64_t provider, struct str password);
+void uns_login_leave(struct uns_login *a); /* the session goes */
+void uns_ask_fullset(struct uns_session *ss);
+void uns_ask_accept(struct uns_accept *a);
+void uns_accept_free(struct uns_accept **a);
+/* In the thread of `reads`: the database, or NULL: there is none, or it cannot be read. */
+struct db *uns_db(struct uns *u);
+
+/* uns_receipts.c */
+void uns_receipts_begin(struct uns_session *ss, uint64_t set);
+void uns_receipts_go_on(struct uns_receipts *r); /* what was sent is out */
+void uns_receipts_leave(struct uns_receipts *r); /* the session goes */

@@ -1,0 +1,313 @@
+/* A set gets its number, then waits for one of two ways. It passes to the link as long as that is
+ * here and unsdb is empty; else it is stored, after all that came before it. What was sent flies
+ * until it is answered; a link that is lost sends it back to be stored, first of all. While unsdb
+ * has sets they are sent from there, and new ones go in at its end, so that the order stays.
+ *
+ * All that waits for the disk (numbers, unsdb, reading spools) is done by threads, one job of each
+ * kind at a time. */
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/file.h"
+#include "cache/cache_conf.h"
+#include "cache/uns/uns_out_inner.h"
+#include "disk/record.h"
+
+#include <stdio.h>
+
+enum { RESERVE = 64 /* numbers at a time */ };
+
+void uns_out_say(struct uns_out *o, bool is_trouble, const char *what, const char *why)
+{
+	o->o.said(o->o.ctx, is_trouble, what, why);
+}
+
+void uns_out_set_free(struct out_set *s)
+{
+	uns_spool_free(&s->spool);
+	mem_free(&s);
+}
+
+void uns_out_settle(struct uns_out *o, struct out_set *s, unsigned code, const char *text)
+{
+	list_remove(&s->link);
+	o->counts.waiting--;
+	o->counts.refused += code != 0;
+	s->fn(s->ctx, s->set.number, code, text);
+	s->is_settled = true;
+	if (!s->is_read)
+		uns_out_set_free(s);
+}
+
+/* Whether sets may go straight to the link. */
+static bool can_pass(const struct uns_out *o)
+{
+	return uns_link_is_here(o->link) && !o->storing.set && list_is_empty(&o->to_store) &&
+	       unsdb_waiting(o->unsdb) == 0;
+}
+
+/* A file that is empty is not, whatever it may have. */
+bool uns_out_is_full(const struct uns_out *o)
+{
+	return unsdb_size(o->unsdb) - RECORD_HEADER > o->o.unsdb_max;
+}
+
+static void set_route(struct uns_out *o, struct out_set *s)
+{
+	bool is_ending = !uns_link_is_here(o->link) && !list_is_empty(&o->flying);
+	if (can_pass(o) || is_ending) { /* on_away() sees to those that were too late */
+		list_append(&o->passing, &s->link);
+		uns_out_pump(o);
+	} else if (uns_out_is_full(o)) {
+		uns_out_settle(o, s, CACHE_LATER, "the system is off-line, and unsdb is full");
+	} else {
+		list_append(&o->to_store, &s->link);
+		uns_out_store_next(o);
+	}
+}
+
+/* Numbers. */
+
+static void reserve_soon(struct uns_out *o);
+
+static void number_give(struct uns_out *o)
+{
+	while (o->number.next < o->below && !list_is_empty(&o->unnumbered)) {
+		struct out_set *s = LIST_FIRST(struct out_set, &o->unnumbered, link);
+		list_remove(&s->link);
+		s->set.number = o->number.next++;
+		set_route(o, s);
+	}
+	if (o->below - o->number.next < RESERVE / 2)
+		reserve_soon(o);
+}
+
+static void numbers_reserved(void *ctx)
+{
+	struct uns_out *o = ctx;
+	struct reserving *r = &o->reserving;
+	r->is_busy = false;
+	if (o->is_stopped)
+		return;
+	if (r->rc == 0) {
+		o->below = r->below;
+		number_give(o);
+		return;
+	}
+	uns_out_say(o, true, "numbers of sets cannot be kept", r->err.msg);
+	for (struct out_set *s; (s = LIST_FIRST(struct out_set, &o->unnumbered, link));)
+		uns_out_settle(o, s, CACHE_LATER, "the set could not be kept");
+}
+
+static void reserve_run(struct pool_job *job)
+{
+	struct uns_out *o = LIST_OF(struct uns_out, job, reserving.job);
+	struct reserving *r = &o->reserving;
+	r->rc = uns_number_reserve(o->number_path, &r->with, r->below, &r->err);
+	loop_post(o->o.loop, numbers_reserved, o);
+}
+
+static void reserve_soon(struct uns_out *o)
+{
+	struct reserving *r = &o->reserving;
+	if (r->is_busy || o->is_stopped)
+		return;
+	r->is_busy = true;
+	r->below = o->below + RESERVE;
+	r->with = o->number;
+	r->job = (struct pool_job){.run = reserve_run, .beyond = true};
+	pool_post(o->o.pool, &r->job);
+}
+
+void uns_out_add(struct uns_out *o, const struct unsdb_set *set, struct uns_spool *spool,
+		 uns_settled_fn *fn, void *ctx)
+{
+	struct out_set *s = mem_alloc(sizeof *s);
+	s->set = *set;
+	s->spool = spool;
+	s->fn = fn;
+	s->ctx = ctx;
+	list_append(&o->unnumbered, &s->link);
+	o->counts.waiting++;
+	loop_later(o->o.loop, &o->pump);
+}
+
+static void pump_later(void *ctx)
+{
+	struct uns_out *o = ctx;
+	number_give(o);
+	uns_out_pump(o);
+}
+
+/* Into unsdb. */
+
+static int spool_piece(void *ctx, struct buf *out, struct err *err)
+{
+	struct storing *st = ctx;
+	return uns_spool_next(st->set->spool, &st->at, out, err);
+}
+
+static void set_stored(void *ctx)
+{
+	struct uns_out *o = ctx;
+	struct storing *st = &o->storing;
+	struct out_set *s = st->set;
+	st->set = NULL;
+	if (st->rc < 0 && !o->has_failed)
+		uns_out_say(o, true, "a set could not be kept", st->err.msg);
+	o->has_failed = st->rc < 0;
+	o->counts.stored += st->rc == 0;
+	o->counts.failed += st->rc < 0;
+	uns_out_settle(o, s, st->rc == 0 ? 0 : CACHE_LATER, "the set could not be kept");
+	if (o->is_stopped)
+		return;
+	uns_out_store_next(o);
+	uns_out_pump(o);
+}
+
+static void store_run(struct pool_job *job)
+{
+	struct uns_out *o = LIST_OF(struct uns_out, job, storing.job);
+	struct storing *st = &o->storing;
+	st->at = 0;
+	st->rc = unsdb_put(o->unsdb, &st->set->set, spool_piece, st, &st->err);
+	loop_post(o->o.loop, set_stored, o);
+}
+
+void uns_out_store_next(struct uns_out *o)
+{
+	struct storing *st = &o->storing;
+	if (st->set || list_is_empty(&o->to_store) || o->is_stopped)
+		return;
+	st->set = LIST_FIRST(struct out_set, &o->to_store, link);
+	list_remove(&st->set->link);
+	st->job = (struct pool_job){.run = store_run, .beyond = true};
+	pool_post(o->o.pool, &st->job);
+}
+
+/* Beginning and end. */
+
+/* Whose the sets in a damaged one were cannot be told for all of them: so everybody is asked. */
+static int unsdb_begin(struct uns_out *o, struct err *err)
+{
+	CLEANUP(buf_free) struct buf away = BUF_INIT(PATH_MAX);
+	if (unsdb_open(&o->unsdb, o->unsdb_path, err) == 0)
+		return 0;
+	if (err->code != ERR_DAMAGED)
+		return -1;
+	uns_out_say(o, true, "unsdb is moved away, and all providers are asked for full sets",
+		    err->msg);
+	buf_printf(&away, "%s.", o->unsdb_path);
+	time_print_name(&away, clock_wall_us());
+	buf_add_text(&away, ".damaged");
+	if (o->o.lost(o->o.ctx, 0, err) < 0)
+		return -1;
+	FAULT("uns.damaged");
+	if (file_rename(o->unsdb_path, buf_text(&away), err) < 0)
+		return -1;
+	return unsdb_open(&o->unsdb, o->unsdb_path, err);
+}
+
+int uns_out_new(struct uns_out **ret, const struct uns_out_options *options, struct err *err)
+{
+	struct uns_out *o = mem_alloc(sizeof *o);
+	o->o = *options;
+	o->number_path = mem_text(options->number);
+	o->unsdb_path = mem_text(options->unsdb);
+	o->pump = (struct loop_later){.fn = pump_later, .ctx = o};
+	list_init(&o->unnumbered);
+	list_init(&o->passing);
+	list_init(&o->to_store);
+	list_init(&o->flying);
+	struct uns_link_options link = options->link;
+	link.name = o->number.name;
+	link.here = uns_out_on_here;
+	link.away = uns_out_on_away;
+	link.room = uns_out_on_room;
+	link.answer = uns_out_on_answer;
+	link.ctx = o;
+	if (uns_number_open(o->number_path, &o->number, err) < 0 || unsdb_begin(o, err) < 0 ||
+	    uns_link_new(&o->link, &link, err) < 0) {
+		uns_out_free(&o);
+		return -1;
+	}
+	o->below = o->number.next;
+	*ret = o;
+	return 0;
+}
+
+void uns_out_stop(struct uns_out *o)
+{
+	if (!o)
+		return;
+	o->is_stopped = true;
+	loop_later_cancel(&o->pump);
+	uns_link_free(&o->link);
+}
+
+static void sets_refuse(struct uns_out *o, struct link *list)
+{
+	for (struct out_set *s; (s = LIST_FIRST(struct out_set, list, link));)
+		uns_out_settle(o, s, CACHE_LATER, "the server stops");
+}
+
+void uns_out_free(struct uns_out **op)
+{
+	struct uns_out *o = *op;
+	if (!o)
+		return;
+	uns_out_stop(o);
+	o->reading.set = NULL; /* its thread has ended */
+	while (!list_is_empty(&o->flying)) {
+		struct flying *f = LIST_FIRST(struct flying, &o->flying, link);
+		list_remove(&f->link);
+		if (f->set)
+			list_append(&o->passing, &f->set->link);
+		mem_free(&f);
+	}
+	sets_refuse(o, &o->unnumbered);
+	sets_refuse(o, &o->passing);
+	sets_refuse(o, &o->to_store);
+	buf_free(&o->reading.out);
+	mem_free(&o->taking.lost.provider);
+	mem_free(&o->taking.now.provider);
+	unsdb_close(&o->unsdb);
+	mem_free(&o->number_path);
+	mem_free(&o->unsdb_path);
+	mem_free(op);
+}
+
+void uns_out_close_numbers(struct uns_out *o)
+{
+	struct err err;
+	/* the numbers stay reserved if that fails: nothing is lost */
+	if (o->number.next < o->below)
+		(void)uns_number_reserve(o->number_path, &o->number, o->number.next, &err);
+}
+
+int uns_out_find(struct uns_out *o, uint64_t provider, uint64_t number, struct unsdb_set *ret)
+{
+	return unsdb_find(o->unsdb, provider, number, ret);
+}
+
+uint64_t uns_out_urls(const struct uns_out *o, uint64_t provider)
+{
+	return unsdb_urls(o->unsdb, provider);
+}
+
+const char *uns_out_unsdb(const struct uns_out *o)
+{
+	return o->unsdb_path;
+}
+
+const char *uns_out_name(const struct uns_out *o)
+{
+	return o->number.name;
+}
+
+void uns_out_counts(const struct uns_out *o, struct uns_out_counts *ret)
+{
+	*ret = o->counts;
+	ret->is_here = uns_link_is_here(o->link);
+	ret->unsdb_bytes = unsdb_size(o->unsdb);
+	ret->unsdb_sets = unsdb_waiting(o->unsdb);
+}

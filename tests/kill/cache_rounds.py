@@ -31,7 +31,7 @@ def points(late):
     """Fault points of the cache's own roles, with the roles that pass them."""
     found = {}
     for room in ("cache", "store"):
-        for path in sorted((ROOT / "src" / room).glob("*.c")):
+        for path in sorted((ROOT / "src" / room).rglob("*.c")):
             for point in re.findall(r'FAULT\("([a-z_.]+)"\)', path.read_text()):
                 head = point.partition(".")[0]
                 roles = (head,) if head in ROLES else ROLES_OF.get(head)

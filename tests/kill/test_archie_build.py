@@ -17,7 +17,7 @@ FILES = 400
 SHORT, LONG = 20, 200
 
 # Those of names are passed by a build, too; some only by a merge, a sweep, or a start after damage.
-POINTS = {room: sorted({p for f in (ROOT / "src" / room).glob(glob)
+POINTS = {room: sorted({p for f in (ROOT / "src" / room).rglob(glob)
                         for p in re.findall(r'FAULT\("([^"]+)"\)', f.read_text())})
           for room, glob in (("archie", "build.c"), ("index", "names*.c"))}
 

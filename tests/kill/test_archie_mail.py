@@ -8,7 +8,7 @@ import pytest
 from garner import ROOT, new_seed
 from smtp import sendmail, sent
 
-POINTS = sorted({p for f in (ROOT / "src/archie").glob("*.c") if re.match("outbox|daily|mail", f.name)
+POINTS = sorted({p for f in (ROOT / "src/archie").rglob("*.c") if re.match("outbox|daily|mail", f.name)
                  for p in re.findall(r'FAULT\("([^"]+)"\)', f.read_text())})
 CONFIG = ("[archie]\nhost = archie.test\nmaster = master@master.test\nmails_per_day = {n}\n[mail]\nvia = {via}\n")
 MAIL = "From: joe@example.org\nSubject: version\n\naddnewsite {host}\n"
@@ -25,7 +25,7 @@ def requested(g):
 def send(g):
     """A pass of a role, and another, until nothing is due."""
     via = g.dir / "sendmail"
-    for f in (g.data / "archie/outbox").glob("*.mail"):
+    for f in (g.data / "archie/outbox").rglob("*.mail"):
         f.rename(f.with_name("0000000001" + f.name[10:]))
     assert g.run("archie", "outbox", g.data, via).code == 0
 
@@ -53,7 +53,7 @@ def test_points_are_passed_and_nothing_is_lost(garner):
         send(g)
         assert f"ftp{i}.test" in requested(g), point
         assert any(m["To"] == "joe@example.org" for m in sent(g)), point
-        assert list((g.data / "archie/outbox").glob("*.mail")) == [], point
+        assert list((g.data / "archie/outbox").rglob("*.mail")) == [], point
     assert killed == set(POINTS)
 
 
@@ -74,4 +74,4 @@ def test_killed_at_random_nobody_gets_more_than_the_limit(garner, long_run):
     for m in sent(g):
         assert m["Precedence"] == "bulk" and m.get_payload().endswith("\n")
     assert g.run("check").code == 0
-    assert list((g.data / "archie/outbox").glob("*.mail")) == []
+    assert list((g.data / "archie/outbox").rglob("*.mail")) == []

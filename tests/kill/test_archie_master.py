@@ -9,7 +9,7 @@ from archives import Ftpd, settings
 from garner import ROOT, wait_for
 from smtp import sendmail, sent
 
-POINTS = sorted({p for f in (ROOT / "src/archie").glob("master*.c")
+POINTS = sorted({p for f in (ROOT / "src/archie").rglob("master*.c")
                  for p in re.findall(r'FAULT\("([^"]+)"\)', f.read_text())})
 OF_LEAVING = ["master.leave", "master.left"]
 NAMES = "".join(f"-rw-r--r-- 1 root root {i} Jan  1  2020 {i * i}\n" for i in range(99))
@@ -54,7 +54,7 @@ def test_a_request_survives_a_kill_at_every_point(world):
         told = wait_for("the answer", lambda: [m for m in sent(g) if m["To"] == f"a{n}@x.test"])
         assert all(f"{ftp.url} is in the list of sites" in m.get_payload() for m in told), point
         assert listed(g) == [g.line] and (g.data / "archie/master/sites.local").read_text() == g.line + "\n", point
-        assert list((g.data / "archie/newsites").glob("*.site")) == [], point
+        assert list((g.data / "archie/newsites").rglob("*.site")) == [], point
         assert role.stop() == 0
     assert g.run("check").code in (0, 1)
 

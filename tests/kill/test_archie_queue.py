@@ -14,8 +14,8 @@ import pytest
 from archie_queue import ANSWER_S, WHOLE_S, Asker, Gone, build, listing, queuer_pid, searchers
 from garner import BUILD, ROOT, wait_for
 
-POINTS = sorted({p for f in ("queuer.c", "searcher.c")
-                 for p in re.findall(r'FAULT\("([^"]+)"\)', (ROOT / "src/archie" / f).read_text())})
+POINTS = sorted({p for f in (ROOT / "src/archie").rglob("*.c") if f.name in ("queuer.c", "searcher.c")
+                 for p in re.findall(r'FAULT\("([^"]+)"\)', f.read_text())})
 CONFIG = "[archie]\nsearchers = 2\n[up]\nroles = archie-queuer\nsteady = 1ms\n"
 LITTLE, MUCH = 20, 300
 CLEAR = {"", "away", "failed"}

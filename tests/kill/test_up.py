@@ -12,7 +12,7 @@ import pytest
 from demo import Demo
 from garner import ROOT, left_running, wait_for
 
-POINTS = sorted({p for f in (ROOT / "src/cmd").glob("*.c")
+POINTS = sorted({p for f in (ROOT / "src/cmd").rglob("*.c")
                  for p in re.findall(r'FAULT\("((?:up|role)\.[^"]+)"\)', f.read_text())})
 
 

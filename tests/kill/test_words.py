@@ -9,7 +9,7 @@ from kill.words_rounds import RARE, Rounds  # for the fixture rounds
 SHORT, LONG = 20, 200
 
 # where both stores change; a second build does not pass those of new files, compaction and merges
-BUILD_POINTS = sorted({p for f in (ROOT / "src/index").glob("*.c")
+BUILD_POINTS = sorted({p for f in (ROOT / "src/index").rglob("*.c")
                        for p in re.findall(r'FAULT\("((?:docstore|words)\.[^"]+)"\)', f.read_text())
                        if not re.search(r"file|compact|sweep|cut|back|grow|table\.(new|rename)|merged|removed", p)})
 

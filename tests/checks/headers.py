@@ -17,7 +17,8 @@ def problems(root):
     places = ["-I", "src", "-I", "include", *library_flags(root)]
     jobs = [(path, ["gcc", *FLAGS, *places, "-fsyntax-only", "-include", str(path), "-x", "c",
                     "/dev/null"], root)
-            for path in common.files(root, "src/*/*.h", "include/*.h", "bench/*.h")]
+            for path in common.files(root, "src/*/*.h", "src/*/*/*.h", "include/*.h",
+                                     "bench/*.h")]
     for path, code, out in common.run_all(jobs):
         if code != 0:
             yield f"{path}:1: does not compile alone:\n{out.rstrip()}"

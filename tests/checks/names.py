@@ -9,7 +9,7 @@ STATIC = re.compile(r"^static [^(=;{]*?[ *]([a-z0-9]+)\(", re.M)
 
 
 def problems(root):
-    for path in common.files(root, "src/*/*.c"):
+    for path in common.files(root, "src/*/*.c", "src/*/*/*.c"):
         source = common.bare(common.text(root / path))
         for m in STATIC.finditer(source):
             if m.group(1) not in ALONE:

@@ -10,7 +10,7 @@ PLAIN = {
 }
 WORD = re.compile(r"\b(" + "|".join(word.replace(" ", r"\s+") for word in PLAIN) + r")\b", re.I)
 RIGHT = re.compile(r"\b(?:left|leav\w+|lag\w*|fall\w*|fell)(?:\s+\w+){0,2}\s+behind\b", re.I)
-PLACES = ("src/*/*", "doc/*", "doc/*/*", "man/*", "tests/*", "tests/*/*", "tests/*/*/*")
+PLACES = ("src/*/*", "src/*/*/*", "doc/*", "doc/*/*", "man/*", "tests/*", "tests/*/*", "tests/*/*/*")
 KINDS = (".c", ".h", ".py", ".js", ".md", ".build", "")
 # file: words that are right there
 ALLOW = {

@@ -344,7 +344,7 @@ static void hand_out(struct conn *c)
 	struct str frame;
 	int rc = 1;
 	while (!is_ending(c) && !c->paused && !is_stuck(c)) {
-		bool line = c->frame.mode == FRAMING_LINES;
+		bool line = c->frame.mode == FRAMING_LINES || c->frame.mode == FRAMING_MESSAGES;
 		if ((rc = framing_next(&c->frame, &frame)) != 0)
 			break;
 		c->pool->stats.frames++;
@@ -604,8 +604,11 @@ struct conn *conn_new(struct conn_pool *pool, int fd, const struct tls *tls,
 			   .out = BUF_INIT(limits->queue_max * 2),
 			   .active_us = loop_now_us(pool->loop),
 			   .fd = fd};
-	framing_init(&c->frame, limits->line_max,
-		     MAX(limits->line_max + 2, limits->block_max) + CONN_READ);
+	if (limits->messages)
+		framing_messages(&c->frame, limits->messages, CONN_READ);
+	else
+		framing_init(&c->frame, limits->line_max,
+			     MAX(limits->line_max + 2, limits->block_max) + CONN_READ);
 	list_prepend(&pool->all, &c->link);
 	pool->stats.conns++;
 	loop_later(pool->loop, &c->work);

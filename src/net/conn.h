@@ -19,6 +19,7 @@
 
 struct conn;
 struct conn_pool;
+struct message_wire;
 struct tls;
 
 /* Why a connection ended. */
@@ -43,7 +44,7 @@ const char *conn_end_text(enum conn_end end);
 
 struct conn_ops {
 	/* Slices are good until the callback returns. */
-	void (*line)(void *ctx, struct str line);                  /* without LF or CRLF */
+	void (*line)(void *ctx, struct str line); /* without LF or CRLF; or a message */
 	void (*bytes)(void *ctx, struct str piece, uint64_t left); /* left: yet to come; NULL: never
 								      asked for */
 	void (*drained)(void *ctx); /* the queue was above high_mark and is below a quarter of it;
@@ -57,6 +58,9 @@ struct conn_ops {
 };
 
 struct conn_limits {
+	/* Messages in place of lines (net/framing.h), each of them one call of line(). line_max and
+	 * block_max do not count then. NULL: lines. */
+	const struct message_wire *messages;
 	size_t line_max;  /* bytes of a line */
 	size_t block_max; /* of conn_want() */
 	size_t high_mark; /* of the output queue */

@@ -2,9 +2,19 @@
  * an unfinished one is copied, so that what is held does not depend on how the stream was cut. */
 #include "net/framing.h"
 
+#include "base/message.h"
+
 void framing_init(struct framing *f, size_t line_max, size_t held_max)
 {
 	*f = (struct framing){.line_max = line_max, .data = STR(""), .held = BUF_INIT(held_max)};
+}
+
+void framing_messages(struct framing *f, const struct message_wire *wire, size_t piece_max)
+{
+	*f = (struct framing){.mode = FRAMING_MESSAGES,
+			      .wire = wire,
+			      .data = STR(""),
+			      .held = BUF_INIT(message_wire_most(wire) + piece_max)};
 }
 
 void framing_free(struct framing *f)
@@ -88,8 +98,21 @@ static int next_bytes(struct framing *f, struct str *ret)
 	return 0;
 }
 
+static int next_message(struct framing *f, struct str *ret)
+{
+	struct str waiting = {f->data.p + f->at, framing_waiting(f)};
+	int rc = waiting.n ? message_frame(f->wire, waiting, &waiting.n) : 1;
+	if (rc > 0)
+		return 1;
+	f->at += waiting.n;
+	*ret = waiting;
+	return 0;
+}
+
 int framing_next(struct framing *f, struct str *ret)
 {
+	if (f->mode == FRAMING_MESSAGES)
+		return next_message(f, ret);
 	return f->mode == FRAMING_LINES ? next_line(f, ret) : next_bytes(f, ret);
 }
 

@@ -10,21 +10,28 @@
 #pragma once
 #include "base/buf.h"
 
-enum framing_mode { FRAMING_LINES, FRAMING_BLOCK, FRAMING_PIECES };
+enum framing_mode { FRAMING_LINES, FRAMING_BLOCK, FRAMING_PIECES, FRAMING_MESSAGES };
+
+struct message_wire;
 
 struct framing {
 	size_t line_max; /* bytes of a line without its LF or CRLF */
 	enum framing_mode mode;
-	uint64_t left;   /* of the bytes that were asked for */
-	struct str data; /* what is looked at: the piece, or held */
-	size_t at;       /* where the next frame begins */
-	size_t scanned;  /* bytes after `at` that have no LF */
+	const struct message_wire *wire; /* of FRAMING_MESSAGES */
+	uint64_t left;                   /* of the bytes that were asked for */
+	struct str data;                 /* what is looked at: the piece, or held */
+	size_t at;                       /* where the next frame begins */
+	size_t scanned;                  /* bytes after `at` that have no LF */
 	struct buf held;
 };
 
 /* At most held_max bytes are kept: no piece may bring more. A line that is not complete holds at
  * most line_max + 1 bytes, a block less than what was asked for. */
 void framing_init(struct framing *f, size_t line_max, size_t held_max);
+/* In place of framing_init(): frames are whole messages of this wire (base/message.h), out of
+ * pieces of at most piece_max bytes. What does not begin like one is a frame too, for
+ * message_read() to refuse: after it the stream is of no use. */
+void framing_messages(struct framing *f, const struct message_wire *wire, size_t piece_max);
 void framing_free(struct framing *f);
 
 /* All frames that were complete must have been taken, or the piece be empty. */

@@ -39,10 +39,12 @@ struct server_protocol {
 	const char *name; /* for messages */
 	const struct server_verb *verbs;
 	size_t nverbs;
-	bool any_case;        /* of verbs */
-	bool strict;          /* a line that is not a verb with its arguments ends the connection */
-	bool reads_on;        /* also while a client does not read; see read_mark of net/conn.h */
-	const char *greeting; /* with its line end, like all words; NULL: none */
+	bool any_case; /* of verbs */
+	bool strict;   /* a line that is not a verb with its arguments ends the connection */
+	bool reads_on; /* also while a client does not read; see read_mark of net/conn.h */
+	/* Messages in place of lines, for line(), see conn_limits; NULL: lines. */
+	const struct message_wire *messages;
+	const char *greeting;            /* with its line end, like all words; NULL: none */
 	const char *words[SERVER_WORDS]; /* NULL: a plain one of our own; "": silence */
 	size_t state_size;               /* of session_state(), zeroes at first */
 	/* These may be NULL. opened: after the handshake, where there is TLS; drained: below the

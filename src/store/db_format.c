@@ -58,7 +58,7 @@ static void part_print(void *ctx, const struct db_part *part)
 
 static int queue_print(struct db_sqlite *d, struct printer *p, struct err *err)
 {
-	sqlite3_stmt *st;
+	struct sql_st *st;
 	struct queued q;
 	int rc;
 	if (sql_compile(&d->sql, "SELECT " QUEUE_COLUMNS " FROM queue ORDER BY qset,slot,row", &st,
@@ -72,13 +72,13 @@ static int queue_print(struct db_sqlite *d, struct printer *p, struct err *err)
 			   q.is_nothing ? " nothing" : "");
 		notice_print(&q.notice, p);
 	}
-	sqlite3_finalize(st);
+	sql_finish(&st);
 	return rc < 0 ? rc : 0;
 }
 
 static int lcc_print(struct db_sqlite *d, struct printer *p, struct err *err)
 {
-	sqlite3_stmt *st;
+	struct sql_st *st;
 	struct stored s;
 	int rc;
 	if (sql_compile(&d->sql, "SELECT " LCC_COLUMNS " FROM lcc ORDER BY row", &st, err) < 0)
@@ -91,7 +91,7 @@ static int lcc_print(struct db_sqlite *d, struct printer *p, struct err *err)
 			   STR_ARG(s.machine), STR_ARG(s.file), s.size);
 		notice_print(&s.notice, p);
 	}
-	sqlite3_finalize(st);
+	sql_finish(&st);
 	return rc < 0 ? rc : 0;
 }
 
@@ -114,7 +114,7 @@ static int cache_db_print(const char *path, struct printer *p, struct err *err)
 	if (cache_db_reader(&db, path, err) < 0)
 		return -1;
 	struct db_sqlite *d = sqlite_of(db);
-	int rc = sql_exec(&d->sql, "BEGIN", err);
+	int rc = sql_begin(&d->sql, SQL_SNAPSHOT, err);
 	if (rc == 0)
 		rc = db->ops->rows(db, &queued, &stored, err);
 	if (rc == 0) {
@@ -145,7 +145,7 @@ static int cache_db_verify(const char *path, struct err *err)
 	struct db_finding first = {0};
 	if (cache_db_reader(&db, path, err) < 0)
 		return -1;
-	int rc = sql_exec(&sqlite_of(db)->sql, "BEGIN", err);
+	int rc = sql_begin(&sqlite_of(db)->sql, SQL_SNAPSHOT, err);
 	if (rc == 0)
 		rc = db->ops->check(db, false, NULL, finding_first, &first, err);
 	db_close(&db);

@@ -75,11 +75,12 @@ static const struct sql_kind kind = {
 		  "start: the providers are asked for all their URLs again",
 	.cache_kb = WRITER_KB,
 	.busy_ms = 5000,
+	.log_pages = LOG_PAGES,
 };
 
 int meta_read(struct db_sqlite *d, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_META_GET);
+	struct sql_st *st = sql_st(d, SQL_META_GET);
 	int rc = db_step(d, st, err);
 	if (rc)
 		return rc < 0 ? rc
@@ -87,26 +88,26 @@ int meta_read(struct db_sqlite *d, struct err *err)
 					d->sql.path, kind.remedy);
 	d->meta = (struct meta){sql_u64(st, 0), sql_u64(st, 1), sql_u64(st, 2),
 				sql_i64(st, 3), sql_i64(st, 4), sql_i64(st, 5)};
-	sqlite3_reset(st);
+	sql_reset(st);
 	d->meta_dirty = false;
 	return 0;
 }
 
 int totals_read(struct db_sqlite *d, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_TALLY_SUM);
+	struct sql_st *st = sql_st(d, SQL_TALLY_SUM);
 	int rc = db_step(d, st, err);
 	if (rc < 0)
 		return rc;
 	d->queued = sql_u64(st, 0);
 	d->stored = sql_u64(st, 1);
-	sqlite3_reset(st);
+	sql_reset(st);
 	return 0;
 }
 
 static int meta_write(struct db_sqlite *d, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_META_PUT);
+	struct sql_st *st = sql_st(d, SQL_META_PUT);
 	if (!d->meta_dirty)
 		return 0;
 	sql_bind(st, 1, (int64_t)d->meta.next_row);
@@ -132,9 +133,8 @@ static void work_undo(struct db_sqlite *d)
 	struct err ignored;
 	along_end(d);
 	for (size_t i = 0; i < d->sql.n; i++)
-		sqlite3_reset(d->sql.st[i]);
-	if (sqlite3_get_autocommit(d->sql.h) == 0)
-		(void)sqlite3_exec(d->sql.h, "ROLLBACK", NULL, NULL, NULL);
+		sql_reset(d->sql.st[i]);
+	sql_rollback(&d->sql);
 	d->in_work = d->is_hard = false;
 	counts_forget(d);
 	mimes_clear(&d->mimes);
@@ -142,46 +142,18 @@ static void work_undo(struct db_sqlite *d)
 		d->meta_dirty = false;
 }
 
-static int log_moved(struct db_sqlite *d, int pages, struct err *err)
-{
-	int in_log = 0, moved = 0;
-	if (pages < LOG_PAGES)
-		return 0;
-	FAULT("cachedb.checkpoint");
-	int rc = sqlite3_wal_checkpoint_v2(d->sql.h, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log,
-					   &moved);
-	return rc == SQLITE_OK || rc == SQLITE_BUSY ? 0 : sql_fail(&d->sql, err);
-}
-
-static int log_grew(void *ctx, sqlite3 *h, const char *name, int pages)
-{
-	(void)h;
-	(void)name;
-	*(int *)ctx = pages;
-	return SQLITE_OK;
-}
-
-/* What was committed stays so when the log cannot be moved: it grows, and is moved later. */
 static int work_commit(struct db_sqlite *d, struct err *err)
 {
-	int pages = 0;
-	struct err ignored;
 	if (work_flush(d, err) < 0)
 		return -1;
 	FAULT("cachedb.commit");
-	if (FAULT_REFUSES("file.write", d->sql.path))
-		return err_sys(err, "%s", d->sql.path);
-	sqlite3_wal_hook(d->sql.h, log_grew, &pages);
-	int rc = db_run(d, sql_st(d, SQL_COMMIT), err);
-	sqlite3_wal_hook(d->sql.h, NULL, NULL);
-	if (rc < 0)
+	if (sql_commit(&d->sql, err) < 0)
 		return -1;
 	d->in_work = d->is_hard = false;
 	d->steps = 0;
 	FAULT("cachedb.committed");
 	if (tallies_count(&d->tallies) + parts_count(&d->parts) > COUNTS_MOST)
 		counts_forget(d);
-	(void)log_moved(d, pages, &ignored);
 	return 0;
 }
 
@@ -194,7 +166,7 @@ int work_begin_soft(struct db_sqlite *d, struct err *err)
 	}
 	if (d->is_group || d->in_work)
 		return 0;
-	if (db_run(d, sql_st(d, SQL_BEGIN), err) < 0)
+	if (sql_begin(&d->sql, SQL_DURABLE, err) < 0)
 		return -1;
 	d->in_work = true;
 	d->steps = 0;
@@ -236,13 +208,13 @@ int work_end(struct db_sqlite *d, int rc, struct err *err)
 
 int snapshot_begin(struct db_sqlite *d, struct err *err)
 {
-	return d->is_writer ? 0 : sql_exec(&d->sql, "BEGIN", err);
+	return d->is_writer ? 0 : sql_begin(&d->sql, SQL_SNAPSHOT, err);
 }
 
 void snapshot_end(struct db_sqlite *d)
 {
 	if (!d->is_writer)
-		(void)sqlite3_exec(d->sql.h, "COMMIT", NULL, NULL, NULL);
+		sql_rollback(&d->sql);
 }
 
 static int sqlite_begin(struct db *db, struct err *err)

@@ -113,7 +113,7 @@ static uint32_t url_push(struct step *s, const struct url_row *u)
 static int urls_load(struct step *s, int64_t hash, uint32_t *ret, struct err *err)
 {
 	struct db_sqlite *d = s->d;
-	sqlite3_stmt *st = sql_st(d, SQL_URL_GET);
+	struct sql_st *st = sql_st(d, SQL_URL_GET);
 	struct url_row u;
 	uint32_t last = 0;
 	int rc;
@@ -425,7 +425,7 @@ static int step_named(struct step *s, struct err *err)
 
 static int set_place(struct db_sqlite *d, const struct set_row *set, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_SET_AT);
+	struct sql_st *st = sql_st(d, SQL_SET_AT);
 	sql_bind(st, 1, (int64_t)set->id);
 	sql_bind(st, 2, set->state);
 	sql_bind(st, 3, (int64_t)set->piece);
@@ -476,7 +476,7 @@ int url_remove(struct db_sqlite *d, struct url_row *u, int64_t now_us, struct st
 static int step_walk(struct step *s, size_t most, struct err *err)
 {
 	struct db_sqlite *d = s->d;
-	sqlite3_stmt *st = sql_st(d, SQL_URL_WALK);
+	struct sql_st *st = sql_st(d, SQL_URL_WALK);
 	size_t looked = 0;
 	int rc = 0;
 	struct url_row u;
@@ -491,7 +491,7 @@ static int step_walk(struct step *s, size_t most, struct err *err)
 		if ((u.row || u.lcc) && u.seen < s->set.set.set)
 			url_push(s, &u);
 	}
-	sqlite3_reset(st);
+	sql_reset(st);
 	for (size_t i = 0; rc >= 0 && i < s->urls; i++) {
 		s->ret->removed++;
 		if (url_remove(d, &s->url[i], s->terms->now_us, STR("not in a full set"), err) < 0)

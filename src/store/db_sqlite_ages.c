@@ -15,7 +15,7 @@ struct aged {
 static int lcc_walk(struct db_sqlite *d, uint64_t from, size_t most, struct aged **ret,
 		    size_t *ret_n, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_LCC_WALK);
+	struct sql_st *st = sql_st(d, SQL_LCC_WALK);
 	size_t room = 0;
 	int rc;
 	sql_bind(st, 1, (int64_t)(from ? from - 1 : 0));
@@ -100,14 +100,14 @@ int sqlite_ages(struct db *db, uint64_t from_row, size_t rows_max, int64_t old_b
 /* 1: the oldest is not old enough. */
 static int gone_trim(struct db_sqlite *d, int64_t before_us, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_GONE_OLDEST);
+	struct sql_st *st = sql_st(d, SQL_GONE_OLDEST);
 	struct gone g;
 	struct url_row u;
 	int rc = db_step(d, st, err);
 	if (rc)
 		return rc;
 	rc = gone_from(d, st, &g, err);
-	sqlite3_reset(st);
+	sql_reset(st);
 	if (rc < 0 || g.at_us >= before_us)
 		return rc < 0 ? rc : 1;
 	rc = url_of_gone(d, g.provider, g.hash, g.id, &u, err);
@@ -121,7 +121,7 @@ static int gone_trim(struct db_sqlite *d, int64_t before_us, struct err *err)
 /* 1: there is no such set. */
 static int set_trim(struct db_sqlite *d, int64_t before_us, size_t *left, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_SET_OLD);
+	struct sql_st *st = sql_st(d, SQL_SET_OLD);
 	struct set_row set;
 	size_t dropped;
 	sql_bind(st, 1, before_us);
@@ -129,7 +129,7 @@ static int set_trim(struct db_sqlite *d, int64_t before_us, size_t *left, struct
 	if (rc)
 		return rc;
 	set_from(st, &set);
-	sqlite3_reset(st);
+	sql_reset(st);
 	if (pieces_drop(d, set.id, *left, &dropped, err) < 0)
 		return -1;
 	bool whole = dropped < *left;
@@ -174,7 +174,7 @@ static int url_forget(struct db_sqlite *d, struct url_row *u, struct err *err)
 static int urls_forget(struct db_sqlite *d, uint64_t provider, size_t most, size_t *ret_n,
 		       struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_URL_FIRST);
+	struct sql_st *st = sql_st(d, SQL_URL_FIRST);
 	struct url_row *url = NULL;
 	size_t room = 0;
 	int rc;
@@ -194,7 +194,7 @@ static int provider_erase(struct db_sqlite *d, uint64_t provider, struct err *er
 {
 	const enum db_sql clear[] = {SQL_ERROR_CLEAR, SQL_FETCH_CLEAR, SQL_HELD_DROP,
 				     SQL_TALLY_DROP};
-	sqlite3_stmt *st = sql_st(d, SQL_SET_FIRST);
+	struct sql_st *st = sql_st(d, SQL_SET_FIRST);
 	struct set_row set;
 	int rc;
 	for (;;) {
@@ -203,7 +203,7 @@ static int provider_erase(struct db_sqlite *d, uint64_t provider, struct err *er
 		if (rc)
 			break;
 		set_from(st, &set);
-		sqlite3_reset(st);
+		sql_reset(st);
 		if (set_erase(d, set.id, err) < 0)
 			return -1;
 	}

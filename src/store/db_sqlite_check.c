@@ -36,7 +36,7 @@ static void PRINTF_LIKE(3, 4) finding_say(struct checking *k, bool is_damage, co
 
 /* A statement of the check's own. 0: the row that it answers, to be finalized. 1: none. */
 static int check_ask(struct checking *k, const char *text, const int64_t *bind, size_t n,
-		     sqlite3_stmt **ret, struct err *err)
+		     struct sql_st **ret, struct err *err)
 {
 	if (sql_compile(&k->d->sql, text, ret, err) < 0)
 		return -1;
@@ -44,31 +44,13 @@ static int check_ask(struct checking *k, const char *text, const int64_t *bind, 
 		sql_bind(*ret, (int)i + 1, bind[i]);
 	int rc = db_step(k->d, *ret, err);
 	if (rc)
-		sqlite3_finalize(*ret);
+		sql_finish(ret);
 	return rc;
 }
 
-/* What SQLite itself finds in its pages; or that it cannot go through them. */
-static int pages_check(struct checking *k, bool *ret_sound, struct err *err)
+static void page_finding(void *ctx, struct str finding)
 {
-	sqlite3_stmt *st;
-	int rc = check_ask(k, "PRAGMA integrity_check", NULL, 0, &st, err);
-	bool has_rows = rc == 0;
-	*ret_sound = true;
-	for (; rc == 0; rc = db_step(k->d, st, err)) {
-		struct str s = sql_str(st, 0);
-		if (str_is(s, "ok"))
-			continue;
-		*ret_sound = false;
-		finding_say(k, true, STR_FMT, STR_ARG(s));
-	}
-	if (has_rows)
-		sqlite3_finalize(st);
-	if (rc > 0 || err->code != ERR_DAMAGED)
-		return MIN(rc, 0);
-	*ret_sound = false;
-	finding_say(k, true, "%.200s", err->msg);
-	return 0;
+	finding_say(ctx, true, STR_FMT, STR_ARG(str_head(finding, 200)));
 }
 
 /* Damage in one row is a finding, and the walk goes on; all else ends it. */
@@ -171,7 +153,7 @@ static int urls_check(struct checking *k, struct err *err)
 	const char *text = "SELECT " URL_COLUMNS " FROM url WHERE (provider,hash,n)>(?1,?2,?3) "
 			   "ORDER BY provider,hash,n LIMIT 1";
 	struct url_row u = {.provider = 0, .hash = INT64_MIN};
-	sqlite3_stmt *st;
+	struct sql_st *st;
 	int rc;
 	for (;;) {
 		const int64_t at[] = {(int64_t)u.provider, u.hash, (int64_t)u.n};
@@ -179,7 +161,7 @@ static int urls_check(struct checking *k, struct err *err)
 		if (rc)
 			return MIN(rc, 0);
 		url_from(st, &u);
-		sqlite3_finalize(st);
+		sql_finish(&st);
 		struct url_row seen = u;
 		if (url_check(k, &seen, err) < 0)
 			return -1;
@@ -189,7 +171,7 @@ static int urls_check(struct checking *k, struct err *err)
 /* A row that cannot be read: mended by leaving it out. */
 static int row_erase(struct checking *k, enum db_sql i, const int64_t *key, int n, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(k->d, i);
+	struct sql_st *st = sql_st(k->d, i);
 	if (!k->fix)
 		return 0;
 	for (int at = 0; at < n; at++)
@@ -242,13 +224,13 @@ static int queue_check(struct checking *k, struct err *err)
 			   "ORDER BY qset,slot,row LIMIT 1";
 	int64_t at[] = {INT64_MIN, INT64_MIN, 0};
 	struct queued q;
-	sqlite3_stmt *st;
+	struct sql_st *st;
 	int rc;
 	while ((rc = check_ask(k, text, at, ARRAY_LEN(at), &st, err)) == 0) {
 		for (int i = 0; i < 3; i++)
 			at[i] = sql_i64(st, i);
 		rc = row_bad(k, "queue, row", (uint64_t)at[2], queue_from(k->d, st, &q, err), err);
-		sqlite3_finalize(st);
+		sql_finish(&st);
 		if (rc == 0)
 			rc = queue_row_check(k, &q, err);
 		else if (rc == 1)
@@ -262,7 +244,7 @@ static int queue_check(struct checking *k, struct err *err)
 /* A stored row that no URL names: its file goes. */
 static int lcc_lost(struct checking *k, const struct stored *s, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(k->d, SQL_LCC_DROP);
+	struct sql_st *st = sql_st(k->d, SQL_LCC_DROP);
 	finding_say(k, true, "row %llu of LCC has no URL", (unsigned long long)s->row);
 	if (!k->fix)
 		return 0;
@@ -282,12 +264,12 @@ static int lcc_check(struct checking *k, struct err *err)
 	const char *text = "SELECT " LCC_COLUMNS " FROM lcc WHERE row>?1 ORDER BY row LIMIT 1";
 	int64_t at = 0;
 	struct stored s;
-	sqlite3_stmt *st;
+	struct sql_st *st;
 	int rc;
 	while ((rc = check_ask(k, text, &at, 1, &st, err)) == 0) {
 		at = sql_i64(st, 0);
 		rc = row_bad(k, "LCC, row", (uint64_t)at, lcc_from(k->d, st, &s, err), err);
-		sqlite3_finalize(st);
+		sql_finish(&st);
 		if (rc == 0)
 			rc = lcc_row_check(k, &s, err);
 		else if (rc == 1)
@@ -336,12 +318,12 @@ static int sets_check(struct checking *k, struct err *err)
 	CLEANUP(buf_free) struct buf room = BUF_INIT(NOTICE_PIECE + NOTICE_MOST + 1);
 	struct set_row set;
 	int64_t at = 0;
-	sqlite3_stmt *st;
+	struct sql_st *st;
 	int rc;
 	while ((rc = check_ask(k, text, &at, 1, &st, err)) == 0) {
 		at = sql_i64(st, 0);
 		set_from(st, &set);
-		sqlite3_finalize(st);
+		sql_finish(&st);
 		if (set_check(k, &set, &room, err) < 0)
 			return -1;
 	}
@@ -382,7 +364,7 @@ static int provider_check(struct checking *k, uint64_t provider, struct err *err
 static int counts_check(struct checking *k, struct err *err)
 {
 	int64_t at = 0;
-	sqlite3_stmt *st;
+	struct sql_st *st;
 	int rc;
 	if (work_flush(k->d, err) < 0)
 		return -1;
@@ -392,7 +374,7 @@ static int counts_check(struct checking *k, struct err *err)
 	while ((rc = check_ask(k, "SELECT provider FROM tally WHERE provider>?1 LIMIT 1", &at, 1,
 			       &st, err)) == 0) {
 		at = sql_i64(st, 0);
-		sqlite3_finalize(st);
+		sql_finish(&st);
 		if (!tallies_get(&k->counts, (uint64_t)at) &&
 		    provider_check(k, (uint64_t)at, err) < 0)
 			return -1;
@@ -420,12 +402,12 @@ int sqlite_check(struct db *db, bool fix,
 		 db_finding_fn *fn, void *ctx, struct err *err)
 {
 	struct checking k = {.d = sqlite_of(db), .fix = fix, .has = has, .fn = fn, .ctx = ctx};
-	bool sound, group = fix && !k.d->is_group;
+	bool group = fix && !k.d->is_group;
 	if (group && db->ops->begin(db, err) < 0)
 		return -1;
-	int rc = pages_check(&k, &sound, err);
+	int rc = sql_check(&k.d->sql, page_finding, &k, err);
 	if (rc == 0)
-		rc = sound ? rows_check(&k, err) : 1;
+		rc = rows_check(&k, err);
 	tallies_free(&k.counts);
 	FAULT("cachedb.fix");
 	if (rc < 0 && fix)

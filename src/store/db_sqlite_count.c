@@ -5,7 +5,7 @@
 
 static int counts_load(struct db_sqlite *d, uint64_t provider, struct counts *ret, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_TALLY_GET);
+	struct sql_st *st = sql_st(d, SQL_TALLY_GET);
 	*ret = (struct counts){0};
 	sql_bind(st, 1, (int64_t)provider);
 	int rc = db_step(d, st, err);
@@ -22,7 +22,7 @@ static int counts_load(struct db_sqlite *d, uint64_t provider, struct counts *re
 		.open_sets = sql_u64(st, 8),
 		.fetches = sql_u64(st, 9),
 	};
-	sqlite3_reset(st);
+	sql_reset(st);
 	return 0;
 }
 
@@ -52,7 +52,7 @@ int counts_read(struct db_sqlite *d, uint64_t provider, struct counts *ret, stru
 static int counts_write(struct db_sqlite *d, uint64_t provider, const struct counts *c,
 			struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_TALLY_PUT);
+	struct sql_st *st = sql_st(d, SQL_TALLY_PUT);
 	const uint64_t value[] = {c->files,       c->space,       c->queued,
 				  c->fresh,       c->fresh_space, c->errors,
 				  c->errors_kept, c->open_sets,   c->fetches};
@@ -62,7 +62,7 @@ static int counts_write(struct db_sqlite *d, uint64_t provider, const struct cou
 	return db_run(d, st, err);
 }
 
-void part_from(sqlite3_stmt *st, struct db_part *ret)
+void part_from(struct sql_st *st, struct db_part *ret)
 {
 	*ret = (struct db_part){
 		.set = sql_u64(st, 0),
@@ -84,7 +84,7 @@ int part_of(struct db_sqlite *d, uint64_t set, int64_t slot, struct part_count *
 	*ret = parts_get(&d->parts, key);
 	if (*ret)
 		return 0;
-	sqlite3_stmt *st = sql_st(d, SQL_PART_GET);
+	struct sql_st *st = sql_st(d, SQL_PART_GET);
 	sql_bind(st, 1, (int64_t)set);
 	sql_bind(st, 2, slot);
 	int rc = db_step(d, st, err);
@@ -92,7 +92,7 @@ int part_of(struct db_sqlite *d, uint64_t set, int64_t slot, struct part_count *
 		return rc;
 	if (rc == 0) {
 		part_from(st, &fresh.part);
-		sqlite3_reset(st);
+		sql_reset(st);
 	}
 	*ret = parts_put(&d->parts, key);
 	**ret = fresh;
@@ -132,7 +132,7 @@ int part_drop(struct db_sqlite *d, uint64_t set, int64_t slot, uint64_t row, str
 
 static int part_write(struct db_sqlite *d, const struct db_part *p, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, p->rows ? SQL_PART_PUT : SQL_PART_DROP);
+	struct sql_st *st = sql_st(d, p->rows ? SQL_PART_PUT : SQL_PART_DROP);
 	sql_bind(st, 1, (int64_t)p->set);
 	sql_bind(st, 2, p->slot);
 	if (p->rows) {

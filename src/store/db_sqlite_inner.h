@@ -139,15 +139,24 @@ static inline struct db_sqlite *sqlite_of(struct db *db)
 {
 	return (struct db_sqlite *)db;
 }
-static inline sqlite3_stmt *sql_st(struct db_sqlite *d, enum db_sql i)
+static inline struct sql_st *sql_st(struct db_sqlite *d, enum db_sql i)
 {
 	return d->sql.st[i];
 }
-static inline int db_step(struct db_sqlite *d, sqlite3_stmt *st, struct err *err)
+static inline int db_step(struct db_sqlite *d, struct sql_st *st, struct err *err)
 {
 	return sql_step(&d->sql, st, err);
 }
-static inline int db_run(struct db_sqlite *d, sqlite3_stmt *st, struct err *err)
+/* A statement that adds a row and returns its number. */
+static inline int db_added(struct db_sqlite *d, struct sql_st *st, uint64_t *ret, struct err *err)
+{
+	int rc = sql_step(&d->sql, st, err);
+	ENSURE(rc <= 0);
+	if (rc == 0)
+		*ret = sql_u64(st, 0);
+	return rc == 0 ? sql_run(&d->sql, st, err) : rc;
+}
+static inline int db_run(struct db_sqlite *d, struct sql_st *st, struct err *err)
 {
 	return sql_run(&d->sql, st, err);
 }
@@ -177,10 +186,10 @@ int part_add(struct db_sqlite *d, const struct db_part *fresh, uint64_t row, str
 int part_drop(struct db_sqlite *d, uint64_t set, int64_t slot, uint64_t row, struct err *err);
 int counts_flush(struct db_sqlite *d, struct err *err);
 void counts_forget(struct db_sqlite *d);
-void part_from(sqlite3_stmt *st, struct db_part *ret);
+void part_from(struct sql_st *st, struct db_part *ret);
 
 /* URLs. A list is an array of which the first is not used. */
-void url_from(sqlite3_stmt *st, struct url_row *ret);
+void url_from(struct sql_st *st, struct url_row *ret);
 int url_save(struct db_sqlite *d, struct url_row *u, struct err *err);
 /* The one whose texts these are among those of its hash. 1: there is none. */
 int url_find(struct db_sqlite *d, uint64_t provider, int64_t hash, struct str c, struct str mime,
@@ -214,7 +223,7 @@ int queue_along(struct db_sqlite *d, uint64_t set, int64_t slot, uint64_t row, s
 		struct err *err);
 int lcc_along(struct db_sqlite *d, uint64_t row, struct stored *ret, struct err *err);
 void along_end(struct db_sqlite *d);
-int queue_from(struct db_sqlite *d, sqlite3_stmt *st, struct queued *ret, struct err *err);
+int queue_from(struct db_sqlite *d, struct sql_st *st, struct queued *ret, struct err *err);
 /* Into the queue, and out of it, with all that is counted. u is changed, and is to be saved. */
 int queue_add(struct db_sqlite *d, struct url_row *u, const struct queued *q, int64_t priority,
 	      struct err *err);
@@ -226,7 +235,7 @@ int queue_move(struct db_sqlite *d, struct url_row *u, const struct queued *q, i
 	       struct err *err);
 
 int lcc_get(struct db_sqlite *d, uint64_t row, struct stored *ret, struct err *err);
-int lcc_from(struct db_sqlite *d, sqlite3_stmt *st, struct stored *ret, struct err *err);
+int lcc_from(struct db_sqlite *d, struct sql_st *st, struct stored *ret, struct err *err);
 int lcc_put(struct db_sqlite *d, struct url_row *u, const struct stored *s, const struct queued *q,
 	    struct err *err);
 /* Its file goes to FSMDB. q: its row of the queue, or NULL. */
@@ -234,7 +243,7 @@ int lcc_drop(struct db_sqlite *d, struct url_row *u, const struct stored *s, con
 	     struct err *err);
 
 int gone_get(struct db_sqlite *d, uint64_t id, struct gone *ret, struct err *err);
-int gone_from(struct db_sqlite *d, sqlite3_stmt *st, struct gone *ret, struct err *err);
+int gone_from(struct db_sqlite *d, struct sql_st *st, struct gone *ret, struct err *err);
 int gone_put(struct db_sqlite *d, struct url_row *u, const struct gone *g, struct err *err);
 int gone_row_drop(struct db_sqlite *d, struct url_row *u, struct err *err);
 
@@ -252,7 +261,7 @@ int url_remove(struct db_sqlite *d, struct url_row *u, int64_t now_us, struct st
 	       struct err *err);
 int is_sent(struct db_sqlite *d, uint64_t row, int64_t *ret_at_us, struct err *err); /* 0, 1 */
 int notice_of(struct db_sqlite *d, struct str data, struct notice *ret, struct err *err);
-void set_from(sqlite3_stmt *st, struct set_row *ret);
+void set_from(struct sql_st *st, struct set_row *ret);
 int set_by(struct db_sqlite *d, uint64_t set, struct set_row *ret, struct err *err);
 int set_piece_read(struct db_sqlite *d, const struct set_row *row, uint64_t piece, struct buf *ret,
 		   struct err *err); /* unpacked; 1: there is no such */

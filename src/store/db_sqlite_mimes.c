@@ -8,7 +8,7 @@ enum { MIMES_MOST = 1000 };
 int mimes_all(struct db_sqlite *d, struct arena *arena, struct str **ret, size_t *ret_n,
 	      struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_MIME_ALL);
+	struct sql_st *st = sql_st(d, SQL_MIME_ALL);
 	size_t room = 0;
 	int rc;
 	*ret = NULL;
@@ -20,7 +20,7 @@ int mimes_all(struct db_sqlite *d, struct arena *arena, struct str **ret, size_t
 
 static int mimes_load(struct db_sqlite *d, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_MIME_ALL);
+	struct sql_st *st = sql_st(d, SQL_MIME_ALL);
 	int rc;
 	while ((rc = db_step(d, st, err)) == 0)
 		*mimes_put(&d->mimes, hash64(sql_str(st, 0))) = true;
@@ -37,7 +37,7 @@ int mimes_number(struct db_sqlite *d, size_t *ret, struct err *err)
 
 int mime_note(struct db_sqlite *d, struct str mime, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_MIME_ADD);
+	struct sql_st *st = sql_st(d, SQL_MIME_ADD);
 	if (mimes_get(&d->mimes, hash64(mime)))
 		return 0;
 	if (mimes_count(&d->mimes) == 0 && mimes_load(d, err) < 0)

@@ -6,13 +6,13 @@
 static int queue_end(struct db_sqlite *d, enum db_sql i, const struct db_part *p, uint64_t *ret,
 		     struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, i);
+	struct sql_st *st = sql_st(d, i);
 	sql_bind(st, 1, (int64_t)p->set);
 	sql_bind(st, 2, p->slot);
 	int rc = db_step(d, st, err);
 	if (rc == 0) {
 		*ret = sql_u64(st, 0);
-		sqlite3_reset(st);
+		sql_reset(st);
 	}
 	return rc;
 }
@@ -20,14 +20,14 @@ static int queue_end(struct db_sqlite *d, enum db_sql i, const struct db_part *p
 /* Walks the parts as the queue has them, one search for each. 1: the last was the last. */
 static int queue_part(struct db_sqlite *d, struct db_part *p, bool first, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_QUEUE_PART);
+	struct sql_st *st = sql_st(d, SQL_QUEUE_PART);
 	sql_bind(st, 1, first ? INT64_MIN : (int64_t)p->set);
 	sql_bind(st, 2, first ? INT64_MIN : p->slot);
 	int rc = db_step(d, st, err);
 	if (rc == 0) {
 		p->set = sql_u64(st, 0);
 		p->slot = sql_i64(st, 1);
-		sqlite3_reset(st);
+		sql_reset(st);
 	}
 	return rc;
 }
@@ -51,7 +51,7 @@ static int part_agrees(struct db_sqlite *d, const struct db_part *p, struct err 
 int sqlite_agrees(struct db *db, struct err *err)
 {
 	struct db_sqlite *d = sqlite_of(db);
-	sqlite3_stmt *st = sql_st(d, SQL_PART_SUM);
+	struct sql_st *st = sql_st(d, SQL_PART_SUM);
 	struct db_part p = {0};
 	uint64_t parts = 0;
 	int rc = work_flush(d, err);
@@ -64,7 +64,7 @@ int sqlite_agrees(struct db *db, struct err *err)
 	if (rc < 0)
 		return rc;
 	uint64_t rows = sql_u64(st, 0), want = sql_u64(st, 1);
-	sqlite3_reset(st);
+	sql_reset(st);
 	if (rows != d->queued)
 		return 1;
 	for (; (rc = queue_part(d, &p, parts == 0, err)) == 0; parts++) {
@@ -78,7 +78,7 @@ int sqlite_agrees(struct db *db, struct err *err)
 /* The queue does not say which priority its providers have; the parts that there are do. */
 static int priorities_read(struct db_sqlite *d, struct ages *ret, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_PART_ALL);
+	struct sql_st *st = sql_st(d, SQL_PART_ALL);
 	struct db_part p;
 	int rc;
 	while ((rc = db_step(d, st, err)) == 0) {
@@ -90,7 +90,7 @@ static int priorities_read(struct db_sqlite *d, struct ages *ret, struct err *er
 
 static int parts_build(struct db_sqlite *d, struct ages *priority, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_QUEUE_ALL);
+	struct sql_st *st = sql_st(d, SQL_QUEUE_ALL);
 	int rc = work_flush(d, err);
 	if (rc == 0)
 		rc = priorities_read(d, priority, err);
@@ -104,7 +104,7 @@ static int parts_build(struct db_sqlite *d, struct ages *priority, struct err *e
 		p.priority = was ? *was : 0;
 		rc = part_add(d, &p, sql_u64(st, 2), err);
 	}
-	sqlite3_reset(st);
+	sql_reset(st);
 	return rc < 0 ? rc : 0;
 }
 

@@ -8,7 +8,7 @@ int sqlite_parts(struct db *db, void (*each)(void *ctx, const struct db_part *pa
 		 struct err *err)
 {
 	struct db_sqlite *d = sqlite_of(db);
-	sqlite3_stmt *st = sql_st(d, SQL_PART_ALL);
+	struct sql_st *st = sql_st(d, SQL_PART_ALL);
 	struct db_part part;
 	int rc = work_flush(d, err);
 	while (rc == 0 && (rc = db_step(d, st, err)) == 0) {
@@ -45,7 +45,7 @@ static bool says_other(const struct notice *n, const struct stored *s)
 static int row_next(struct db_sqlite *d, uint64_t set, int64_t slot, uint64_t after_row,
 		    struct arena *arena, struct db_row *ret, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_QUEUE_NEXT);
+	struct sql_st *st = sql_st(d, SQL_QUEUE_NEXT);
 	struct queued q;
 	struct stored s;
 	struct url_row u;
@@ -56,7 +56,7 @@ static int row_next(struct db_sqlite *d, uint64_t set, int64_t slot, uint64_t af
 	if (rc)
 		return rc;
 	rc = queue_from(d, st, &q, err);
-	sqlite3_reset(st);
+	sql_reset(st);
 	if (rc < 0)
 		return rc;
 	int64_t hash = d->hash(q.notice.c, q.notice.mime);
@@ -100,7 +100,7 @@ int sqlite_next(struct db *db, uint64_t set, int64_t slot, uint64_t after_row, s
 
 static int row_sent(struct db_sqlite *d, uint64_t row, int64_t now_us, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_SENT_PUT);
+	struct sql_st *st = sql_st(d, SQL_SENT_PUT);
 	sql_bind(st, 1, (int64_t)row);
 	sql_bind(st, 2, now_us);
 	return db_run(d, st, err);
@@ -117,7 +117,7 @@ int sqlite_sent(struct db *db, const struct db_row *row, size_t n, int64_t now_u
 
 static int row_back(struct db_sqlite *d, uint64_t row, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_SENT_DROP);
+	struct sql_st *st = sql_st(d, SQL_SENT_DROP);
 	sql_bind(st, 1, (int64_t)row);
 	return db_run(d, st, err);
 }
@@ -126,7 +126,7 @@ static int fetch_note(struct db_sqlite *d, const struct db_done *done, const str
 		      int64_t now_us, struct err *err)
 {
 	struct counts *c;
-	sqlite3_stmt *st = sql_st(d, SQL_FETCH_PUT);
+	struct sql_st *st = sql_st(d, SQL_FETCH_PUT);
 	if (counts_of(d, q->provider, &c, err) < 0)
 		return -1;
 	unsigned code = done->end == DB_END_STORED || done->end == DB_END_UNCHANGED ? done->ret_code
@@ -237,7 +237,7 @@ static void sums_keep(struct notice *n, const struct notice *was)
 int lcc_confirm(struct db_sqlite *d, const struct stored *s, const struct notice *n,
 		struct str data, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_LCC_DATA);
+	struct sql_st *st = sql_st(d, SQL_LCC_DATA);
 	struct notice newest = *n;
 	if (str_eq(data, s->data))
 		return 0;
@@ -410,7 +410,7 @@ static int parts_change(struct db_sqlite *d, enum db_sql i, int64_t a, const int
 			struct err *err)
 {
 	int rc = work_begin(d, err);
-	sqlite3_stmt *st = sql_st(d, i);
+	struct sql_st *st = sql_st(d, i);
 	if (rc == 0)
 		rc = work_flush(d, err);
 	if (rc == 0) {
@@ -440,7 +440,7 @@ int sqlite_fsm_next(struct db *db, uint64_t after, struct str machine, uint64_t 
 		    struct err *err)
 {
 	struct db_sqlite *d = sqlite_of(db);
-	sqlite3_stmt *st = sql_st(d, machine.n ? SQL_FSM_OF : SQL_FSM_NEXT);
+	struct sql_st *st = sql_st(d, machine.n ? SQL_FSM_OF : SQL_FSM_NEXT);
 	sql_bind(st, 1, (int64_t)after);
 	if (machine.n)
 		sql_bind_text(st, 2, machine);
@@ -455,14 +455,14 @@ int sqlite_fsm_next(struct db *db, uint64_t after, struct str machine, uint64_t 
 	ret_machine[on.n] = 0;
 	memcpy(ret_file, file.p, file.n);
 	ret_file[file.n] = 0;
-	sqlite3_reset(st);
+	sql_reset(st);
 	return 0;
 }
 
 int sqlite_fsm_done(struct db *db, const uint64_t *id, size_t n, struct err *err)
 {
 	struct db_sqlite *d = sqlite_of(db);
-	sqlite3_stmt *st = sql_st(d, SQL_FSM_DROP);
+	struct sql_st *st = sql_st(d, SQL_FSM_DROP);
 	int rc = work_begin(d, err);
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		sql_bind(st, 1, (int64_t)id[i]);

@@ -16,12 +16,12 @@ const char *db_state_name(enum db_state s)
 
 static int open_urls(struct db_sqlite *d, uint64_t provider, uint64_t *ret, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_SET_OPEN);
+	struct sql_st *st = sql_st(d, SQL_SET_OPEN);
 	sql_bind(st, 1, (int64_t)provider);
 	int rc = db_step(d, st, err);
 	if (rc == 0)
 		*ret = sql_u64(st, 0);
-	sqlite3_reset(st);
+	sql_reset(st);
 	return MIN(rc, 0);
 }
 
@@ -44,11 +44,11 @@ int sqlite_tally(struct db *db, uint64_t provider, struct db_tally *ret, struct 
 int sqlite_last_provider(struct db *db, uint64_t *ret, struct err *err)
 {
 	struct db_sqlite *d = sqlite_of(db);
-	sqlite3_stmt *st = sql_st(d, SQL_TALLY_LAST);
+	struct sql_st *st = sql_st(d, SQL_TALLY_LAST);
 	int rc = db_step(d, st, err);
 	if (rc == 0) {
 		*ret = sql_u64(st, 0);
-		sqlite3_reset(st);
+		sql_reset(st);
 	}
 	return rc;
 }
@@ -56,7 +56,7 @@ int sqlite_last_provider(struct db *db, uint64_t *ret, struct err *err)
 int sqlite_hold(struct db *db, uint64_t provider, int64_t until_us, struct str why, struct err *err)
 {
 	struct db_sqlite *d = sqlite_of(db);
-	sqlite3_stmt *st = sql_st(d, until_us ? SQL_HELD_PUT : SQL_HELD_DROP);
+	struct sql_st *st = sql_st(d, until_us ? SQL_HELD_PUT : SQL_HELD_DROP);
 	int rc = work_begin(d, err);
 	if (rc == 0) {
 		sql_bind(st, 1, (int64_t)provider);
@@ -73,14 +73,14 @@ int sqlite_held(struct db *db, uint64_t provider, struct arena *arena, int64_t *
 		struct str *ret_why, struct err *err)
 {
 	struct db_sqlite *d = sqlite_of(db);
-	sqlite3_stmt *st = sql_st(d, SQL_HELD_GET);
+	struct sql_st *st = sql_st(d, SQL_HELD_GET);
 	sql_bind(st, 1, (int64_t)provider);
 	int rc = db_step(d, st, err);
 	if (rc)
 		return rc;
 	*ret_until_us = sql_i64(st, 0);
 	*ret_why = arena_str(arena, sql_str(st, 1));
-	sqlite3_reset(st);
+	sql_reset(st);
 	return *ret_until_us > clock_wall_us() ? 0 : 1;
 }
 
@@ -216,12 +216,12 @@ int sqlite_receipt(struct db *db, uint64_t provider, struct str c, struct str mi
 
 static int provider_next(struct db_sqlite *d, uint64_t *provider, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_TALLY_NEXT);
+	struct sql_st *st = sql_st(d, SQL_TALLY_NEXT);
 	sql_bind(st, 1, (int64_t)*provider);
 	int rc = db_step(d, st, err);
 	if (rc == 0) {
 		*provider = sql_u64(st, 0);
-		sqlite3_reset(st);
+		sql_reset(st);
 	}
 	return rc;
 }
@@ -284,7 +284,7 @@ int sqlite_errors(struct db *db, uint64_t provider, size_t n, struct arena *aren
 		  struct db_error *ret, size_t *ret_n, struct err *err)
 {
 	struct db_sqlite *d = sqlite_of(db);
-	sqlite3_stmt *st = sql_st(d, SQL_ERROR_LIST);
+	struct sql_st *st = sql_st(d, SQL_ERROR_LIST);
 	int rc = 1;
 	*ret_n = 0;
 	sql_bind(st, 1, (int64_t)provider);
@@ -302,7 +302,7 @@ int sqlite_errors(struct db *db, uint64_t provider, size_t n, struct arena *aren
 				       .notice = notice_copy(&notice, arena)};
 		++*ret_n;
 	}
-	sqlite3_reset(st);
+	sql_reset(st);
 	return rc < 0 ? rc : 0;
 }
 
@@ -310,7 +310,7 @@ static int fetches_read(struct db_sqlite *d, uint64_t provider, struct arena *ar
 			struct db_fetch ret[DB_FETCHES], uint64_t k[DB_FETCHES], size_t *ret_n,
 			struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_FETCH_LIST);
+	struct sql_st *st = sql_st(d, SQL_FETCH_LIST);
 	int rc = 1;
 	*ret_n = 0;
 	sql_bind(st, 1, (int64_t)provider);
@@ -321,7 +321,7 @@ static int fetches_read(struct db_sqlite *d, uint64_t provider, struct arena *ar
 						    .code = (unsigned)sql_u64(st, 3),
 						    .size = sql_u64(st, 4)};
 	}
-	sqlite3_reset(st);
+	sql_reset(st);
 	return rc < 0 ? rc : 0;
 }
 

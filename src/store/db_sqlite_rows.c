@@ -9,7 +9,7 @@ enum {
 	ALONG_MOST = 8,      /* rows that are passed over rather than searched for */
 };
 
-void url_from(sqlite3_stmt *st, struct url_row *ret)
+void url_from(struct sql_st *st, struct url_row *ret)
 {
 	*ret = (struct url_row){
 		.provider = sql_u64(st, 0),
@@ -30,7 +30,7 @@ void url_from(sqlite3_stmt *st, struct url_row *ret)
 int url_save(struct db_sqlite *d, struct url_row *u, struct err *err)
 {
 	bool keep = u->row || u->lcc || u->gone;
-	sqlite3_stmt *st = sql_st(d, keep ? SQL_URL_PUT : SQL_URL_DROP);
+	struct sql_st *st = sql_st(d, keep ? SQL_URL_PUT : SQL_URL_DROP);
 	if (!keep && !u->is_there)
 		return 0;
 	sql_bind(st, 1, (int64_t)u->provider);
@@ -71,11 +71,11 @@ static int row_lost(struct db_sqlite *d, const char *table, uint64_t row, struct
 
 /* Texts of a row are bounded as they come in; a database that has longer ones is damaged. After
  * this the buffer has room for all of them, and does not move. */
-static int texts_room(struct db_sqlite *d, sqlite3_stmt *st, struct buf *b, struct err *err)
+static int texts_room(struct db_sqlite *d, struct sql_st *st, struct buf *b, struct err *err)
 {
 	size_t all = 0;
-	for (int i = 0; i < sqlite3_column_count(st); i++) {
-		size_t n = (size_t)sqlite3_column_bytes(st, i);
+	for (int i = 0; i < sql_columns(st); i++) {
+		size_t n = sql_str(st, i).n;
 		if (n > NOTICE_MOST)
 			return err_set(err, ERR_DAMAGED, "%s: a row is too long; %s", d->sql.path,
 				       d->sql.remedy);
@@ -93,7 +93,7 @@ static struct str text_keep(struct buf *b, struct str s)
 	return (struct str){s.n ? b->p + at : "", s.n};
 }
 
-int queue_from(struct db_sqlite *d, sqlite3_stmt *st, struct queued *ret, struct err *err)
+int queue_from(struct db_sqlite *d, struct sql_st *st, struct queued *ret, struct err *err)
 {
 	struct buf *b = &d->queue_text;
 	struct queued q = {
@@ -118,7 +118,7 @@ int queue_from(struct db_sqlite *d, sqlite3_stmt *st, struct queued *ret, struct
 int queue_get(struct db_sqlite *d, uint64_t set, int64_t slot, uint64_t row, struct queued *ret,
 	      struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_QUEUE_GET);
+	struct sql_st *st = sql_st(d, SQL_QUEUE_GET);
 	sql_bind(st, 1, (int64_t)set);
 	sql_bind(st, 2, slot);
 	sql_bind(st, 3, (int64_t)row);
@@ -126,7 +126,7 @@ int queue_get(struct db_sqlite *d, uint64_t set, int64_t slot, uint64_t row, str
 	if (rc)
 		return rc < 0 ? rc : row_lost(d, "the queue", row, err);
 	rc = queue_from(d, st, ret, err);
-	sqlite3_reset(st);
+	sql_reset(st);
 	return rc;
 }
 
@@ -134,10 +134,10 @@ int queue_along(struct db_sqlite *d, uint64_t set, int64_t slot, uint64_t row, s
 		struct err *err)
 {
 	struct along *a = &d->queue_on;
-	sqlite3_stmt *st = sql_st(d, SQL_QUEUE_ON);
+	struct sql_st *st = sql_st(d, SQL_QUEUE_ON);
 	if (!a->is_open || a->set != set || a->slot != slot || row <= a->row ||
 	    row > a->row + ALONG_MOST) {
-		sqlite3_reset(st);
+		sql_reset(st);
 		sql_bind(st, 1, (int64_t)set);
 		sql_bind(st, 2, slot);
 		sql_bind(st, 3, (int64_t)row);
@@ -154,7 +154,7 @@ int queue_along(struct db_sqlite *d, uint64_t set, int64_t slot, uint64_t row, s
 
 static int queue_write(struct db_sqlite *d, const struct queued *q, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_QUEUE_PUT);
+	struct sql_st *st = sql_st(d, SQL_QUEUE_PUT);
 	sql_bind(st, 1, (int64_t)q->set);
 	sql_bind(st, 2, q->slot);
 	sql_bind(st, 3, (int64_t)q->row);
@@ -169,7 +169,7 @@ static int queue_write(struct db_sqlite *d, const struct queued *q, struct err *
 
 static int queue_erase(struct db_sqlite *d, const struct queued *q, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_QUEUE_DROP);
+	struct sql_st *st = sql_st(d, SQL_QUEUE_DROP);
 	sql_bind(st, 1, (int64_t)q->set);
 	sql_bind(st, 2, q->slot);
 	sql_bind(st, 3, (int64_t)q->row);
@@ -248,7 +248,7 @@ int queue_move(struct db_sqlite *d, struct url_row *u, const struct queued *q, i
 	return 0;
 }
 
-int lcc_from(struct db_sqlite *d, sqlite3_stmt *st, struct stored *ret, struct err *err)
+int lcc_from(struct db_sqlite *d, struct sql_st *st, struct stored *ret, struct err *err)
 {
 	struct buf *b = &d->lcc_text;
 	struct stored s = {
@@ -279,22 +279,22 @@ int lcc_from(struct db_sqlite *d, sqlite3_stmt *st, struct stored *ret, struct e
 
 int lcc_get(struct db_sqlite *d, uint64_t row, struct stored *ret, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_LCC_GET);
+	struct sql_st *st = sql_st(d, SQL_LCC_GET);
 	sql_bind(st, 1, (int64_t)row);
 	int rc = db_step(d, st, err);
 	if (rc)
 		return rc < 0 ? rc : row_lost(d, "LCC", row, err);
 	rc = lcc_from(d, st, ret, err);
-	sqlite3_reset(st);
+	sql_reset(st);
 	return rc;
 }
 
 int lcc_along(struct db_sqlite *d, uint64_t row, struct stored *ret, struct err *err)
 {
 	struct along *a = &d->lcc_on;
-	sqlite3_stmt *st = sql_st(d, SQL_LCC_ON);
+	struct sql_st *st = sql_st(d, SQL_LCC_ON);
 	if (!a->is_open || row <= a->row || row > a->row + ALONG_MOST) {
-		sqlite3_reset(st);
+		sql_reset(st);
 		sql_bind(st, 1, (int64_t)row);
 	}
 	int rc;
@@ -308,14 +308,14 @@ int lcc_along(struct db_sqlite *d, uint64_t row, struct stored *ret, struct err 
 
 void along_end(struct db_sqlite *d)
 {
-	sqlite3_reset(sql_st(d, SQL_QUEUE_ON));
-	sqlite3_reset(sql_st(d, SQL_LCC_ON));
+	sql_reset(sql_st(d, SQL_QUEUE_ON));
+	sql_reset(sql_st(d, SQL_LCC_ON));
 	d->queue_on = d->lcc_on = (struct along){0};
 }
 
 static int lcc_write(struct db_sqlite *d, const struct stored *s, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_LCC_PUT);
+	struct sql_st *st = sql_st(d, SQL_LCC_PUT);
 	sql_bind(st, 1, (int64_t)s->row);
 	sql_bind(st, 2, (int64_t)s->provider);
 	sql_bind(st, 3, s->hash);
@@ -350,7 +350,7 @@ int lcc_put(struct db_sqlite *d, struct url_row *u, const struct stored *s, cons
 
 static int fsm_put(struct db_sqlite *d, struct str machine, struct str file, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_FSM_ADD);
+	struct sql_st *st = sql_st(d, SQL_FSM_ADD);
 	sql_bind_text(st, 1, machine);
 	sql_bind_text(st, 2, file);
 	return db_run(d, st, err);
@@ -360,7 +360,7 @@ int lcc_drop(struct db_sqlite *d, struct url_row *u, const struct stored *s, con
 	     struct err *err)
 {
 	struct counts *c;
-	sqlite3_stmt *st = sql_st(d, SQL_LCC_DROP);
+	struct sql_st *st = sql_st(d, SQL_LCC_DROP);
 	sql_bind(st, 1, (int64_t)s->row);
 	if (db_run(d, st, err) < 0 || fsm_put(d, s->machine, s->file, err) < 0 ||
 	    counts_of(d, s->provider, &c, err) < 0)
@@ -383,7 +383,7 @@ int sqlite_fsm_add(struct db *db, struct str machine, struct str file, struct er
 	return work_end(d, rc, err);
 }
 
-int gone_from(struct db_sqlite *d, sqlite3_stmt *st, struct gone *ret, struct err *err)
+int gone_from(struct db_sqlite *d, struct sql_st *st, struct gone *ret, struct err *err)
 {
 	struct buf *b = &d->gone_text;
 	struct gone g = {
@@ -405,19 +405,19 @@ int gone_from(struct db_sqlite *d, sqlite3_stmt *st, struct gone *ret, struct er
 
 int gone_get(struct db_sqlite *d, uint64_t id, struct gone *ret, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_GONE_GET);
+	struct sql_st *st = sql_st(d, SQL_GONE_GET);
 	sql_bind(st, 1, (int64_t)id);
 	int rc = db_step(d, st, err);
 	if (rc)
 		return rc < 0 ? rc : row_lost(d, "what is gone", id, err);
 	rc = gone_from(d, st, ret, err);
-	sqlite3_reset(st);
+	sql_reset(st);
 	return rc;
 }
 
 int gone_row_drop(struct db_sqlite *d, struct url_row *u, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_GONE_DROP);
+	struct sql_st *st = sql_st(d, SQL_GONE_DROP);
 	if (!u->gone)
 		return 0;
 	sql_bind(st, 1, (int64_t)u->gone);
@@ -428,7 +428,7 @@ int gone_row_drop(struct db_sqlite *d, struct url_row *u, struct err *err)
 
 int gone_put(struct db_sqlite *d, struct url_row *u, const struct gone *g, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_GONE_PUT);
+	struct sql_st *st = sql_st(d, SQL_GONE_PUT);
 	if (gone_row_drop(d, u, err) < 0)
 		return -1;
 	sql_bind(st, 1, (int64_t)u->provider);
@@ -439,9 +439,8 @@ int gone_put(struct db_sqlite *d, struct url_row *u, const struct gone *g, struc
 	sql_bind_text(st, 6, str_utf8_head(g->reason, DB_REASON_MAX));
 	sql_bind_text(st, 7, g->c);
 	sql_bind_text(st, 8, g->mime);
-	if (db_run(d, st, err) < 0)
+	if (db_added(d, st, &u->gone, err) < 0)
 		return -1;
-	u->gone = (uint64_t)sqlite3_last_insert_rowid(d->sql.h);
 	u->is_dirty = true;
 	return 0;
 }
@@ -483,14 +482,14 @@ enum { EQUALS_MOST = 64 };
 static int url_equals(struct db_sqlite *d, uint64_t provider, int64_t hash,
 		      struct url_row ret[EQUALS_MOST], size_t *ret_n, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_URL_GET);
+	struct sql_st *st = sql_st(d, SQL_URL_GET);
 	int rc;
 	*ret_n = 0;
 	sql_bind(st, 1, (int64_t)provider);
 	sql_bind(st, 2, hash);
 	while ((rc = db_step(d, st, err)) == 0 && *ret_n < EQUALS_MOST)
 		url_from(st, &ret[(*ret_n)++]);
-	sqlite3_reset(st);
+	sql_reset(st);
 	return rc < 0 ? rc : 0;
 }
 
@@ -518,7 +517,7 @@ int url_find(struct db_sqlite *d, uint64_t provider, int64_t hash, struct str c,
 static int url_of(struct db_sqlite *d, uint64_t provider, int64_t hash, size_t member, uint64_t id,
 		  struct url_row *ret, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_URL_GET);
+	struct sql_st *st = sql_st(d, SQL_URL_GET);
 	uint64_t has;
 	int rc;
 	sql_bind(st, 1, (int64_t)provider);
@@ -529,7 +528,7 @@ static int url_of(struct db_sqlite *d, uint64_t provider, int64_t hash, size_t m
 		if (has == id)
 			break;
 	}
-	sqlite3_reset(st);
+	sql_reset(st);
 	return rc;
 }
 
@@ -575,7 +574,7 @@ int error_add(struct db_sqlite *d, uint64_t provider, int64_t at_us, unsigned co
 	      struct str reason, struct str data, struct err *err)
 {
 	struct counts *c;
-	sqlite3_stmt *st = sql_st(d, SQL_ERROR_ADD);
+	struct sql_st *st = sql_st(d, SQL_ERROR_ADD);
 	if (counts_of(d, provider, &c, err) < 0)
 		return -1;
 	sql_bind(st, 1, (int64_t)provider);
@@ -598,12 +597,12 @@ int error_add(struct db_sqlite *d, uint64_t provider, int64_t at_us, unsigned co
 
 int is_sent(struct db_sqlite *d, uint64_t row, int64_t *ret_at_us, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_SENT_GET);
+	struct sql_st *st = sql_st(d, SQL_SENT_GET);
 	sql_bind(st, 1, (int64_t)row);
 	int rc = db_step(d, st, err);
 	if (rc == 0) {
 		*ret_at_us = sql_i64(st, 0);
-		sqlite3_reset(st);
+		sql_reset(st);
 	}
 	return rc;
 }

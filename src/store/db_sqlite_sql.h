@@ -14,8 +14,6 @@
 
 /* clang-format off */
 #define DB_SQL(X) \
-	X(BEGIN, "BEGIN IMMEDIATE") \
-	X(COMMIT, "COMMIT") \
 	X(META_GET, "SELECT next_row,next_set,next_error,age,slot_us,period FROM meta") \
 	X(META_PUT, "UPDATE meta SET next_row=?1,next_set=?2,next_error=?3,age=?4,slot_us=?5," \
 		"period=?6") \
@@ -63,7 +61,7 @@
 	X(GONE_GET, "SELECT " GONE_COLUMNS " FROM gone WHERE id=?1") \
 	X(GONE_OLDEST, "SELECT " GONE_COLUMNS " FROM gone ORDER BY id LIMIT 1") \
 	X(GONE_PUT, "INSERT INTO gone(provider,hash,at,state,code,reason,c,mime) " \
-		"VALUES(?1,?2,?3,?4,?5,?6,?7,?8)") \
+		"VALUES(?1,?2,?3,?4,?5,?6,?7,?8) RETURNING id") \
 	X(GONE_DROP, "DELETE FROM gone WHERE id=?1") \
 	X(FSM_ADD, "INSERT INTO fsm(machine,file) VALUES(?1,?2)") \
 	X(FSM_NEXT, "SELECT id,machine,file FROM fsm WHERE id>?1 ORDER BY id LIMIT 1") \
@@ -95,7 +93,7 @@
 	X(SET_TAKING, "SELECT " SET_COLUMNS " FROM sets WHERE state=0 AND (?1 IS NULL OR uns=?1) LIMIT 1") \
 	X(SET_FIRST, "SELECT " SET_COLUMNS " FROM sets WHERE provider=?1 LIMIT 1") \
 	X(SET_ADD, "INSERT INTO sets(num,uns,number,provider,is_full,urls,at,pieces,state,piece_at," \
-		"byte_at,walks,hash,n) VALUES(0,?1,?2,?3,?4,?5,?6,0,0,0,0,0,0,0)") \
+		"byte_at,walks,hash,n) VALUES(0,?1,?2,?3,?4,?5,?6,0,0,0,0,0,0,0) RETURNING id") \
 	X(SET_TOOK, "UPDATE sets SET num=?2,pieces=?3,state=?4 WHERE id=?1") \
 	X(SET_AT, "UPDATE sets SET state=?2,piece_at=?3,byte_at=?4,walks=?5,hash=?6,n=?7 WHERE id=?1") \
 	X(SET_DROP, "DELETE FROM sets WHERE id=?1") \

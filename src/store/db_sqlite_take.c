@@ -11,7 +11,7 @@ static int64_t piece_id(uint64_t id, uint64_t piece)
 	return (int64_t)(id << PIECE_BITS | piece);
 }
 
-void set_from(sqlite3_stmt *st, struct set_row *ret)
+void set_from(struct sql_st *st, struct set_row *ret)
 {
 	struct str uns = str_head(sql_str(st, 2), DB_UNS_MAX);
 	*ret = (struct set_row){
@@ -33,19 +33,19 @@ void set_from(sqlite3_stmt *st, struct set_row *ret)
 	memcpy(ret->set.uns, uns.p, uns.n);
 }
 
-static int set_step(struct db_sqlite *d, sqlite3_stmt *st, struct set_row *ret, struct err *err)
+static int set_step(struct db_sqlite *d, struct sql_st *st, struct set_row *ret, struct err *err)
 {
 	int rc = db_step(d, st, err);
 	if (rc == 0) {
 		set_from(st, ret);
-		sqlite3_reset(st);
+		sql_reset(st);
 	}
 	return rc;
 }
 
 int set_by(struct db_sqlite *d, uint64_t set, struct set_row *ret, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_SET_BY_SET);
+	struct sql_st *st = sql_st(d, SQL_SET_BY_SET);
 	sql_bind(st, 1, (int64_t)set);
 	return set_step(d, st, ret, err);
 }
@@ -53,22 +53,23 @@ int set_by(struct db_sqlite *d, uint64_t set, struct set_row *ret, struct err *e
 static int set_by_number(struct db_sqlite *d, const char *uns, uint64_t number, struct set_row *ret,
 			 struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_SET_BY_NUMBER);
+	struct sql_st *st = sql_st(d, SQL_SET_BY_NUMBER);
 	sql_bind_text(st, 1, str_of(uns));
 	sql_bind(st, 2, (int64_t)number);
 	return set_step(d, st, ret, err);
 }
 
-static int set_begin(struct db_sqlite *d, const struct db_set *set, struct err *err)
+static int set_begin(struct db_sqlite *d, const struct db_set *set, uint64_t *ret_id,
+		     struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_SET_ADD);
+	struct sql_st *st = sql_st(d, SQL_SET_ADD);
 	sql_bind_text(st, 1, str_of(set->uns));
 	sql_bind(st, 2, (int64_t)set->number);
 	sql_bind(st, 3, (int64_t)set->provider);
 	sql_bind(st, 4, set->is_full);
 	sql_bind(st, 5, (int64_t)set->urls);
 	sql_bind(st, 6, set->at_us);
-	return db_run(d, st, err);
+	return db_added(d, st, ret_id, err);
 }
 
 static int set_take(struct db_sqlite *d, struct db_take *t, struct err *err)
@@ -77,9 +78,9 @@ static int set_take(struct db_sqlite *d, struct db_take *t, struct err *err)
 	struct counts *c;
 	int rc = set_by_number(d, t->set.uns, t->set.number, &row, err);
 	if (rc == 1) {
-		if (set_begin(d, &t->set, err) < 0)
+		row = (struct set_row){0};
+		if (set_begin(d, &t->set, &row.id, err) < 0)
 			return -1;
-		row = (struct set_row){.id = (uint64_t)sqlite3_last_insert_rowid(d->sql.h)};
 		row.set.provider = t->set.provider;
 	} else if (rc < 0) {
 		return rc;
@@ -91,7 +92,7 @@ static int set_take(struct db_sqlite *d, struct db_take *t, struct err *err)
 	if (row.set.pieces + t->npieces >= UINT64_C(1) << PIECE_BITS)
 		return err_set(err, ERR_USAGE, "set %llu: more than %d pieces",
 			       (unsigned long long)t->set.number, 1 << PIECE_BITS);
-	sqlite3_stmt *st = sql_st(d, SQL_PIECE_ADD);
+	struct sql_st *st = sql_st(d, SQL_PIECE_ADD);
 	for (size_t i = 0; i < t->npieces; i++) {
 		sql_bind(st, 1, piece_id(row.id, row.set.pieces++));
 		sql_bind_blob(st, 2, t->piece[i]);
@@ -125,13 +126,13 @@ int sqlite_take(struct db *db, struct db_take *take, size_t n, struct err *err)
 
 int pieces_drop(struct db_sqlite *d, uint64_t id, size_t most, size_t *ret_n, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_PIECE_DROP);
+	struct sql_st *st = sql_st(d, SQL_PIECE_DROP);
 	sql_bind(st, 1, piece_id(id, 0));
 	sql_bind(st, 2, piece_id(id + 1, 0) - 1);
 	sql_bind(st, 3, (int64_t)MIN(most, (size_t)INT32_MAX));
 	if (db_run(d, st, err) < 0)
 		return -1;
-	*ret_n = (size_t)sqlite3_changes(d->sql.h);
+	*ret_n = (size_t)sql_changes(&d->sql);
 	return 0;
 }
 
@@ -139,7 +140,7 @@ int pieces_drop(struct db_sqlite *d, uint64_t id, size_t most, size_t *ret_n, st
 int set_erase(struct db_sqlite *d, uint64_t id, struct err *err)
 {
 	size_t n;
-	sqlite3_stmt *st = sql_st(d, SQL_SET_DROP);
+	struct sql_st *st = sql_st(d, SQL_SET_DROP);
 	if (pieces_drop(d, id, SIZE_MAX, &n, err) < 0)
 		return -1;
 	sql_bind(st, 1, (int64_t)id);
@@ -148,14 +149,14 @@ int set_erase(struct db_sqlite *d, uint64_t id, struct err *err)
 
 static int taking_drop(struct db_sqlite *d, const char *uns, struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_SET_TAKING);
+	struct sql_st *st = sql_st(d, SQL_SET_TAKING);
 	struct set_row row;
 	int rc;
 	for (;;) {
 		if (uns)
 			sql_bind_text(st, 1, str_of(uns));
 		else
-			sqlite3_bind_null(st, 1);
+			sql_bind_null(st, 1);
 		rc = set_step(d, st, &row, err);
 		if (rc)
 			return rc < 0 ? rc : 0;
@@ -176,7 +177,7 @@ int sqlite_take_forget(struct db *db, const char *uns, struct err *err)
 int sqlite_set_next(struct db *db, uint64_t after, struct db_set *ret, struct err *err)
 {
 	struct db_sqlite *d = sqlite_of(db);
-	sqlite3_stmt *st = sql_st(d, SQL_SET_NEXT);
+	struct sql_st *st = sql_st(d, SQL_SET_NEXT);
 	struct set_row row;
 	sql_bind(st, 1, (int64_t)after);
 	int rc = set_step(d, st, &row, err);
@@ -189,13 +190,13 @@ int sqlite_set_of(struct db *db, uint64_t provider, const char *uns, uint64_t nu
 		  struct db_set *ret, struct err *err)
 {
 	struct db_sqlite *d = sqlite_of(db);
-	sqlite3_stmt *st = sql_st(d, SQL_SET_OF);
+	struct sql_st *st = sql_st(d, SQL_SET_OF);
 	struct set_row row;
 	sql_bind(st, 1, (int64_t)provider);
 	if (uns)
 		sql_bind_text(st, 2, str_of(uns));
 	else
-		sqlite3_bind_null(st, 2);
+		sql_bind_null(st, 2);
 	sql_bind(st, 3, (int64_t)number);
 	int rc = set_step(d, st, &row, err);
 	if (rc == 0)
@@ -215,7 +216,7 @@ int sqlite_set(struct db *db, uint64_t set, struct db_set *ret, struct err *err)
 int set_piece_read(struct db_sqlite *d, const struct set_row *row, uint64_t piece, struct buf *ret,
 		   struct err *err)
 {
-	sqlite3_stmt *st = sql_st(d, SQL_PIECE_GET);
+	struct sql_st *st = sql_st(d, SQL_PIECE_GET);
 	if (piece >= row->set.pieces)
 		return 1;
 	sql_bind(st, 1, piece_id(row->id, piece));
@@ -226,7 +227,7 @@ int set_piece_read(struct db_sqlite *d, const struct set_row *row, uint64_t piec
 					d->sql.path, (unsigned long long)row->set.set,
 					(unsigned long long)piece, d->sql.remedy);
 	rc = notice_unpack(sql_str(st, 0), ret, err);
-	sqlite3_reset(st);
+	sql_reset(st);
 	return rc < 0 ? err_in(err, "%s: set %llu, piece %llu", d->sql.path,
 			       (unsigned long long)row->set.set, (unsigned long long)piece)
 		      : 0;

@@ -13,26 +13,26 @@
 
 /* Times are microseconds of the wall clock, quotas -1 where there is none. Numbers of providers are
  * not used again: AUTOINCREMENT remembers the greatest. */
-static const char pidb_tables[] =
+static const char *const pidb_schema[] = {
 	"CREATE TABLE provider(id INTEGER PRIMARY KEY AUTOINCREMENT, site TEXT NOT NULL,"
 	" mail TEXT NOT NULL, password TEXT NOT NULL, created_us INTEGER NOT NULL,"
 	" verified_us INTEGER NOT NULL DEFAULT 0, priority INTEGER NOT NULL DEFAULT 0,"
 	" quota_files INTEGER NOT NULL DEFAULT -1, quota_space INTEGER NOT NULL DEFAULT -1,"
 	" bandwidth INTEGER NOT NULL DEFAULT 0, hours TEXT NOT NULL DEFAULT '',"
 	" seq INTEGER NOT NULL DEFAULT 0, last_address TEXT NOT NULL DEFAULT '',"
-	" errors_told INTEGER NOT NULL DEFAULT 0, wanted INTEGER NOT NULL DEFAULT 0);"
+	" errors_told INTEGER NOT NULL DEFAULT 0, wanted INTEGER NOT NULL DEFAULT 0)",
 	"CREATE TABLE prefix(provider INTEGER NOT NULL, prefix TEXT NOT NULL,"
-	" verified_us INTEGER NOT NULL, PRIMARY KEY(provider, prefix)) WITHOUT ROWID;"
+	" verified_us INTEGER NOT NULL, PRIMARY KEY(provider, prefix)) WITHOUT ROWID",
 	"CREATE TABLE secret(secret TEXT PRIMARY KEY, provider INTEGER NOT NULL,"
-	" created_us INTEGER NOT NULL) WITHOUT ROWID;"
-	"CREATE INDEX secret_provider ON secret(provider);"
-	"CREATE TABLE fullset(provider INTEGER NOT NULL, at_us INTEGER NOT NULL);"
-	"CREATE INDEX fullset_provider ON fullset(provider, at_us);"
-	"CREATE TABLE arrival(address TEXT NOT NULL, at_us INTEGER NOT NULL);"
-	"CREATE INDEX arrival_address ON arrival(address, at_us);"
-	"CREATE TABLE gone(provider INTEGER PRIMARY KEY, at_us INTEGER NOT NULL);";
-
-static const char *const pidb_schema[] = {pidb_tables, NULL};
+	" created_us INTEGER NOT NULL) WITHOUT ROWID",
+	"CREATE INDEX secret_provider ON secret(provider)",
+	"CREATE TABLE fullset(provider INTEGER NOT NULL, at_us INTEGER NOT NULL)",
+	"CREATE INDEX fullset_provider ON fullset(provider, at_us)",
+	"CREATE TABLE arrival(address TEXT NOT NULL, at_us INTEGER NOT NULL)",
+	"CREATE INDEX arrival_address ON arrival(address, at_us)",
+	"CREATE TABLE gone(provider INTEGER PRIMARY KEY, at_us INTEGER NOT NULL)",
+	NULL,
+};
 
 static const struct sql_kind pidb_kind = {
 	.application_id = 0x47504944, /* "GPID" */
@@ -41,6 +41,8 @@ static const struct sql_kind pidb_kind = {
 	.remedy = PIDB_REMEDY,
 	.cache_kb = 2048,
 	.busy_ms = 10000,
+	.value_most = 1 << 20,
+	.is_secret = true,
 };
 
 int pidb_connect(struct pidb **ret, const char *path, enum sql_mode mode, struct err *err)
@@ -48,12 +50,6 @@ int pidb_connect(struct pidb **ret, const char *path, enum sql_mode mode, struct
 	struct pidb *p = mem_alloc(sizeof *p);
 	pthread_mutex_init(&p->lock, NULL);
 	int rc = sql_open(&p->sql, path, &pidb_kind, mode, err);
-	if (rc == 0) {
-		sqlite3_limit(p->sql.h, SQLITE_LIMIT_LENGTH, 1 << 20);
-		/* What is gone is not to be found in the file's free pages. */
-		if (mode == SQL_WRITE)
-			rc = sql_exec(&p->sql, "PRAGMA secure_delete=on", err);
-	}
 	if (rc != 0)
 		pidb_close(&p);
 	else
@@ -88,7 +84,7 @@ uint64_t pidb_version(struct pidb *p)
 	/* Where a thread is in a transaction now, what it changes is seen the next time. */
 	if (pthread_mutex_trylock(&p->lock) != 0)
 		return __atomic_load_n(&p->version, __ATOMIC_RELAXED);
-	if (PIDB_COUNT(p, &others, &err, "PRAGMA data_version") == 0)
+	if (sql_version(&p->sql, &others, &err) == 0)
 		__atomic_store_n(&p->version, (p->own << 32) + (uint64_t)others, __ATOMIC_RELAXED);
 	uint64_t version = p->version;
 	pidb_unlock(p);

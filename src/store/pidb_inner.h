@@ -14,7 +14,7 @@ struct pidb {
 	pthread_mutex_t lock;
 	uint64_t own;     /* changes that this connection has committed */
 	uint64_t version; /* as it was told last */
-	int before;       /* sqlite3_total_changes() at the beginning of a transaction */
+	bool has_changed; /* a row, in this transaction */
 };
 
 /* A value for a statement. */
@@ -36,7 +36,7 @@ struct pidb_value {
 /* A statement that is being run; after pidb_ask() all that fails is seen by pidb_row(). */
 struct pidb_ask {
 	struct pidb *p;
-	sqlite3_stmt *st;
+	struct sql_st *st;
 	struct err *err;
 };
 int pidb_ask(struct pidb_ask *ret, struct pidb *p, const char *sql, const struct pidb_value *v,

@@ -36,15 +36,17 @@ int pidb_may_register(struct pidb *p, const char *address, unsigned most_a_day, 
 }
 
 static int register_insert(struct pidb *p, const char *site, const char *mail, const char *password,
-			   const char *secret, const char *address, int64_t now_us, struct err *err)
+			   const char *secret, const char *address, int64_t now_us, int64_t *ret_id,
+			   struct err *err)
 {
-	if (PIDB_DO(p, NULL, err,
-		    "INSERT INTO provider(site,mail,password,created_us) VALUES(?,?,?,?)",
-		    PIDB_TEXT(site), PIDB_TEXT(mail), PIDB_TEXT(password), PIDB_NUMBER(now_us)) < 0)
+	if (PIDB_COUNT(p, ret_id, err,
+		       "INSERT INTO provider(site,mail,password,created_us) VALUES(?,?,?,?)"
+		       " RETURNING id",
+		       PIDB_TEXT(site), PIDB_TEXT(mail), PIDB_TEXT(password),
+		       PIDB_NUMBER(now_us)) < 0)
 		return -1;
-	int64_t id = sqlite3_last_insert_rowid(p->sql.h);
 	if (PIDB_DO(p, NULL, err, "INSERT INTO secret VALUES(?,?,?)", PIDB_TEXT(secret),
-		    PIDB_NUMBER(id), PIDB_NUMBER(now_us)) < 0 ||
+		    PIDB_NUMBER(*ret_id), PIDB_NUMBER(now_us)) < 0 ||
 	    PIDB_DO(p, NULL, err, "INSERT INTO arrival VALUES(?,?)", PIDB_TEXT(address),
 		    PIDB_NUMBER(now_us)) < 0)
 		return -1;
@@ -86,10 +88,7 @@ int pidb_register(struct pidb *p, const char *site, const char *mail, const char
 	int64_t id = 0;
 	int rc = register_allowed(p, address, most_a_day, now_us, err);
 	if (rc == 0)
-		rc = register_insert(p, site, mail, password, secret, address, now_us, err);
-	if (rc == 0)
-		rc = PIDB_COUNT(p, &id, err, "SELECT provider FROM secret WHERE secret=?",
-				PIDB_TEXT(secret));
+		rc = register_insert(p, site, mail, password, secret, address, now_us, &id, err);
 	if (pidb_end(p, rc, err) != 0)
 		return -1;
 	*ret_id = (uint64_t)id;

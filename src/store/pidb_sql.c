@@ -38,7 +38,7 @@ int pidb_row(struct pidb_ask *q)
 
 void pidb_ask_end(struct pidb_ask *q)
 {
-	sqlite3_finalize(q->st);
+	sql_finish(&q->st);
 	q->st = NULL;
 }
 
@@ -62,8 +62,10 @@ int pidb_do(struct pidb *p, const char *sql, const struct pidb_value *v, size_t 
 	pidb_ask_end(&q);
 	if (rc < 0)
 		return -1;
+	uint64_t changed = sql_changes(&p->sql);
+	p->has_changed = p->has_changed || changed;
 	if (ret_changed)
-		*ret_changed = sqlite3_changes(p->sql.h);
+		*ret_changed = (int)changed;
 	return 0;
 }
 
@@ -83,11 +85,11 @@ int pidb_number(struct pidb *p, const char *sql, const struct pidb_value *v, siz
 int pidb_begin(struct pidb *p, struct err *err)
 {
 	pidb_lock(p);
-	if (sql_exec(&p->sql, "BEGIN IMMEDIATE", err) < 0) {
+	if (sql_begin(&p->sql, SQL_DURABLE, err) < 0) {
 		pidb_unlock(p);
 		return -1;
 	}
-	p->before = sqlite3_total_changes(p->sql.h);
+	p->has_changed = false;
 	return 0;
 }
 
@@ -95,13 +97,13 @@ int pidb_end(struct pidb *p, int rc, struct err *err)
 {
 	if (rc == 0) {
 		FAULT("pidb.commit");
-		rc = sql_exec(&p->sql, "COMMIT", err);
+		rc = sql_commit(&p->sql, err);
 		FAULT("pidb.committed");
 	}
-	if (rc == 0 && sqlite3_total_changes(p->sql.h) != p->before)
+	if (rc == 0 && p->has_changed)
 		p->own++;
-	if (rc != 0 && !sqlite3_get_autocommit(p->sql.h))
-		sqlite3_exec(p->sql.h, "ROLLBACK", NULL, NULL, NULL);
+	if (rc != 0)
+		sql_rollback(&p->sql);
 	pidb_unlock(p);
 	return rc;
 }

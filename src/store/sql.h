@@ -1,17 +1,21 @@
-/* SQLite, as our databases use it: statements, errors in words, and files
- * that are told from others by their application_id. Writers and readers are separate processes:
- * write-ahead log, every commit synced. Out of memory ends the program, as everywhere. */
+/* Statements to a database. A driver keeps it (SQLite; for tests a twin that fails on purpose), and
+ * those who use it do not see which: SQL is written so that several databases understand it. A
+ * file is told from other databases by its application id and version. Every commit is synced
+ * unless it was begun as SQL_LOOSE. A connection belongs to one thread at a time, and to one
+ * process: it must not be taken across fork(). Out of memory ends the program, as everywhere. */
 #pragma once
 #include "base/err.h"
 #include "base/str.h"
 
-#include <sqlite3.h>
+struct sql_driver;
+struct sql_st; /* a statement: opaque, valid until sql_finish() or sql_close() */
 
 struct sql {
-	sqlite3 *h;
+	const struct sql_driver *driver;
+	void *h; /* the driver's */
 	char *path;
 	const char *remedy; /* what to do when it is damaged, as a sentence goes on after ";" */
-	sqlite3_stmt **st;
+	struct sql_st **st; /* of sql_prepare() */
 	size_t n;
 };
 
@@ -22,39 +26,94 @@ struct sql_kind {
 	const char *const *schema;   /* statements that make an empty database, up to a NULL */
 	const char *remedy;
 	int cache_kb;
-	int busy_ms; /* how long to wait for another process */
+	int busy_ms;    /* how long to wait for another process */
+	int log_pages;  /* a commit that leaves more in the log moves it; 0: the driver's own */
+	int value_most; /* bytes of one value; 0: the driver's own limit */
+	bool is_secret; /* what is deleted is overwritten */
 };
 
-/* SQL_WRITE: made where it is not there. 1: SQL_READ, and there is none yet. ERR_DAMAGED: not such
- * a database. ERR_USAGE: sound, but another version of garner made it. */
+/* Opens a database; SQL_WRITE makes it if it does not exist. 1: SQL_READ, and there is none yet.
+ * ERR_DAMAGED: not such a database. ERR_USAGE: sound, but another version of garner made it. */
 int sql_open(struct sql *ret, const char *path, const struct sql_kind *kind, enum sql_mode mode,
 	     struct err *err);
-int sql_prepare(struct sql *s, const char *const *text, size_t n, struct err *err);
-/* One that is used once, and then finalized by the caller. */
-int sql_compile(const struct sql *s, const char *text, sqlite3_stmt **ret, struct err *err);
+/* Finishes all statements of sql_prepare(); others must be finished before. Safe on zeroes. */
 void sql_close(struct sql *s);
-/* Whether what is open is not, or no longer, the file of that name. */
-bool sql_is_moved(const struct sql *s);
-/* Negative, with the words of the last failure. */
-int sql_fail(const struct sql *s, struct err *err);
+/* Prepares statements that live as long as the connection, as s->st[]. */
+int sql_prepare(struct sql *s, const char *const *text, size_t n, struct err *err);
+/* Prepares a statement that the caller ends with sql_finish(). */
+int sql_compile(const struct sql *s, const char *text, struct sql_st **ret, struct err *err);
+void sql_finish(struct sql_st **st);
+/* Runs one statement without values and rows. */
 int sql_exec(const struct sql *s, const char *text, struct err *err);
 
-/* Values go in and come out in the order of the calls: the i-th, from 1 on, and from 0 on. What is
- * bound must last until the statement has run; what comes out, until it is reset. */
-void sql_bind(sqlite3_stmt *st, int i, int64_t v);
-void sql_bind_text(sqlite3_stmt *st, int i, struct str s);
-void sql_bind_blob(sqlite3_stmt *st, int i, struct str s);
-/* 0: a row is there, and the statement is to be reset. 1: none, or no more. */
-int sql_step(const struct sql *s, sqlite3_stmt *st, struct err *err);
-/* Runs a statement to its end. */
-int sql_run(const struct sql *s, sqlite3_stmt *st, struct err *err);
-struct str sql_str(sqlite3_stmt *st, int i); /* of a text or a blob */
+/* Transactions. A snapshot reads one state, whatever others write. A writer has the others wait
+ * from its beginning on, so that none must give up in the middle. After a failed commit nothing
+ * has changed, and sql_rollback() is still to be called; it is harmless where nothing is open. */
+enum sql_work { SQL_SNAPSHOT, SQL_DURABLE, SQL_LOOSE /* a power cut may take it back */ };
+int sql_begin(const struct sql *s, enum sql_work work, struct err *err);
+int sql_commit(const struct sql *s, struct err *err);
+void sql_rollback(const struct sql *s);
 
-static inline int64_t sql_i64(sqlite3_stmt *st, int i)
+enum sql_type { SQL_NULL, SQL_INT, SQL_TEXT, SQL_BLOB };
+struct sql_value {
+	enum sql_type type;
+	int64_t n;    /* of SQL_INT, else 0 */
+	struct str s; /* of SQL_TEXT and SQL_BLOB, else empty */
+};
+/* Values go in from 1 on and come out from 0 on. What is bound must last until the statement has
+ * run; what comes out is valid until the next step or reset. */
+void sql_bind_value(struct sql_st *st, int i, struct sql_value v);
+struct sql_value sql_value(const struct sql_st *st, int i);
+int sql_columns(const struct sql_st *st);
+const char *sql_column_name(const struct sql_st *st, int i);
+
+static inline void sql_bind(struct sql_st *st, int i, int64_t v)
 {
-	return sqlite3_column_int64(st, i);
+	sql_bind_value(st, i, (struct sql_value){.type = SQL_INT, .n = v});
 }
-static inline uint64_t sql_u64(sqlite3_stmt *st, int i)
+static inline void sql_bind_text(struct sql_st *st, int i, struct str s)
 {
-	return (uint64_t)sqlite3_column_int64(st, i);
+	sql_bind_value(st, i, (struct sql_value){.type = SQL_TEXT, .s = s});
 }
+static inline void sql_bind_blob(struct sql_st *st, int i, struct str s)
+{
+	sql_bind_value(st, i, (struct sql_value){.type = SQL_BLOB, .s = s});
+}
+static inline void sql_bind_null(struct sql_st *st, int i)
+{
+	sql_bind_value(st, i, (struct sql_value){.type = SQL_NULL});
+}
+static inline int64_t sql_i64(const struct sql_st *st, int i)
+{
+	return sql_value(st, i).n;
+}
+static inline uint64_t sql_u64(const struct sql_st *st, int i)
+{
+	return (uint64_t)sql_value(st, i).n;
+}
+static inline struct str sql_str(const struct sql_st *st, int i)
+{
+	return sql_value(st, i).s;
+}
+
+/* 0: there is a row, and the statement must be reset before it is used again. 1: no (more) rows.
+ * Unless it returns 0 the statement is reset. */
+int sql_step(const struct sql *s, struct sql_st *st, struct err *err);
+void sql_reset(struct sql_st *st);
+/* Runs a statement to its end. */
+int sql_run(const struct sql *s, struct sql_st *st, struct err *err);
+/* Rows that the last statement inserted, changed or deleted. */
+uint64_t sql_changes(const struct sql *s);
+
+/* A number that changes once another connection has committed something. */
+int sql_version(const struct sql *s, int64_t *ret, struct err *err);
+/* Whether the file that is open is no longer the file of that name. */
+bool sql_is_moved(const struct sql *s);
+/* Tests everything that the driver can test by itself. 1: it is damaged, and fn (unless NULL) was
+ * told each finding. */
+typedef void sql_finding_fn(void *ctx, struct str finding);
+int sql_check(const struct sql *s, sql_finding_fn *fn, void *ctx, struct err *err);
+
+/* For tests: the nth call from now on that can fail does so, without reaching the database, and so
+ * do all later ones if `stays`. 0: none. Rolling back always works. */
+void sql_fail_at(struct sql *s, unsigned nth, bool stays);

@@ -19,7 +19,7 @@ POINT_S = 15  # a point is passed within this
 OWNERS, PAGES = 2, 25
 ROLES_OF = {"pidb": ("rs", "uns"), "cachedb": ("qm",)}
 # Damage: scenes kill at these. And a log of more pages than a short run writes.
-RARE = ("cachedb.rebuild", "cachedb.fix", "cachedb.checkpoint", "uns.lost", "uns.damaged")
+RARE = ("cachedb.rebuild", "cachedb.fix", "sql.checkpoint", "uns.lost", "uns.damaged")
 LATE = ("qm.slot", "cachedb.ages", "cachedb.trim")  # passed within a minute and a half: in the long form
 WITHOUT_QM = ("uns.unsdb", "uns.empty")
 OF_THE_GONE = ("qm.forget", "cachedb.forget")

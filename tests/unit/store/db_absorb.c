@@ -2,6 +2,8 @@
 #include "store/db_sqlite_inner.h"
 #include "unit/store/db_play.h"
 
+#include <sqlite3.h>
+
 static struct notice page_of(const char *c, int64_t mtime_s, uint64_t size)
 {
 	struct notice n = page(c);

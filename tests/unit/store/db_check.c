@@ -22,7 +22,7 @@ static void wrong(const char *sql, const char *words)
 	struct db_sqlite *d = (struct db_sqlite *)db;
 	db_again();
 	d = (struct db_sqlite *)db;
-	assert_int_equal(sqlite3_exec(d->sql.h, sql, NULL, NULL, NULL), SQLITE_OK);
+	DONE(sql_exec(&d->sql, sql, &err));
 	db_again();
 	said[0] = 0;
 	DONE(db->ops->check(db, false, NULL, finding_note, NULL, &err));
@@ -114,7 +114,7 @@ static void test_parts_that_disagree_are_found_cheaply(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(sql); i++) {
 		struct db_sqlite *d = (struct db_sqlite *)db;
 		DONE(db->ops->agrees(db, &err));
-		assert_int_equal(sqlite3_exec(d->sql.h, sql[i], NULL, NULL, NULL), SQLITE_OK);
+		DONE(sql_exec(&d->sql, sql[i], &err));
 		db_again();
 		if (db->ops->agrees(db, &err) != 1)
 			fail_msg("agrees after %s", sql[i]);

@@ -1,5 +1,6 @@
 /* The queue: rows in their order, how fetches end, slots, files, and what goes with time. */
 #include "store/db_sqlite_inner.h"
+#include "store/sql_driver.h"
 #include "unit/store/db_play.h"
 
 static struct db_row queued(uint64_t provider, struct notice n, uint64_t *ret_set)
@@ -59,16 +60,16 @@ static void test_a_new_file_sends_the_old_one_away(void **state)
 }
 
 /* The writer ends the fetch of the row after the reader has read it, before its URL. */
-static int end_meanwhile(unsigned what, void *ctx, void *st, void *text)
+static const struct db_row *out;
+static struct sql_st *ends_before;
+static int end_meanwhile(const struct sql *s, struct sql_st *st, struct err *e)
 {
-	const struct db_row **row = ctx;
-	(void)what, (void)st;
-	if (*row && strstr(text, "FROM url WHERE provider=?1 AND hash=?2")) {
-		const struct db_row *out = *row;
-		*row = NULL;
-		done(answer(out, DB_END_STORED, "f1"));
+	if (out && st == ends_before) {
+		const struct db_row *row = out;
+		out = NULL;
+		done(answer(row, DB_END_STORED, "f1"));
 	}
-	return 0;
+	return sql_sqlite.step(s, st, e);
 }
 
 static void test_a_reader_sees_a_row_and_its_url_in_one_state(void **state)
@@ -77,9 +78,12 @@ static void test_a_reader_sees_a_row_and_its_url_in_one_state(void **state)
 	uint64_t set;
 	struct db *reader;
 	struct db_row row = queued(1, page("http://a/1"), &set), seen;
-	const struct db_row *out = &row;
+	struct sql_driver meanwhile = sql_sqlite;
 	DONE(db_sqlite_open(&reader, folder, DB_READ, &err));
-	sqlite3_trace_v2(sqlite_of(reader)->sql.h, SQLITE_TRACE_STMT, end_meanwhile, &out);
+	out = &row;
+	ends_before = sql_st(sqlite_of(reader), SQL_URL_GET);
+	meanwhile.step = end_meanwhile;
+	sqlite_of(reader)->sql.driver = &meanwhile;
 	DONE(reader->ops->next(reader, set, DB_NOW, 0, &arena, &seen, &err));
 	assert_null(out);
 	assert_int_equal(seen.row, row.row);

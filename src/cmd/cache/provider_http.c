@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "cmd/system/text.h"
-#include "fetch/curl_lib.h"
+#include "net/curl.h"
 #include "net/http.h"
 #include "net/outgoing.h"
 #include "url/url.h"
@@ -66,12 +66,13 @@ static int http_ask(const struct curl_lib *lib, CURL *easy, const char *url, int
 	return 0;
 }
 
-static int http_open(struct curl_lib *lib, CURL **ret, struct err *err)
+/* NULL: it cannot be used. */
+static const struct curl_lib *http_open(CURL **ret, struct err *err)
 {
-	if (curl_lib_load(lib, err) < 0)
-		return -1;
-	*ret = lib->easy_init();
-	return *ret ? 0 : err_set(err, ERR_SYSTEM, "libcurl cannot be used");
+	const struct curl_lib *lib = curl_load(err);
+	if (lib && !(*ret = lib->easy_init()))
+		(void)err_set(err, ERR_SYSTEM, "libcurl cannot be used");
+	return *ret ? lib : NULL;
 }
 
 int provider_get(const char *url, int64_t timeout_us,
@@ -79,17 +80,17 @@ int provider_get(const char *url, int64_t timeout_us,
 		 struct err *err)
 {
 	struct answer a = {.take = take, .ctx = ctx};
-	struct curl_lib lib;
 	CURL *easy = NULL;
 	long status = 0;
-	if (http_open(&lib, &easy, err) < 0)
+	const struct curl_lib *lib = http_open(&easy, err);
+	if (!lib)
 		return -1;
-	lib.easy_setopt(easy, CURLOPT_FAILONERROR, 1L);
-	lib.easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 1L);
-	lib.easy_setopt(easy, CURLOPT_MAXREDIRS, 5L);
-	lib.easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-	int rc = http_ask(&lib, easy, url, timeout_us, &a, &status, err);
-	lib.easy_cleanup(easy);
+	lib->easy_setopt(easy, CURLOPT_FAILONERROR, 1L);
+	lib->easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 1L);
+	lib->easy_setopt(easy, CURLOPT_MAXREDIRS, 5L);
+	lib->easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+	int rc = http_ask(lib, easy, url, timeout_us, &a, &status, err);
+	lib->easy_cleanup(easy);
 	return rc;
 }
 
@@ -192,25 +193,27 @@ int provider_ask(const struct provider *p, const char *what, const struct buf *f
 	struct buf url = BUF_INIT((size_t)2 * URL_MAX), body = BUF_INIT(ANSWER_MOST);
 	struct answer a = {.take = body_take, .ctx = &body};
 	char user[24], password[512];
-	struct curl_lib lib;
 	CURL *easy = NULL;
 	long status = 0;
-	if (rs_url(p, what, &url, err) < 0 || http_open(&lib, &easy, err) < 0)
+	if (rs_url(p, what, &url, err) < 0)
+		return -1;
+	const struct curl_lib *lib = http_open(&easy, err);
+	if (!lib)
 		return -1;
 	if (known) {
 		snprintf(user, sizeof user, "%" PRIu64, p->file.id);
 		snprintf(password, sizeof password, STR_FMT, STR_ARG(p->file.password));
-		lib.easy_setopt(easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
-		lib.easy_setopt(easy, CURLOPT_USERNAME, user);
-		lib.easy_setopt(easy, CURLOPT_PASSWORD, password);
+		lib->easy_setopt(easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
+		lib->easy_setopt(easy, CURLOPT_USERNAME, user);
+		lib->easy_setopt(easy, CURLOPT_PASSWORD, password);
 		explicit_bzero(password, sizeof password);
 	}
 	if (form) {
-		lib.easy_setopt(easy, CURLOPT_POST, 1L);
-		lib.easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)form->n);
-		lib.easy_setopt(easy, CURLOPT_POSTFIELDS, buf_text(form));
+		lib->easy_setopt(easy, CURLOPT_POST, 1L);
+		lib->easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)form->n);
+		lib->easy_setopt(easy, CURLOPT_POSTFIELDS, buf_text(form));
 	}
-	int rc = http_ask(&lib, easy, buf_text(&url), p->conf->timeout_us, &a, &status, err);
+	int rc = http_ask(lib, easy, buf_text(&url), p->conf->timeout_us, &a, &status, err);
 	if (rc < 0 && status == 0 && err->code == ERR_REMOTE) {
 		const struct err cause = *err;
 		rc = err_set(err, ERR_REMOTE,
@@ -218,7 +221,7 @@ int provider_ask(const struct provider *p, const char *what, const struct buf *f
 	}
 	if (rc == 0)
 		rc = answer_read(p, &body, status, ret, err);
-	lib.easy_cleanup(easy);
+	lib->easy_cleanup(easy);
 	if (body.n)
 		explicit_bzero(body.p, body.n);
 	return rc;

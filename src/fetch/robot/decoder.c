@@ -6,10 +6,10 @@
  * servers pad.
  *
  * What a layer needs is large and is needed for each document: it waits where libcurl's memory does
- * (curl_lib.h). */
+ * (net/curl.h). */
 #include "fetch/robot/decoder.h"
 
-#include "fetch/curl_lib.h"
+#include "net/curl.h"
 
 #include <brotli/decode.h>
 #include <zlib.h>

@@ -246,7 +246,7 @@ static void end_lease(struct job *job, enum outcome outcome, int64_t retry_after
 
 static void put_times(const struct job *job, const struct request *q, struct robot_result *ret)
 {
-	const struct curl_lib *curl = &job->robot->curl;
+	const struct curl_lib *curl = job->robot->curl;
 	curl_off_t connect_us = 0, first_us = 0, wire = 0, filetime = -1;
 	long connects = 0;
 	curl->easy_getinfo(q->easy, CURLINFO_CONNECT_TIME_T, &connect_us);

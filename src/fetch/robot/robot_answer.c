@@ -175,7 +175,7 @@ static bool check_address(struct request *q)
 	if (q->address_checked || q->robot->has_proxy)
 		return true;
 	q->address_checked = true;
-	q->robot->curl.easy_getinfo(q->easy, CURLINFO_PRIMARY_IP, &ip);
+	q->robot->curl->easy_getinfo(q->easy, CURLINFO_PRIMARY_IP, &ip);
 	if (ip && strcmp(ip, q->address) == 0)
 		return true;
 	request_stop(q, OUTCOME_ADDRESS, ROBOT_CAUSE_ADDRESS);
@@ -224,8 +224,8 @@ static bool leads_elsewhere(const struct request *q)
 static void describe_ftp(struct request *q)
 {
 	curl_off_t filetime = -1, length = -1;
-	q->robot->curl.easy_getinfo(q->easy, CURLINFO_FILETIME_T, &filetime);
-	q->robot->curl.easy_getinfo(q->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+	q->robot->curl->easy_getinfo(q->easy, CURLINFO_FILETIME_T, &filetime);
+	q->robot->curl->easy_getinfo(q->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
 	if (filetime >= 0)
 		robot_date_print(filetime * US_PER_S, q->head.last_modified);
 	if (length > 0)
@@ -402,7 +402,7 @@ static struct robot_class class_of_end(struct request *q, CURLcode code)
 	long status = 0;
 	bool conditional = job->etag || job->last_modified;
 	if (is_ftp(q)) {
-		q->robot->curl.easy_getinfo(q->easy, CURLINFO_RESPONSE_CODE, &status);
+		q->robot->curl->easy_getinfo(q->easy, CURLINFO_RESPONSE_CODE, &status);
 		q->head.status = (int)status;
 	}
 	if (q->is_stopped && q->stop.outcome != OUTCOME_OK)
@@ -415,7 +415,7 @@ static struct robot_class class_of_end(struct request *q, CURLcode code)
 		return (struct robot_class){OUTCOME_TEMPORARY, ROBOT_CAUSE_CODING_CUT};
 	if (is_ftp(q)) {
 		long unmet = 0;
-		q->robot->curl.easy_getinfo(q->easy, CURLINFO_CONDITION_UNMET, &unmet);
+		q->robot->curl->easy_getinfo(q->easy, CURLINFO_CONDITION_UNMET, &unmet);
 		return (struct robot_class){unmet ? OUTCOME_UNCHANGED : OUTCOME_OK,
 					    ROBOT_CAUSE_ANSWER};
 	}

@@ -2,10 +2,10 @@
 #pragma once
 #include "base/hash.h"
 #include "base/list.h"
-#include "fetch/curl_lib.h"
 #include "fetch/robot.h"
 #include "fetch/robot/decoder.h"
 #include "fetch/robots_cache.h"
+#include "net/curl.h"
 #include "net/loop.h"
 
 enum {
@@ -112,7 +112,7 @@ struct sock {
 struct robot {
 	struct robot_parts parts;
 	struct robot_conf conf;
-	struct curl_lib curl;
+	const struct curl_lib *curl;
 	struct shard *shard;
 	size_t nshards;
 	CURL *model; /* what all handles are copied from */

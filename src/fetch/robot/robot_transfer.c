@@ -1,6 +1,5 @@
 /* Requests: libcurl's multi interface on our loop. libcurl calls back from inside its functions,
  * and there none of them may be called: callbacks only note down what is to be done. */
-#include "fetch/curl_lib.h"
 #include "fetch/robot/robot_inner.h"
 
 #include <linux/tcp.h>
@@ -10,9 +9,9 @@
 #include <unistd.h>
 
 #define OPT(q, option, value) \
-	ENSURE((q)->robot->curl.easy_setopt((q)->easy, CURLOPT_##option, value) == CURLE_OK)
+	ENSURE((q)->robot->curl->easy_setopt((q)->easy, CURLOPT_##option, value) == CURLE_OK)
 #define MULTI_OPT(sh, option, value) \
-	ENSURE((sh)->robot->curl.multi_setopt((sh)->multi, CURLMOPT_##option, value) == CURLM_OK)
+	ENSURE((sh)->robot->curl->multi_setopt((sh)->multi, CURLMOPT_##option, value) == CURLM_OK)
 
 /* Every how many events of a socket the bytes on the wire are counted. */
 enum { WIRE_EVENTS = 32, WIRE_SLACK = 64 << 10 };
@@ -35,7 +34,7 @@ static void request_finish(struct request *q, CURLcode code)
 {
 	struct robot *r = q->robot;
 	struct robot_class class = answer_class(q, code);
-	ENSURE(r->curl.multi_remove_handle(q->shard->multi, q->easy) == CURLM_OK);
+	ENSURE(r->curl->multi_remove_handle(q->shard->multi, q->easy) == CURLM_OK);
 	list_remove(&q->link);
 	class = answer_end(q, class);
 	r->stats.under_way--;
@@ -45,7 +44,7 @@ static void request_finish(struct request *q, CURLcode code)
 static struct request *request_of(struct robot *r, CURL *easy)
 {
 	char *p = NULL;
-	r->curl.easy_getinfo(easy, CURLINFO_PRIVATE, &p);
+	r->curl->easy_getinfo(easy, CURLINFO_PRIVATE, &p);
 	return (struct request *)(void *)p;
 }
 
@@ -54,7 +53,7 @@ static void shard_collect(struct shard *sh)
 	struct robot *r = sh->robot;
 	CURLMsg *m;
 	int left;
-	while ((m = r->curl.multi_info_read(sh->multi, &left)))
+	while ((m = r->curl->multi_info_read(sh->multi, &left)))
 		if (m->msg == CURLMSG_DONE)
 			request_finish(request_of(r, m->easy_handle), m->data.result);
 }
@@ -62,7 +61,7 @@ static void shard_collect(struct shard *sh)
 static void shard_act(struct shard *sh, curl_socket_t fd, int what)
 {
 	int running;
-	ENSURE(sh->robot->curl.multi_socket_action(sh->multi, fd, what, &running) == CURLM_OK);
+	ENSURE(sh->robot->curl->multi_socket_action(sh->multi, fd, what, &running) == CURLM_OK);
 	if (sh->robot->sending)
 		sent_by_now(sh->robot, clock_mono_us());
 	shard_collect(sh);
@@ -98,8 +97,8 @@ static void request_give_up(struct request *q, enum outcome outcome, enum robot_
 {
 	long connected = 0;
 	curl_off_t connect_us = 0;
-	q->robot->curl.easy_getinfo(q->easy, CURLINFO_CONNECT_TIME_T, &connect_us);
-	q->robot->curl.easy_getinfo(q->easy, CURLINFO_NUM_CONNECTS, &connected);
+	q->robot->curl->easy_getinfo(q->easy, CURLINFO_CONNECT_TIME_T, &connect_us);
+	q->robot->curl->easy_getinfo(q->easy, CURLINFO_NUM_CONNECTS, &connected);
 	if (cause == ROBOT_CAUSE_IDLE && connected > 0 && connect_us == 0) {
 		outcome = OUTCOME_SITE_TEMPORARY;
 		cause = ROBOT_CAUSE_CONNECT;
@@ -112,7 +111,7 @@ static void request_give_up(struct request *q, enum outcome outcome, enum robot_
  * before it makes the second connection. A change of what is paused makes it look again. */
 static void ftp_nudge(struct request *q, int64_t now_us)
 {
-	const struct curl_lib *curl = &q->robot->curl;
+	const struct curl_lib *curl = q->robot->curl;
 	if (q->job->target.protocol != URL_FTP || now_us - q->active_us < TICK_US)
 		return;
 	curl->easy_pause(q->easy, CURLPAUSE_RECV);
@@ -209,7 +208,7 @@ static struct sock *sock_new(struct shard *sh, int fd)
 	*s = (struct sock){.robot = r, .shard = sh, .fd = fd, .io = {.fn = on_ready, .ctx = s}};
 	list_prepend(&r->socks, &s->link);
 	*sock_at(r, fd) = s;
-	ENSURE(r->curl.multi_assign(sh->multi, fd, s) == CURLM_OK);
+	ENSURE(r->curl->multi_assign(sh->multi, fd, s) == CURLM_OK);
 	return s;
 }
 
@@ -249,7 +248,7 @@ static struct sock *sock_of(struct shard *sh, int fd)
 	struct sock *s = *sock_at(sh->robot, fd);
 	if (!s || s->request || s->shard != sh)
 		return sock_new(sh, fd);
-	ENSURE(sh->robot->curl.multi_assign(sh->multi, fd, s) == CURLM_OK);
+	ENSURE(sh->robot->curl->multi_assign(sh->multi, fd, s) == CURLM_OK);
 	return s;
 }
 
@@ -324,13 +323,13 @@ static void request_free(struct request *q)
 }
 
 #define SET(r, easy, option, value) \
-	ENSURE((r)->curl.easy_setopt(easy, CURLOPT_##option, value) == CURLE_OK)
+	ENSURE((r)->curl->easy_setopt(easy, CURLOPT_##option, value) == CURLE_OK)
 
 /* What all requests have in common. */
 static CURL *make_model(struct robot *r)
 {
 	const struct robot_conf *conf = &r->conf;
-	CURL *easy = r->curl.easy_init();
+	CURL *easy = r->curl->easy_init();
 	if (!easy)
 		return NULL;
 	SET(r, easy, WRITEFUNCTION, answer_body);
@@ -365,7 +364,7 @@ static CURL *make_model(struct robot *r)
  * and an answer that begins with a folded line makes it write there. */
 static void make_handle(struct request *q)
 {
-	q->easy = q->robot->curl.easy_duphandle(q->robot->model);
+	q->easy = q->robot->curl->easy_duphandle(q->robot->model);
 	if (!q->easy)
 		die("libcurl cannot make another handle");
 	OPT(q, PRIVATE, q);
@@ -471,7 +470,7 @@ void request_start(struct job *job)
 		tell_headers(q);
 	r->stats.under_way++;
 	r->stats.requests++;
-	ENSURE(r->curl.multi_add_handle(q->shard->multi, q->easy) == CURLM_OK);
+	ENSURE(r->curl->multi_add_handle(q->shard->multi, q->easy) == CURLM_OK);
 	link_active(q);
 }
 
@@ -484,7 +483,7 @@ void request_release(struct request *q)
 		digest_end(q->sha256, unused, sizeof unused);
 	}
 	decoder_free(&q->decoder);
-	r->curl.easy_cleanup(q->easy);
+	r->curl->easy_cleanup(q->easy);
 	q->easy = NULL;
 	q->job->request = NULL;
 	q->job = NULL;
@@ -494,7 +493,7 @@ void request_release(struct request *q)
 void request_drop(struct request *q)
 {
 	struct robot *r = q->robot;
-	ENSURE(r->curl.multi_remove_handle(q->shard->multi, q->easy) == CURLM_OK);
+	ENSURE(r->curl->multi_remove_handle(q->shard->multi, q->easy) == CURLM_OK);
 	list_remove(&q->link);
 	(void)answer_end(q, (struct robot_class){OUTCOME_CANCELLED, ROBOT_CAUSE_STOPPED});
 	r->stats.under_way--;
@@ -503,7 +502,7 @@ void request_drop(struct request *q)
 static int shard_init(struct shard *sh, struct robot *r, struct err *err)
 {
 	*sh = (struct shard){
-		.robot = r, .multi = r->curl.multi_init(), .timer = {.fn = on_due, .ctx = sh}};
+		.robot = r, .multi = r->curl->multi_init(), .timer = {.fn = on_due, .ctx = sh}};
 	if (!sh->multi)
 		return err_set(err, ERR_SYSTEM, "libcurl cannot make a multi handle");
 	MULTI_OPT(sh, SOCKETFUNCTION, on_socket);
@@ -530,7 +529,7 @@ static void shards_free(struct robot *r)
 {
 	for (size_t i = 0; i < r->nshards; i++) {
 		if (r->shard[i].multi)
-			r->curl.multi_cleanup(r->shard[i].multi);
+			r->curl->multi_cleanup(r->shard[i].multi);
 		loop_timer_stop(&r->shard[i].timer);
 	}
 	mem_free(&r->shard);
@@ -542,7 +541,8 @@ int transfers_new(struct robot *r, struct err *err)
 	list_init(&r->free_requests);
 	list_init(&r->socks);
 	list_init(&r->free_socks);
-	if (curl_lib_load(&r->curl, err) < 0)
+	r->curl = curl_load(err);
+	if (!r->curl)
 		return -1;
 	r->model = make_model(r);
 	if (!r->model)
@@ -556,7 +556,7 @@ void transfers_free(struct robot *r)
 	LIST_EACH (struct request, q, &r->free_requests, link)
 		request_free(q);
 	if (r->model)
-		r->curl.easy_cleanup(r->model);
+		r->curl->easy_cleanup(r->model);
 	shards_free(r);
 	/* libcurl has closed them all; what it did not say is said here */
 	LIST_EACH (struct sock, s, &r->socks, link)

@@ -1,6 +1,6 @@
+#include "net/curl.h"
 #include "../dice.h"
 #include "../unit.h"
-#include "fetch/curl_lib.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* libcurl, loaded when the first robot is made and not before: it brings some thirty shared objects
- * along, which would cost every command of garner several milliseconds. */
+/* libcurl, for all that fetches or sends. Loaded when it is first used: linked, its thirty shared
+ * objects would slow down every command's start by several milliseconds. */
 #pragma once
 #include "base/err.h"
 
@@ -32,8 +32,9 @@ struct curl_lib {
 #undef X
 };
 
-/* Stays loaded until the process ends. Call it from one thread at a time. */
-int curl_lib_load(struct curl_lib *ret, struct err *err);
+/* Loads libcurl, unless it is loaded; it stays until the process ends. Safe in every thread. NULL:
+ * it cannot be used. */
+const struct curl_lib *curl_load(struct err *err);
 
 /* Memory for libcurl: it takes dozens of pieces for each request and gives them back at its end,
  * large ones among them (a handle, buffers, the windows of zlib), which the C library splits and

@@ -3,10 +3,11 @@
  * A request costs libcurl dozens of allocations, some of them large. Lists of pieces by size, one
  * set for each thread, hand out what the last request gave back, without a lock and without the C
  * library splitting and joining it. */
-#include "fetch/curl_lib.h"
+#include "net/curl.h"
 
 #include "base/library.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 /* Memory. */
@@ -130,27 +131,41 @@ void curl_memory_drop(void)
 
 /* Loading. */
 
-static CURLcode init(const struct curl_lib *curl)
+static struct {
+	pthread_once_t once;
+	struct curl_lib lib;
+	struct err err;
+	bool loaded;
+} curl = {.once = PTHREAD_ONCE_INIT};
+
+static CURLcode curl_begin(void)
 {
 #ifdef GARNER_ARENA_MALLOC /* so that the sanitizers see each piece */
-	return curl->global_init(CURL_GLOBAL_ALL);
+	return curl.lib.global_init(CURL_GLOBAL_ALL);
 #else
-	return curl->global_init_mem(CURL_GLOBAL_ALL, curl_memory_alloc, curl_memory_free,
-				     curl_memory_resize, curl_memory_text, curl_memory_zeroed);
+	return curl.lib.global_init_mem(CURL_GLOBAL_ALL, curl_memory_alloc, curl_memory_free,
+					curl_memory_resize, curl_memory_text, curl_memory_zeroed);
 #endif
 }
 
-int curl_lib_load(struct curl_lib *ret, struct err *err)
+static void load_once(void)
 {
-	struct curl_lib curl;
-#define X(name) {"curl_" #name, &curl.name},
+#define X(name) {"curl_" #name, &curl.lib.name},
 	const struct library_function functions[] = {CURL_FUNCTIONS(X)};
 #undef X
-	if (library_load("libcurl.so.4", "fetching needs the package libcurl4", functions,
-			 ARRAY_LEN(functions), err) < 0)
-		return -1;
-	if (init(&curl) != CURLE_OK)
-		return err_set(err, ERR_SYSTEM, "libcurl.so.4 cannot be initialised");
-	*ret = curl;
-	return 0;
+	if (library_load("libcurl.so.4", "fetching and sending need the package libcurl4",
+			 functions, ARRAY_LEN(functions), &curl.err) < 0)
+		return;
+	curl.loaded = curl_begin() == CURLE_OK;
+	if (!curl.loaded)
+		(void)err_set(&curl.err, ERR_SYSTEM, "libcurl.so.4 cannot be initialised");
+}
+
+const struct curl_lib *curl_load(struct err *err)
+{
+	ENSURE(pthread_once(&curl.once, load_once) == 0);
+	if (curl.loaded)
+		return &curl.lib;
+	*err = curl.err;
+	return NULL;
 }

@@ -2,17 +2,22 @@
 
     sink = Sink()                      # sink.via for mail.via; sink.mails: (from, to, message) of each
     sink.says["RCPT"] = "450 later"    # in place of what it says to that verb; None: it hangs up
+    sink = Sink(tls, login)            # an ssl.SSLContext: STARTTLS, or at_once=True; login: (user, password) it asks for
     via = sendmail(g)                  # a program; sent(g): its mails; fails(g, 75): with that code from now on"""
+import base64
 import email
 import socket
+import ssl
+import subprocess
 import threading
 
 
 class Sink:
-    def __init__(self):
+    def __init__(self, tls=None, login=None, at_once=False):
+        self.tls, self.login, self.at_once = tls, login, at_once
         self.socket = socket.create_server(("127.0.0.1", 0))
-        self.via = f"smtp:127.0.0.1:{self.socket.getsockname()[1]}"
-        self.says, self.mails, self.heard = {}, [], []
+        self.via = f"smtp{'s' if at_once else ''}:127.0.0.1:{self.socket.getsockname()[1]}"
+        self.says, self.mails, self.heard, self.secure = {}, [], [], []  # secure: whether each mail came by TLS
         threading.Thread(target=self.serve, daemon=True).start()
 
     def close(self):
@@ -25,12 +30,31 @@ class Sink:
                 connection, _ = self.socket.accept()
             except OSError:
                 return
-            with connection, connection.makefile("rb") as lines:
-                connection.settimeout(10)
-                try:
-                    self.talk(connection, lines)
-                except OSError:
-                    pass
+            connection.settimeout(10)
+            try:
+                self.meet(connection)
+            except OSError:
+                pass
+            finally:
+                connection.close()
+
+    def meet(self, connection):
+        if self.at_once:
+            connection = self.tls.wrap_socket(connection, server_side=True)
+        with connection.makefile("rb") as lines:
+            if not self.say(connection, "hello", "220-sink.test\r\n220 ready") or not self.talk(connection, lines):
+                return
+        with self.tls.wrap_socket(connection, server_side=True) as connection, connection.makefile("rb") as lines:
+            self.talk(connection, lines)
+
+    def offers(self, secure):
+        words = ["sink.test"] + (["STARTTLS"] if self.tls and not secure else []) + (["AUTH PLAIN"] if self.login else [])
+        return "\r\n".join(f"250{' ' if w is words[-1] else '-'}{w}" for w in words)
+
+    def knows(self, connection, lines):
+        connection.sendall(b"334 \r\n")
+        given = base64.b64decode(lines.readline()).decode().split("\0")
+        return "235 welcome" if tuple(given[1:]) == self.login else "535 who are you"
 
     def say(self, connection, verb, usual):
         text = self.says.get(verb, usual)
@@ -39,9 +63,8 @@ class Sink:
         return text is not None and text[0] in "23"
 
     def talk(self, connection, lines):
-        if not self.say(connection, "hello", "220-sink.test\r\n220 ready"):
-            return
-        sender = to = None
+        """True: TLS is to begin."""
+        secure, known, sender, to = isinstance(connection, ssl.SSLSocket), not self.login, None, None
         for line in lines:
             self.heard.append(line)
             verb = line[:4].decode().upper().strip()
@@ -50,18 +73,38 @@ class Sink:
                 assert b"\r" not in message.replace(b"\r\n", b"") and b"\n" not in message.replace(b"\r\n", b"")
                 message = b"\n".join(m[1:] if m.startswith(b".") else m for m in message.split(b"\r\n"))
                 self.mails.append((sender, to, email.message_from_bytes(message)))  # before its sender hears of it
+                self.secure.append(secure)
                 if not self.say(connection, ".", "250 taken"):
                     self.mails.pop()
                     if self.says["."] is None:
-                        return
+                        return False
+            elif verb == "EHLO":
+                self.say(connection, "EHLO", self.offers(secure))
+            elif verb == "STAR":
+                if self.say(connection, "STAR", "220 go on"):
+                    return True
             elif verb != "DATA":
                 if verb == "MAIL":
                     sender = line.split(b"<")[1].split(b">")[0].decode()
                 if verb == "RCPT":
                     to = line.split(b"<")[1].split(b">")[0].decode()
-                if not self.say(connection, verb, "221 bye" if verb == "QUIT" else "250 fine") \
-                        and self.says[verb] is None:
-                    return
+                usual = {"QUIT": "221 bye", "AUTH": self.knows(connection, lines) if verb == "AUTH" else "",
+                         "MAIL": "250 fine" if known else "530 log in first"}
+                said = self.say(connection, verb, usual.get(verb, "250 fine"))
+                known = known or (said and verb == "AUTH")
+                if not said and self.says.get(verb, "") is None:
+                    return False
+        return False
+
+
+def certificate(folder):
+    """A certificate for 127.0.0.1 that vouches for itself (folder/cert), and an ssl.SSLContext that shows it."""
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days",
+                    "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", folder / "key",
+                    "-out", folder / "cert"], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "cert", folder / "key")
+    return context
 
 
 def sendmail(g):

@@ -24,7 +24,9 @@
 	X(multi_init)          \
 	X(multi_remove_handle) \
 	X(multi_setopt)        \
-	X(multi_socket_action)
+	X(multi_socket_action) \
+	X(slist_append)        \
+	X(slist_free_all)
 
 struct curl_lib {
 #define X(name) __typeof__(&curl_##name) name;

@@ -241,8 +241,13 @@ int mail_compose(const struct mail *m, int64_t now_us, struct buf *out, struct e
 
 static const struct value_spec specs[] = {
 	{"via", VALUE_TEXT_AT(struct mail_conf, via), "/usr/sbin/sendmail",
-	 .help = "what sends mails: the path of a sendmail program, or smtp:HOST or "
-		 "smtp:HOST:PORT"},
+	 .help = "What sends mails: the path of a sendmail program, or smtp:HOST[:PORT], with TLS "
+		 "if "
+		 "the server offers it, or smtps:HOST[:PORT], with TLS from the beginning"},
+	{"login", VALUE_PATH_AT(struct mail_conf, login), "",
+	 .help = "File that nobody else may read, with the user for the SMTP server in its first "
+		 "line and the password in its second; TLS and a valid certificate are then "
+		 "required; empty: no login"},
 };
 
 const struct config_section mail_section = {

@@ -1,6 +1,7 @@
 /* Mail that garner sends; the one sender for all of it. A message is composed out of checked parts,
  * so that nobody can smuggle in headers or recipients, and handed to a sendmail program or to an
- * SMTP server, as the setting mail.via says. What is kept until it is sent is archie/outbox.h.
+ * SMTP server, as the setting mail.via says. Nothing is kept here: what cannot be sent is told to
+ * the caller.
  *
  * All our mail is automatic: it has `Precedence: bulk` and `Auto-Submitted`. */
 #pragma once
@@ -13,10 +14,11 @@ enum {
 };
 
 struct mail_conf {
-	const char *via; /* the path of a sendmail program, or "smtp:HOST[:PORT]" */
+	const char *via;   /* the path of a sendmail program, or "smtp[s]:HOST[:PORT]" */
+	const char *login; /* a file with user and password for the server; "" or NULL: none */
 };
 extern const struct config_section mail_section; /* [mail] */
-/* Whether mail.via has one of its forms. ERR_USAGE. */
+/* Whether mail.via has one of its forms, and mail.login can be read, by us alone. ERR_USAGE. */
 int mail_check(const struct mail_conf *conf, struct err *err);
 
 /* Whether it is the address of a mailbox: LOCAL@DOMAIN in visible ASCII, without blanks, quotes,
@@ -39,13 +41,12 @@ int mail_compose(const struct mail *m, int64_t now_us, struct buf *out, struct e
 
 enum mail_result {
 	MAIL_SENT,
-	MAIL_LATER,   /* this one not now; it may even have arrived */
-	MAIL_AWAY,    /* none now: no connection, a server that greets nobody, no program */
+	MAIL_LATER,   /* not now: no connection, no program, a server that puts it off; it may
+			 even have arrived */
 	MAIL_REFUSED, /* for good */
 };
-/* Sends a composed message, and waits for it, until deadline_us of clock_mono_us() at the latest
- * (looking up the server's name takes as long as the system likes). err: why it was not sent.
- * Starts a process, for sendmail: not for threads that others need. A message which is not whole is
- * never sent, even when this process is killed. */
+/* Sends a composed message, and waits for it, until deadline_us of clock_mono_us() at the latest.
+ * err: why it was not sent. Safe in every thread, but not for one that others wait for. A message
+ * that is not whole is never sent, even when this process is killed. */
 enum mail_result mail_send(const struct mail_conf *conf, struct str from, struct str to,
 			   struct str message, int64_t deadline_us, struct err *err);

@@ -1,74 +1,145 @@
-/* Sending: a sendmail program gets the message as a file without a name, never through a pipe, so
- * that it does not take the end of a killed sender for the end of the mail; an SMTP server gets it
- * in a plain dialogue (RFC 5321), in which a message counts only after its last line, the dot.
- * Everything waits with poll() until the deadline. */
+/* Sending. A sendmail program gets the message as a file without a name, never through a pipe: it
+ * must not take a killed sender's end for the end of the mail. An SMTP server gets it from libcurl,
+ * with TLS where the server offers it. Without a login any certificate will do, as between mail
+ * servers: anyone who can forge one could as well hide the offer. A password goes only to a server
+ * whose certificate is verified. */
+#include "base/ascii.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "net/curl.h"
 #include "net/mail.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/pidfd.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 enum {
 	HOST_MOST = 256,
-	REPLY_LINE = 2000, /* bytes of a line of a server; what is beyond is not looked at */
-	REPLY_LINES = 100,
-	PIECE = 64 << 10,
+	LOGIN_MOST = 1024, /* bytes of the file */
+	PORT_SMTP = 25,
+	PORT_SMTPS = 465,
 };
 
-/* The setting */
+/* The settings */
 
 struct smtp_server {
-	char host[HOST_MOST], port[8];
+	bool tls; /* from the first byte */
+	char url[HOST_MOST + 32];
 };
 
-/* false: it is not of the form smtp:HOST[:PORT]. */
+static bool is_host(struct str host)
+{
+	for (size_t i = 0; i < host.n; i++)
+		if (!ascii_is_alnum(host.p[i]) && (!host.p[i] || !strchr(".-_:", host.p[i])))
+			return false;
+	return host.n > 0 && host.n < HOST_MOST;
+}
+
+/* false: it is not of the form smtp[s]:HOST[:PORT]. */
 static bool read_server(const char *via, struct smtp_server *ret)
 {
-	static const struct str prefix = STR("smtp:");
-	struct str text = str_of(via), host;
-	uint64_t port = 25;
-	if (!str_starts(text, prefix))
+	struct str text = str_of(via), scheme = {0};
+	if (str_cut(&text, ':', &scheme) != 0 ||
+	    !(str_is(scheme, "smtp") || str_is(scheme, "smtps")))
 		return false;
-	text = str_from(text, prefix.n);
-	if (text.n && text.p[0] == '[') {
-		size_t n = str_find_byte(text, ']');
-		if (n == text.n)
-			return false;
-		host = str_head(str_from(text, 1), n - 1);
-		text = str_from(text, n + 1);
-	} else {
-		host = str_head(text, str_find_byte(text, ':'));
-		text = str_from(text, host.n);
-	}
+	ret->tls = str_is(scheme, "smtps");
+	uint64_t port = ret->tls ? PORT_SMTPS : PORT_SMTP;
+	bool brackets = text.n && text.p[0] == '[';
+	struct str host = str_from(text, brackets);
+	size_t n = str_find_byte(host, brackets ? ']' : ':');
+	if (brackets && n == host.n)
+		return false;
+	text = str_from(host, n + brackets);
+	host = str_head(host, n);
 	if (text.n && (text.p[0] != ':' || !str_u64(str_from(text, 1), &port)))
 		return false;
-	if (!host.n || host.n >= HOST_MOST || port == 0 || port > UINT16_MAX)
+	if (!is_host(host) || port == 0 || port > UINT16_MAX)
 		return false;
-	snprintf(ret->host, sizeof ret->host, STR_FMT, STR_ARG(host));
-	snprintf(ret->port, sizeof ret->port, "%u", (unsigned)port);
+	snprintf(ret->url, sizeof ret->url,
+		 brackets ? STR_FMT "://[" STR_FMT "]:%u" : STR_FMT "://" STR_FMT ":%u",
+		 STR_ARG(scheme), STR_ARG(host), (unsigned)port);
 	return true;
+}
+
+struct login {
+	char text[LOGIN_MOST + 1]; /* both words, each with a NUL */
+	const char *user, *password;
+};
+
+static int cut_login(const char *path, struct login *l, struct err *err)
+{
+	char *end = strchr(l->text, '\n');
+	if (end)
+		*end = 0;
+	l->user = l->text;
+	l->password = end ? end + 1 : "";
+	if (end && (end = strchr(end + 1, '\n')))
+		*end = 0;
+	if (l->user[0] && l->password[0] && !str_has_control(str_of(l->user)) &&
+	    !str_has_control(str_of(l->password)))
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "mail.login: %s: expected the user in a line, the password in the next",
+		       path);
+}
+
+/* The caller wipes *ret. */
+static int read_login(const char *path, struct login *ret, struct err *err)
+{
+	CLEANUP(file_drop) struct file f = FILE_INIT;
+	struct stat st = {0};
+	size_t n = 0;
+	int rc = file_open(&f, path, O_RDONLY | O_NONBLOCK, 0, err);
+	if (rc == 0 && fstat(f.fd, &st) < 0)
+		rc = err_sys(err, "%s", path);
+	if (rc == 1)
+		rc = err_set(err, ERR_USAGE, "%s is not there", path);
+	else if (rc == 0 && (!S_ISREG(st.st_mode) || st.st_size > LOGIN_MOST))
+		rc = err_set(err, ERR_USAGE, "%s is not a file of at most %d bytes", path,
+			     LOGIN_MOST);
+	else if (rc == 0 && (st.st_mode & 077))
+		rc = err_set(err, ERR_USAGE, "others may read %s or write to it: chmod 600", path);
+	else if (rc == 0)
+		rc = file_read(&f, ret->text, (size_t)st.st_size, 0, &n, err);
+	if (rc < 0)
+		return err_in(err, "mail.login");
+	ret->text[n] = 0;
+	return cut_login(path, ret, err);
+}
+
+static bool has_login(const struct mail_conf *conf)
+{
+	return conf->login && conf->login[0];
 }
 
 int mail_check(const struct mail_conf *conf, struct err *err)
 {
 	struct smtp_server server;
-	if (conf->via[0] == '/' || read_server(conf->via, &server))
+	struct login login;
+	bool is_smtp = read_server(conf->via, &server);
+	if (conf->via[0] != '/' && !is_smtp)
+		return err_set(
+			err, ERR_USAGE,
+			"mail.via: expected the path of a sendmail program, smtp:HOST[:PORT] or "
+			"smtps:HOST[:PORT], got '%s'",
+			conf->via);
+	if (!has_login(conf))
 		return 0;
-	return err_set(err, ERR_USAGE,
-		       "mail.via: expected the path of a sendmail program, smtp:HOST or "
-		       "smtp:HOST:PORT, got '%s'",
-		       conf->via);
+	if (!is_smtp)
+		return err_set(
+			err, ERR_USAGE,
+			"mail.login: a sendmail program asks for none; mail.via has no server");
+	int rc = read_login(conf->login, &login, err);
+	explicit_bzero(&login, sizeof login);
+	return rc < 0 ? -1 : 0;
 }
 
 /* Waits for it. false: the time is over. */
@@ -89,12 +160,6 @@ static enum mail_result say_later(struct err *err, const char *via, const char *
 {
 	(void)err_set(err, ERR_REMOTE, "%s: %s", via, why);
 	return MAIL_LATER;
-}
-
-static enum mail_result say_away(struct err *err, const char *via, const char *why)
-{
-	(void)say_later(err, via, why);
-	return MAIL_AWAY;
 }
 
 /* A sendmail program */
@@ -163,190 +228,122 @@ static enum mail_result send_by_program(const char *via, const char *from, const
 	pid_t pid;
 	if (file_of_bytes(&f, message, err) < 0 ||
 	    start_sendmail(via, from, to, f.fd, &pid, err) < 0)
-		return MAIL_AWAY;
+		return MAIL_LATER;
 	return judge_sendmail(via, wait_sendmail(pid, deadline_us), err);
 }
 
 /* An SMTP server */
 
 struct smtp {
-	const char *via;
-	int fd;
-	int64_t deadline_us;
-	size_t at, n;
-	char in[4096];
-	char line[REPLY_LINE]; /* the last one of a reply */
+	const struct curl_lib *curl;
+	CURL *easy;
+	struct str rest;               /* of the message */
+	char reply[CURL_ERROR_SIZE];   /* the last line of the server */
+	char problem[CURL_ERROR_SIZE]; /* libcurl's words */
 };
 
-/* One line; what is too long of it is dropped. */
-static bool smtp_line(struct smtp *s)
+static size_t smtp_piece(char *to, size_t size, size_t n, void *ctx)
 {
-	size_t n = 0;
-	for (;;) {
-		if (s->at == s->n) {
-			if (!wait_for(s->fd, POLLIN, s->deadline_us))
-				return false;
-			ssize_t got = recv(s->fd, s->in, sizeof s->in, 0);
-			if (got < 0 && errno == EINTR)
-				continue;
-			if (got <= 0)
-				return false;
-			s->at = 0;
-			s->n = (size_t)got;
-		}
-		char c = s->in[s->at++];
-		if (c == '\n')
-			break;
-		if (c != '\r' && n + 1 < sizeof s->line)
-			s->line[n++] = c;
-	}
-	s->line[n] = 0;
-	return true;
+	struct smtp *s = ctx;
+	struct str piece = str_head(s->rest, size * n);
+	memcpy(to, piece.p, piece.n);
+	s->rest = str_from(s->rest, piece.n);
+	return piece.n;
 }
 
-/* The number of the next reply; 0: there is none that makes sense. */
-static unsigned smtp_reply(struct smtp *s)
+static size_t smtp_reply(char *line, size_t size, size_t n, void *ctx)
 {
-	for (size_t i = 0; i < REPLY_LINES; i++) {
-		uint64_t code;
-		if (!smtp_line(s) || strlen(s->line) < 3 ||
-		    !str_u64((struct str){s->line, 3}, &code))
-			return 0;
-		if (s->line[3] != '-')
-			return code >= 200 && code < 600 ? (unsigned)code : 0;
-	}
-	return 0;
+	struct smtp *s = ctx;
+	struct str text = str_trim((struct str){line, size * n});
+	snprintf(s->reply, sizeof s->reply, STR_FMT, STR_ARG(str_head(text, sizeof s->reply - 1)));
+	return size * n;
 }
 
-static bool smtp_write(struct smtp *s, struct str text)
+#define SET(s, option, value) \
+	ENSURE((s)->curl->easy_setopt((s)->easy, CURLOPT_##option, value) == CURLE_OK)
+
+static void smtp_set(struct smtp *s, const struct smtp_server *server, const char *from,
+		     const struct curl_slist *to, int64_t left_us)
 {
-	while (text.n) {
-		ssize_t n = send(s->fd, text.p, text.n, MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (n > 0)
-			text = str_from(text, (size_t)n);
-		else if (n < 0 && errno == EAGAIN) {
-			if (!wait_for(s->fd, POLLOUT, s->deadline_us))
-				return false;
-		} else if (n == 0 || errno != EINTR)
-			return false;
-	}
-	return true;
+	SET(s, URL, server->url);
+	SET(s, PROTOCOLS_STR, "smtp,smtps");
+	SET(s, PROXY, "");
+	SET(s, NOSIGNAL, 1L);
+	SET(s, TIMEOUT_MS, (long)(left_us / US_PER_MS));
+	SET(s, ERRORBUFFER, s->problem);
+	SET(s, HEADERFUNCTION, smtp_reply);
+	SET(s, HEADERDATA, s);
+	SET(s, MAIL_FROM, from);
+	SET(s, MAIL_RCPT, to);
+	SET(s, UPLOAD, 1L);
+	SET(s, CRLF, 1L); /* ends of lines; dots it doubles by itself */
+	SET(s, READFUNCTION, smtp_piece);
+	SET(s, READDATA, s);
 }
 
-/* What a reply means, where `want` is the first digit of a good one. */
-static enum mail_result smtp_judge(struct smtp *s, unsigned code, unsigned want, struct err *err)
+/* TLS and the login. */
+static int smtp_trust(struct smtp *s, const struct mail_conf *conf,
+		      const struct smtp_server *server, struct err *err)
+{
+	const char *authorities = getenv("SSL_CERT_FILE"); /* as OpenSSL's own programs have it */
+	bool verified = server->tls || has_login(conf);
+	struct login login;
+	SET(s, USE_SSL, (long)(has_login(conf) ? CURLUSESSL_ALL : CURLUSESSL_TRY));
+	SET(s, SSL_VERIFYPEER, (long)verified);
+	SET(s, SSL_VERIFYHOST, verified ? 2L : 0L);
+	if (authorities && authorities[0])
+		SET(s, CAINFO, authorities);
+	if (!has_login(conf))
+		return 0;
+	int rc = read_login(conf->login, &login, err);
+	if (rc == 0) {
+		SET(s, USERNAME, login.user);
+		SET(s, PASSWORD, login.password);
+	}
+	explicit_bzero(&login, sizeof login);
+	return rc;
+}
+
+/* What the server did not want of this mail it refuses for good with 5xx; all else is tried again.
+ */
+static enum mail_result smtp_judge(const struct smtp *s, const char *via, CURLcode code,
+				   struct err *err)
 {
 	char shown[VALUE_SHOWN];
-	if (code / 100 == want)
+	long status = 0;
+	if (code == CURLE_OK)
 		return MAIL_SENT;
-	if (!code)
-		return say_later(err, s->via, "the server said nothing that makes sense");
-	(void)err_set(err, ERR_REMOTE, "%s: the server said '%s'", s->via,
-		      value_show(str_of(s->line), shown));
-	return code / 100 == 5 ? MAIL_REFUSED : MAIL_LATER;
+	(void)s->curl->easy_getinfo(s->easy, CURLINFO_RESPONSE_CODE, &status);
+	(void)err_set(err, ERR_REMOTE, "%s: %s%s%s", via,
+		      s->problem[0] ? s->problem : s->curl->easy_strerror(code),
+		      s->reply[0] ? "; the server said last: " : "",
+		      value_show(str_of(s->reply), shown));
+	return (code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR) && status / 100 == 5
+		       ? MAIL_REFUSED
+		       : MAIL_LATER;
 }
 
-/* A command, and whether its reply begins with the wanted digit. MAIL_SENT: it does. */
-static enum mail_result smtp_say(struct smtp *s, struct str line, unsigned want, struct err *err)
-{
-	if (!smtp_write(s, line))
-		return say_later(err, s->via, "the connection broke, or took too long");
-	return smtp_judge(s, smtp_reply(s), want, err);
-}
-
-/* Lines end in CR LF, and a line that begins with a dot gets another one. */
-static bool smtp_message(struct smtp *s, struct str message)
-{
-	CLEANUP(buf_free) struct buf out = BUF_INIT(MAIL_MESSAGE_MOST);
-	struct str line;
-	while (message.n && str_cut(&message, '\n', &line) == 0) {
-		if (line.n && line.p[0] == '.')
-			buf_add_byte(&out, '.');
-		buf_add_str(&out, line);
-		buf_add_str(&out, STR("\r\n"));
-		if (out.n >= PIECE) {
-			if (!smtp_write(s, buf_str(&out)))
-				return false;
-			buf_clear(&out);
-		}
-	}
-	buf_add_str(&out, STR(".\r\n"));
-	return smtp_write(s, buf_str(&out));
-}
-
-static enum mail_result smtp_hello(struct smtp *s, struct err *err)
-{
-	char name[HOST_MOST] = "", line[HOST_MOST + 8];
-	enum mail_result r = smtp_judge(s, smtp_reply(s), 2, err);
-	if (r != MAIL_SENT)
-		return MAIL_AWAY; /* not of this mail does it speak */
-	if (gethostname(name, sizeof name - 1) < 0 || !name[0])
-		snprintf(name, sizeof name, "localhost");
-	int n = snprintf(line, sizeof line, "HELO %s\r\n", name);
-	r = smtp_say(s, (struct str){line, (size_t)n}, 2, err);
-	return r == MAIL_SENT ? MAIL_SENT : MAIL_AWAY;
-}
-
-static enum mail_result smtp_dialogue(struct smtp *s, const char *from, const char *to,
-				      struct str message, struct err *err)
-{
-	char line[MAIL_ADDRESS_MOST + 32];
-	enum mail_result r = smtp_hello(s, err);
-	if (r != MAIL_SENT)
-		return r;
-	int n = snprintf(line, sizeof line, "MAIL FROM:<%s>\r\n", from);
-	if ((r = smtp_say(s, (struct str){line, (size_t)n}, 2, err)) != MAIL_SENT)
-		return r;
-	n = snprintf(line, sizeof line, "RCPT TO:<%s>\r\n", to);
-	if ((r = smtp_say(s, (struct str){line, (size_t)n}, 2, err)) != MAIL_SENT)
-		return r;
-	if ((r = smtp_say(s, STR("DATA\r\n"), 3, err)) != MAIL_SENT)
-		return r;
-	if (!smtp_message(s, message))
-		return say_later(err, s->via, "the connection broke, or took too long");
-	r = smtp_judge(s, smtp_reply(s), 2, err);
-	if (r == MAIL_SENT)
-		(void)smtp_write(s, STR("QUIT\r\n"));
-	return r;
-}
-
-static int connect_to(const struct addrinfo *a, int64_t deadline_us)
-{
-	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), failed = 0;
-	socklen_t n = sizeof failed;
-	if (fd < 0)
-		return -1;
-	if (connect(fd, a->ai_addr, a->ai_addrlen) == 0)
-		return fd;
-	if (errno == EINPROGRESS && wait_for(fd, POLLOUT, deadline_us) &&
-	    getsockopt(fd, SOL_SOCKET, SO_ERROR, &failed, &n) == 0 && failed == 0)
-		return fd;
-	close(fd);
-	return -1;
-}
-
-static enum mail_result send_by_smtp(const char *via, const struct smtp_server *server,
+static enum mail_result send_by_smtp(const struct mail_conf *conf, const struct smtp_server *server,
 				     const char *from, const char *to, struct str message,
 				     int64_t deadline_us, struct err *err)
 {
-	const struct addrinfo want = {.ai_socktype = SOCK_STREAM};
-	struct smtp s = {.via = via, .fd = -1, .deadline_us = deadline_us};
-	struct addrinfo *found = NULL;
-	int rc = getaddrinfo(server->host, server->port, &want, &found);
-	if (rc != 0)
-		return say_away(err, via, gai_strerror(rc));
-	int64_t left = 0; /* addresses: each has its share of the time, so that the next is tried */
-	for (const struct addrinfo *a = found; a; a = a->ai_next)
-		left++;
-	for (const struct addrinfo *a = found; a && s.fd < 0; a = a->ai_next, left--) {
-		int64_t now_us = clock_mono_us();
-		s.fd = connect_to(a, now_us + (deadline_us - now_us) / left);
-	}
-	freeaddrinfo(found);
-	if (s.fd < 0)
-		return say_away(err, via, "no connection");
-	enum mail_result r = smtp_dialogue(&s, from, to, message, err);
-	close(s.fd);
+	struct smtp s = {.curl = curl_load(err), .rest = message};
+	int64_t left_us = deadline_us - clock_mono_us();
+	enum mail_result r = MAIL_LATER;
+	if (!s.curl)
+		return MAIL_LATER;
+	if (left_us < US_PER_MS)
+		return say_later(err, conf->via, "no time is left");
+	struct curl_slist *list = s.curl->slist_append(NULL, to);
+	s.easy = s.curl->easy_init();
+	if (!s.easy || !list)
+		die("out of memory");
+	smtp_set(&s, server, from, list, left_us);
+	if (smtp_trust(&s, conf, server, err) == 0)
+		r = smtp_judge(&s, conf->via, s.curl->easy_perform(s.easy), err);
+	s.curl->easy_cleanup(s.easy);
+	s.curl->slist_free_all(list);
+	curl_memory_drop();
 	return r;
 }
 
@@ -356,7 +353,7 @@ enum mail_result mail_send(const struct mail_conf *conf, struct str from, struct
 	char from_text[MAIL_ADDRESS_MOST + 1], to_text[MAIL_ADDRESS_MOST + 1];
 	struct smtp_server server;
 	if (mail_check(conf, err) < 0)
-		return MAIL_AWAY;
+		return MAIL_LATER;
 	if (!mail_is_address(from) || !mail_is_address(to) || !message.n ||
 	    message.p[message.n - 1] != '\n' || memchr(message.p, '\r', message.n) ||
 	    memchr(message.p, 0, message.n)) {
@@ -366,7 +363,6 @@ enum mail_result mail_send(const struct mail_conf *conf, struct str from, struct
 	snprintf(from_text, sizeof from_text, STR_FMT, STR_ARG(from));
 	snprintf(to_text, sizeof to_text, STR_FMT, STR_ARG(to));
 	if (read_server(conf->via, &server))
-		return send_by_smtp(conf->via, &server, from_text, to_text, message, deadline_us,
-				    err);
+		return send_by_smtp(conf, &server, from_text, to_text, message, deadline_us, err);
 	return send_by_program(conf->via, from_text, to_text, message, deadline_us, err);
 }

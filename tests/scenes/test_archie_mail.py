@@ -8,7 +8,7 @@ import pytest
 import peers
 from archie_ng import Client, start
 from garner import wait_for
-from smtp import Sink, fails, sendmail, sent
+from smtp import Sink, certificate, fails, sendmail, sent
 
 KEY = "ftp.example.test-192.0.2.1"
 LISTING = """.:
@@ -107,6 +107,40 @@ def test_a_server_by_smtp_takes_refuses_or_puts_off(server):
     sink.close()
     configure(g, sink.via)
     mail(g, text, code=75)
+
+
+def test_a_server_gets_mails_by_tls_and_a_password_only_if_its_certificate_holds(server):
+    g, text, tls = server, HEAD + "Subject: version\n\n", certificate(server.dir)
+    trust = {"SSL_CERT_FILE": str(g.dir / "cert")}
+    login = g.dir / "login"
+    login.write_text("joe\nse cret\n")
+    login.chmod(0o600)
+
+    def bring(sink, code=0, env=None, with_login=True):
+        configure(g, f"{sink.via}\nlogin = {login}" if with_login else sink.via)
+        done = g.run("archie", "mail", input=text, env=env)
+        assert done.code == code, done
+        return done.err
+
+    offers = Sink(tls)
+    bring(offers, with_login=False)  # any certificate is better than none
+    assert offers.secure == [True]
+    asks = Sink(tls, ("joe", "se cret"))
+    assert "certificate" in bring(asks, code=75) and not any(b"AUTH" in x for x in asks.heard)
+    bring(asks, env=trust)
+    assert asks.secure == [True]
+    wrong = Sink(tls, ("joe", "other"))
+    assert "535" in bring(wrong, code=75, env=trust)
+    plain = Sink(login=("joe", "se cret"))  # as if somebody had taken STARTTLS out of what the server says
+    bring(plain, code=75, env=trust)
+    assert plain.mails == [] and not any(b"AUTH" in x for x in plain.heard)
+    secure = Sink(tls, at_once=True)
+    assert "certificate" in bring(secure, code=75, with_login=False)
+    bring(secure, env=trust, with_login=False)
+    assert secure.secure == [True]
+    login.chmod(0o644)
+    assert "chmod 600" in bring(asks, code=75, env=trust)
+    assert g.run("config", "check").code == 2
 
 
 def test_what_programs_write_gets_no_reply(server):

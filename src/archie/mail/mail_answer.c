@@ -83,7 +83,7 @@ static int send_part(struct answer *a, const struct mail *m, struct err *err)
 	enum mail_result r = mail_send(a->mail_conf, m->from, m->to, buf_str(&message),
 				       clock_mono_us() + SEND_US, err);
 	a->sent = a->sent || r == MAIL_SENT;
-	a->away = r == MAIL_LATER || r == MAIL_AWAY;
+	a->away = r == MAIL_LATER;
 	if (a->away && a->sent)
 		return keep_part(a, m, err);
 	a->later = a->away;

@@ -102,6 +102,11 @@ const char *outbox_via(const struct outbox *o)
 	return o->mail_conf->via;
 }
 
+const char *outbox_login(const struct outbox *o)
+{
+	return o->mail_conf->login;
+}
+
 /* Putting */
 
 int outbox_waiting(const char *data, struct outbox_waits *ret, struct err *err)

@@ -34,3 +34,4 @@ void outbox_folder(const char *data, char ret[PATH_MAX]);
 /* The data directory and what sends, for those who start a process. */
 const char *outbox_data(const struct outbox *o);
 const char *outbox_via(const struct outbox *o);
+const char *outbox_login(const struct outbox *o);

@@ -93,8 +93,8 @@ static int send_one(struct pass *p, const char *text, const struct outbox_name *
 	int64_t until_us = MIN(p->deadline_us, clock_mono_us() + SEND_US);
 	enum mail_result r = mail_send(p->conf, str_of(file.from), str_of(file.to), file.message,
 				       until_us, &why);
-	p->away = r == MAIL_AWAY ? p->away + 1 : 0;
-	if ((r == MAIL_LATER || r == MAIL_AWAY) && !is_too_old(name)) {
+	p->away = r == MAIL_LATER ? p->away + 1 : 0;
+	if (r == MAIL_LATER && !is_too_old(name)) {
 		p->counts->later++;
 		pass_say(p, str_of(file.to), "a mail waits", &why);
 		return put_off(p, path, *name, err);
@@ -215,8 +215,13 @@ static void sender_ended(void *ctx, unsigned what)
 static void sender_look(void *ctx)
 {
 	struct outbox_sender *s = ctx;
-	const char *const argv[] = {
-		"garner", "archie", "outbox", outbox_data(s->outbox), outbox_via(s->outbox), NULL};
+	const char *const argv[] = {"garner",
+				    "archie",
+				    "outbox",
+				    outbox_data(s->outbox),
+				    outbox_via(s->outbox),
+				    outbox_login(s->outbox),
+				    NULL};
 	const int fds[] = {-1, -1};
 	struct err ignored; /* it is tried again */
 	if (s->pid)

@@ -18,7 +18,7 @@ static void mail_said(struct str to, const char *what, const char *why)
 
 static int run(const struct cmd_call *call)
 {
-	const struct mail_conf conf = {call->argv[1]};
+	const struct mail_conf conf = {call->argv[1], call->argc > 2 ? call->argv[2] : ""};
 	struct outbox_counts counts;
 	struct err err;
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -34,10 +34,10 @@ static int run(const struct cmd_call *call)
 const struct command archie_outbox_command = {
 	.name = "outbox",
 	.summary = "send the mails that wait",
-	.args = "DATA VIA",
+	.args = "DATA VIA [LOGIN]",
 	.min_args = 2,
-	.max_args = 2,
-	.args_help = "the data directory, and what sends, as mail.via has it",
+	.max_args = 3,
+	.args_help = "the data directory, and what sends, as mail.via and mail.login have it",
 	.description =
 		"Sends what is due of archie/outbox in DATA, once. The roles that take mails "
 		"start it when something is due; where another one is sending, it ends at "

@@ -128,25 +128,6 @@ static void what_waits_is_counted_by_its_names(void **state)
 	assert_int_equal(60, w.since_s);
 }
 
-static void mails_that_are_not_taken_now_do_not_keep_others(void **state)
-{
-	struct outbox_name name;
-	const char *via = conf.via;
-	struct err err;
-	(void)state;
-	for (int i = 0; i < 5; i++)
-		assert_int_equal(0, outbox_put(box, &some, &err));
-	conf.via = "/nonexistent"; /* nobody's are taken */
-	send_all("0");
-	assert_int_equal(3, counts.later);
-	conf.via = via;
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(0, outbox_put(box, &some, &err));
-	send_all("75");
-	assert_int_equal(5, counts.later);
-	assert_int_equal(8, waiting(&name));
-}
-
 static void a_mail_that_is_refused_or_damaged_leaves(void **state)
 {
 	struct outbox_name name;
@@ -379,7 +360,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_mail_waits_until_it_is_sent),
 		TEST(what_waits_is_counted_by_its_names),
-		TEST(mails_that_are_not_taken_now_do_not_keep_others),
 		TEST(a_mail_that_is_refused_or_damaged_leaves),
 		TEST(a_mail_that_cannot_be_sent_for_days_is_given_up),
 		TEST(all_parts_of_an_output_are_put_or_none),

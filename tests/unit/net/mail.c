@@ -5,6 +5,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 
+#include <sys/stat.h>
+
 static void addresses_are_those_of_one_mailbox(void **state)
 {
 	static const char *const good[] = {"a@b",
@@ -127,19 +129,56 @@ static void other_letters_and_long_lines_are_encoded(void **state)
 
 static void the_ways_to_send_have_forms(void **state)
 {
-	static const char *const good[] = {"/usr/sbin/sendmail", "smtp:localhost", "smtp:h:2525",
-					   "smtp:127.0.0.1:25",  "smtp:[::1]:25",  "smtp:[::1]"};
-	static const char *const bad[] = {"",          "sendmail", "smtp:",    "smtp::25",
-					  "smtp:h:",   "smtp:h:x", "smtp:h:0", "smtp:h:65536",
-					  "smtp:[::1", "lmtp:h"};
+	static const char *const good[] = {
+		"/usr/sbin/sendmail", "smtp:localhost", "smtp:h:2525", "smtp:127.0.0.1:25",
+		"smtp:[::1]:25",      "smtp:[::1]",     "smtps:h",     "smtps:[::1]:587"};
+	static const char *const bad[] = {
+		"",         "sendmail", "smtp:",        "smtp::25",  "smtp:h:",
+		"smtp:h:x", "smtp:h:0", "smtp:h:65536", "smtp:[::1", "lmtp:h",
+		"smtp:u@h", "smtp:h/x", "smtp:[::1]x",  "smtps"};
 	struct err err;
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(good); i++)
-		assert_int_equal(0, mail_check(&(struct mail_conf){good[i]}, &err));
+		assert_int_equal(0, mail_check(&(struct mail_conf){.via = good[i]}, &err));
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-		assert_int_equal(-1, mail_check(&(struct mail_conf){bad[i]}, &err));
+		assert_int_equal(-1, mail_check(&(struct mail_conf){.via = bad[i]}, &err));
 		assert_int_equal(ERR_USAGE, err.code);
 	}
+}
+
+/* What is wrong with a file of these bytes and this mode; NULL: nothing. */
+static const char *login_problem(const char *text, mode_t mode, struct err *err)
+{
+	static char path[PATH_MAX];
+	snprintf(path, sizeof path, "%s/login", scratch_dir);
+	assert_int_equal(0, file_replace(path, str_of(text), mode, err));
+	assert_int_equal(0, chmod(path, mode));
+	int rc = mail_check(&(struct mail_conf){.via = "smtp:h", .login = path}, err);
+	assert_true(rc == 0 || err->code == ERR_USAGE);
+	return rc < 0 ? err->msg : NULL;
+}
+
+static void a_login_is_two_lines_that_nobody_else_may_read(void **state)
+{
+	static const char *const bad[] = {"",           "joe",     "joe\n",
+					  "\nsecret\n", "joe\n\n", "j\001e\nx\n"};
+	char large[2000] = "joe\n";
+	struct err err;
+	(void)state;
+	assert_null(login_problem("joe\nse cret\n", 0600, &err));
+	assert_null(login_problem("joe\nsecret", 0400, &err));
+	assert_non_null(strstr(login_problem("joe\nsecret\n", 0640, &err), "chmod 600"));
+	assert_non_null(strstr(login_problem("joe\nsecret\n", 0604, &err), "chmod 600"));
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		assert_non_null(strstr(login_problem(bad[i], 0600, &err), "expected the user"));
+	memset(large + 4, 'x', sizeof large - 5);
+	assert_non_null(strstr(login_problem(large, 0600, &err), "at most 1024 bytes"));
+	assert_int_equal(
+		-1,
+		mail_check(&(struct mail_conf){.via = "smtp:h", .login = "/nonexistent"}, &err));
+	assert_non_null(strstr(err.msg, "mail.login"));
+	assert_int_equal(-1,
+			 mail_check(&(struct mail_conf){.via = "/bin/true", .login = "/x"}, &err));
 }
 
 static enum mail_result send_through(const char *script, int64_t in_us, struct err *err)
@@ -147,8 +186,8 @@ static enum mail_result send_through(const char *script, int64_t in_us, struct e
 	char path[PATH_MAX];
 	snprintf(path, sizeof path, "%s/sendmail", scratch_dir);
 	assert_int_equal(0, file_replace(path, str_of(script), 0755, err));
-	return mail_send(&(struct mail_conf){path}, STR("a@b"), STR("c@d"), STR("S: x\n\n.\ny\n"),
-			 clock_mono_us() + in_us, err);
+	return mail_send(&(struct mail_conf){.via = path}, STR("a@b"), STR("c@d"),
+			 STR("S: x\n\n.\ny\n"), clock_mono_us() + in_us, err);
 }
 
 static void a_sendmail_program_gets_the_message_and_is_believed(void **state)
@@ -167,8 +206,9 @@ static void a_sendmail_program_gets_the_message_and_is_believed(void **state)
 	assert_int_equal(MAIL_REFUSED, send_through("#!/bin/sh\nexit 67\n", 20 * US_PER_S, &err));
 	assert_non_null(strstr(err.msg, "status 67"));
 	assert_int_equal(MAIL_LATER, send_through("#!/bin/sh\nsleep 60\n", 50000, &err));
-	assert_int_equal(MAIL_AWAY, mail_send(&(struct mail_conf){"/nonexistent"}, STR("a@b"),
-					      STR("c@d"), STR("x\n"), INT64_MAX, &err));
+	assert_int_equal(MAIL_LATER,
+			 mail_send(&(struct mail_conf){.via = "/nonexistent"}, STR("a@b"),
+				   STR("c@d"), STR("x\n"), INT64_MAX, &err));
 	assert_non_null(strstr(err.msg, "/nonexistent (mail.via) cannot be started"));
 }
 
@@ -176,7 +216,7 @@ static void what_was_not_composed_is_not_sent(void **state)
 {
 	struct err err;
 	(void)state;
-	static const struct mail_conf conf = {"/nonexistent"};
+	static const struct mail_conf conf = {.via = "/nonexistent"};
 	static const struct str bad[] = {STR("x\r\n.\r\n"), STR("x"), STR(""), STR("a\0b\n")};
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		assert_int_equal(MAIL_REFUSED,
@@ -193,6 +233,7 @@ int main(void)
 		cmocka_unit_test(no_value_can_add_a_header_or_a_recipient),
 		cmocka_unit_test(other_letters_and_long_lines_are_encoded),
 		cmocka_unit_test(the_ways_to_send_have_forms),
+		cmocka_unit_test(a_login_is_two_lines_that_nobody_else_may_read),
 		cmocka_unit_test(a_sendmail_program_gets_the_message_and_is_believed),
 		cmocka_unit_test(what_was_not_composed_is_not_sent),
 	};

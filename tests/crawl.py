@@ -25,12 +25,10 @@ MONTH = 30 * 86400
 class Crawl:
     """garner up on simnet, with everything hurried: a page is looked at again after seconds."""
 
-    def __init__(self, garner, hosts, pages, seed, refresh="15s", shepherd="", delay=DELAY, cache=None):
-        """shepherd: more lines of its section, in which DIR is the directory of the test. cache: a function that
-        makes a Cache of the garner, whose roles run as well."""
+    def __init__(self, garner, hosts, pages, seed, cache=None):
+        """cache: a function that makes a Cache of the garner, whose roles run as well."""
         self.g = garner()
         self.cache = cache and cache(self.g)
-        self.delay = delay
         self.net = simnet.start(self.g, hosts=hosts, pages=pages, seed=seed, delay=OWED,
                                 profiles=PROFILES, robots=ROBOTS, crawl_delay=0,
                                 odd_pages=30, change=60, vanish=20, slow=SLOW)
@@ -44,18 +42,17 @@ restart_max = 200ms
 networks = {self.net.network}
 dns_servers = {self.net.dns}
 dns_order = ipv4
-delay = {delay}
+delay = {DELAY}
 idle_max = 2s
 time_max = 10s
 {self.cache.text() if cache else ""}
 [shepherd]
 follow = all
 cycle = 3s
-refresh = {refresh}
+refresh = 15s
 retry = 1s
 retries = 3
 site_max = 400
-{shepherd.replace("DIR", str(self.g.dir))}
 [web]
 listen = 127.0.0.1:0
 """)
@@ -140,41 +137,3 @@ listen = 127.0.0.1:0
         except ProcessLookupError:
             pass
         return role["name"]
-
-
-class Fabric:
-    """URL servers and spiders that fetch for the crawl of `c`, which lends by a Unix socket: `spiders` has one number
-    for each URL server, how many spiders of its own it has."""
-
-    def __init__(self, garner, c, spiders):
-        self.robot = (f"[robot]\nnetworks = {c.net.network}\ndns_servers = {c.net.dns}\ndns_order = ipv4\n"
-                      f"delay = {c.delay}\nidle_max = 2s\ntime_max = 10s\n")
-        self.index = f"unix:{c.g.dir}/doc_index"
-        self.members = []
-        for i, n in enumerate(spiders):
-            self.feeder(garner, f"feeder{i}", [self.spider(garner, f"spider{i}.{j}") for j in range(n)])
-
-    @staticmethod
-    def lends(local):
-        """Lines of the crawl's section."""
-        return f"local = {local}\ndoc_index = unix:DIR/doc_index\nlend = 20s\nlease = 1s\n"
-
-    def spider(self, garner, name):
-        g = garner()
-        g.configure(f"{self.robot}[spider]\nlisten = unix:{g.dir}/spider\nname = {name}\nresults = {self.index}\n"
-                    "status_interval = 1s\nstatus_words = yes\n")
-        self.members.append([g, "spider", g.start("spider").wait_ready(30)])
-        return f"unix:{g.dir}/spider"
-
-    def feeder(self, garner, name, spiders):
-        g = garner()
-        g.configure(f"{self.robot}[urlserver]\ndoc_index = {self.index}\nname = {name}\nreq_host_per_sec = 16\n"
-                    f"timeout_spider_status = 5s\nstatus_words = yes\nspider_host = {' '.join(spiders)}\n")
-        self.members.append([g, "urlserver", g.start("urlserver").wait_ready(30)])
-
-    def kill(self, pick):
-        """SIGKILL to one of them, which is started anew."""
-        member = pick.choice(self.members)
-        member[2].kill()
-        member[2] = member[0].start(member[1]).wait_ready(30)
-        return member[1]

@@ -26,7 +26,6 @@
 #include "shepherd/brake.h"
 #include "shepherd/feedback.h"
 #include "shepherd/master.h"
-#include "shepherd/reaper_lent.h"
 #include "shepherd/reapers.h"
 #include "state/places.h"
 #include "state/plan.h"
@@ -60,7 +59,6 @@ const struct format *const formats[] = {
 	&hostq_format,
 	&index_format,
 	&journal_format,
-	&lent_format,
 	&lock_format,
 	&names_gone_format,
 	&names_manifest_format,

@@ -78,9 +78,6 @@ bool hostq_sent(struct hostq *q, const struct hostq_job *job, int64_t sent_us);
 bool hostq_done(struct hostq *q, const struct hostq_job *job, enum outcome outcome, int64_t now_us);
 /* It is done without its server having been asked, so the delay does not begin. False: as above. */
 bool hostq_unasked(struct hostq *q, const struct hostq_job *job);
-/* It is out in the hands of somebody who keeps the delay of its server himself: here the delay does
- * not begin. To be said before it is done; then hostq_unasked() ends it. False: as above. */
-bool hostq_lent(struct hostq *q, const struct hostq_job *job);
 /* It did not go out: it will be the first of its class again, and its queue is not ready before
  * until_us. Without having been asked for the server has not been disturbed, so the delay does not
  * begin again. */

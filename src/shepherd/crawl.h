@@ -53,9 +53,6 @@ struct crawl_conf {
 	struct value_list reapers; /* addresses of reapds */
 	int local;                 /* enum crawl_local */
 	int64_t reapers_wait_us, reaper_penalty_us, lease_us;
-	const char *doc_index; /* NULL or empty: nothing is lent */
-	int64_t lend_us;
-	bool lend_lease;
 	const char *url_log; /* NULL or empty: none */
 	struct tls_conf tls; /* of the connections to them */
 };
@@ -186,14 +183,6 @@ struct crawl_conf {
 	{"lease", VALUE_TIME_AT(s, m.lease_us), "10s", 1e6, 60e6, \
 	 .help = "a reaper that has not heard of this machine for so long stops asking servers; the servers " \
 		 "of a reaper that is lost are left alone for as long"}, \
-	{"doc_index", VALUE_LISTEN_AT(s, m.doc_index), "", \
-	 .help = "where URL servers ask for URLs and spiders bring results, such as 127.0.0.1:8189 or unix:PATH; " \
-		 "empty: the crawl lends none"}, \
-	{"lend", VALUE_TIME_AT(s, m.lend_us), "15min", 1e6, 86400e6, \
-	 .help = "URLs that were lent to a URL server are first in line again when it has been gone for so long"}, \
-	{"lend_lease", VALUE_BOOL_AT(s, m.lend_lease), "yes", \
-	 .help = "whether a server whose URLs are lent counts as being asked, in run/polite; no where the spiders " \
-		 "run in the data directory of the crawl, and so ask this table themselves"}, \
 	TLS_SPECS(s, m.tls), \
 	{"no_delay", VALUE_LIST_AT(s, m.no_delay), "", \
 	 .help = "hosts, with their port if it is not the usual one, that may be asked without " \

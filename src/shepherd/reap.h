@@ -6,7 +6,6 @@
 #include "fetch/kit.h"
 #include "shepherd/crawl.h"
 #include "shepherd/reap_counters.h"
-#include "shepherd/reaper_lent.h"
 
 /* Counted from counters_at on in the role's counters. */
 enum reap_counter {
@@ -23,8 +22,7 @@ enum reap_counter {
 	REAP_WAITING,
 	REAP_UNDER_WAY,
 	REAP_CHECKPOINTS,
-	REAP_LENT,                               /* and after it the others of reaper_lent.h */
-	REAP_CODES = REAP_LENT + LENT_NCOUNTERS, /* and after it the others of reap_counters.h */
+	REAP_CODES, /* and after it the others of reap_counters.h */
 	REAP_NCOUNTERS = REAP_CODES + REAP_NCODES
 };
 /* clang-format off */
@@ -48,7 +46,6 @@ enum reap_counter {
 	{"urls_waiting", NULL, COUNTER_GAUGE, "URLs of the plan that are not done."}, \
 	{"urls_under_way", NULL, COUNTER_GAUGE, "URLs that are being gathered."}, \
 	{"checkpoints", NULL, COUNTER_TOTAL, "Checkpoints of the state."}, \
-	LENT_COUNTER_DEFS, \
 	REAP_CODE_DEFS
 /* clang-format on */
 
@@ -59,7 +56,6 @@ struct reap_options {
 	const struct cage_options *parse; /* workers and body_max come from conf and robot */
 	const struct robot_section_conf *robot;
 	const struct crawl_conf *conf;
-	int doc_index;             /* the socket of shepherd.doc_index; 0: none */
 	struct counters *counters; /* NULL: nobody counts */
 	size_t counters_at;
 	/* Called with every checkpoint, before it: hands over URLs that were asked for by hand,

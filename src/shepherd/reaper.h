@@ -1,7 +1,7 @@
 /* Reapers: a job goes in, one answer comes out: what came of it, a finished bucket, and the URLs
  * that the page links to. A reaper decides nothing about the crawl; reap does (doc/reap.md). Kinds:
- * local (reaper_local.h: robot, parsers and packer of this process), remote (reaper_remote.h: a
- * connection to a reapd) and lent (reaper_lent.h: URL servers, which ask for URLs).
+ * local (reaper_local.h: robot, parsers and packer of this process) and remote (reaper_remote.h: a
+ * connection to a reapd).
  *
  * One loop and its thread. Answers come from the loop, never from inside a function of this header,
  * exactly one for each job that was taken, unless it was cancelled. */
@@ -85,8 +85,6 @@ struct reaper_host {
 	void (*lost)(void *ctx, struct reaper *r, uint64_t id, int64_t rests_us);
 	/* There may be room again. */
 	void (*room)(void *ctx, struct reaper *r);
-	/* holds() of this key has changed; from reapers that have it. */
-	void (*held)(void *ctx, struct reaper *r, qkey key);
 	/* Negative: something of this process failed, which no other job survives either. */
 	void (*failed)(void *ctx, struct reaper *r, const struct err *err);
 	void *ctx;
@@ -110,7 +108,7 @@ enum reaper_state {
 extern const char *const reaper_state_names[REAPER_STATES]; /* "away", "up" ... */
 
 struct reaper_ops {
-	const char *kind; /* "local", "reapd", "lent" */
+	const char *kind; /* "local", "reapd" */
 	/* NULL: it is always up. */
 	enum reaper_state (*state)(const struct reaper *r);
 	/* A reap begins: dictionaries to pack with, of the crawl's bucket file. */
@@ -122,14 +120,7 @@ struct reaper_ops {
 	int (*submit)(struct reaper *r, const struct reaper_job *job,
 		      const struct reaper_rules *rules, struct err *err);
 	void (*cancel)(struct reaper *r, uint64_t id); /* no answer is wanted any more */
-	/* These may be NULL. Whether all jobs of this server are to go to it, and to no other, and
-	 * it keeps the server's delay. */
-	bool (*holds)(const struct reaper *r, qkey key);
-	/* What it has answered so far is durable. */
-	void (*kept)(struct reaper *r);
-	/* What it has answered and was not told to be durable may be lost. */
-	void (*dropped)(struct reaper *r);
-	void (*free)(struct reaper **r); /* what is out is not answered */
+	void (*free)(struct reaper **r);               /* what is out is not answered */
 };
 
 /* What is counted of each, for garner shep reapers. */

@@ -1,5 +1,4 @@
-/* The reapers of a crawl: the local one, a remote one for each reapd in shepherd.reapers, and one
- * for all URL servers where shepherd.doc_index is set, or was when they got what they have. Says
+/* The reapers of a crawl: the local one, and a remote one for each reapd in shepherd.reapers. Says
  * which of them gets the next job, and keeps run/reapers (shepherd.h): what `garner shep reapers`
  * shows, and by its being there that jobs were out on other machines when the crawl was killed. */
 #pragma once
@@ -15,13 +14,9 @@ struct reapers;
 struct reapers_options {
 	struct loop *loop;
 	const struct crawl_conf *conf;
-	const char *data;          /* the data directory */
-	struct polite *polite;     /* the crawl's */
-	struct reaper *local;      /* stays the caller's */
-	int doc_index;             /* the socket for URL servers and spiders; 0: none */
-	uint64_t body_max;         /* of a document */
-	struct counters *counters; /* of the lending reaper: see reaper_lent.h */
-	size_t counters_at;
+	const char *data;      /* the data directory */
+	struct polite *polite; /* the crawl's */
+	struct reaper *local;  /* stays the caller's */
 	/* Of the remote ones; room() is also called when a time of waiting is over. */
 	const struct reaper_host *host;
 	/* For the log. */
@@ -37,13 +32,8 @@ void reapers_free(struct reapers **rs);
 int reapers_begin(struct reapers *rs, const char *dict_path, struct err *err);
 /* How many more jobs they would take now, those that may take part. */
 uint64_t reapers_room(struct reapers *rs);
-/* Whose turn it is for a job of this server: the one that holds it, or else the one with room that
- * has got the least so far for what it can do. It counts as having got a job. 1: there is none. */
-int reapers_choose(struct reapers *rs, qkey key, struct reaper **ret);
-/* Whether one of them holds this server: see reaper_ops. */
-bool reapers_hold(const struct reapers *rs, qkey key);
-/* What they have answered so far is durable; what they have and were not told may be lost. */
-void reapers_kept(struct reapers *rs);
-void reapers_dropped(struct reapers *rs);
+/* Whose turn it is: the one with room that has got the least so far for what it can do. It counts
+ * as having got a job. 1: there is none. */
+int reapers_choose(struct reapers *rs, struct reaper **ret);
 
 extern const struct format reapers_format;

@@ -20,7 +20,6 @@
 #include "fetch/botm.h"
 #include "fetch/spider.h"
 #include "fetch/urlserver.h"
-#include "net/server.h"
 #include "role/ini.h"
 #include "shepherd/master.h"
 #include "shepherd/reapd.h"
@@ -123,14 +122,6 @@ static int check_crawl(const struct cmd_call *call, const struct config *config)
 	return 0;
 }
 
-/* Whether the crawl may lend where it is to. */
-static int check_doc_index(const struct crawl_conf *conf, struct err *err)
-{
-	if (!conf->doc_index || !conf->doc_index[0])
-		return 0;
-	return server_may_listen_at(conf->doc_index, &conf->tls, err);
-}
-
 /* NULL: there is no such setting. */
 static const void *setting_of(const struct sections *s, const struct config *config,
 			      const char *section, const char *key)
@@ -190,9 +181,6 @@ static int check_links(const struct cmd_call *call, const struct sections *s,
 	    tls_new(&tls, &crawl_conf_of(config)->tls, false, err) < 0)
 		return err_in(err, "shepherd");
 	tls_free(&tls);
-	if (cmd_has_role(call->program, &shepherd_role) &&
-	    check_doc_index(crawl_conf_of(config), err) < 0)
-		return err_in(err, "shepherd.doc_index");
 	for (size_t i = 0; i < ARRAY_LEN(links); i++)
 		if (cmd_has_role(call->program, links[i].role) && links[i].check(config, err) < 0)
 			return -1;
@@ -260,14 +248,6 @@ static void warn_of_folders(const struct sections *s, const struct config_sectio
 			botm->name, bot->name, bot->name, botm->name);
 }
 
-/* Where both are started by themselves, they may have two data directories. */
-static void warn_of_lease(const struct sections *s, const struct config_section *shepherd,
-			  const struct config_section *spider)
-{
-	if (is_meant(s, shepherd) && is_meant(s, spider) && up_lends_to_itself(s->config, spider))
-		fprintf(stderr, "warning: %s" UP_LENDS_WORDS "\n", spider->name);
-}
-
 /* Who keeps the list for all servers is not to be slowed down by those who search here. */
 static void warn_of_master(const struct sections *s)
 {
@@ -313,7 +293,6 @@ static void warn_of_settings(const struct sections *s)
 		{"spider", "urlserver", warn_of_silence},
 		{"spider", "urlserver", warn_of_words},
 		{"botm", "bot", warn_of_folders},
-		{"shepherd", "spider", warn_of_lease},
 	};
 	const struct config_section *one, *other;
 	for (size_t p = 0; p < ARRAY_LEN(pairs); p++)

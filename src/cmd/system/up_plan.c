@@ -6,9 +6,7 @@
 #include "base/endpoint.h"
 #include "base/vec.h"
 #include "cmd/system/proc.h"
-#include "fetch/spider.h"
 #include "role/listen.h"
-#include "shepherd/master.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -113,34 +111,6 @@ bool up_is_same_door(const char *listen, const char *to)
 	return false;
 }
 
-bool up_lends_to_itself(const struct config *config, const struct config_section *spider)
-{
-	const struct crawl_conf *crawl = crawl_conf_of(config);
-	const struct value_spec *spec = value_find(spider->specs, spider->nspecs, STR("results"));
-	const char *const *results =
-		(const void *)((const char *)config_get(config, spider) + spec->offset);
-	return crawl->lend_lease && crawl->doc_index && crawl->doc_index[0] &&
-	       up_is_same_door(crawl->doc_index, *results);
-}
-
-/* All roles of one supervisor have one data directory. */
-static int lends_to_others(const struct program *program, const struct config *config,
-			   struct err *err)
-{
-	struct up_plan plan;
-	int rc = 0;
-	up_plan_list(&plan, program, config);
-	bool has_crawl = up_plan_lists(&plan, shepherd_role.name);
-	for (size_t i = 0; has_crawl && rc == 0 && i < plan.nlisted; i++) {
-		const struct up_unit *u = &plan.unit[i];
-		if (u->role == &spider_role &&
-		    up_lends_to_itself(config, config_instance(config, u->role->section, u->name)))
-			rc = err_set(err, ERR_USAGE, "%s" UP_LENDS_WORDS, u->name);
-	}
-	up_plan_free(&plan);
-	return rc;
-}
-
 int up_conf_check(const struct program *program, const struct config *config, struct err *err)
 {
 	const struct up_conf *conf = config_get(config, &up_section);
@@ -157,8 +127,7 @@ int up_conf_check(const struct program *program, const struct config *config, st
 				return setting_is_wrong(config, "roles",
 							"named twice:", list->item[i], err);
 	}
-	int rc = instances_differ(program, config, err);
-	return rc < 0 ? rc : lends_to_others(program, config, err);
+	return instances_differ(program, config, err);
 }
 
 static bool has_unit(const struct up_plan *plan, size_t n, const char *name)

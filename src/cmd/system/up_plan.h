@@ -14,14 +14,6 @@ int up_conf_check(const struct program *program, const struct config *config, st
 
 /* Whether who connects there comes to who listens here; hosts are compared as far as texts go. */
 bool up_is_same_door(const char *listen, const char *to);
-/* Whether a spider brings its results to the crawl of the same configuration, which holds the
- * leases of what it lends: in one data directory neither would go on. The words go on after the
- * name of the spider's section. */
-bool up_lends_to_itself(const struct config *config, const struct config_section *spider);
-#define UP_LENDS_WORDS                                                                          \
-	".results is shepherd.doc_index, and shepherd.lend_lease = yes: in the data directory " \
-	"of the crawl a spider would wait for the crawl's lease for ever; set "                 \
-	"shepherd.lend_lease = no, or run the spider with a data directory of its own"
 
 /* A process that there may be: a role, or one of several of it. */
 struct up_unit {

@@ -608,18 +608,6 @@ bool hostq_unasked(struct hostq *q, const struct hostq_job *job)
 	return true;
 }
 
-bool hostq_lent(struct hostq *q, const struct hostq_job *job)
-{
-	struct hostq_job out;
-	if (!hostq_job_of(q, job->slot, job->turn, &out))
-		return false;
-	struct slot *s = &q->slot[job->slot];
-	take_back_delay(q, s);
-	s->due_after_us = INT64_MIN; /* once */
-	queue_settle(q, s->queue);
-	return true;
-}
-
 bool hostq_lost(struct hostq *q, const struct hostq_job *job)
 {
 	struct hostq_job out;

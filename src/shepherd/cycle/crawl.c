@@ -90,10 +90,10 @@ int crawl_conf_check(const struct crawl_conf *conf, struct err *err)
 	for (size_t i = 0; i < conf->reapers.n; i++)
 		if (endpoint_parse(str_of(conf->reapers.item[i]), &to, err) < 0)
 			return err_in(err, "shepherd.reapers");
-	if (conf->local == CRAWL_LOCAL_NEVER && conf->reapers.n == 0 && !conf->doc_index[0])
+	if (conf->local == CRAWL_LOCAL_NEVER && conf->reapers.n == 0)
 		return err_set(err, ERR_USAGE,
-			       "shepherd.local = never, but shepherd.reapers names none and "
-			       "shepherd.doc_index is empty: nobody would fetch anything");
+			       "shepherd.local = never, but shepherd.reapers names none: nobody "
+			       "would fetch anything");
 	return 0;
 }
 

@@ -119,7 +119,6 @@ struct master {
 	/* Room on the disk. */
 	struct loop_timer space;
 	uint64_t disk_free; /* what is wanted */
-	int doc_index;      /* a socket; 0: none */
 	bool full;          /* there is less than is wanted, and that was said */
 	bool refused;       /* a write failed for want of it, and no trial went well since */
 	unsigned refusals;  /* such failures in a row */
@@ -579,7 +578,6 @@ static int master_make_reap(struct master *m, struct err *err)
 		.parse = &m->parse,
 		.robot = m->robot,
 		.conf = &m->conf->crawl,
-		.doc_index = m->doc_index,
 		.counters = m->counters,
 		.requests = take_requests,
 		.kept = requests_are_kept,
@@ -660,8 +658,7 @@ static int run(struct role_env *env, struct err *err)
 	struct master m = {.config = env->config,
 			   .data = env->data,
 			   .counters = env->counters,
-			   .disk_free = env->disk_free,
-			   .doc_index = MAX(role_fd(env, "doc_index"), 0)};
+			   .disk_free = env->disk_free};
 	int rc = run_all(&m, err);
 	master_unmake(&m);
 	return rc;

@@ -1,6 +1,5 @@
 /* Reap, on one loop: the plan goes into host queues, a job from its queue to a reaper, its answer
- * into the bucket file and the journal. Nothing waits for a disk but checkpoints, and URLs that are
- * about to be lent. */
+ * into the bucket file and the journal. Nothing waits for a disk but checkpoints. */
 #include "base/clock.h"
 #include "base/fault.h"
 #include "shepherd/reap/reap_inner.h"
@@ -90,8 +89,6 @@ static void reap_tick(void *ctx)
 	int64_t now_us = loop_now_us(r->o.loop);
 	if (reap_checkpoint(r, &err) < 0)
 		reap_fail(r, &err);
-	else if (r->err.code == ERR_NONE)
-		reapers_kept(r->reapers);
 	if (robots_cache_dirty(r->kit.robots) && now_us - r->rules_us >= RULES_US) {
 		r->rules_us = now_us;
 		(void)robots_cache_sync(r->kit.robots, &err); /* a cache: buckets have it too */
@@ -164,16 +161,6 @@ static void reap_has_room(void *ctx, struct reaper *from)
 		loop_later(r->o.loop, &r->pump);
 }
 
-/* All URLs of the server may go out to one who keeps its delay, or no more. */
-static void reap_key_held(void *ctx, struct reaper *from, qkey key)
-{
-	struct reap *r = ctx;
-	(void)from;
-	if (r->state)
-		reap_rule_apply(r, key);
-	reap_has_room(r, from);
-}
-
 void reap_say(struct reap *r, const char *who, bool is_trouble, const char *what)
 {
 	if (r->o.said)
@@ -206,10 +193,6 @@ static int reap_make_reapers(struct reap *r, struct err *err)
 		.data = r->o.data,
 		.polite = r->kit.polite,
 		.local = r->local,
-		.doc_index = r->o.doc_index,
-		.body_max = r->o.robot->robot.limits.body,
-		.counters = r->o.counters,
-		.counters_at = r->o.counters_at + REAP_LENT,
 		.host = &r->host,
 		.said = reap_reaper_said,
 		.ctx = r,
@@ -237,17 +220,11 @@ int reap_new(struct reap **ret, const struct reap_options *options, struct err *
 		return err_set(err, ERR_USAGE,
 			       "robot.proxy and shepherd.reapers are both set: a proxy knows the "
 			       "names, and reapds are told addresses; unset one of them");
-	if (proxy && proxy[0] && options->doc_index)
-		return err_set(err, ERR_USAGE,
-			       "robot.proxy and shepherd.doc_index are both set: a proxy knows the "
-			       "names, and URLs are lent by the address of their server; unset one "
-			       "of them");
 	struct reap *r = mem_alloc(sizeof *r);
 	r->o = *options;
 	r->host = (struct reaper_host){.done = reap_answered,
 				       .lost = reap_lost_job,
 				       .room = reap_has_room,
-				       .held = reap_key_held,
 				       .failed = reap_reaper_failed,
 				       .ctx = r};
 	r->by_proxy = proxy && proxy[0];
@@ -298,8 +275,6 @@ void reap_free(struct reap **rp)
 static void reap_clear_jobs(struct reap *r, bool keep)
 {
 	struct err err;
-	if (!keep)
-		reapers_dropped(r->reapers);
 	if (!keep && reaper_local_drop(r->local, &err) < 0)
 		reap_fail(r, &err);
 	LIST_EACH (struct reap_job, job, &r->jobs, link) {
@@ -410,8 +385,6 @@ int reap_run(struct reap *r, struct state *st, const struct crawl *c, struct rea
 	}
 	if (rc == 0)
 		rc = reap_checkpoint(r, err);
-	if (rc == 0)
-		reapers_kept(r->reapers);
 	reap_note_full(r, false);
 	*ret = (struct reaped){.done = r->done_now,
 			       .left = r->left + r->dropped + r->lost_plan,

@@ -49,7 +49,6 @@ struct reap_job {
 	struct reap_site *site;
 	struct hostq_job out; /* its place in its queue */
 	bool queued;          /* it has one */
-	bool lent;            /* to one who keeps the delay of its server */
 	struct plan_entry entry;
 	bool asked;    /* by hand, and not known before */
 	uint8_t tries; /* by way of a proxy that failed */

@@ -216,7 +216,7 @@ int reap_submit(struct reap_job *job, struct reaper_job *out, const struct reape
 {
 	struct reap *r = job->reap;
 	struct reaper *to;
-	if (reapers_choose(r->reapers, out->addr.family ? kit_qkey(&out->addr) : 0, &to) != 0)
+	if (reapers_choose(r->reapers, &to) != 0)
 		return 1;
 	out->id = ++r->last_id;
 	int rc = to->ops->submit(to, out, rules, err);
@@ -225,9 +225,6 @@ int reap_submit(struct reap_job *job, struct reaper_job *out, const struct reape
 	job->id = out->id;
 	job->reaper = to;
 	job->by = to->name;
-	job->lent = to->ops->holds;
-	if (job->lent && job->queued)
-		hostq_lent(r->queue, &job->out);
 	*reap_jobs_put(&r->out, job->id) = job;
 	return 0;
 }
@@ -376,8 +373,8 @@ static void page_answered(struct reap_job *job, const struct reaper_answer *a)
 	if (parsed)
 		reap_key_learned(r, site, a->key, url_site(&url));
 	reap_rule_answered(r, site->key, a->code);
-	if (job->queued && a->ago_us >= 0 &&
-	    !job->lent) { /* as politeness counts, or it would be asked in vain */
+	if (job->queued &&
+	    a->ago_us >= 0) { /* as politeness counts, or it would be asked in vain */
 		hostq_sent(r->queue, &job->out, clock_mono_us() - a->ago_us);
 		hostq_done(r->queue, &job->out, code_outcome(a->code), loop_now_us(r->o.loop));
 	} else if (job->queued) {

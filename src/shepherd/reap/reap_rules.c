@@ -46,8 +46,6 @@ static struct polite_rule rule_now(const struct reap *r, const struct key_rule *
 void reap_rule_apply(struct reap *r, qkey key)
 {
 	struct polite_rule rule = reap_rule(r, key);
-	if (reapers_hold(r->reapers, key)) /* all of them, to one who keeps the delay */
-		rule.concurrent = UINT16_MAX;
 	hostq_set_rule(r->queue, key, &rule);
 }
 

@@ -1,7 +1,7 @@
 /* The local reaper. A job goes to the robot, what it brings to the parsers, what they make of it to
- * the packer; the answer is given when the last of them is done. A job that others have fetched
- * begins at the parsers. The bytes of a document lie in
- * memory until a parser has them: so the parsers' lag decides how many jobs there is room for. */
+ * the packer; the answer is given when the last of them is done. The bytes of a document lie
+ * in memory until a parser has them: so the parsers' lag decides how many jobs there is room for.
+ */
 #include "shepherd/reap/reaper_local.h"
 
 #include "base/clock.h"
@@ -51,9 +51,7 @@ struct local_job {
 	struct attrs header;
 	struct str content_type, robots;
 	struct reaper_answer answer;
-	int64_t sent_us;      /* when its server was asked; 0: it was not */
-	reaper_read_fn *read; /* who gets the answer of what others have fetched; NULL: the host */
-	void *read_ctx;
+	int64_t sent_us; /* when its server was asked; 0: it was not */
 };
 
 static struct local *local_of(struct reaper *r)
@@ -84,9 +82,7 @@ static void job_answer(struct local_job *job)
 	const struct reaper_host *host = l->reaper.host;
 	if (job->sent_us)
 		job->answer.ago_us = MAX(clock_mono_us() - job->sent_us, 0);
-	if (job->read && !job->cancelled) {
-		job->read(job->read_ctx, &job->answer);
-	} else if (!job->cancelled) {
+	if (!job->cancelled) {
 		reaper_count(&l->reaper, &job->answer, job_took_us(job));
 		host->done(host->ctx, &l->reaper, &job->answer);
 	}
@@ -425,29 +421,10 @@ static int local_submit(struct reaper *r, const struct reaper_job *in,
 	return 0;
 }
 
-void reaper_local_read(struct reaper *r, const struct reaper_job *in,
-		       const struct robot_result *result, struct buf *body, reaper_read_fn *done,
-		       void *ctx)
-{
-	struct local *l = local_of(r);
-	struct local_job *job = job_copy(l, in);
-	job->body = *body;
-	*body = (struct buf){0};
-	job->read = done;
-	job->read_ctx = ctx;
-	list_append(&l->jobs, &job->link);
-	r->counts.out++;
-	answer_fill(job, result);
-	if (!job->answer.not_now_us && job->answer.code == CODE_OK)
-		local_document(job, result);
-	else
-		job_answer(job);
-}
-
 static void local_cancel(struct reaper *r, uint64_t id)
 {
 	LIST_EACH (struct local_job, job, &local_of(r)->jobs, link)
-		if (job->job.id == id && !job->read)
+		if (job->job.id == id)
 			job->cancelled = true;
 }
 

@@ -21,13 +21,6 @@ int reaper_local_new(struct reaper **ret, const struct reaper_local_options *opt
  * go on. */
 int reaper_local_drop(struct reaper *r, struct err *err);
 
-/* The second half alone: what somebody else has fetched for this job is judged, read and packed as
- * if its robot had. The body is taken; done comes once, perhaps at once, but never after a drop. */
-typedef void reaper_read_fn(void *ctx, const struct reaper_answer *answer);
-void reaper_local_read(struct reaper *r, const struct reaper_job *job,
-		       const struct robot_result *result, struct buf *body, reaper_read_fn *done,
-		       void *ctx);
-
 /* Attributes in the header of a bucket that only reapers know: validators as they came, and the MD5
  * of the document. */
 enum { REAPER_ETAG = 'e', REAPER_LAST_MODIFIED = 'l', REAPER_MD5 = 'C' };

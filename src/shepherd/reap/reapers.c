@@ -13,9 +13,7 @@
 #include "disk/fields.h"
 #include "disk/lock.h"
 #include "disk/small_file.h"
-#include "net/server.h"
 #include "shepherd/reap/reaper_remote.h"
-#include "shepherd/reaper_lent.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -27,7 +25,7 @@ enum { STATUS_MAX = 1 << 20 };
 
 struct member {
 	struct reaper *reaper;
-	bool is_remote, was_up;
+	bool was_up;
 	double clock;
 };
 
@@ -35,10 +33,8 @@ struct reapers {
 	struct reapers_options o;
 	struct conn_pool *pool;
 	struct tls *tls;       /* NULL: none */
-	struct tls *tls_in;    /* of the doc index */
 	struct member *member; /* the local one first */
 	size_t n;
-	size_t helpers;                 /* of them: who else may take jobs */
 	double clock;                   /* of the one that was chosen last */
 	int64_t rest_us, rest_until_us; /* after a kill: nobody gets a job before */
 	int64_t none_since_us;          /* no remote one is up since then; INT64_MAX: one is */
@@ -122,10 +118,15 @@ static bool member_is_up(const struct member *m)
 	return !r->ops->state || r->ops->state(r) == REAPER_UP;
 }
 
+static bool is_local(const struct reapers *rs, const struct member *m)
+{
+	return m->reaper == rs->o.local;
+}
+
 static bool local_takes_part(const struct reapers *rs)
 {
 	const struct crawl_conf *conf = rs->o.conf;
-	if (!rs->helpers || conf->local == CRAWL_LOCAL_ALWAYS)
+	if (rs->n == 1 || conf->local == CRAWL_LOCAL_ALWAYS)
 		return true;
 	return conf->local == CRAWL_LOCAL_AUTO && rs->none_since_us != INT64_MAX &&
 	       loop_now_us(rs->o.loop) - rs->none_since_us >= conf->reapers_wait_us;
@@ -153,7 +154,8 @@ static void reapers_look(struct reapers *rs)
 
 static uint64_t member_room(struct reapers *rs, const struct member *m)
 {
-	if (loop_now_us(rs->o.loop) < rs->rest_until_us || (!m->is_remote && !local_takes_part(rs)))
+	if (loop_now_us(rs->o.loop) < rs->rest_until_us ||
+	    (is_local(rs, m) && !local_takes_part(rs)))
 		return 0;
 	return m->reaper->ops->room(m->reaper);
 }
@@ -183,44 +185,10 @@ static double member_weight(const struct reapers *rs, const struct member *m, ui
 	return (double)MAX(room + c->out, 1) * MIN(MAX(speed, 0.05), 20);
 }
 
-static struct reaper *holder_of(const struct reapers *rs, qkey key)
-{
-	for (size_t i = 1; i < rs->n; i++) {
-		struct reaper *r = rs->member[i].reaper;
-		if (r->ops->holds && r->ops->holds(r, key))
-			return r;
-	}
-	return NULL;
-}
-
-bool reapers_hold(const struct reapers *rs, qkey key)
-{
-	return holder_of(rs, key) != NULL;
-}
-
-void reapers_kept(struct reapers *rs)
-{
-	for (size_t i = 1; i < rs->n; i++)
-		if (rs->member[i].reaper->ops->kept)
-			rs->member[i].reaper->ops->kept(rs->member[i].reaper);
-}
-
-void reapers_dropped(struct reapers *rs)
-{
-	for (size_t i = 1; i < rs->n; i++)
-		if (rs->member[i].reaper->ops->dropped)
-			rs->member[i].reaper->ops->dropped(rs->member[i].reaper);
-}
-
-int reapers_choose(struct reapers *rs, qkey key, struct reaper **ret)
+int reapers_choose(struct reapers *rs, struct reaper **ret)
 {
 	struct member *best = NULL;
 	uint64_t best_room = 0;
-	struct reaper *holder = holder_of(rs, key);
-	if (holder) {
-		*ret = holder;
-		return 0;
-	}
 	reapers_look(rs);
 	for (size_t i = 0; i < rs->n; i++) {
 		struct member *m = &rs->member[i];
@@ -266,7 +234,7 @@ int reapers_begin(struct reapers *rs, const char *dict_path, struct err *err)
 static int64_t reapers_lease_us(const struct reapers *rs)
 {
 	bool rests = loop_now_us(rs->o.loop) < rs->rest_until_us;
-	int64_t lease_us = rs->helpers ? rs->o.conf->lease_us : 0;
+	int64_t lease_us = rs->n > 1 ? rs->o.conf->lease_us : 0;
 	return rests ? MAX(rs->rest_us, lease_us) : lease_us;
 }
 
@@ -275,7 +243,7 @@ static void status_of(const struct reapers *rs, const struct member *m, int64_t 
 {
 	const struct reaper_counts *c = &m->reaper->counts;
 	const struct reaper *r = m->reaper;
-	const char *state = m->is_remote           ? reaper_state_names[r->ops->state(r)]
+	const char *state = !is_local(rs, m)       ? reaper_state_names[r->ops->state(r)]
 			    : local_takes_part(rs) ? "up"
 						   : "waits";
 	*ret = (struct reaper_status){
@@ -380,46 +348,8 @@ static int reapers_connect(struct reapers *rs, struct err *err)
 		struct reaper *r;
 		if (reaper_remote_new(&r, &options, err) < 0)
 			return err_in(err, "shepherd.reapers");
-		rs->member[rs->n++] = (struct member){.reaper = r, .is_remote = true};
-		rs->helpers++;
+		rs->member[rs->n++] = (struct member){.reaper = r};
 	}
-	return 0;
-}
-
-/* Lends to URL servers. Where that is off now, what they still have is kept from others. */
-static int reapers_lend(struct reapers *rs, struct err *err)
-{
-	const struct crawl_conf *conf = rs->o.conf;
-	struct reaper *r;
-	int rc = rs->o.doc_index ? 0 : reaper_lent_left(rs->o.data, err);
-	if (rc != 0)
-		return rc < 0 ? -1 : 0;
-	/* anyone who can connect gets the crawl's URLs, and tells it what they say */
-	if (rs->o.doc_index && (tls_new(&rs->tls_in, &conf->tls, true, err) < 0 ||
-				server_may_listen(rs->o.doc_index, rs->tls_in, err) < 0))
-		return err_in(err, "shepherd.doc_index");
-	const struct reaper_lent_options options = {
-		.loop = rs->o.loop,
-		.data = rs->o.data,
-		.fd = rs->o.doc_index,
-		.address = rs->o.doc_index ? conf->doc_index : "doc_index",
-		.tls = rs->tls_in,
-		.polite = rs->o.polite,
-		.holds_lease = conf->lend_lease,
-		.lend_us = conf->lend_us,
-		.penalty_us = conf->reaper_penalty_us,
-		.body_max = rs->o.body_max,
-		.local = rs->o.local,
-		.host = rs->o.host,
-		.counters = rs->o.counters,
-		.counters_at = rs->o.counters_at,
-		.said = rs->o.said,
-		.ctx = rs->o.ctx,
-	};
-	if (reaper_lent_new(&r, &options, err) < 0)
-		return err_in(err, "shepherd.doc_index");
-	rs->member[rs->n++] = (struct member){.reaper = r, .is_remote = true};
-	rs->helpers += rs->o.doc_index != 0;
 	return 0;
 }
 
@@ -437,7 +367,7 @@ int reapers_new(struct reapers **ret, const struct reapers_options *options, str
 	rs->o = *options;
 	rs->written = BUF_INIT(STATUS_MAX);
 	rs->pool = conn_pool_new(options->loop, REAPER_REMOTE_MEMORY);
-	rs->member = mem_array(options->conf->reapers.n + 2, sizeof *rs->member);
+	rs->member = mem_array(options->conf->reapers.n + 1, sizeof *rs->member);
 	rs->member[rs->n++] = (struct member){.reaper = options->local};
 	rs->rest = rs->wait = (struct loop_timer){.fn = wait_is_over, .ctx = rs};
 	rs->status = (struct loop_timer){.fn = status_tick, .ctx = rs};
@@ -446,8 +376,7 @@ int reapers_new(struct reapers **ret, const struct reapers_options *options, str
 	rs->rest_us = killed_rest_us(rs);
 	rs->rest_until_us = rs->rest_us ? loop_now_us(options->loop) + rs->rest_us : 0;
 	if (tls_new(&rs->tls, &options->conf->tls, false, err) < 0 ||
-	    reapers_connect(rs, err) < 0 || reapers_lend(rs, err) < 0 ||
-	    reapers_mark(rs, err) < 0) {
+	    reapers_connect(rs, err) < 0 || reapers_mark(rs, err) < 0) {
 		reapers_free(&rs);
 		return -1;
 	}
@@ -474,7 +403,6 @@ void reapers_free(struct reapers **rsp)
 	loop_timer_stop(&rs->status);
 	conn_pool_free(&rs->pool);
 	tls_free(&rs->tls);
-	tls_free(&rs->tls_in);
 	/* the rest after a kill holds for the next start, where it is not over */
 	if (rs->marked && loop_now_us(rs->o.loop) >= rs->rest_until_us)
 		(void)file_remove(rs->path, &err);

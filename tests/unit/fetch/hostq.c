@@ -415,29 +415,6 @@ static void what_was_not_asked_for_holds_up_no_other_of_its_server(void **state)
 	}
 }
 
-static void who_borrows_keeps_the_delay_himself(void **state)
-{
-	const struct polite_rule open = {.delay_us = 10 * S, .concurrent = UINT16_MAX};
-	struct hostq *q = make(&plain);
-	(void)state;
-	push_text(q, 1, 0, "a", 0);
-	push_text(q, 1, 0, "b", 0);
-	push_text(q, 1, 0, "c", 0);
-	struct hostq_job a = takes(q, START, "a");
-	hostq_set_rule(q, server(1), &open);
-	assert_int_equal(waits(q, START), 10 * S);
-	assert_true(hostq_lent(q, &a));
-	struct hostq_job b = takes(q, START, "b");
-	assert_true(hostq_lent(q, &b));
-	assert_true(hostq_unasked(q, &a));
-	assert_false(hostq_lent(q, &a));
-	takes(q, START, "c"); /* which is asked for here */
-	push_text(q, 1, 0, "d", 0);
-	assert_true(hostq_unasked(q, &b)); /* and does not take that back */
-	assert_int_equal(waits(q, START), 10 * S);
-	hostq_free(&q);
-}
-
 static void what_is_lost_goes_first_again_and_the_delay_holds(void **state)
 {
 	struct hostq_options o = plain;
@@ -488,7 +465,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_not_asked_for_holds_up_no_other_of_its_server),
-		cmocka_unit_test(who_borrows_keeps_the_delay_himself),
 		cmocka_unit_test(what_is_lost_goes_first_again_and_the_delay_holds),
 		cmocka_unit_test(of_a_queue_that_is_held_nothing_goes_out),
 		cmocka_unit_test(one_server_two_urls_the_second_waits_its_delay),

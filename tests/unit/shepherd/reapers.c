@@ -3,7 +3,6 @@
 #include "shepherd/reapers.h"
 
 #include "disk/lock.h"
-#include "shepherd/lent_inner.h"
 #include "unit/shepherd/reapd_lab.h"
 
 enum { REAPDS = 3 };
@@ -23,11 +22,6 @@ static void crew_room(void *ctx, struct reaper *r)
 {
 	(void)r;
 	((struct crew *)ctx)->rooms++;
-}
-
-static void crew_held(void *ctx, struct reaper *r, qkey key)
-{
-	(void)ctx, (void)r, (void)key;
 }
 
 static const struct reaper_host *crew_host(struct crew *c)
@@ -99,7 +93,7 @@ static void crew_free(struct crew *c)
 static int chosen(struct crew *c)
 {
 	struct reaper *r;
-	if (reapers_choose(c->reapers, 0, &r) != 0)
+	if (reapers_choose(c->reapers, &r) != 0)
 		return -1;
 	for (size_t i = 0; i < REAPDS; i++)
 		if (strcmp(r->name, c->address[i]) == 0)
@@ -128,8 +122,7 @@ static struct reaper *remote_of_crew(struct crew *c, int which)
 {
 	struct reaper *r;
 	for (int i = 0; i < 1000; i++)
-		if (reapers_choose(c->reapers, 0, &r) == 0 &&
-		    strcmp(r->name, c->address[which]) == 0)
+		if (reapers_choose(c->reapers, &r) == 0 && strcmp(r->name, c->address[which]) == 0)
 			return r;
 	fail_msg("reapd %d never comes", which);
 	return NULL;
@@ -307,49 +300,6 @@ static void a_kill_without_reapds_costs_no_rest(void **state)
 	crew_free(&c);
 }
 
-/* A URL of the server was out when a process ended that lent. */
-static void leave_loan(struct crew *c, const struct addr *server)
-{
-	static const struct record_kind kind = {"GARNERLN", 1, 128};
-	const struct lent_step step = {.fp = {1, 2}, .server = *server, .name = "feeder"};
-	CLEANUP(buf_free) struct buf payload = BUF_INIT(128);
-	struct record_writer *w = NULL;
-	struct record_group group = {0};
-	struct err err = {0};
-	char path[400];
-	snprintf(path, sizeof path, "%s/run/lent", c->data);
-	lent_step_write(&step, &payload);
-	MUST(record_open(&w, path, &kind, 0640, NULL, &err));
-	MUST(record_append(w, buf_str(&payload), &group, NULL, &err));
-	MUST(record_close(&w, &err));
-}
-
-/* The local one takes part as if there were nobody else, but gets nothing of what is lent. */
-static void where_nothing_is_lent_any_more_a_server_stays_lent_until_its_time_is_over(void **state)
-{
-	(void)state;
-	struct crew c;
-	const struct addr server = {.family = AF_INET, .b = {192, 0, 2, 1}};
-	struct reaper *r;
-	crew_make(&c, 0);
-	c.reapd[0].host.held = crew_held;
-	c.conf.reapers.n = 0;
-	c.conf.local = CRAWL_LOCAL_NEVER;
-	c.conf.lend_us = 900 * US_PER_S;
-	leave_loan(&c, &server);
-	crew_start(&c);
-	assert_int_equal(chosen(&c), 0);
-	assert_int_equal(0, reapers_choose(c.reapers, kit_qkey(&server), &r));
-	assert_string_equal(r->ops->kind, "lent");
-	crew_settle(&c, 899 * US_PER_S);
-	assert_true(reapers_hold(c.reapers, kit_qkey(&server)));
-	crew_settle(&c, 2 * US_PER_S);
-	assert_false(reapers_hold(c.reapers, kit_qkey(&server)));
-	assert_int_equal(0, reapers_choose(c.reapers, kit_qkey(&server), &r));
-	assert_string_equal(r->name, "local");
-	crew_free(&c);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -359,8 +309,6 @@ int main(void)
 		cmocka_unit_test(the_file_says_who_there_is),
 		cmocka_unit_test(after_a_kill_nobody_gets_a_job_for_the_lease),
 		cmocka_unit_test(a_kill_without_reapds_costs_no_rest),
-		cmocka_unit_test(
-			where_nothing_is_lent_any_more_a_server_stays_lent_until_its_time_is_over),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
 }

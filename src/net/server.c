@@ -15,7 +15,6 @@ struct session {
 	struct conn *conn;
 	struct link link;
 	void (*block)(struct session *s, struct str block);
-	bool skips;      /* what comes before it is called */
 	struct str line; /* while a verb runs */
 	struct peer peer;
 	bool open;
@@ -135,12 +134,11 @@ static void on_bytes(void *ctx, struct str piece, uint64_t left)
 {
 	struct session *s = ctx;
 	const struct server_protocol *p = s->server->protocol;
+	(void)left;
 	if (p->bytes)
 		p->bytes(s, piece);
-	else if (!s->skips)
+	else
 		s->block(s, piece);
-	else if (left == 0)
-		s->block(s, STR(""));
 }
 
 static void on_long_line(void *ctx)
@@ -385,16 +383,8 @@ bool session_block(struct session *s, uint64_t n, void (*fn)(struct session *s, 
 	if (n > s->server->conn_limits.block_max)
 		return false;
 	s->block = fn;
-	s->skips = false;
 	conn_want(s->conn, (size_t)n);
 	return true;
-}
-
-void session_skip(struct session *s, uint64_t n, void (*fn)(struct session *s, struct str block))
-{
-	s->block = fn;
-	s->skips = true;
-	conn_want_pieces(s->conn, n);
 }
 
 void session_help(struct session *s, const struct str *arg, size_t n)

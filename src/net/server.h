@@ -140,7 +140,5 @@ struct str session_line(const struct session *s);
 /* The next n bytes go to fn as one block, then lines again. false: more than block_max, nothing is
  * taken: end the connection, or the bytes that follow are run as lines. */
 bool session_block(struct session *s, uint64_t n, void (*fn)(struct session *s, struct str block));
-/* The next n bytes, any number, are thrown away; then fn is called, with an empty block. */
-void session_skip(struct session *s, uint64_t n, void (*fn)(struct session *s, struct str block));
 /* A verb for tables: every verb with its arguments and help, a line each, then an empty one. */
 void session_help(struct session *s, const struct str *arg, size_t n);

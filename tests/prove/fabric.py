@@ -5,7 +5,7 @@ from kill.fabric_rounds import LONG
 
 WHAT = ("the fabric on simnet, both chains killed at their points and at 300 random instants; its roles killed alone; "
         "slots against a model; units in full, and under TSan")
-UNITS = "fetch.bot|fetch.docindex|fetch.url_feed|fetch.spider|fetch.result_wire|net.xml"
+UNITS = "fetch.bot|fetch.docindex|fetch.url_feed|fetch.spider|net.xml"
 
 
 def run(env):

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import simnet
-from docindex import Results
 from garner import wait_for
 from urlserver003 import Urlserver
 
@@ -281,44 +280,9 @@ def test_lines_that_find_no_room_are_written_again_and_a_failed_sync_has_kept_no
     assert len(g.process.lines("nothing is fetched")) == 1
 
 
-def test_results_go_to_a_doc_index_and_done_follows_its_ok(garner):
-    net = simnet.start(first := garner(), hosts=2, pages=4, delay="60ms", odd_pages=0, appear=0, vanish=0,
-                       profiles="plain", robots="some")
-    index = Results(f"{first.dir}/index")
-    try:
-        g = spider(garner, net, results=f"unix:{first.dir}/index", name="scene", status_words="yes")
-        pages = net.truth()
-        with Urlserver(g.where) as us:
-            ask_all(us, net, pages)
-            assert index.names == ["scene"] and len(index.results) == len(pages)
-            for doc, head, body in index.results:
-                i = int(doc[1:])
-                assert us.done[f"{i}.0"] == head["o"]
-                assert len(body) == (int(head["b"]) if head["o"] == "ok" else 0)
-                assert (head["o"] == "robots") == (not pages[i]["allowed"])
-            index.answers = False
-            us.send("late", "late", net.address(0), net.url(0))
-            us.send("nobody", "", "", "")
-            us.wait_done("nobody")
-            wait_for("a result", lambda: index.results[-1][0] == "late")
-            assert "late" not in us.done
-            index.answers, index.greets = True, False
-            index.hang_up()
-            wait_for("three more tries", lambda: len(index.names) > 3)
-            index.greets = True
-            us.wait_done("late")
-            assert set(index.names) == {"scene"}
-            assert [doc for doc, _, _ in index.results].count("late") == 2
-            g.process.wait_line("the doc index is there")
-            assert len(g.process.lines("the doc index is away")) == 1
-    finally:
-        index.close()
-
-
 @pytest.mark.parametrize("settings, words", [
-    ("listen = 0.0.0.0:0", "tls_shared_key"), ("results = 192.0.2.1:8189", "another machine"),
-    ("results = nowhere", "results: expected dir:PATH, HOST:PORT"), ("results = dir:", "expected dir:PATH"),
-    ("name = a b", "name: 'a b' is not a word")])
+    ("listen = 0.0.0.0:0", "tls_shared_key"), ("results = nowhere", "results: expected dir:PATH, got 'nowhere'"),
+    ("results = dir:", "expected dir:PATH")])
 def test_what_cannot_work_is_said_before_anything_runs(garner, settings, words):
     g = garner()
     listen = "" if "listen" in settings else f"listen = unix:{g.dir}/spider\n"

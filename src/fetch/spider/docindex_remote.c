@@ -6,6 +6,7 @@
 #include "fetch/docindex.h"
 #include "net/outgoing.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 enum {
@@ -72,14 +73,11 @@ static void remote_send(void *ctx)
 static void remote_up(void *ctx, struct conn *c)
 {
 	struct remote_index *r = ctx;
-	const struct docindex_request hello = {.verb = DOCINDEX_HELLO, .name = str_of(r->name)};
-	CLEANUP(buf_free) struct buf line = BUF_INIT(DOCINDEX_LINE_MAX);
-	docindex_request_write(&hello, &line);
 	r->in = (struct docindex_answers){0};
 	r->met = r->want_sent = false;
 	r->came = 0;
 	r->unsent = r->first;
-	(void)conn_send(c, buf_str(&line));
+	(void)conn_printf(c, "HELLO %s\n", r->name);
 	loop_later(r->loop, &r->send);
 }
 
@@ -181,13 +179,11 @@ static void index_want(struct docindex *d, uint64_t count, const struct str *rej
 	n = MIN(n, (size_t)DOCINDEX_COUNT_MAX);
 	r->count = count;
 	buf_clear(&r->want);
-	docindex_request_write(
-		&(struct docindex_request){.verb = DOCINDEX_WANT, .count = count, .rejects = n},
-		&r->want);
-	for (size_t i = 0; i < n; i++)
-		docindex_request_write(
-			&(struct docindex_request){.verb = DOCINDEX_REJECT, .name = rejects[i]},
-			&r->want);
+	buf_printf(&r->want, "WANT %" PRIu64 " %zu\n", count, n);
+	for (size_t i = 0; i < n; i++) {
+		buf_add_str(&r->want, rejects[i]);
+		buf_add_byte(&r->want, '\n');
+	}
 	loop_later(r->loop, &r->send);
 }
 
@@ -195,10 +191,8 @@ static void index_done(struct docindex *d, struct str doc_id, struct str url, un
 {
 	struct remote_index *r = remote_of(d);
 	(void)url;
-	docindex_request_write(&(struct docindex_request){.verb = DOCINDEX_REPORT,
-							  .name = doc_id,
-							  .outcome = outcome},
-			       &r->reports);
+	buf_printf(&r->reports, "DONE " STR_FMT " %s\n", STR_ARG(doc_id),
+		   docindex_outcome_name(outcome));
 	ENSURE(!r->reports.over); /* of all that can be lent */
 	r->waiting++;
 	loop_later(r->loop, &r->send);

@@ -5,17 +5,15 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "fetch/docindex.h"
 #include "fetch/kit.h"
 #include "fetch/spider/spider_server.h"
-#include "net/outgoing.h"
 #include "net/role_loop.h"
 
 #include <inttypes.h>
 #include <limits.h>
 
 struct spider_conf {
-	const char *listen, *results, *name;
+	const char *listen, *results;
 	int64_t status_us, urls_max;
 	bool status_words;
 	struct server_limits limits;
@@ -27,11 +25,7 @@ static const struct value_spec specs[] = {
 	 .help = "where it waits for URL servers: an address with a port, or unix:PATH"},
 	{"results", VALUE_TEXT_AT(struct spider_conf, results), .fallback = "",
 	 .help = "where results go: dir:PATH, below the data directory or absolute, files and "
-		 "results.jsonl there; or the address of a doc index, such as 127.0.0.1:8189; "
-		 "empty: dir:spider (of an instance dir:spider@2)"},
-	{"name", VALUE_TEXT_AT(struct spider_conf, name), .fallback = "",
-	 .help = "how it calls itself at the doc index, a word that no other client uses; empty: "
-		 "spider and the name of this machine"},
+		 "results.jsonl there; empty: dir:spider (of an instance dir:spider@2)"},
 	{"status_interval", VALUE_TIME_AT(struct spider_conf, status_us), "30s", 1e3, 86400e6,
 	 .help = "how often a URL server is told WORKING for a URL that is not done; its "
 		 "timeout_spider_status should be at least twice as long"},
@@ -143,7 +137,7 @@ static void tell_counters(void *ctx)
 	};
 	for (size_t i = 0; i < OUTCOME_COUNT; i++)
 		now[COUNT_OUTCOMES + i] = c->outcome[i];
-	bool has_room = sp->store->ops->room(sp->store);
+	bool has_room = spider_store_room(sp->store);
 	role_loop_tell(&sp->role, now, ARRAY_LEN(now),
 		       "%" PRIu64 " URLs under way, %" PRIu64 " done%s", c->out, c->done,
 		       has_room ? "" : "; waits for room where results go");
@@ -151,43 +145,23 @@ static void tell_counters(void *ctx)
 
 /* Settings. */
 
-/* NULL: it is the address of a doc index. */
+/* Where results go; NULL: `results` does not say. */
 static const char *results_folder(const struct spider_conf *conf, const char *instance)
 {
-	struct str results = str_of(conf->results);
-	if (results.n == 0)
+	if (!conf->results || !conf->results[0])
 		return instance;
-	return str_starts(results, STR("dir:")) ? conf->results + 4 : NULL;
-}
-
-/* For a doc index *ret_tls, and as whom we come to it. */
-static int results_check(const struct spider_conf *conf, const char *instance, struct tls **ret_tls,
-			 char ret_name[DOCINDEX_WORD_MAX + 1], struct err *err)
-{
-	const char *folder = results_folder(conf, instance);
-	if (docindex_client_name(conf->name, instance, ret_name, err) < 0)
-		return -1;
-	if (folder && !folder[0])
-		return err_set(err, ERR_USAGE, "results: expected dir:PATH, got no path");
-	if (folder)
-		return 0;
-	if (tls_new(ret_tls, &conf->tls, false, err) < 0)
-		return -1;
-	if (outgoing_may_connect(conf->results, "dir:PATH, ", *ret_tls, err) < 0)
-		return err_in(err, "results");
-	return 0;
+	return str_starts(str_of(conf->results), STR("dir:")) && conf->results[4]
+		       ? conf->results + 4
+		       : NULL;
 }
 
 static int check_one(const void *of, struct err *err)
 {
 	const struct spider_conf *conf = of;
-	char name[DOCINDEX_WORD_MAX + 1];
-	struct tls *tls = NULL;
-	int rc = server_may_listen_at(conf->listen, &conf->tls, err);
-	if (rc == 0)
-		rc = results_check(conf, section.name, &tls, name, err);
-	tls_free(&tls);
-	return rc;
+	if (!results_folder(conf, section.name))
+		return err_set(err, ERR_USAGE, "results: expected dir:PATH, got '%s'",
+			       conf->results);
+	return server_may_listen_at(conf->listen, &conf->tls, err);
 }
 
 int spider_conf_check(const struct config *config, struct err *err)
@@ -211,27 +185,14 @@ int spider_proxy_check(const struct config *config, struct err *err)
 static int open_store(struct spider *sp, struct err *err)
 {
 	const struct role_env *env = sp->role.env;
-	const struct spider_store_host *host = spider_server_host(sp->server);
-	const char *folder = results_folder(sp->conf, env->name);
-	char name[DOCINDEX_WORD_MAX + 1], path[PATH_MAX];
-	if (results_check(sp->conf, env->name, &sp->role.tls_out, name, err) < 0)
+	char path[PATH_MAX];
+	if (check_one(sp->conf, err) < 0)
 		return -1;
-	if (folder &&
-	    (file_below(env->data, folder, path, err) < 0 ||
-	     spider_dir_open(&sp->store, path, env->disk_free, sp->role.loop, host, err) < 0))
+	if (file_below(env->data, results_folder(sp->conf, env->name), path, err) < 0 ||
+	    spider_store_open(&sp->store, path, env->disk_free, sp->role.loop,
+			      spider_server_host(sp->server), err) < 0)
 		return err_in(err, "results");
-	if (folder)
-		return 0;
-	/* a larger one would be refused there, again and again */
-	uint64_t body_max = MIN(sp->robot->robot.limits.body, (uint64_t)DOCINDEX_BODY_MAX);
-	const struct spider_docindex_options options = {.address = sp->conf->results,
-							.dns = &sp->robot->dns,
-							.name = name,
-							.body_max = body_max,
-							.tls = sp->role.tls_out,
-							.loop = sp->role.loop,
-							.host = host};
-	return spider_docindex_open(&sp->store, &options, err);
+	return 0;
 }
 
 static int spider_make(struct spider *sp, struct err *err)
@@ -273,8 +234,7 @@ static int spider_run(struct role_env *env, struct err *err)
 	int rc = spider_make(&sp, err);
 	if (rc == 0)
 		rc = role_loop_run(&sp.role, err);
-	if (sp.store)
-		sp.store->ops->free(&sp.store);
+	spider_store_free(&sp.store);
 	spider_server_free(&sp.server);
 	(void)kit_close(&sp.kit, &ignored);
 	role_loop_close(&sp.role);
@@ -288,7 +248,7 @@ const struct role spider_role = {
 	.description =
 		"Waits for URL servers, each of which sends lines of TRANS_ID, DOC_ID, HOST_IP and "
 		"URL, fetches each URL from that address, politely, and answers TRANS_ID DONE when "
-		"the result is kept: in files, or at a doc index. It keeps no list: what was not "
+		"the result is kept. It keeps no list: what was not "
 		"done when it ended is sent again by the URL server.",
 	.section = &section,
 	.counters = counters,

@@ -66,14 +66,6 @@ static struct spider_server *spider_of(struct session *s)
 
 /* URLs. */
 
-/* Also of one that was never begun; not of one that is put and not kept. */
-static void item_free(struct spider_item *item)
-{
-	mem_free(&item->path);
-	buf_free(&item->head);
-	buf_free(&item->body);
-}
-
 static struct spider_url *url_new(struct session *s, struct str line, const struct spider_line *l)
 {
 	struct spider_server *sp = spider_of(s);
@@ -112,7 +104,7 @@ static void url_free(struct spider_url *u)
 	list_remove(&u->own);
 	list_remove(&u->waiting);
 	list_remove(&u->silent);
-	item_free(&u->item);
+	mem_free(&u->item.path);
 	sp->counts.out--;
 	sp->held -= u->cost;
 	mem_free(&u);
@@ -128,7 +120,7 @@ static void url_put(struct spider_url *u, const struct robot_result *r)
 		sp->counts.documents++;
 		sp->counts.bytes += r->size;
 	}
-	sp->store->ops->put(sp->store, &u->item, r);
+	spider_store_put(sp->store, &u->item, r);
 }
 
 /* One for which nobody was asked. */
@@ -170,7 +162,7 @@ static bool is_ours(const struct robot_result *r)
 static bool is_refused(struct spider_server *sp, const struct robot_result *r)
 {
 	return r->cause == ROBOT_CAUSE_SINK &&
-	       sp->store->ops->refused(sp->store, r->sys_errno, r->why);
+	       spider_store_refused(sp->store, r->sys_errno, r->why);
 }
 
 static void url_fetched(void *ctx, const struct robot_result *result)
@@ -219,13 +211,13 @@ static void url_fetch(struct spider_url *u)
 	if (u->wrong) {
 		sp->counts.unfetchable++;
 		url_refuse(u, OUTCOME_PERMANENT, ROBOT_CAUSE_URL, u->wrong);
-	} else if (sp->store->ops->begin(sp->store, &u->item, &url, &err) < 0) {
-		if (sp->store->ops->refused(sp->store, err.sys_errno, err.msg))
+	} else if (spider_store_begin(sp->store, &u->item, &url, &err) < 0) {
+		if (spider_store_refused(sp->store, err.sys_errno, err.msg))
 			url_wait_first(u);
 		else
 			url_refuse(u, OUTCOME_LIMIT, ROBOT_CAUSE_SINK, err.msg);
 	} else {
-		job.sink = u->item.sink;
+		job.sink = &u->item.file.sink;
 		if (robot_fetch(sp->o.robot, &job, url_fetched, u, &err) < 0)
 			url_refuse(u, OUTCOME_PERMANENT, ROBOT_CAUSE_URL, err.msg);
 	}
@@ -236,7 +228,7 @@ static void begin_waiting(void *ctx)
 	struct spider_server *sp = ctx;
 	struct spider_url *u;
 	while (sp->store && (u = LIST_FIRST(struct spider_url, &sp->waiting, waiting)) &&
-	       sp->store->ops->room(sp->store)) {
+	       spider_store_room(sp->store)) {
 		list_remove(&u->waiting);
 		url_fetch(u);
 	}
@@ -338,7 +330,7 @@ static void session_got_line(struct session *s, struct str line)
 		return;
 	}
 	struct spider_url *u = url_new(s, line, &l);
-	if (u->wrong || (list_is_empty(&sp->waiting) && sp->store->ops->room(sp->store)))
+	if (u->wrong || (list_is_empty(&sp->waiting) && spider_store_room(sp->store)))
 		url_fetch(u);
 	else
 		url_wait(u);

@@ -1,12 +1,11 @@
-/* Where the results of a spider go: files in a directory, or a doc index. A URL server hears DONE
- * when its result is kept there, not before.
+/* Where the results of a spider go: files in a directory. A URL server hears DONE when its result
+ * is kept there, not before.
  *
  * One loop and its thread. */
 #pragma once
 #include "base/list.h"
 #include "fetch/robot.h"
 #include "net/loop.h"
-#include "net/tls.h"
 
 struct spider_store;
 
@@ -14,15 +13,10 @@ struct spider_store;
 struct spider_item {
 	struct str doc_id, url; /* the owner's; doc_id may be empty: nobody asked by one */
 	/* From here on the store's. */
-	struct robot_sink *sink; /* after begin(): where the body is to go */
-	struct link link;        /* after put() */
+	struct robot_file_sink file; /* after begin(): where the body is to go */
+	struct link link;            /* after put() */
 	char *path;
 	bool is_trial; /* whether there is room again */
-	struct buf head, body;
-	union {
-		struct robot_file_sink file;
-		struct robot_memory_sink memory;
-	};
 };
 
 struct spider_store_host {
@@ -39,42 +33,22 @@ struct spider_store_host {
 	void *ctx;
 };
 
-struct spider_store_ops {
-	/* Before it is fetched. Negative: it cannot be kept, or not now: refused() says which. */
-	int (*begin)(struct spider_store *s, struct spider_item *item, const struct url *url,
-		     struct err *err);
-	/* Takes its result, whether or not it was begun; kept() comes later, from the loop, but not
-	 * after free(). */
-	void (*put)(struct spider_store *s, struct spider_item *item,
-		    const struct robot_result *result);
-	/* Whether another may be begun. */
-	bool (*room)(struct spider_store *s);
-	/* begin() or the sink failed, and this is what the system said. true: there is no room for
-	 * it now; room() says when it is to be begun again. */
-	bool (*refused)(struct spider_store *s, int sys_errno, const char *why);
-	void (*free)(struct spider_store **s);
-};
-
-struct spider_store {
-	const struct spider_store_ops *ops;
-	const struct spider_store_host *host;
-};
-
 /* Files, named as garner fetch -o names them, and results.jsonl: a line for each result, the last
  * of a DOC_ID holds. Nothing is fetched while less than disk_free bytes are free. ERR_BUSY: another
  * process writes there. */
-int spider_dir_open(struct spider_store **ret, const char *path, uint64_t disk_free,
-		    struct loop *loop, const struct spider_store_host *host, struct err *err);
-
-/* A doc index (doc/protocols/docindex.md): each result is a RESULT there, sent again after the
- * connection was lost, and kept when it is answered. body_max: of a document. */
-struct spider_docindex_options {
-	const char *address, *name; /* of a name that is no number: dns says whom to ask */
-	const struct dns_conf *dns;
-	uint64_t body_max;
-	const struct tls *tls; /* NULL: none */
-	struct loop *loop;
-	const struct spider_store_host *host;
-};
-int spider_docindex_open(struct spider_store **ret, const struct spider_docindex_options *options,
-			 struct err *err);
+int spider_store_open(struct spider_store **ret, const char *path, uint64_t disk_free,
+		      struct loop *loop, const struct spider_store_host *host, struct err *err);
+void spider_store_free(struct spider_store **s);
+/* Before it is fetched. Negative: it cannot be kept, or not now: spider_store_refused() says which.
+ */
+int spider_store_begin(struct spider_store *s, struct spider_item *item, const struct url *url,
+		       struct err *err);
+/* Takes its result, whether or not it was begun; kept() comes later, from the loop, but not after
+ * spider_store_free(). */
+void spider_store_put(struct spider_store *s, struct spider_item *item,
+		      const struct robot_result *result);
+/* Whether another may be begun. */
+bool spider_store_room(const struct spider_store *s);
+/* begin() or the sink failed, and this is what the system said. true: there is no room for it now;
+ * room() says when it is to be begun again. */
+bool spider_store_refused(struct spider_store *s, int sys_errno, const char *why);

@@ -9,11 +9,12 @@
  * A kill may leave a line that is cut: its URL was not acknowledged, and the line goes at the next
  * start. It may also leave files and lines that nobody heard of: the URL is sent again then, and
  * the later line holds. */
+#include "fetch/spider/spider_store.h"
+
 #include "base/fault.h"
 #include "base/file.h"
 #include "disk/lock.h"
 #include "fetch/result_print.h"
-#include "fetch/spider/spider_store.h"
 #include "net/sync_group.h"
 
 #include <errno.h>
@@ -44,8 +45,8 @@ struct group {
 	struct link items;
 };
 
-struct dir_store {
-	struct spider_store store;
+struct spider_store {
+	const struct spider_store_host *host;
 	struct loop *loop;
 	char *path;
 	uint64_t disk_free;
@@ -65,11 +66,6 @@ struct dir_store {
 	struct loop_timer space;
 };
 
-static struct dir_store *dir_of(struct spider_store *s)
-{
-	return LIST_OF(struct dir_store, s, store);
-}
-
 /* Syncs. */
 
 /* Of descriptors, too: others will give theirs back. */
@@ -80,43 +76,43 @@ static bool is_want_of_room(int sys_errno)
 }
 
 /* The first trouble, and the end of all. */
-static void dir_tell(struct dir_store *d, const char *why)
+static void store_tell(struct spider_store *s, const char *why)
 {
-	const struct spider_store_host *host = d->store.host;
-	bool is_trouble = d->full || d->refused || d->scarce;
+	const struct spider_store_host *host = s->host;
+	bool is_trouble = s->full || s->refused || s->scarce;
 	char text[600];
-	if (is_trouble == d->told)
+	if (is_trouble == s->told)
 		return;
-	d->told = is_trouble;
+	s->told = is_trouble;
 	snprintf(text, sizeof text, "%s; nothing is fetched until there is room", why);
 	host->said(host->ctx, is_trouble, is_trouble ? text : "there is room on the disk again");
 }
 
-static struct group *group_next(struct dir_store *d)
+static struct group *group_next(struct spider_store *s)
 {
-	return &d->group[d->filled];
+	return &s->group[s->filled];
 }
 
-static struct group *group_now(struct dir_store *d)
+static struct group *group_now(struct spider_store *s)
 {
-	return &d->group[!d->filled];
+	return &s->group[!s->filled];
 }
 
 static bool group_begin(void *ctx)
 {
-	struct dir_store *d = ctx;
-	if (d->refused) /* once more */
+	struct spider_store *s = ctx;
+	if (s->refused) /* once more */
 		return true;
-	if (list_is_empty(&group_next(d)->items))
+	if (list_is_empty(&group_next(s)->items))
 		return false;
-	d->filled = !d->filled;
+	s->filled = !s->filled;
 	return true;
 }
 
-static void group_soon(struct dir_store *d)
+static void group_soon(struct spider_store *s)
 {
-	if (!d->refused && !list_is_empty(&group_next(d)->items))
-		sync_group_soon(&d->sync, MIN(MAX(d->sync.took_us, GROUP_US), GROUP_MOST_US));
+	if (!s->refused && !list_is_empty(&group_next(s)->items))
+		sync_group_soon(&s->sync, MIN(MAX(s->sync.took_us, GROUP_US), GROUP_MOST_US));
 }
 
 static void group_forget(struct group *g)
@@ -127,118 +123,115 @@ static void group_forget(struct group *g)
 }
 
 /* Once more, from where the file was whole. */
-static void group_again(struct dir_store *d, const char *why)
+static void group_again(struct spider_store *s, const char *why)
 {
-	d->refused = true;
-	dir_tell(d, why);
-	sync_group_soon(&d->sync, REFUSED_US);
-	if (!d->unsynced)
+	s->refused = true;
+	store_tell(s, why);
+	sync_group_soon(&s->sync, REFUSED_US);
+	if (!s->unsynced)
 		return;
-	group_forget(&d->group[0]);
-	group_forget(&d->group[1]);
-	d->store.host->lost(d->store.host->ctx);
+	group_forget(&s->group[0]);
+	group_forget(&s->group[1]);
+	s->host->lost(s->host->ctx);
 }
 
 static void group_done(void *ctx, int rc, const struct err *err)
 {
-	struct dir_store *d = ctx;
-	const struct spider_store_host *host = d->store.host;
+	struct spider_store *s = ctx;
+	const struct spider_store_host *host = s->host;
 	struct spider_item *item;
 	if (rc < 0 && is_want_of_room(err->sys_errno)) {
-		group_again(d, err->msg);
+		group_again(s, err->msg);
 		return;
 	}
 	if (rc < 0) {
-		d->refused = true; /* nothing more is begun */
+		s->refused = true; /* nothing more is begun */
 		host->failed(host->ctx, err);
 		return;
 	}
-	if (d->refused)
-		loop_timer_in(d->loop, &d->space, 0);
-	d->refused = false;
-	struct group *g = group_now(d);
-	d->length += g->lines.n;
+	if (s->refused)
+		loop_timer_in(s->loop, &s->space, 0);
+	s->refused = false;
+	struct group *g = group_now(s);
+	s->length += g->lines.n;
 	buf_clear(&g->lines);
 	while ((item = LIST_FIRST(struct spider_item, &g->items, link))) {
 		list_remove(&item->link);
 		host->kept(host->ctx, item);
 	}
-	group_soon(d);
+	group_soon(s);
 }
 
 static int group_write(void *ctx, struct err *err)
 {
-	struct dir_store *d = ctx;
-	const struct group *g = group_now(d);
-	int rc = d->refused ? file_truncate(&d->lines, d->length, err) : 0;
+	struct spider_store *s = ctx;
+	const struct group *g = group_now(s);
+	int rc = s->refused ? file_truncate(&s->lines, s->length, err) : 0;
 	if (rc == 0)
-		rc = file_write(&d->lines, g->lines.p, g->lines.n, d->length, err);
+		rc = file_write(&s->lines, g->lines.p, g->lines.n, s->length, err);
 	FAULT("spider.written");
-	d->unsynced = rc == 0 && (rc = file_sync_all(&d->lines, err)) < 0;
+	s->unsynced = rc == 0 && (rc = file_sync_all(&s->lines, err)) < 0;
 	FAULT("spider.synced");
 	return rc;
 }
 
 /* Room on the disk. */
 
-static bool dir_room(struct spider_store *s)
+bool spider_store_room(const struct spider_store *s)
 {
-	const struct dir_store *d = dir_of(s);
-	return !d->full && !d->refused && (!d->scarce || loop_now_us(d->loop) >= d->trial_us);
+	return !s->full && !s->refused && (!s->scarce || loop_now_us(s->loop) >= s->trial_us);
 }
 
 static void space_look(void *ctx)
 {
-	struct dir_store *d = ctx;
-	const struct spider_store_host *host = d->store.host;
+	struct spider_store *s = ctx;
+	const struct spider_store_host *host = s->host;
 	struct statvfs v;
-	d->full = statvfs(d->path, &v) == 0 && (uint64_t)v.f_bavail * v.f_frsize < d->disk_free;
-	dir_tell(d, "less is free on the disk than disk_free");
-	loop_timer_in(d->loop, &d->space, SPACE_LOOK_US);
-	if (dir_room(&d->store))
+	s->full = statvfs(s->path, &v) == 0 && (uint64_t)v.f_bavail * v.f_frsize < s->disk_free;
+	store_tell(s, "less is free on the disk than disk_free");
+	loop_timer_in(s->loop, &s->space, SPACE_LOOK_US);
+	if (spider_store_room(s))
 		host->room(host->ctx);
 }
 
-static bool dir_refused(struct spider_store *s, int sys_errno, const char *why)
+bool spider_store_refused(struct spider_store *s, int sys_errno, const char *why)
 {
-	struct dir_store *d = dir_of(s);
 	if (!is_want_of_room(sys_errno))
 		return false;
-	d->scarce = true;
-	dir_tell(d, why);
-	d->trial_us = loop_now_us(d->loop) + d->trial_wait_us;
+	s->scarce = true;
+	store_tell(s, why);
+	s->trial_us = loop_now_us(s->loop) + s->trial_wait_us;
 	return true;
 }
 
 /* Another is tried with after a longer while, should nothing be heard of this one. */
-static void trial_begin(struct dir_store *d)
+static void trial_begin(struct spider_store *s)
 {
-	d->trial_wait_us = MIN(d->trial_wait_us * 2, TRIAL_MAX_US);
-	d->trial_us = loop_now_us(d->loop) + d->trial_wait_us;
+	s->trial_wait_us = MIN(s->trial_wait_us * 2, TRIAL_MAX_US);
+	s->trial_us = loop_now_us(s->loop) + s->trial_wait_us;
 }
 
-static void trial_end(struct dir_store *d, bool is_complete)
+static void trial_end(struct spider_store *s, bool is_complete)
 {
-	d->trial_us = 0;
+	s->trial_us = 0;
 	if (!is_complete)
 		return;
-	d->scarce = false;
-	d->trial_wait_us = TRIAL_MIN_US;
-	dir_tell(d, "");
-	d->store.host->room(d->store.host->ctx);
+	s->scarce = false;
+	s->trial_wait_us = TRIAL_MIN_US;
+	store_tell(s, "");
+	s->host->room(s->host->ctx);
 }
 
 /* The door. */
 
-static int dir_begin(struct spider_store *s, struct spider_item *item, const struct url *url,
-		     struct err *err)
+int spider_store_begin(struct spider_store *s, struct spider_item *item, const struct url *url,
+		       struct err *err)
 {
 	CLEANUP(buf_free) struct buf path = BUF_INIT(PATH_MAX);
-	struct dir_store *d = dir_of(s);
-	item->is_trial = d->scarce;
+	item->is_trial = s->scarce;
 	if (item->is_trial)
-		trial_begin(d);
-	result_file_name(d->path, url, &path);
+		trial_begin(s);
+	result_file_name(s->path, url, &path);
 	if (path.over)
 		return err_set(err, ERR_USAGE, "the path of its file would be too long");
 	char *slash = strrchr(path.p, '/');
@@ -250,51 +243,50 @@ static int dir_begin(struct spider_store *s, struct spider_item *item, const str
 	mem_free(&item->path);
 	item->path = mem_text(path.p);
 	item->file = robot_file_sink(item->path);
-	item->sink = &item->file.sink;
 	return 0;
 }
 
 /* Whether a result has a line. What is fetched costs the one who names it time and politeness; what
  * cannot be costs nothing, and would fill the disk. */
-static bool has_line(struct dir_store *d, const struct spider_item *item)
+static bool has_line(struct spider_store *s, const struct spider_item *item)
 {
-	const struct spider_store_host *host = d->store.host;
-	if (item->path || d->unasked++ < UNASKED_MOST)
+	const struct spider_store_host *host = s->host;
+	if (item->path || s->unasked++ < UNASKED_MOST)
 		return true;
-	if (d->unasked == UNASKED_MOST + 1)
+	if (s->unasked == UNASKED_MOST + 1)
 		host->said(host->ctx, true,
 			   "too many lines name nothing that can be fetched: what is wrong with "
 			   "further ones is not written down");
 	return false;
 }
 
-static void dir_put(struct spider_store *s, struct spider_item *item,
-		    const struct robot_result *result)
+void spider_store_put(struct spider_store *s, struct spider_item *item,
+		      const struct robot_result *result)
 {
-	struct dir_store *d = dir_of(s);
 	bool kept = item->path && result->outcome == OUTCOME_OK;
 	const struct result_field more[] = {{"doc_id", item->doc_id},
 					    {"file", str_of(kept ? item->path : "")}};
-	if (has_line(d, item))
-		result_print_json(item->url, result, more, ARRAY_LEN(more), &group_next(d)->lines);
-	list_append(&group_next(d)->items, &item->link);
+	if (has_line(s, item))
+		result_print_json(item->url, result, more, ARRAY_LEN(more), &group_next(s)->lines);
+	list_append(&group_next(s)->items, &item->link);
 	if (item->is_trial)
-		trial_end(d, kept);
-	group_soon(d);
+		trial_end(s, kept);
+	group_soon(s);
 }
 
-static void dir_free(struct spider_store **s)
+void spider_store_free(struct spider_store **sp)
 {
-	struct dir_store *d = dir_of(*s);
+	struct spider_store *s = *sp;
 	struct err ignored; /* nobody was told that any of it is kept */
-	(void)sync_group_close(&d->sync, &ignored);
-	loop_timer_stop(&d->space);
-	file_drop(&d->lines);
-	buf_free(&d->group[0].lines);
-	buf_free(&d->group[1].lines);
-	mem_free(&d->path);
-	mem_free(&d);
-	*s = NULL;
+	if (!s)
+		return;
+	(void)sync_group_close(&s->sync, &ignored);
+	loop_timer_stop(&s->space);
+	file_drop(&s->lines);
+	buf_free(&s->group[0].lines);
+	buf_free(&s->group[1].lines);
+	mem_free(&s->path);
+	mem_free(sp);
 }
 
 /* Where the last whole line ends. */
@@ -320,33 +312,27 @@ static int whole_lines(const struct file *f, uint64_t *ret, struct err *err)
 	return MIN(rc, 0);
 }
 
-static int lines_open(struct dir_store *d, struct err *err)
+static int lines_open(struct spider_store *s, struct err *err)
 {
 	char path[PATH_MAX];
 	uint64_t size;
-	int n = snprintf(path, sizeof path, "%s/results.jsonl", d->path);
+	int n = snprintf(path, sizeof path, "%s/results.jsonl", s->path);
 	if (n < 0 || (size_t)n >= sizeof path)
-		return err_set(err, ERR_USAGE, "%s: the path is too long", d->path);
-	if (dir_make(d->path, 0777, err) < 0 ||
-	    file_open(&d->lines, path, O_RDWR | O_CREAT, 0666, err) < 0 ||
-	    lock_file(&d->lines, err) < 0 || whole_lines(&d->lines, &d->length, err) < 0 ||
-	    file_size(&d->lines, &size, err) < 0)
+		return err_set(err, ERR_USAGE, "%s: the path is too long", s->path);
+	if (dir_make(s->path, 0777, err) < 0 ||
+	    file_open(&s->lines, path, O_RDWR | O_CREAT, 0666, err) < 0 ||
+	    lock_file(&s->lines, err) < 0 || whole_lines(&s->lines, &s->length, err) < 0 ||
+	    file_size(&s->lines, &size, err) < 0)
 		return -1;
-	return size == d->length ? 0 : file_truncate(&d->lines, d->length, err);
+	return size == s->length ? 0 : file_truncate(&s->lines, s->length, err);
 }
 
-int spider_dir_open(struct spider_store **ret, const char *path, uint64_t disk_free,
-		    struct loop *loop, const struct spider_store_host *host, struct err *err)
+int spider_store_open(struct spider_store **ret, const char *path, uint64_t disk_free,
+		      struct loop *loop, const struct spider_store_host *host, struct err *err)
 {
-	static const struct spider_store_ops ops = {.begin = dir_begin,
-						    .put = dir_put,
-						    .room = dir_room,
-						    .refused = dir_refused,
-						    .free = dir_free};
-	struct dir_store *d = mem_alloc(sizeof *d);
-	struct spider_store *s = &d->store;
-	*d = (struct dir_store){
-		.store = {&ops, host},
+	struct spider_store *s = mem_alloc(sizeof *s);
+	*s = (struct spider_store){
+		.host = host,
 		.loop = loop,
 		.path = mem_text(path),
 		.disk_free = disk_free,
@@ -357,16 +343,16 @@ int spider_dir_open(struct spider_store **ret, const char *path, uint64_t disk_f
 			 .begin = group_begin,
 			 .run = group_write,
 			 .done = group_done,
-			 .ctx = d},
-		.space = {.fn = space_look, .ctx = d},
+			 .ctx = s},
+		.space = {.fn = space_look, .ctx = s},
 	};
-	list_init(&d->group[0].items);
-	list_init(&d->group[1].items);
-	if (lines_open(d, err) < 0 || sync_group_open(&d->sync, err) < 0) {
-		dir_free(&s);
+	list_init(&s->group[0].items);
+	list_init(&s->group[1].items);
+	if (lines_open(s, err) < 0 || sync_group_open(&s->sync, err) < 0) {
+		spider_store_free(&s);
 		return -1;
 	}
-	space_look(d);
+	space_look(s);
 	*ret = s;
 	return 0;
 }

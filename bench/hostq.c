@@ -1,5 +1,5 @@
 /* Host queues: ten million URLs over a hundred thousand servers, in memory and mostly in a file;
- * five million on one server; saved and restored. An operation is one push, one take or one done.
+ * five million on one server. An operation is one push, one take or one done.
  * Time is virtual: whoever has to wait moves the clock. */
 #include "fetch/hostq.h"
 #include "base/hash.h"
@@ -165,44 +165,10 @@ static int any_users(struct bench *b, const struct load *load)
 	return 0;
 }
 
-/* All URLs into a file and back; restoring is measured several times. */
-static int save_and_restore(struct bench *b, const struct load *load, const char *path,
-			    const char *folder)
-{
-	struct hostq_options o = {.rule = load->rule, .memory = load->memory, .folder = folder};
-	struct hostq *q = NULL;
-	struct err err;
-	double wall[3], cpu[3];
-	if (hostq_new(&q, &o, &err) < 0 || push_all(q, load, &err) < 0)
-		return -1;
-	double start = bench_wall_s();
-	if (hostq_save(q, path, 0, &err) < 0)
-		return failed(&err);
-	bench_figure(b, "save", bench_wall_s() - start, "s");
-	printf("  %-32s %12.3f\n", "save", (bench_wall_s() - start) * 1e3);
-	hostq_free(&q);
-	for (size_t i = 0; i < 3; i++) {
-		double w = bench_wall_s(), c = bench_cpu_s();
-		if (hostq_restore(&q, path, &o, 0, &err) != 0)
-			return failed(&err);
-		wall[i] = bench_wall_s() - w;
-		cpu[i] = bench_cpu_s() - c;
-		if (i == 2 && take_all(q, &err) != load->urls)
-			return -1;
-		hostq_free(&q);
-	}
-	struct bench_time t = bench_summary(wall, cpu, 3);
-	bench_row(b, "restore", "urls", (double)load->urls, t);
-	bench_figure(b, "restore", t.wall_s, "s");
-	return unlink(path);
-}
-
 int main(void)
 {
 	const char *build = getenv("BUILD");
-	char path[1024], folder[512];
-	snprintf(folder, sizeof folder, "%s", build ? build : ".");
-	snprintf(path, sizeof path, "%s/bench-hostq.tmp", folder);
+	const char *folder = build ? build : ".";
 	struct bench b = bench_begin("hostq");
 	const struct polite_rule polite = {.delay_us = 10 * US_PER_S, .concurrent = 1};
 	const struct polite_rule quick = {.delay_us = 0, .concurrent = 4};
@@ -215,8 +181,6 @@ int main(void)
 		if (run(&b, &loads[i], folder) < 0)
 			return 1;
 	if (any_users(&b, &loads[0]) < 0)
-		return 1;
-	if (save_and_restore(&b, &loads[1], path, folder) < 0)
 		return 1;
 	return bench_end(&b);
 }

@@ -16,7 +16,6 @@
 #include "fetch/botm_names.h"
 #include "fetch/docindex.h"
 #include "fetch/fetched_file.h"
-#include "fetch/hostq.h"
 #include "fetch/polite.h"
 #include "fetch/robots_cache.h"
 #include "index/docstore.h"
@@ -56,7 +55,6 @@ const struct format *const formats[] = {
 	&fetched_format,
 	&getter_format,
 	&gone_format,
-	&hostq_format,
 	&index_format,
 	&journal_format,
 	&lock_format,

@@ -7,7 +7,7 @@
  * thread-safe; now_us is clock_mono_us() or a test's own.
  *
  * Memory holds URLs up to a budget, a file without a name the others; they are read back when their
- * turn comes. A crash loses the queues: hostq_save() keeps them, doc/formats/hostq.md has the file.
+ * turn comes. A crash loses the queues.
  *
  * Queues only order the work of one process. Before it connects, the process asks polite_take(),
  * and where that says "not now" it puts the URL back with the time it was told. */
@@ -107,14 +107,3 @@ bool hostq_is_empty(const struct hostq *q);              /* nothing waits and no
 uint64_t hostq_waiting(const struct hostq *q, qkey key); /* URLs of one key */
 /* Whether there is room for another host that nothing left over can fill: time to ask for more. */
 bool hostq_wants_more(const struct hostq *q);
-
-/* Writes everything, also what is out, into a file that has it all or is the old one. */
-int hostq_save(struct hostq *q, const char *path, int64_t now_us, struct err *err) MUST_USE;
-/* Makes queues from such a file. What was out waits again, first of its class; pauses that were
- * left when it was saved begin now. The file stays open and may be replaced. 1: there is none.
- * ERR_DAMAGED: err names the place. */
-int hostq_restore(struct hostq **ret, const char *path, const struct hostq_options *options,
-		  int64_t now_us, struct err *err) MUST_USE;
-
-struct format;
-extern const struct format hostq_format;

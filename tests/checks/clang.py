@@ -12,8 +12,6 @@ import common
 LATER = {
     "archie, uns: line servers that help":
         "session_help",
-    "queues that are saved":
-        "hostq_restore hostq_save url_list_add_extent url_list_each_part",
     "the cycle: sorting and merging of whole indexes, cleanup's numbers":
         "bucket_moves_id merge_groups sort_add_stream sort_record_max stream_open "
         "stream_read_some",

@@ -16,7 +16,7 @@
 
 /* Queues: which are worked on, which wait, when each may go. */
 
-void queue_set_rule(struct queue *u, const struct polite_rule *rule)
+static void queue_set_rule(struct queue *u, const struct polite_rule *rule)
 {
 	u->delay_us = MIN(MAX(rule->delay_us, 0), POLITE_RETRY_MAX_US);
 	u->concurrent = (uint16_t)MIN(MAX(rule->concurrent, 1u), (unsigned)UINT16_MAX);
@@ -45,7 +45,8 @@ static uint32_t queue_new(struct hostq *q, qkey key)
 	return i;
 }
 
-struct place *queue_of(struct hostq *q, qkey key)
+/* The queue of a key, made where there is none. */
+static struct place *queue_of(struct hostq *q, qkey key)
 {
 	bool is_new;
 	struct place *place = keys_put_new(&q->keys, key, &is_new);
@@ -54,7 +55,8 @@ struct place *queue_of(struct hostq *q, qkey key)
 	return place;
 }
 
-uint32_t queue_find(const struct hostq *q, qkey key)
+/* 0: there is none. */
+static uint32_t queue_find(const struct hostq *q, qkey key)
 {
 	struct place *place = keys_get(&q->keys, key);
 	return place ? place->queue : 0;
@@ -81,7 +83,8 @@ static uint64_t leftover_of(const struct hostq *q, const struct queue *u)
 	return length && all > length ? MIN(all - length, u->urls) : 0;
 }
 
-void queue_count(struct hostq *q, struct queue *u, int64_t urls, int64_t out)
+/* Changes how many wait and how many are out, and all sums with it. */
+static void queue_count(struct hostq *q, struct queue *u, int64_t urls, int64_t out)
 {
 	q->leftovers -= leftover_of(q, u);
 	u->urls += (uint64_t)urls;
@@ -206,7 +209,8 @@ static void line_join(struct hostq *q, uint32_t i)
 	q->line_last = i;
 }
 
-void queue_settle(struct hostq *q, uint32_t i)
+/* Puts a queue where it belongs after anything about it has changed. */
+static void queue_settle(struct hostq *q, uint32_t i)
 {
 	struct queue *u = &q->queue[i];
 	bool busy = u->urls > 0 || u->out > 0;
@@ -254,7 +258,7 @@ static uint32_t *url_list_place(struct hostq *q, struct queue *u, unsigned prior
 }
 
 /* Most URLs of a queue have one and the same priority: no need to pass by the lists of others. */
-struct url_list *queue_list(struct hostq *q, uint32_t queue, unsigned priority)
+static struct url_list *queue_list(struct hostq *q, uint32_t queue, unsigned priority)
 {
 	struct queue *u = &q->queue[queue];
 	if (u->recent && q->store.list[u->recent].priority == priority)

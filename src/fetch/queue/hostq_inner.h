@@ -1,5 +1,4 @@
-/* Inside of host queues: queues and jobs (hostq.c), URLs in memory and on disk (hostq_store.c), the
- * file in which all of it is saved (hostq_save.c). */
+/* Inside of host queues: queues and jobs (hostq.c), URLs in memory and on disk (hostq_store.c). */
 #pragma once
 #include "base/file.h"
 #include "base/hash.h"
@@ -39,15 +38,11 @@ struct chain {
 	uint16_t from, to;    /* in the first, in the last */
 };
 
-/* Where extents lie: in the file of what did not fit, in the file that was restored. */
-enum extent_file { EXTENT_SPILL, EXTENT_RESTORED, EXTENT_FILES };
-
 struct extent {
 	uint64_t at;
 	uint64_t user; /* of the record before its first */
 	uint32_t n;    /* bytes */
 	uint16_t urls; /* a record has 2 bytes or more */
-	uint8_t file;
 };
 
 /* The further parts of a list that is not all in memory. */
@@ -76,12 +71,11 @@ struct store {
 	uint32_t hand;              /* where the search for something to spill goes on */
 	struct chunks chunks;
 	uint64_t budget;
-	uint64_t limit; /* beyond it there is something to spill; the budget, mostly */
-	char *folder;   /* NULL: nothing can be spilled */
-	struct file file[EXTENT_FILES];
-	uint64_t live[EXTENT_FILES]; /* bytes in extents */
-	uint64_t end;                /* of the spill file */
-	uint64_t compact_at;         /* size of the spill file at which it is written anew */
+	uint64_t limit;      /* beyond it there is something to spill; the budget, mostly */
+	char *folder;        /* NULL: nothing can be spilled */
+	struct file file;    /* of what did not fit */
+	uint64_t live, end;  /* bytes of it in extents; where it ends */
+	uint64_t compact_at; /* its size at which it is written anew */
 	uint64_t extent_memory;
 	uint64_t spilled; /* URLs in extents */
 	struct buf piece; /* for what is written or read */
@@ -102,24 +96,6 @@ void url_list_push(struct store *s, struct url_list *l, struct str payload, uint
  * be read back, and nothing has changed. */
 int url_list_shift(struct store *s, struct url_list *l, struct buf *ret_payload, uint64_t *ret_user,
 		   struct err *err);
-void url_list_add_extent(struct store *s, struct url_list *l, const struct extent *e);
-
-/* A list in order as strings of bytes, without changing it; each begins and ends between two
- * records and has at most EXTENT_MAX bytes, unless it is one record. */
-struct part {
-	struct str bytes;
-	uint64_t user; /* of the record before */
-	uint32_t urls;
-};
-typedef int part_fn(void *ctx, const struct part *part, struct err *err);
-int url_list_each_part(struct store *s, const struct url_list *l, part_fn *fn, void *ctx,
-		       struct err *err);
-
-/* One record off the beginning of *rest; *user goes from the record before to this one. false:
- * these bytes are not a record, or not all of one; nothing has changed. */
-bool record_cut(struct str *rest, uint64_t *user, struct str *ret_payload);
-/* The bytes of a record up to its payload. */
-size_t record_head(uint64_t before, uint64_t user, size_t n, char ret[RECORD_HEAD_MAX]);
 
 /* Arrays that are visited in no order: from a size on in huge pages, where the system has them,
  * because finding a small page costs more than the visit. `had` bytes are kept; freed as others. */
@@ -213,23 +189,4 @@ struct hostq {
 	struct slot *slot;  /* 0 is none */
 	uint32_t nslots, slot_cap, slot_free;
 	uint64_t urls, out, leftovers;
-};
-
-/* The queue of a key, made where there is none. */
-struct place *queue_of(struct hostq *q, qkey key);
-/* 0: there is none. */
-uint32_t queue_find(const struct hostq *q, qkey key);
-void queue_set_rule(struct queue *u, const struct polite_rule *rule);
-/* The list of a queue with this priority, made where there is none. */
-struct url_list *queue_list(struct hostq *q, uint32_t queue, unsigned priority);
-/* Changes how many wait and how many are out, and all sums with it. */
-void queue_count(struct hostq *q, struct queue *u, int64_t urls, int64_t out);
-/* Puts a queue where it belongs after anything about it has changed. */
-void queue_settle(struct hostq *q, uint32_t i);
-
-/* The file in which they are saved, as doc/formats/hostq.md describes it. */
-enum {
-	HOSTQ_VERSION = 1,
-	HOSTQ_HEAD = 16, /* bytes before the first extent */
-	HOSTQ_TAIL = 40, /* at the very end */
 };

@@ -191,7 +191,8 @@ static size_t varint_write(uint64_t v, char *p)
 	return n;
 }
 
-size_t record_head(uint64_t before, uint64_t user, size_t n, char ret[RECORD_HEAD_MAX])
+/* The bytes of a record up to its payload. */
+static size_t record_head(uint64_t before, uint64_t user, size_t n, char ret[RECORD_HEAD_MAX])
 {
 	size_t at = varint_write(zigzag_of(before, user), ret);
 	return at + varint_write(n, ret + at);
@@ -214,7 +215,9 @@ static bool varint_cut(struct str *rest, uint64_t *ret)
 	return false;
 }
 
-bool record_cut(struct str *rest, uint64_t *user, struct str *ret_payload)
+/* One record off the beginning of *rest; *user goes from the record before to this one. false:
+ * these bytes are not a record, or not all of one; nothing has changed. */
+static bool record_cut(struct str *rest, uint64_t *user, struct str *ret_payload)
 {
 	struct str left = *rest;
 	uint64_t difference, n;
@@ -244,39 +247,6 @@ static void chain_shift(struct chunks *m, struct chain *c, uint64_t *user, struc
 		*c = (struct chain){0};
 }
 
-static int part_done(struct store *s, struct part *part, part_fn *fn, void *ctx, struct err *err)
-{
-	part->bytes = buf_str(&s->piece);
-	int rc = part->urls ? fn(ctx, part, err) : 0;
-	part->urls = 0;
-	buf_clear(&s->piece);
-	return rc;
-}
-
-static int chain_each_part(struct store *s, const struct chain *c, uint64_t user, part_fn *fn,
-			   void *ctx, struct err *err)
-{
-	struct cursor at = cursor_of(&s->chunks, c);
-	struct part part = {.user = user};
-	char head[RECORD_HEAD_MAX];
-	buf_clear(&s->piece);
-	while (cursor_have(&at) > 0) {
-		uint64_t difference = cursor_varint(&at), n = cursor_varint(&at);
-		size_t head_n = varint_write(difference, head);
-		head_n += varint_write(n, head + head_n);
-		if (s->piece.n + head_n + n > EXTENT_MAX) {
-			if (part_done(s, &part, fn, ctx, err) < 0)
-				return -1;
-			part.user = user;
-		}
-		buf_add(&s->piece, head, head_n);
-		cursor_copy(&at, (size_t)n, &s->piece);
-		user = zigzag_undo(user, difference);
-		part.urls++;
-	}
-	return part_done(s, &part, fn, ctx, err);
-}
-
 /* Lists, and what is spilled of them. */
 
 enum {
@@ -289,8 +259,7 @@ void store_init(struct store *s, uint64_t budget, const char *folder)
 	*s = (struct store){.budget = budget, .limit = budget, .compact_at = COMPACT_MIN};
 	s->folder = folder ? mem_text(folder) : NULL;
 	s->piece = BUF_INIT(EXTENT_MAX + RECORD_MAX);
-	for (size_t i = 0; i < EXTENT_FILES; i++)
-		s->file[i] = FILE_INIT;
+	s->file = FILE_INIT;
 }
 
 uint64_t store_memory(const struct store *s)
@@ -298,18 +267,13 @@ uint64_t store_memory(const struct store *s)
 	return s->chunks.in_use * CHUNK_SIZE + s->extent_memory;
 }
 
-/* Bytes of a file that nobody needs any more. */
-static void extent_release(struct store *s, const struct extent *e, uint64_t n)
+/* Bytes of the file that nobody needs any more. */
+static void extent_release(struct store *s, uint64_t n)
 {
 	struct err ignored;
-	s->live[e->file] -= n;
-	if (s->live[e->file] > 0)
-		return;
-	if (e->file == EXTENT_RESTORED) {
-		file_drop(&s->file[EXTENT_RESTORED]);
-	} else if (file_truncate(&s->file[EXTENT_SPILL], 0, &ignored) == 0) {
+	s->live -= n;
+	if (s->live == 0 && file_truncate(&s->file, 0, &ignored) == 0)
 		s->end = 0;
-	}
 }
 
 static void spilled_free(struct store *s, struct url_list *l)
@@ -319,7 +283,7 @@ static void spilled_free(struct store *s, struct url_list *l)
 		return;
 	for (uint32_t i = more->first; i < more->first + more->n; i++) {
 		s->spilled -= more->extent[i].urls;
-		extent_release(s, &more->extent[i], more->extent[i].n);
+		extent_release(s, more->extent[i].n);
 	}
 	chain_clear(&s->chunks, &more->back);
 	s->extent_memory -= sizeof *more + more->cap * sizeof *more->extent;
@@ -336,8 +300,7 @@ void store_free(struct store *s)
 		}
 	mem_free(&s->list);
 	chunks_free(&s->chunks);
-	for (size_t i = 0; i < EXTENT_FILES; i++)
-		file_drop(&s->file[i]);
+	file_drop(&s->file);
 	mem_free(&s->folder);
 	buf_free(&s->piece);
 }
@@ -401,15 +364,9 @@ static void extents_append(struct store *s, struct spilled *more, const struct e
 	memcpy(more->extent + more->first + more->n, e, n * sizeof *e);
 	more->n += n;
 	for (uint32_t i = 0; i < n; i++) {
-		s->live[e[i].file] += e[i].n;
+		s->live += e[i].n;
 		s->spilled += e[i].urls;
 	}
-}
-
-void url_list_add_extent(struct store *s, struct url_list *l, const struct extent *e)
-{
-	extents_append(s, spilled_new(s, l), e, 1);
-	l->urls += e->urls;
 }
 
 void url_list_push(struct store *s, struct url_list *l, struct str payload, uint64_t user)
@@ -453,11 +410,11 @@ static int extent_read(struct store *s, const struct extent *e, size_t most, str
 	buf_clear(&s->piece);
 	char *room = buf_room(&s->piece, n);
 	ENSURE(room);
-	if (file_read(&s->file[e->file], room, n, e->at, &got, err) < 0)
+	if (file_read(&s->file, room, n, e->at, &got, err) < 0)
 		return -1;
 	if (got != n)
 		return err_set(err, ERR_DAMAGED, "%s: ends at %llu, inside of what is in it",
-			       s->file[e->file].path, (unsigned long long)(e->at + got));
+			       s->file.path, (unsigned long long)(e->at + got));
 	buf_grew(&s->piece, n);
 	*ret = buf_str(&s->piece);
 	return 0;
@@ -481,13 +438,12 @@ static int read_back(struct store *s, struct url_list *l, struct err *err)
 			break;
 	}
 	if (urls == 0 || urls > e->urls || (urls == e->urls) != (n == e->n))
-		return err_set(err, ERR_DAMAGED, "%s: no URL at byte %llu", s->file[e->file].path,
+		return err_set(err, ERR_DAMAGED, "%s: no URL at byte %llu", s->file.path,
 			       (unsigned long long)e->at);
 	FAULT("hostq.read");
 	l->read_user = e->user;
 	chain_add(&s->chunks, &l->front, bytes.p, n);
 	s->spilled -= urls;
-	struct extent was = *e;
 	e->at += n;
 	e->n -= (uint32_t)n;
 	e->urls = (uint16_t)(e->urls - urls);
@@ -496,7 +452,7 @@ static int read_back(struct store *s, struct url_list *l, struct err *err)
 		more->first++;
 		more->n--;
 	}
-	extent_release(s, &was, n);
+	extent_release(s, n);
 	return 0;
 }
 
@@ -526,22 +482,7 @@ int url_list_shift(struct store *s, struct url_list *l, struct buf *ret_payload,
 	return 0;
 }
 
-int url_list_each_part(struct store *s, const struct url_list *l, part_fn *fn, void *ctx,
-		       struct err *err)
-{
-	const struct spilled *more = l->spilled;
-	if (chain_each_part(s, &l->front, l->read_user, fn, ctx, err) < 0)
-		return -1;
-	for (uint32_t i = more ? more->first : 0; more && i < more->first + more->n; i++) {
-		struct part part = {.user = more->extent[i].user, .urls = more->extent[i].urls};
-		if (extent_read(s, &more->extent[i], SIZE_MAX, &part.bytes, err) < 0 ||
-		    fn(ctx, &part, err) < 0)
-			return -1;
-	}
-	return more ? chain_each_part(s, &more->back, more->back_user, fn, ctx, err) : 0;
-}
-
-/* Parts of a chain on their way into the spill file. */
+/* Pieces of a chain on their way into the spill file. */
 struct spilling {
 	struct store *s;
 	uint64_t end;
@@ -549,19 +490,48 @@ struct spilling {
 	size_t n, room;
 };
 
-static int spill_part(void *ctx, const struct part *part, struct err *err)
+/* The records gathered in s->piece, if there are any. */
+static int spill_piece(struct spilling *to, uint64_t user, uint32_t urls, struct err *err)
 {
-	struct spilling *to = ctx;
+	struct buf *piece = &to->s->piece;
+	if (urls == 0)
+		return 0;
 	FAULT("hostq.spill");
-	if (file_write(&to->s->file[EXTENT_SPILL], part->bytes.p, part->bytes.n, to->end, err) < 0)
+	if (file_write(&to->s->file, piece->p, piece->n, to->end, err) < 0)
 		return -1;
-	*VEC_PUSH(to->extent, to->n, to->room) = (struct extent){.at = to->end,
-								 .file = EXTENT_SPILL,
-								 .user = part->user,
-								 .n = (uint32_t)part->bytes.n,
-								 .urls = (uint16_t)part->urls};
-	to->end += part->bytes.n;
+	*VEC_PUSH(to->extent, to->n, to->room) = (struct extent){
+		.at = to->end, .user = user, .n = (uint32_t)piece->n, .urls = (uint16_t)urls};
+	to->end += piece->n;
+	buf_clear(piece);
 	return 0;
+}
+
+/* A piece begins and ends between two records and has at most EXTENT_MAX bytes, unless it is one
+ * record. user: of the record before the first. */
+static int spill_chain(struct spilling *to, const struct chain *c, uint64_t user, struct err *err)
+{
+	struct store *s = to->s;
+	struct cursor at = cursor_of(&s->chunks, c);
+	uint64_t before = user;
+	uint32_t urls = 0;
+	char head[RECORD_HEAD_MAX];
+	buf_clear(&s->piece);
+	while (cursor_have(&at) > 0) {
+		uint64_t difference = cursor_varint(&at), n = cursor_varint(&at);
+		size_t head_n = varint_write(difference, head);
+		head_n += varint_write(n, head + head_n);
+		if (s->piece.n + head_n + n > EXTENT_MAX) {
+			if (spill_piece(to, before, urls, err) < 0)
+				return -1;
+			before = user;
+			urls = 0;
+		}
+		buf_add(&s->piece, head, head_n);
+		cursor_copy(&at, (size_t)n, &s->piece);
+		user = zigzag_undo(user, difference);
+		urls++;
+	}
+	return spill_piece(to, before, urls, err);
 }
 
 /* What spilling would write: the back, or the front where that is all there is. A front that was
@@ -577,7 +547,7 @@ static int url_list_spill(struct store *s, struct url_list *l, struct err *err)
 	struct spilling to = {.s = s, .end = s->end};
 	struct chain *chain = url_list_spillable(l);
 	uint64_t user = l->spilled ? l->spilled->back_user : l->read_user;
-	int rc = chain_each_part(s, chain, user, spill_part, &to, err);
+	int rc = spill_chain(&to, chain, user, err);
 	if (rc == 0) {
 		chain_clear(&s->chunks, chain);
 		extents_append(s, spilled_new(s, l), to.extent, (uint32_t)to.n);
@@ -604,8 +574,6 @@ static int copy_extents(struct store *s, const struct file *to, struct move *mov
 		struct spilled *more = s->list[i].spilled;
 		for (uint32_t j = 0; more && j < more->n; j++) {
 			struct extent *e = &more->extent[more->first + j];
-			if (e->file != EXTENT_SPILL)
-				continue;
 			if (extent_read(s, e, SIZE_MAX, &bytes, err) < 0 ||
 			    file_write(to, bytes.p, bytes.n, end, err) < 0)
 				return -1;
@@ -634,8 +602,8 @@ static void spill_compact(struct store *s)
 		rc = copy_extents(s, &fresh, move, &end, &ignored);
 	FAULT("hostq.compact");
 	if (rc == 0) {
-		file_drop(&s->file[EXTENT_SPILL]);
-		s->file[EXTENT_SPILL] = fresh;
+		file_drop(&s->file);
+		s->file = fresh;
 		s->end = end;
 	} else {
 		file_drop(&fresh);
@@ -666,9 +634,9 @@ static int spill_file(struct store *s, struct err *err)
 			       "%llu bytes of memory are used up, and there is no "
 			       "folder for more",
 			       (unsigned long long)s->budget);
-	if (s->file[EXTENT_SPILL].fd >= 0)
+	if (s->file.fd >= 0)
 		return 0;
-	return file_temporary(&s->file[EXTENT_SPILL], s->folder, err);
+	return file_temporary(&s->file, s->folder, err);
 }
 
 /* Down to 7/8 of the budget, so that rounds are rare. Where even the last round does not get there
@@ -682,7 +650,7 @@ int store_make_room(struct store *s, size_t n, struct err *err)
 		return 0;
 	if (spill_file(s, err) < 0)
 		return err_in(err, "host queues: the URL was not taken");
-	if (s->end > s->compact_at && s->live[EXTENT_SPILL] < s->end / 2)
+	if (s->end > s->compact_at && s->live < s->end / 2)
 		spill_compact(s);
 	int rc = spill_round(s, target, true, err);
 	if (rc > 0)

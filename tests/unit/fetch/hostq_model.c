@@ -28,7 +28,7 @@ struct model {
 	size_t nout;
 	uint64_t pushed, urls, seed;
 	int64_t now_us;
-	unsigned taken, restored;
+	unsigned taken;
 };
 
 static struct str model_payload(uint64_t user, char *p)
@@ -174,33 +174,6 @@ static void model_count(struct model *m)
 	}
 }
 
-/* What is out waits again, first of its class. */
-static void model_restore(struct model *m)
-{
-	struct err err;
-	const char *path = scratch("model");
-	if (hostq_save(m->q, path, m->now_us, &err) < 0)
-		fail_msg("%s", err.msg);
-	hostq_free(&m->q);
-	while (m->nout > 0) { /* the latest start first, so that the earliest goes first */
-		size_t last = 0;
-		for (size_t i = 1; i < m->nout; i++)
-			if (m->out[i].due_after_us >= m->out[last].due_after_us)
-				last = i;
-		m->host[m->out[last].host].out--;
-		model_insert(&m->host[m->out[last].host], m->out[last].url, true);
-		m->out[last] = m->out[--m->nout];
-		m->urls++;
-	}
-	if (hostq_restore(&m->q, path, &m->options, m->now_us, &err) != 0)
-		fail_msg("%s", err.msg);
-	for (uint32_t i = 0; i < MODEL_HOSTS; i++)
-		if (m->host[i].first || m->host[i].due_us) /* it was not forgotten */
-			m->host[i].due_us = MAX(m->host[i].due_us, m->now_us);
-	assert_int_equal(counts(m->q).spilled, m->urls);
-	m->restored++;
-}
-
 /* One host turns out to be another. */
 static void model_rekey(struct model *m)
 {
@@ -250,8 +223,6 @@ static void model_run(uint64_t seed, unsigned concurrent, bool urgent)
 			model_rekey(&m);
 		if (step % 5000 == 4999)
 			model_count(&m);
-		if (step % 20000 == 19999)
-			model_restore(&m);
 	}
 	assert_true(spilled);
 	while (m.urls > 0 || m.nout > 0) {

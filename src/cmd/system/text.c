@@ -1,15 +1,5 @@
-/* Text for people: paragraphs, terms, tables; and text of others that a terminal may show. */
+/* Text for people: paragraphs, terms. */
 #include "cmd/system/text.h"
-
-#include "base/value.h"
-#include "base/vec.h"
-
-#include <inttypes.h>
-
-size_t text_columns(struct str s)
-{
-	return str_utf8_count(s);
-}
 
 int text_next_word(struct str *rest, struct str *ret)
 {
@@ -107,89 +97,4 @@ void text_term(struct buf *out, const char *term, const char *meaning, size_t co
 	}
 	buf_fill(out, ' ', column - n);
 	text_wrap(out, meaning, column, column);
-}
-
-void text_table_add(struct text_table *t, const char *text)
-{
-	*VEC_PUSH(t->cell, t->ncells, t->room) = mem_text(text);
-}
-
-static size_t column_width(const struct text_table *t, size_t column)
-{
-	size_t width = 0;
-	for (size_t i = column; i < t->ncells; i += t->ncolumns)
-		width = MAX(width, text_columns(str_of(t->cell[i])));
-	return width;
-}
-
-/* Nothing is padded after the last column. */
-static void put_cell(const struct text_table *t, size_t column, const char *text, size_t width,
-		     struct buf *out)
-{
-	size_t pad = width - text_columns(str_of(text));
-	bool right = t->right >> column & 1;
-	if (right)
-		buf_fill(out, ' ', pad);
-	buf_add_text(out, text);
-	if (column + 1 < t->ncolumns)
-		buf_fill(out, ' ', (right ? 0 : pad) + 2);
-	else
-		buf_add_byte(out, '\n');
-}
-
-void text_table_print(const struct text_table *t, struct buf *out)
-{
-	enum { MOST = 16 };
-	size_t width[MOST];
-	ENSURE(t->ncolumns <= MOST && t->ncells % t->ncolumns == 0);
-	for (size_t i = 0; i < t->ncolumns; i++)
-		width[i] = column_width(t, i);
-	for (size_t i = 0; i < t->ncells; i++)
-		put_cell(t, i % t->ncolumns, t->cell[i], width[i % t->ncolumns], out);
-}
-
-void text_table_free(struct text_table *t)
-{
-	for (size_t i = 0; i < t->ncells; i++)
-		mem_free(&t->cell[i]);
-	mem_free(&t->cell);
-	t->ncells = 0;
-}
-
-void put_safe(struct buf *out, struct str text)
-{
-	while (text.n) {
-		size_t n = str_utf8_char(text);
-		unsigned char c = (unsigned char)text.p[0];
-		bool c1 = n == 2 && c == 0xc2 && (unsigned char)text.p[1] < 0xa0;
-		if (n == 0)
-			buf_add_byte(out, '?');
-		else if (c == '\t')
-			buf_add_byte(out, ' ');
-		else if (c >= ' ' && c != 0x7f && !c1)
-			buf_add_str(out, str_head(text, n));
-		text = str_from(text, MAX(n, (size_t)1));
-	}
-}
-
-void put_size_text(struct buf *out, uint64_t bytes)
-{
-	static const char units[] = "KMGTP";
-	double v = (double)bytes / 1024;
-	size_t unit = 0;
-	for (; v >= 1000 && unit + 2 < sizeof units; unit++)
-		v /= 1024;
-	if (bytes < 1000)
-		buf_printf(out, "%" PRIu64, bytes);
-	else
-		buf_printf(out, v < 10 ? "%.1f%c" : "%.0f%c", v, units[unit]);
-}
-
-void put_size_exact(struct buf *out, uint64_t bytes)
-{
-	struct {
-		uint64_t size;
-	} v = {bytes};
-	const struct value_spec spec = {"size", VALUE_SIZE_AT(__typeof__(v), size)};
-	value_print(&spec, &v, out);
 }

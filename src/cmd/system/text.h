@@ -1,6 +1,6 @@
-/* Text for people: paragraphs that fit a terminal, terms with what they mean, tables. */
+/* Text for people: paragraphs that fit a terminal, terms with what they mean. */
 #pragma once
-#include "base/buf.h"
+#include "base/text.h"
 
 enum { TEXT_WIDTH = 80 };
 
@@ -20,28 +20,7 @@ void text_wrap(struct buf *out, const char *text, size_t at, size_t indent);
 void text_paragraphs(struct buf *out, const char *text, size_t indent);
 /* "  term      meaning", the meaning from column `column` on; a longer term has its own line. */
 void text_term(struct buf *out, const char *term, const char *meaning, size_t column);
-size_t text_columns(struct str s); /* of valid UTF-8; a character counts as one column */
 
 /* Cuts the next word or paragraph off; 1: none was left. */
 int text_next_word(struct str *rest, struct str *ret);
 int text_next_paragraph(struct str *rest, struct str *ret);
-
-/* A table: cells by rows, each column as wide as its widest cell. Numbers stand right. */
-struct text_table {
-	size_t ncolumns, ncells, room;
-	const char **cell; /* owned, the texts too */
-	uint64_t right;    /* a bit per column */
-};
-void text_table_add(struct text_table *t, const char *text); /* copies */
-void text_table_print(const struct text_table *t, struct buf *out);
-void text_table_free(struct text_table *t);
-
-/* Text of others on a terminal. What a terminal could take for a command is left out: control
- * characters, also those of two bytes; a tab is a blank, so that words stay apart. A byte that is
- * not UTF-8 is a question mark: alone, some terminals take it for a command, too. */
-void put_safe(struct buf *out, struct str text);
-
-/* "1.5G"; what is less than 1,000 bytes as a number alone. */
-void put_size_text(struct buf *out, uint64_t bytes);
-/* As a setting has it, so that it can be typed again: 50K. */
-void put_size_exact(struct buf *out, uint64_t bytes);

@@ -7,9 +7,10 @@
 
 #include "base/ascii.h"
 #include "base/clock.h"
+#include "base/cursor.h"
 #include "base/fault.h"
 #include "base/hash.h"
-#include "disk/fields.h"
+#include "base/rows.h"
 #include "disk/lock.h"
 #include "disk/small_file.h"
 #include "net/addr.h"
@@ -35,35 +36,36 @@ struct daily_cell {
 _Static_assert(DAILY_CELLS == UINT16_MAX + 1, "every number is a cell");
 enum { CELL = 1 + 2 + 4, CELLS_MOST = CELL * KINDS * DAILY_CELLS, HEAD = 8 + 8 };
 
-static const struct field cell_field[] = {
-	{"kind", FIELD(FIELD_UINT, struct daily_cell, kind)},
-	{"cell", FIELD(FIELD_UINT, struct daily_cell, number)},
-	{"count", FIELD(FIELD_UINT, struct daily_cell, count)},
+static const struct column cell_field[] = {
+	COL("kind", struct daily_cell, kind),
+	COL("cell", struct daily_cell, number),
+	COL("count", struct daily_cell, count),
 };
-static const struct field_table cell_fields = {FIELDS("a cell", cell_field), .many = true};
+static const struct rows cell_fields = {ROWS(struct daily_cell, cell_field), .what = "a cell",
+					.many = true};
 
 struct daily_head {
 	uint64_t day; /* since 1970 */
 	uint64_t secret;
 	struct str cells;
 };
-static const struct field head_field[] = {
-	{"day", FIELD(FIELD_UINT, struct daily_head, day)},
-	{"secret", FIELD(FIELD_UINT, struct daily_head, secret), .hex = true},
-	{"cells", FIELD(FIELD_REST, struct daily_head, cells)},
+static const struct column head_field[] = {
+	COL("day", struct daily_head, day),
+	COL("secret", struct daily_head, secret, .unit = UNIT_HEX),
+	COL("cells", struct daily_head, cells),
 };
-static const struct field_table head_fields = {FIELDS("a day", head_field)};
+static const struct rows head_fields = {ROWS(struct daily_head, head_field), .what = "a day"};
 
 static int daily_show(struct str payload, struct buf *out, struct err *err)
 {
 	struct daily_head head;
-	if (fields_read(&head_fields, payload, &head, err) < 0)
+	if (rows_read(&head_fields, payload, &head, err) < 0)
 		return -1;
 	buf_printf(out, "day %" PRIu64, head.day);
 	if (!head.cells.n)
 		return 0;
 	buf_add_byte(out, '\n');
-	return fields_print(&cell_fields, head.cells, "  ", "\n", out, err);
+	return rows_dump(&cell_fields, head.cells, "  ", "\n", out, err);
 }
 
 const struct format daily_format = {
@@ -114,14 +116,14 @@ static int daily_load(struct daily *d, struct err *err)
 	struct str payload;
 	int rc = small_file_read(d->path, &daily_format, &room, &payload, err);
 	if (rc == 0)
-		rc = fields_read(&head_fields, payload, &head, err);
+		rc = rows_read(&head_fields, payload, &head, err);
 	if (rc < 0 && err->code != ERR_DAMAGED && err->code != ERR_USAGE)
 		return -1;
 	if (rc != 0 || head.day != d->day)
 		return daily_begin(d, err);
 	d->secret = head.secret;
 	struct reader r = reader_of(head.cells);
-	while (fields_next(&cell_fields, &r, &cell, err) == 0)
+	while (rows_next(&cell_fields, &r, &cell, err) == 0)
 		if (cell.kind < KINDS)
 			d->count[cell.kind * DAILY_CELLS + cell.number] = cell.count;
 	return 0;
@@ -133,11 +135,11 @@ static int daily_save(const struct daily *d, struct err *err)
 	CLEANUP(buf_free) struct buf out = BUF_INIT(HEAD + CELLS_MOST);
 	for (size_t i = 0; i < (size_t)KINDS * DAILY_CELLS; i++)
 		if (d->count[i])
-			fields_write(&cell_fields,
-				     &(struct daily_cell){(uint8_t)(i / DAILY_CELLS),
-							  (uint16_t)(i % DAILY_CELLS), d->count[i]},
-				     &cells);
-	fields_write(&head_fields, &(struct daily_head){d->day, d->secret, buf_str(&cells)}, &out);
+			rows_write(&cell_fields,
+				   &(struct daily_cell){(uint8_t)(i / DAILY_CELLS),
+							(uint16_t)(i % DAILY_CELLS), d->count[i]},
+				   &cells);
+	rows_write(&head_fields, &(struct daily_head){d->day, d->secret, buf_str(&cells)}, &out);
 	FAULT("daily.save");
 	return small_file_write(d->path, &daily_format, buf_str(&out), err);
 }

@@ -1,8 +1,9 @@
 /* The file of the points' results. */
 #include "broker/points.h"
 
+#include "base/cursor.h"
+#include "base/rows.h"
 #include "base/vec.h"
-#include "disk/fields.h"
 #include "disk/small_file.h"
 
 #include <limits.h>
@@ -10,16 +11,17 @@
 
 enum { FILE_MOST = 4 << 20 };
 
-static const struct field fields[] = {
-	{"", FIELD(FIELD_NAME, struct point_status, name)},
-	{"state", FIELD(FIELD_UINT, struct point_status, state)},
-	{"last", FIELD(FIELD_TIME, struct point_status, last_us)},
-	{"next", FIELD(FIELD_TIME, struct point_status, next_us)},
-	{"objects", FIELD(FIELD_UINT, struct point_status, objects)},
-	{"bad", FIELD(FIELD_UINT, struct point_status, bad)},
-	{"why", FIELD(FIELD_NAME, struct point_status, text)},
+static const struct column fields[] = {
+	COL("", struct point_status, name),
+	COL("state", struct point_status, state),
+	COL("last", struct point_status, last_us, .unit = UNIT_TIME),
+	COL("next", struct point_status, next_us, .unit = UNIT_TIME),
+	COL("objects", struct point_status, objects),
+	COL("bad", struct point_status, bad),
+	COL("why", struct point_status, text),
 };
-static const struct field_table point_fields = {FIELDS("a point", fields), .many = true};
+static const struct rows point_fields = {ROWS(struct point_status, fields), .what = "a point",
+					 .many = true};
 
 const struct format points_format = {
 	.name = "points",
@@ -49,7 +51,7 @@ int points_save(const char *data, const struct point_status *point, size_t n, st
 	CLEANUP(buf_free) struct buf out = BUF_INIT(FILE_MOST);
 	path_of(data, path);
 	for (size_t i = 0; i < n; i++)
-		fields_write(&point_fields, &point[i], &out);
+		rows_write(&point_fields, &point[i], &out);
 	return small_file_write(path, &points_format, buf_str(&out), err);
 }
 
@@ -65,7 +67,7 @@ int points_load(const char *data, struct point_status **ret, size_t *ret_n, stru
 	if (rc != 0)
 		return rc;
 	struct reader r = reader_of(payload);
-	while ((rc = fields_next(&point_fields, &r, &one, err)) == 0)
+	while ((rc = rows_next(&point_fields, &r, &one, err)) == 0)
 		*VEC_PUSH(all, n, cap) = one;
 	if (rc < 0) {
 		mem_free(&all);

@@ -3,6 +3,7 @@
 #include "cmd/command.h"
 #include "base/fault.h"
 #include "base/log.h"
+#include "base/rows.h"
 #include "cache/cache_conf.h"
 #include "cmd/cache/provider.h"
 #include "cmd/system/help.h"
@@ -33,6 +34,8 @@ static void fill_standard_descriptors(void)
 		    open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) < 0)
 			abort();
 }
+
+enum { ROWS_MOST = 1 << 30 };
 
 static int say_error(const struct err *err)
 {
@@ -77,6 +80,21 @@ int cmd_print(const struct cmd_call *call, struct buf *out)
 {
 	print_buf(call->out, out);
 	return 0;
+}
+
+int cmd_rows(const struct cmd_call *call, const struct rows *t, const void *first, size_t n,
+	     bool json)
+{
+	struct buf out = BUF_INIT(ROWS_MOST);
+	rows_print(t, first, n, json, &out);
+	return cmd_print(call, &out);
+}
+
+int cmd_row_json(const struct cmd_call *call, const struct rows *t, const void *row)
+{
+	struct buf out = BUF_INIT(ROWS_MOST);
+	rows_json_line(t, row, &out);
+	return cmd_print(call, &out);
 }
 
 static void emit_piece(void *to, struct str piece)

@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 
+struct rows;
+
 struct cmd_option {
 	char letter;            /* 0: none */
 	const char *arg;        /* what stands for the value in help; NULL: a flag (VALUE_BOOL) */
@@ -170,5 +172,9 @@ int cmd_check_url(const char *option, const char *text, struct err *err);
 /* Prints what a buffer holds and frees it; returns 0. Whether all could be written is looked at
  * when the command has ended. */
 int cmd_print(const struct cmd_call *call, struct buf *out);
-/* The same, and the buffer is empty then, for what comes next. */
+/* Prints rows as a table, or as an array of JSON; or one as a line of JSON. Returns 0. */
+int cmd_rows(const struct cmd_call *call, const struct rows *t, const void *first, size_t n,
+	     bool json);
+int cmd_row_json(const struct cmd_call *call, const struct rows *t, const void *row);
+/* As cmd_print(), and the buffer is empty then, for what comes next. */
 void cmd_flush(const struct cmd_call *call, struct buf *out);

@@ -4,7 +4,7 @@
 
 #include "base/cursor.h"
 #include "base/file.h"
-#include "disk/fields.h"
+#include "base/rows.h"
 #include "disk/record.h"
 #include "disk/small_file.h"
 
@@ -137,8 +137,8 @@ static int payload_print(const struct format *f, struct str payload, struct buf 
 	if (f->show)
 		return f->show(payload, out, err);
 	if (f->fields)
-		return fields_print(f->fields, payload, one ? "\n" : " ",
-				    f->records ? "\n  " : "\n", out, err);
+		return rows_dump(f->fields, payload, one ? "\n" : " ", f->records ? "\n  " : "\n",
+				 out, err);
 	payload_print_bytes(payload, out);
 	return 0;
 }

@@ -6,7 +6,7 @@
 #include "base/err.h"
 
 struct record_kind;
-struct field_table;
+struct rows;
 
 enum { FORMAT_MAGIC = 8 };
 
@@ -40,7 +40,7 @@ struct format {
 	 * told by its fields or, where these cannot, by a function that appends it to `out` for
 	 * people, without a line's end (ERR_DAMAGED: it cannot be). Both NULL: as bytes. */
 	const struct record_kind *records;
-	const struct field_table *fields;
+	const struct rows *fields;
 	int (*show)(struct str payload, struct buf *out, struct err *err);
 	/* Formats with a layout of their own, or with more to check than payloads one by one. Both
 	 * return 1 where there is no such file. A file that can be printed is sound, unless there

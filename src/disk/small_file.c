@@ -6,7 +6,7 @@
 #include "base/cursor.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "disk/fields.h"
+#include "base/rows.h"
 
 enum { SMALL_FILE_TABLE = 64 << 10 }; /* bytes, of files by a table of fields */
 
@@ -72,7 +72,7 @@ int small_file_read(const char *path, const struct format *f, struct buf *room, 
 int small_file_save(const char *path, const struct format *f, const void *from, struct err *err)
 {
 	CLEANUP(buf_free) struct buf payload = BUF_INIT(SMALL_FILE_TABLE);
-	fields_write(f->fields, from, &payload);
+	rows_write(f->fields, from, &payload);
 	ENSURE(!payload.over);
 	return small_file_write(path, f, buf_str(&payload), err);
 }
@@ -84,5 +84,5 @@ int small_file_load(const char *path, const struct format *f, void *ret, struct 
 	int rc = small_file_read(path, f, &room, &payload, err);
 	if (rc)
 		return rc;
-	return fields_read(f->fields, payload, ret, err) < 0 ? err_in(err, "%s", path) : 0;
+	return rows_read(f->fields, payload, ret, err) < 0 ? err_in(err, "%s", path) : 0;
 }

@@ -1,6 +1,6 @@
 /* Small files: a head, a checksum and a payload, replaced as a whole, so that a reader sees the new
  * one or the old one. Layout of all of them: doc/small-files.md; the format names magic, version
- * and, where it can, the fields of the payload (disk/fields.h).
+ * and, where it can, the columns of the payload (base/rows.h).
  *
  * Reading tells apart: 1, there is no such file; ERR_DAMAGED, its bytes are not what was written;
  * ERR_USAGE, it is sound, but another version of garner wrote it. */

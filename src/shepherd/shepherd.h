@@ -16,6 +16,7 @@ struct reaper_status {
 	uint64_t documents, bytes, errors, lost, late;
 	uint64_t round_us; /* mean time from job to answer */
 };
+extern const struct rows reaper_rows; /* as a list, but for the lease */
 /* What was written last, in the arena; the local one comes first. 1: the shepherd does not run. */
 int reapers_load(const char *data, struct arena *arena, struct reaper_status **ret, size_t *ret_n,
 		 struct err *err);

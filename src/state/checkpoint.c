@@ -3,23 +3,24 @@
  * waits for the file's new length. */
 #include "state/checkpoint_inner.h"
 
-#include "disk/fields.h"
+#include "base/rows.h"
 #include "disk/small_file.h"
 
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 
-static const struct field fields[] = {
-	{"", FIELD(FIELD_UINT, struct checkpoint, number)},
-	{"", FIELD(FIELD_TIME, struct checkpoint, time_us)},
-	{"objects", FIELD(FIELD_UINT, struct checkpoint, objects)},
-	{"journal", FIELD(FIELD_UINT, struct checkpoint, journal)},
-	{"contrib", FIELD(FIELD_UINT, struct checkpoint, contrib)},
-	{"changes", FIELD(FIELD_UINT, struct checkpoint, changes)},
-	{"gone", FIELD(FIELD_UINT, struct checkpoint, gone)},
+static const struct column fields[] = {
+	COL("", struct checkpoint, number),
+	COL("", struct checkpoint, time_us, .unit = UNIT_TIME),
+	COL("objects", struct checkpoint, objects),
+	COL("journal", struct checkpoint, journal),
+	COL("contrib", struct checkpoint, contrib),
+	COL("changes", struct checkpoint, changes),
+	COL("gone", struct checkpoint, gone),
 };
-static const struct field_table checkpoint_fields = {FIELDS("a checkpoint", fields)};
+static const struct rows checkpoint_fields = {ROWS(struct checkpoint, fields),
+					      .what = "a checkpoint"};
 
 enum {
 	SLOT_BYTES = SMALL_FILE_HEAD + ARRAY_LEN(fields) * sizeof(uint64_t),
@@ -33,7 +34,7 @@ enum {
 static void slot_write(const struct checkpoint *c, struct buf *out)
 {
 	struct buf payload = BUF_INIT(SLOT_BYTES);
-	fields_write(&checkpoint_fields, c, &payload);
+	rows_write(&checkpoint_fields, c, &payload);
 	small_file_seal(&checkpoints_format, buf_str(&payload), out);
 	buf_free(&payload);
 }
@@ -47,7 +48,7 @@ static int slot_read(const char *path, struct str slot, struct checkpoint *ret, 
 		return 1;
 	if (small_file_unseal(path, &checkpoints_format, slot, &payload, err) < 0)
 		return -1;
-	return fields_read(&checkpoint_fields, payload, ret, err);
+	return rows_read(&checkpoint_fields, payload, ret, err);
 }
 
 /* Writing */
@@ -210,12 +211,12 @@ static int checkpoints_print(const char *path, struct printer *p, struct err *er
 	for (size_t i = 0; rc == 0 && i < SLOTS; i++) {
 		CLEANUP(buf_free) struct buf payload = BUF_INIT(SLOT_BYTES);
 		buf_printf(&p->out, "%s ", names[i]);
-		fields_write(&checkpoint_fields, &s.at[i], &payload);
+		rows_write(&checkpoint_fields, &s.at[i], &payload);
 		if (s.rc[i])
 			buf_add_text(&p->out, s.rc[i] < 0 ? "damaged" : "empty");
 		else
-			rc = fields_print(&checkpoint_fields, buf_str(&payload), " ", "", &p->out,
-					  err);
+			rc = rows_dump(&checkpoint_fields, buf_str(&payload), " ", "", &p->out,
+				       err);
 		buf_add_byte(&p->out, '\n');
 	}
 	return rc < 0 ? rc : slots_verify(&s, path, err);

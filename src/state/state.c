@@ -376,8 +376,8 @@ int state_sites_put(struct state *st, struct sites *sites, struct err *err)
 
 /* Small files */
 
-static const struct field control_field[] = {{"", FIELD_REST, 0, sizeof(struct str)}};
-static const struct field_table control_fields = {FIELDS("a phase", control_field)};
+static const struct column control_field[] = {{"", COL_STR, 0, sizeof(struct str)}};
+static const struct rows control_fields = {ROWS(struct str, control_field), .what = "a phase"};
 
 const struct format control_format = {
 	.name = "control",
@@ -389,39 +389,34 @@ const struct format control_format = {
 	.fields = &control_fields,
 };
 
-#define COURSE_FIELD(name)                                                 \
-	{                                                                  \
-#name, FIELD(FIELD_UINT, struct state_params, course.name) \
-	}
-#define COURSE_URLS(type, text)                                                        \
-	{                                                                              \
-		text, FIELD(FIELD_UINT, struct state_params, course.urls[ITEM_##type]) \
-	}
-static const struct field params_field[] = {
-	{"from", FIELD(FIELD_NAME, struct state_params, from)},
-	{"crawl", FIELD(FIELD_UINT, struct state_params, crawl)},
-	{"created", FIELD(FIELD_TIME, struct state_params, created_us)},
-	{"objects", FIELD(FIELD_UINT, struct state_params, objects)},
-	{"gone", FIELD(FIELD_UINT, struct state_params, gone)},
-	COURSE_URLS(SLEEPING, "sleeping"),
-	COURSE_URLS(NEW, "new"),
-	COURSE_URLS(GATHERED, "gathered"),
-	COURSE_URLS(ERROR, "error"),
-	COURSE_URLS(QKEY, "qkey"),
-	COURSE_URLS(ZOMBIE, "zombie"),
-	COURSE_FIELD(due_s),
-	COURSE_FIELD(rate_milli),
-	COURSE_FIELD(rounds),
-	COURSE_FIELD(asked),
-	COURSE_FIELD(feedback),
-	COURSE_FIELD(passes_us),
-	COURSE_FIELD(cleaned_bytes),
-	COURSE_FIELD(cleaned_s),
-	COURSE_FIELD(bucket_bytes),
-	COURSE_FIELD(url_bytes),
-	{"sections", FIELD(FIELD_NAME, struct state_params, course.sections)},
+#define COURSE(name) COL(#name, struct state_params, course.name)
+#define COURSE_URLS(text, type) COL(text, struct state_params, course.urls[type])
+static const struct column params_field[] = {
+	COL("from", struct state_params, from),
+	COL("crawl", struct state_params, crawl),
+	COL("created", struct state_params, created_us, .unit = UNIT_TIME),
+	COL("objects", struct state_params, objects),
+	COL("gone", struct state_params, gone),
+	COURSE_URLS("sleeping", ITEM_SLEEPING),
+	COURSE_URLS("new", ITEM_NEW),
+	COURSE_URLS("gathered", ITEM_GATHERED),
+	COURSE_URLS("error", ITEM_ERROR),
+	COURSE_URLS("qkey", ITEM_QKEY),
+	COURSE_URLS("zombie", ITEM_ZOMBIE),
+	COURSE(due_s),
+	COURSE(rate_milli),
+	COURSE(rounds),
+	COURSE(asked),
+	COURSE(feedback),
+	COURSE(passes_us),
+	COURSE(cleaned_bytes),
+	COURSE(cleaned_s),
+	COURSE(bucket_bytes),
+	COURSE(url_bytes),
+	COL("sections", struct state_params, course.sections),
 };
-static const struct field_table params_fields = {FIELDS("params of a state", params_field)};
+static const struct rows params_fields = {ROWS(struct state_params, params_field),
+					  .what = "params of a state"};
 
 const struct format params_format = {
 	.name = "params",
@@ -433,11 +428,11 @@ const struct format params_format = {
 	.fields = &params_fields,
 };
 
-static const struct field lock_field[] = {
-	{"state", FIELD(FIELD_NAME, struct state_lock, state)},
-	{"until", FIELD(FIELD_TIME, struct state_lock, until_us)},
+static const struct column lock_field[] = {
+	COL("state", struct state_lock, state),
+	COL("until", struct state_lock, until_us, .unit = UNIT_TIME),
 };
-static const struct field_table lock_fields = {FIELDS("a lock", lock_field)};
+static const struct rows lock_fields = {ROWS(struct state_lock, lock_field), .what = "a lock"};
 
 const struct format lock_format = {
 	.name = "lock",

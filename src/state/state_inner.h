@@ -2,7 +2,7 @@
  * recover.c, rebuild.c. */
 #pragma once
 #include "base/pool.h"
-#include "disk/fields.h"
+#include "base/rows.h"
 #include "disk/lock.h"
 #include "disk/small_file.h"
 #include "state/checkpoint_inner.h"

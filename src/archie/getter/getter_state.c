@@ -2,9 +2,10 @@
 #include "archie/getter_state.h"
 
 #include "base/clock.h"
+#include "base/cursor.h"
 #include "base/file.h"
+#include "base/rows.h"
 #include "base/vec.h"
-#include "disk/fields.h"
 #include "disk/small_file.h"
 #include "index/names.h"
 
@@ -15,22 +16,23 @@
 
 enum { STATE_MOST = 128 << 20 };
 
-static const struct field fields[] = {
-	{"", FIELD(FIELD_NAME, struct getter_record, key)},
-	{"tried", FIELD(FIELD_TIME, struct getter_record, tried_us)},
-	{"got", FIELD(FIELD_TIME, struct getter_record, got_us)},
-	{"listed", FIELD(FIELD_TIME, struct getter_record, listed_us)},
-	{"checked", FIELD(FIELD_TIME, struct getter_record, checked_us)},
-	{"next", FIELD(FIELD_TIME, struct getter_record, next_us)},
-	{"bytes", FIELD(FIELD_UINT, struct getter_record, bytes)},
-	{"failures", FIELD(FIELD_UINT, struct getter_record, failures)},
-	{"method", FIELD(FIELD_UINT, struct getter_record, method)},
-	{"cut", FIELD(FIELD_UINT, struct getter_record, cut)},
-	{"file", FIELD(FIELD_NAME, struct getter_record, file)},
-	{"cause", FIELD(FIELD_NAME, struct getter_record, cause)},
-	{"error", FIELD(FIELD_NAME, struct getter_record, error)},
+static const struct column fields[] = {
+	COL("", struct getter_record, key),
+	COL("tried", struct getter_record, tried_us, .unit = UNIT_TIME),
+	COL("got", struct getter_record, got_us, .unit = UNIT_TIME),
+	COL("listed", struct getter_record, listed_us, .unit = UNIT_TIME),
+	COL("checked", struct getter_record, checked_us, .unit = UNIT_TIME),
+	COL("next", struct getter_record, next_us, .unit = UNIT_TIME),
+	COL("bytes", struct getter_record, bytes),
+	COL("failures", struct getter_record, failures),
+	COL("method", struct getter_record, method),
+	COL("cut", struct getter_record, cut),
+	COL("file", struct getter_record, file),
+	COL("cause", struct getter_record, cause),
+	COL("error", struct getter_record, error),
 };
-static const struct field_table record_fields = {FIELDS("a site", fields), .many = true};
+static const struct rows record_fields = {ROWS(struct getter_record, fields), .what = "a site",
+					  .many = true};
 
 const struct format getter_format = {
 	.name = "getter",
@@ -71,7 +73,7 @@ int getter_state_load(const char *folder, struct getter_state *ret, struct err *
 	if (rc != 0)
 		return rc;
 	struct reader r = reader_of(payload);
-	while ((rc = fields_next(&record_fields, &r, &one, err)) == 0)
+	while ((rc = rows_next(&record_fields, &r, &one, err)) == 0)
 		*VEC_PUSH(ret->record, ret->n, ret->room) = one;
 	if (rc < 0) {
 		getter_state_free(ret);
@@ -88,7 +90,7 @@ int getter_state_save(const char *folder, const struct getter_state *s, struct e
 	CLEANUP(buf_free) struct buf out = BUF_INIT(STATE_MOST);
 	state_path(folder, path);
 	for (size_t i = 0; i < s->n; i++)
-		fields_write(&record_fields, &s->record[i], &out);
+		rows_write(&record_fields, &s->record[i], &out);
 	if (out.over)
 		return err_set(err, ERR_USAGE, "%s: it would be larger than %d bytes", path,
 			       STATE_MOST);

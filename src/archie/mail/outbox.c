@@ -9,19 +9,19 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
-#include "disk/fields.h"
+#include "base/rows.h"
 #include "disk/small_file.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/random.h>
 
-static const struct field fields[] = {
-	{"from", FIELD(FIELD_NAME, struct outbox_file, from)},
-	{"to", FIELD(FIELD_NAME, struct outbox_file, to)},
-	{"message", FIELD(FIELD_REST, struct outbox_file, message)},
+static const struct column fields[] = {
+	COL("from", struct outbox_file, from),
+	COL("to", struct outbox_file, to),
+	COL("message", struct outbox_file, message),
 };
-const struct field_table outbox_fields = {FIELDS("a mail", fields)};
+const struct rows outbox_fields = {ROWS(struct outbox_file, fields), .what = "a mail"};
 
 const struct format outbox_format = {
 	.name = "outbox",
@@ -161,7 +161,7 @@ static int write_mail(struct outbox *o, const struct mail *mail, char ret[PATH_M
 	snprintf(file.from, sizeof file.from, STR_FMT, STR_ARG(mail->from));
 	snprintf(file.to, sizeof file.to, STR_FMT, STR_ARG(mail->to));
 	file.message = buf_str(&message);
-	fields_write(&outbox_fields, &file, &payload);
+	rows_write(&outbox_fields, &file, &payload);
 	small_file_seal(&outbox_format, buf_str(&payload), &bytes);
 	if (getrandom(&random, sizeof random, 0) != sizeof random)
 		return err_sys(err, "random bytes");

@@ -27,7 +27,7 @@ struct outbox_file {
 	char from[MAIL_ADDRESS_MOST + 1], to[MAIL_ADDRESS_MOST + 1];
 	struct str message;
 };
-extern const struct field_table outbox_fields;
+extern const struct rows outbox_fields;
 
 /* archie/outbox of the data directory. */
 void outbox_folder(const char *data, char ret[PATH_MAX]);

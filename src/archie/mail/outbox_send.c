@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
-#include "disk/fields.h"
+#include "base/rows.h"
 #include "disk/lock.h"
 #include "disk/small_file.h"
 #include "extract/cage_spawn.h"
@@ -84,7 +84,7 @@ static int send_one(struct pass *p, const char *text, const struct outbox_name *
 	int rc = small_file_read(path, &outbox_format, &p->room, &payload, &why);
 	if (rc == 1)
 		return 0;
-	if (rc < 0 || fields_read(&outbox_fields, payload, &file, &why) < 0) {
+	if (rc < 0 || rows_read(&outbox_fields, payload, &file, &why) < 0) {
 		bool given_up = why.code == ERR_DAMAGED || is_too_old(name);
 		p->counts->refused += given_up;
 		pass_say(p, STR(""), "a mail that cannot be read", &why);

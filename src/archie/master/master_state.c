@@ -5,10 +5,11 @@
 
 #include "base/ascii.h"
 #include "base/clock.h"
+#include "base/cursor.h"
 #include "base/hash.h"
+#include "base/rows.h"
 #include "base/table.h"
 #include "base/vec.h"
-#include "disk/fields.h"
 #include "disk/small_file.h"
 
 #include <inttypes.h>
@@ -18,24 +19,24 @@
 
 enum { STATE_MOST = 128 << 20 };
 
-static const struct field fields[] = {
-	{"", FIELD(FIELD_NAME, struct master_record, url)},
-	{"kind", FIELD(FIELD_UINT, struct master_record, kind)},
-	{"asked", FIELD(FIELD_TIME, struct master_record, asked_us)},
-	{"tested", FIELD(FIELD_TIME, struct master_record, tested_us)},
-	{"failing", FIELD(FIELD_TIME, struct master_record, failing_us)},
-	{"next", FIELD(FIELD_TIME, struct master_record, next_us)},
-	{"entries", FIELD(FIELD_UINT, struct master_record, entries)},
-	{"failures", FIELD(FIELD_UINT, struct master_record, failures)},
-	{"cause", FIELD(FIELD_NAME, struct master_record, cause)},
-	{"error", FIELD(FIELD_NAME, struct master_record, error)},
-	{"host", FIELD(FIELD_NAME, struct master_record, host)},
-	{"reply_to", FIELD(FIELD_NAME, struct master_record, reply_to)},
-	{"message_id", FIELD(FIELD_NAME, struct master_record, message_id)},
-	{"sender", FIELD(FIELD_NAME, struct master_record, sender)},
+static const struct column fields[] = {
+	COL("", struct master_record, url),
+	COL("kind", struct master_record, kind),
+	COL("asked", struct master_record, asked_us, .unit = UNIT_TIME),
+	COL("tested", struct master_record, tested_us, .unit = UNIT_TIME),
+	COL("failing", struct master_record, failing_us, .unit = UNIT_TIME),
+	COL("next", struct master_record, next_us, .unit = UNIT_TIME),
+	COL("entries", struct master_record, entries),
+	COL("failures", struct master_record, failures),
+	COL("cause", struct master_record, cause),
+	COL("error", struct master_record, error),
+	COL("host", struct master_record, host),
+	COL("reply_to", struct master_record, reply_to),
+	COL("message_id", struct master_record, message_id),
+	COL("sender", struct master_record, sender),
 };
-static const struct field_table record_fields = {FIELDS("a site or a request", fields),
-						 .many = true};
+static const struct rows record_fields = {ROWS(struct master_record, fields),
+					  .what = "a site or a request", .many = true};
 
 const struct format master_format = {
 	.name = "archie-master",
@@ -72,7 +73,7 @@ int master_state_load(const char *folder, struct master_state *ret, struct err *
 	if (rc != 0)
 		return rc;
 	struct reader r = reader_of(payload);
-	while ((rc = fields_next(&record_fields, &r, &one, err)) == 0)
+	while ((rc = rows_next(&record_fields, &r, &one, err)) == 0)
 		if (one.kind == MASTER_REQUEST)
 			*VEC_PUSH(ret->request, ret->requests, ret->request_room) = one;
 		else
@@ -92,9 +93,9 @@ int master_state_save(const char *folder, const struct master_state *s, struct e
 	CLEANUP(buf_free) struct buf out = BUF_INIT(STATE_MOST);
 	state_path(folder, path);
 	for (size_t i = 0; i < s->requests; i++)
-		fields_write(&record_fields, &s->request[i], &out);
+		rows_write(&record_fields, &s->request[i], &out);
 	for (size_t i = 0; i < s->n; i++)
-		fields_write(&record_fields, &s->site[i], &out);
+		rows_write(&record_fields, &s->site[i], &out);
 	if (out.over)
 		return err_set(err, ERR_USAGE, "%s: it would be larger than %d bytes", path,
 			       STATE_MOST);

@@ -4,17 +4,18 @@
 
 #include "base/fault.h"
 #include "base/hash.h"
-#include "disk/fields.h"
+#include "base/rows.h"
 #include "disk/small_file.h"
 
 #include <stdio.h>
 #include <sys/random.h>
 
-static const struct field fields[] = {
-	{"name", FIELD(FIELD_NAME, struct uns_number, name)},
-	{"next", FIELD(FIELD_UINT, struct uns_number, next)},
+static const struct column fields[] = {
+	COL("name", struct uns_number, name),
+	COL("next", struct uns_number, next),
 };
-static const struct field_table number_fields = {FIELDS("a notification server", fields)};
+static const struct rows number_fields = {ROWS(struct uns_number, fields),
+					  .what = "a notification server"};
 
 const struct format uns_number_format = {
 	.name = "uns",

@@ -15,9 +15,9 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/rows.h"
 #include "base/table.h"
 #include "base/vec.h"
-#include "disk/fields.h"
 #include "disk/record.h"
 #include "fetch/docindex.h"
 #include "net/sync_group.h"
@@ -48,13 +48,14 @@ struct outcome_record {
 	struct str url;
 };
 
-static const struct field outcome_field[] = {
-	{"line", FIELD(FIELD_UINT, struct outcome_record, line)},
-	{"", FIELD(FIELD_NAME, struct outcome_record, outcome)},
-	{"time", FIELD(FIELD_TIME, struct outcome_record, time_us)},
-	{"", FIELD(FIELD_REST, struct outcome_record, url)},
+static const struct column outcome_field[] = {
+	COL("line", struct outcome_record, line),
+	COL("", struct outcome_record, outcome),
+	COL("time", struct outcome_record, time_us, .unit = UNIT_TIME),
+	COL("", struct outcome_record, url),
 };
-static const struct field_table outcome_fields = {FIELDS("an outcome", outcome_field)};
+static const struct rows outcome_fields = {ROWS(struct outcome_record, outcome_field),
+					   .what = "an outcome"};
 
 static const struct record_kind outcome_kind = {"GARNEROC", 1, PIECE + 64};
 
@@ -255,7 +256,7 @@ static void report_add(struct file_index *x, uint64_t number, struct str url, un
 		return;
 	line_set_done(x, number, url);
 	snprintf(r.outcome, sizeof r.outcome, "%s", docindex_outcome_name(outcome));
-	fields_write(&outcome_fields, &r, &payload);
+	rows_write(&outcome_fields, &r, &payload);
 	unsynced_add(&x->filling, buf_str(&payload));
 	if (x->lost)
 		return;
@@ -489,7 +490,7 @@ static int done_load(struct file_index *x, const char *path, struct err *err)
 	if (rc != 0)
 		return MIN(rc, 0);
 	while ((rc = record_next(reader, &record, err)) == 0) {
-		rc = fields_read(&outcome_fields, record.payload, &r, err);
+		rc = rows_read(&outcome_fields, record.payload, &r, err);
 		if (rc == 0 && (r.line == 0 || r.line > UINT32_MAX))
 			rc = err_set(err, ERR_DAMAGED, "line %llu cannot be",
 				     (unsigned long long)r.line);

@@ -5,7 +5,7 @@
 
 #include "base/fault.h"
 #include "base/file.h"
-#include "disk/fields.h"
+#include "base/rows.h"
 #include "disk/small_file.h"
 
 #include <limits.h>
@@ -13,25 +13,21 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define BRAKE_BY(limit, text)                                    \
-	{                                                        \
-		text, FIELD(FIELD_UINT, struct brake, by[limit]) \
-	}
-static const struct field brake_field[] = {
-	{"time", FIELD(FIELD_TIME, struct brake, time_us)},
-	{"gathered", FIELD(FIELD_UINT, struct brake, gathered)},
-	{"lost", FIELD(FIELD_UINT, struct brake, lost)},
-	BRAKE_BY(LIMIT_SITE, "site"),
-	BRAKE_BY(LIMIT_DEAD, "dead-site"),
-	BRAKE_BY(LIMIT_FRESH, "fresh"),
-	BRAKE_BY(LIMIT_SERVER, "server"),
-	BRAKE_BY(LIMIT_SECTION, "section"),
-	BRAKE_BY(LIMIT_PERFORMANCE, "performance"),
-	BRAKE_BY(LIMIT_SPACE, "space"),
-	BRAKE_BY(LIMIT_ACTIVE, "active"),
+static const struct column brake_field[] = {
+	COL("time", struct brake, time_us, .unit = UNIT_TIME),
+	COL("gathered", struct brake, gathered),
+	COL("lost", struct brake, lost),
+	COL("site", struct brake, by[LIMIT_SITE]),
+	COL("dead-site", struct brake, by[LIMIT_DEAD]),
+	COL("fresh", struct brake, by[LIMIT_FRESH]),
+	COL("server", struct brake, by[LIMIT_SERVER]),
+	COL("section", struct brake, by[LIMIT_SECTION]),
+	COL("performance", struct brake, by[LIMIT_PERFORMANCE]),
+	COL("space", struct brake, by[LIMIT_SPACE]),
+	COL("active", struct brake, by[LIMIT_ACTIVE]),
 };
 _Static_assert(ARRAY_LEN(brake_field) == 3 + CRAWL_LIMITS, "a field for each limit");
-static const struct field_table brake_fields = {FIELDS("a brake", brake_field)};
+static const struct rows brake_fields = {ROWS(struct brake, brake_field), .what = "a brake"};
 
 const struct format brake_format = {
 	.name = "brake",

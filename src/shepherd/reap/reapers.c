@@ -8,9 +8,10 @@
 #include "shepherd/reapers.h"
 
 #include "base/clock.h"
+#include "base/cursor.h"
 #include "base/fault.h"
 #include "base/file.h"
-#include "disk/fields.h"
+#include "base/rows.h"
 #include "disk/lock.h"
 #include "disk/small_file.h"
 #include "shepherd/reap/reaper_remote.h"
@@ -45,22 +46,41 @@ struct reapers {
 	bool marked;        /* it is ours */
 };
 
-static const struct field status_field[] = {
-	{"", FIELD(FIELD_NAME, struct reaper_status, name)},
-	{"kind", FIELD(FIELD_NAME, struct reaper_status, kind)},
-	{"state", FIELD(FIELD_NAME, struct reaper_status, state)},
-	{"time", FIELD(FIELD_TIME, struct reaper_status, time_us)},
-	{"lease", FIELD(FIELD_UINT, struct reaper_status, lease_us)},
-	{"jobs", FIELD(FIELD_UINT, struct reaper_status, jobs)},
-	{"out", FIELD(FIELD_UINT, struct reaper_status, out)},
-	{"documents", FIELD(FIELD_UINT, struct reaper_status, documents)},
-	{"bytes", FIELD(FIELD_UINT, struct reaper_status, bytes)},
-	{"errors", FIELD(FIELD_UINT, struct reaper_status, errors)},
-	{"lost", FIELD(FIELD_UINT, struct reaper_status, lost)},
-	{"late", FIELD(FIELD_UINT, struct reaper_status, late)},
-	{"round", FIELD(FIELD_UINT, struct reaper_status, round_us)},
+static const struct column status_field[] = {
+	COL("", struct reaper_status, name),
+	COL("kind", struct reaper_status, kind),
+	COL("state", struct reaper_status, state),
+	COL("time", struct reaper_status, time_us, .unit = UNIT_TIME),
+	COL("lease", struct reaper_status, lease_us),
+	COL("jobs", struct reaper_status, jobs),
+	COL("out", struct reaper_status, out),
+	COL("documents", struct reaper_status, documents),
+	COL("bytes", struct reaper_status, bytes),
+	COL("errors", struct reaper_status, errors),
+	COL("lost", struct reaper_status, lost),
+	COL("late", struct reaper_status, late),
+	COL("round", struct reaper_status, round_us),
 };
-static const struct field_table status_fields = {FIELDS("a reaper", status_field), .many = true};
+static const struct rows status_fields = {ROWS(struct reaper_status, status_field),
+					  .what = "a reaper", .many = true};
+
+#define S struct reaper_status
+static const struct column reaper_columns[] = {
+	COL("name", S, name, .label = "Reaper"),
+	COL("kind", S, kind),
+	COL("state", S, state, .label = "State"),
+	COL("jobs", S, jobs, .label = "Jobs"),
+	COL("out", S, out, .label = "Out"),
+	COL("documents", S, documents, .label = "Documents"),
+	COL("bytes", S, bytes, .label = "Bytes"),
+	COL("errors", S, errors, .label = "Errors"),
+	COL("lost", S, lost, .label = "Lost"),
+	COL("late", S, late, .label = "Late"),
+	COL("round_us", S, round_us, .label = "Round trip", .unit = UNIT_US_MS),
+	COL("time", S, time_us, .unit = UNIT_TIME),
+};
+const struct rows reaper_rows = {ROWS(S, reaper_columns)};
+#undef S
 
 const struct format reapers_format = {
 	.name = "reapers",
@@ -90,7 +110,7 @@ static int status_load(const char *data, struct arena *arena, struct reaper_stat
 	if (rc != 0)
 		return rc;
 	struct reader r = reader_of(payload);
-	while ((rc = fields_next(&status_fields, &r, &one, err)) == 0)
+	while ((rc = rows_next(&status_fields, &r, &one, err)) == 0)
 		*ARENA_PUSH(arena, list, n, cap) = one;
 	if (rc < 0)
 		return err_in(err, "%s", path);
@@ -268,7 +288,7 @@ static void status_payload(const struct reapers *rs, int64_t time_us, struct buf
 	struct reaper_status one;
 	for (size_t i = 0; i < rs->n; i++) {
 		status_of(rs, &rs->member[i], time_us, &one);
-		fields_write(&status_fields, &one, out);
+		rows_write(&status_fields, &one, out);
 	}
 }
 

@@ -1,7 +1,8 @@
 #include "disk/small_file.h"
 
+#include "base/cursor.h"
 #include "base/file.h"
-#include "disk/fields.h"
+#include "base/rows.h"
 #include "disk/record.h"
 
 #include "../scratch.h"
@@ -16,17 +17,18 @@ struct fruit {
 	uint8_t mark[3];
 };
 
-static const struct field fields[] = {
-	{"name", FIELD(FIELD_NAME, struct fruit, name)},
-	{"ripe", FIELD(FIELD_UINT, struct fruit, ripe)},
-	{"seeds", FIELD(FIELD_UINT, struct fruit, seeds), .hex = true},
-	{"grams", FIELD(FIELD_UINT, struct fruit, grams)},
-	{"", FIELD(FIELD_UINT, struct fruit, number)},
-	{"picked", FIELD(FIELD_TIME, struct fruit, picked_us)},
-	{"mark", FIELD(FIELD_BYTES, struct fruit, mark)},
+static const struct column fields[] = {
+	COL("name", struct fruit, name),
+	COL("ripe", struct fruit, ripe),
+	COL("seeds", struct fruit, seeds, .unit = UNIT_HEX),
+	COL("grams", struct fruit, grams),
+	COL("", struct fruit, number),
+	COL("picked", struct fruit, picked_us, .unit = UNIT_TIME),
+	COL("mark", struct fruit, mark),
 };
-static const struct field_table fruit_fields = {FIELDS("a fruit", fields)};
-static const struct field_table fruits_fields = {FIELDS("a fruit", fields), .many = true};
+static const struct rows fruit_fields = {ROWS(struct fruit, fields), .what = "a fruit"};
+static const struct rows fruits_fields = {ROWS(struct fruit, fields), .what = "a fruit",
+					  .many = true};
 
 static const struct record_kind fruit_kind = {"GARNERFK", 1, 64};
 static const struct format fruit_format = {
@@ -83,16 +85,16 @@ static void many_are_read_one_after_another(void **state)
 	struct fruit got = {0};
 	struct str all;
 	const char *path = scratch("many");
-	fields_write(&fruits_fields, &apple, &payload);
-	fields_write(&fruits_fields, &pear, &payload);
+	rows_write(&fruits_fields, &apple, &payload);
+	rows_write(&fruits_fields, &pear, &payload);
 	assert_int_equal(small_file_write(path, &fruits_format, buf_str(&payload), &err), 0);
 	assert_int_equal(small_file_read(path, &fruits_format, &room, &all, &err), 0);
 	struct reader r = reader_of(all);
-	assert_int_equal(fields_next(&fruits_fields, &r, &got, &err), 0);
+	assert_int_equal(rows_next(&fruits_fields, &r, &got, &err), 0);
 	assert_string_equal(got.name, "apple");
-	assert_int_equal(fields_next(&fruits_fields, &r, &got, &err), 0);
+	assert_int_equal(rows_next(&fruits_fields, &r, &got, &err), 0);
 	assert_memory_equal(&got, &pear, sizeof got);
-	assert_int_equal(fields_next(&fruits_fields, &r, &got, &err), 1);
+	assert_int_equal(rows_next(&fruits_fields, &r, &got, &err), 1);
 	is_printed_as(&fruits_format, path,
 		      "name apple ripe 1 seeds 002a grams 150 18446744073709551615 picked "
 		      "2023-11-14T22:13:20.123456Z mark 0102ff\n"
@@ -149,17 +151,17 @@ static void payloads_that_do_not_fit_the_table_are_damage(void **state)
 	struct err err = {0};
 	struct fruit got;
 	const char *path = scratch("unfit");
-	fields_write(&fruit_fields, &apple, &payload);
+	rows_write(&fruit_fields, &apple, &payload);
 	for (size_t n = 0; n < payload.n; n++)
 		assert_int_equal(
-			fields_read(&fruit_fields, str_head(buf_str(&payload), n), &got, &err), -1);
+			rows_read(&fruit_fields, str_head(buf_str(&payload), n), &got, &err), -1);
 	buf_add_byte(&payload, 'x');
 	assert_int_equal(small_file_write(path, &fruit_format, buf_str(&payload), &err), 0);
 	assert_int_equal(small_file_load(path, &fruit_format, &got, &err), -1);
 	assert_int_equal(err.code, ERR_DAMAGED);
 	assert_non_null(strstr(err.msg, "not a fruit: wrong at byte"));
 	payload.p[0] = 8; /* a name that is too long by one */
-	assert_int_equal(fields_read(&fruit_fields, buf_str(&payload), &got, &err), -1);
+	assert_int_equal(rows_read(&fruit_fields, buf_str(&payload), &got, &err), -1);
 	buf_free(&payload);
 }
 
@@ -191,7 +193,7 @@ static void records_are_printed_and_verified_by_their_table(void **state)
 	struct buf payload = BUF_INIT(64), out = BUF_INIT(4096);
 	struct err err = {0};
 	const char *path = scratch("records");
-	fields_write(&fruit_fields, &pear, &payload);
+	rows_write(&fruit_fields, &pear, &payload);
 	assert_int_equal(record_open(&w, path, &fruit_kind, 0644, NULL, &err), 0);
 	append(w, buf_str(&payload), &g);
 	assert_int_equal(record_sync(w, &g, &err), 0);

@@ -84,23 +84,17 @@ bool points_are_told(const struct point_status *point, size_t n)
 	       (n == 1 && (point[0].next_us || point[0].bad || point[0].state != POINT_GOOD));
 }
 
-void points_json(struct jsonw *j, const struct point_status *point, size_t n)
-{
-	jsonw_put_array(j, "points");
-	for (size_t i = 0; i < n; i++) {
-		const struct point_status *p = &point[i];
-		jsonw_object(j);
-		jsonw_put_text(j, "name", p->name);
-		jsonw_put_text(j, "state", point_state_text(p->state));
-		if (p->last_us)
-			jsonw_put_time(j, "last", p->last_us);
-		jsonw_put_uint(j, "objects", p->objects);
-		jsonw_put_uint(j, "bad", p->bad);
-		if (p->next_us)
-			jsonw_put_time(j, "next", p->next_us);
-		if (p->text[0])
-			jsonw_put_text(j, "why", p->text);
-		jsonw_object_end(j);
-	}
-	jsonw_array_end(j);
-}
+COL_NAMER(print_state, uint8_t, point_state_text)
+
+#define S struct point_status
+static const struct column point_columns[] = {
+	COL("name", S, name),
+	COL_OF("state", S, state, print_state),
+	COL("last", S, last_us, .unit = UNIT_TIME, .how = ROW_SOME),
+	COL("objects", S, objects),
+	COL("bad", S, bad),
+	COL("next", S, next_us, .unit = UNIT_TIME, .how = ROW_SOME),
+	COL("why", S, text, .how = ROW_SOME),
+};
+const struct rows point_rows = {ROWS(S, point_columns)};
+#undef S

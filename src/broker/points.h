@@ -1,7 +1,7 @@
 /* How it went with each source and collection point, for people: a small file that the collector
  * replaces when something has changed. Layout: doc/formats/points.md. */
 #pragma once
-#include "base/jsonw.h"
+#include "base/rows.h"
 #include "disk/format.h"
 
 enum { POINT_NAME = 255, POINT_TEXT = 200 };
@@ -26,7 +26,6 @@ int points_load(const char *data, struct point_status **ret, size_t *ret_n, stru
 /* Whether they are worth a table: one source that is followed, and well, says nothing that counters
  * do not. */
 bool points_are_told(const struct point_status *point, size_t n);
-/* The member "points" of the JSON object that is open. */
-void points_json(struct jsonw *j, const struct point_status *point, size_t n);
+extern const struct rows point_rows; /* as a list */
 
 extern const struct format points_format;

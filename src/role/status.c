@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/jsonw.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -126,6 +125,10 @@ static void make_rows(struct status *s)
 	for (size_t i = 0; i < s->nrows; i++) {
 		add_process(&s->row[i]);
 		s->running |= status_is_live(&s->row[i]);
+		if (s->row[i].view) {
+			s->row[i].counter = s->row[i].view->value;
+			s->row[i].counters = s->row[i].view->n;
+		}
 	}
 }
 
@@ -176,7 +179,8 @@ static int read_views(struct status *s, const char *data, struct err *err)
 
 int status_read(struct status *ret, const char *data, struct err *err)
 {
-	struct status s = {.arena = ARENA_INIT((size_t)(VIEWS_MOST + 1) * COUNTERS_ARENA)};
+	struct status s = {.arena = ARENA_INIT((size_t)(VIEWS_MOST + 1) * COUNTERS_ARENA),
+			   .data = data};
 	s.view = arena_array(&s.arena, VIEWS_MOST, sizeof *s.view);
 	if (read_views(&s, data, err) < 0) {
 		arena_free(&s.arena);
@@ -192,56 +196,37 @@ void status_free(struct status *s)
 	arena_free(&s->arena);
 }
 
-static void json_counters(struct jsonw *j, const struct counters_view *view)
-{
-	jsonw_put_array(j, "counters");
-	for (size_t i = 0; view && i < view->n; i++) {
-		jsonw_object(j);
-		jsonw_put_str(j, "name", view->value[i].name);
-		jsonw_put_str(j, "labels", view->value[i].labels);
-		jsonw_put_int(j, "value", view->value[i].value);
-		jsonw_object_end(j);
-	}
-	jsonw_array_end(j);
-}
+#define S struct counter_value
+static const struct column counter_columns[] = {
+	COL("name", S, name),
+	COL("labels", S, labels),
+	COL("value", S, value),
+};
+static const struct rows counter_rows = {ROWS(S, counter_columns)};
+#undef S
 
-/* A figure that is not known is null. */
-static void json_known(struct jsonw *j, const char *key, int64_t v, bool known)
-{
-	jsonw_key(j, key);
-	if (known)
-		jsonw_int(j, v);
-	else
-		jsonw_null(j);
-}
+#define S struct status_row
+static const struct column role_columns[] = {
+	COL("name", S, name),
+	COL("state", S, state, .names = status_words, .nnames = STATUS_ENDED + 1),
+	COL("pid", S, pid, .how = ROW_NULL),
+	COL("since", S, since_wall_us, .unit = UNIT_TIME, .how = ROW_NULL),
+	COL("restarts", S, restarts),
+	COL("cpu_us", S, cpu_us, .how = ROW_NULL | ROW_NEG),
+	COL("rss_bytes", S, rss, .how = ROW_NULL | ROW_NEG),
+	COL_LIST("counters", S, counter, counters, counter_rows),
+};
+static const struct rows role_rows = {ROWS(S, role_columns)};
+#undef S
 
-static void json_row(struct jsonw *j, const struct status_row *r)
-{
-	jsonw_object(j);
-	jsonw_put_str(j, "name", r->name);
-	jsonw_put_text(j, "state", status_words[r->state]);
-	json_known(j, "pid", r->pid, r->pid > 0);
-	jsonw_key(j, "since");
-	if (r->since_wall_us > 0)
-		jsonw_time(j, r->since_wall_us);
-	else
-		jsonw_null(j);
-	jsonw_put_int(j, "restarts", r->restarts);
-	json_known(j, "cpu_us", r->cpu_us, r->cpu_us >= 0);
-	json_known(j, "rss_bytes", r->rss, r->rss >= 0);
-	json_counters(j, r->view);
-	jsonw_object_end(j);
-}
-
-void status_json(const struct status *s, const char *data, struct jsonw *j)
-{
-	jsonw_put_text(j, "data", data);
-	jsonw_put_bool(j, "running", s->running);
-	jsonw_put_array(j, "roles");
-	for (size_t i = 0; i < s->nrows; i++)
-		json_row(j, &s->row[i]);
-	jsonw_array_end(j);
-}
+#define S struct status
+static const struct column status_columns[] = {
+	COL("data", S, data),
+	COL("running", S, running),
+	COL_LIST("roles", S, row, nrows, role_rows),
+};
+const struct rows status_rows = {ROWS(S, status_columns)};
+#undef S
 
 bool status_has_role(const struct status *s, const char *role)
 {

@@ -1,7 +1,7 @@
 /* What runs below a data directory, by the counter files of the supervisor and the roles. */
 #pragma once
 #include "base/arena.h"
-#include "base/jsonw.h"
+#include "base/rows.h"
 #include "role/counters.h"
 
 enum status_state {
@@ -21,12 +21,15 @@ struct status_row {
 	int64_t pid;           /* 0: none */
 	int64_t since_wall_us; /* when it entered the state; 0: unknown */
 	int64_t restarts;
-	int64_t cpu_us, rss;              /* rss in bytes; -1: not known */
-	const struct counters_view *view; /* NULL: it has no counters */
+	int64_t cpu_us, rss;                 /* rss in bytes; -1: not known */
+	const struct counters_view *view;    /* NULL: it has no counters */
+	const struct counter_value *counter; /* those of the view */
+	size_t counters;
 };
 
 struct status {
 	struct arena arena;
+	const char *data; /* the data directory */
 	struct counters_view *view;
 	size_t nviews;
 	struct status_row *row; /* the supervisor first */
@@ -35,12 +38,10 @@ struct status {
 	char damaged[256]; /* the first counter file that could not be read, and why; or "" */
 };
 
-/* Also fine where the folder does not exist: nothing runs then. */
+/* Also fine where the folder does not exist: nothing runs then. `data` must outlive *ret. */
 int status_read(struct status *ret, const char *data, struct err *err);
 void status_free(struct status *s);
-/* All of it as members of the JSON object that is open; data: the data directory, as it is named
- * there. */
-void status_json(const struct status *s, const char *data, struct jsonw *j);
+extern const struct rows status_rows;
 
 static inline bool status_is_live(const struct status_row *r)
 {

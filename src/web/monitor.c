@@ -56,22 +56,28 @@ int web_ready(struct http_request *req, struct http_answer *ret, struct err *err
 	return 0;
 }
 
+struct told {
+	const struct status *status;
+	const struct point_status *point;
+	size_t points;
+};
+static const struct column told_columns[] = {
+	COL_POINTER(NULL, struct told, status, status_rows),
+	COL_LIST("points", struct told, point, points, point_rows),
+};
+static const struct rows told_rows = {ROWS(struct told, told_columns)};
+
 int web_status_json(struct http_request *req, struct http_answer *ret, struct err *err)
 {
 	const struct web *w = req->ctx;
 	struct status s;
 	if (status_read(&s, w->data, err) < 0)
 		return -1;
-	struct jsonw j = JSONW_INIT(ret->body);
 	struct point_status *points = NULL;
 	size_t npoints = 0;
 	struct err unread; /* what can be read is told */
 	(void)points_load(w->data, &points, &npoints, &unread);
-	jsonw_object(&j);
-	status_json(&s, w->data, &j);
-	points_json(&j, points, npoints);
-	jsonw_object_end(&j);
-	buf_add_byte(ret->body, '\n');
+	rows_json_line(&told_rows, &(struct told){&s, points, npoints}, ret->body);
 	mem_free(&points);
 	status_free(&s);
 	return 0;

@@ -42,57 +42,112 @@ void archie_row_fill(const char *folder, const struct archie_conf *conf,
 					.record = r,
 					.database = getter_database(folder, site->key),
 					.waiting = getter_waiting_us(folder, site->key) != 0,
-					.next_us =
-						getter_due_us(folder, site, conf->max_age_us, r)};
+					.now_us = clock_wall_us()};
+	int64_t due_us = getter_due_us(folder, site, conf->max_age_us, r);
+	int64_t retry_us = getter_retry_us(r, archie_retry_most_us(conf), ret->now_us);
 	ret->partial = r && r->cut && getter_is_built(&ret->database, r);
 	ret->current_us = getter_current_us(&ret->database, r);
-	ret->next_us =
-		MAX(ret->next_us, getter_retry_us(r, archie_retry_most_us(conf), clock_wall_us()));
+	ret->age_s = (ret->now_us - ret->current_us) / US_PER_S;
+	ret->next_us = MAX(MAX(due_us, retry_us), ret->now_us);
 	fill_error(folder, ret);
 }
 
-static void record_json(const struct getter_record *r, struct jsonw *j)
+/* For people */
+
+static void put_seconds(struct buf *out, int64_t us)
 {
-	jsonw_put_time(j, "tried", r->tried_us);
-	if (r->got_us) {
-		jsonw_put_time(j, "got", r->got_us);
-		jsonw_put_text(j, "method", getter_method_name(r->method));
-	}
-	if (r->checked_us)
-		jsonw_put_time(j, "checked", r->checked_us);
-	jsonw_put_uint(j, "failures", r->failures);
+	duration_print_short(out, MAX(us, 0) / US_PER_S * US_PER_S);
 }
 
-void archie_row_json(const struct archie_site_row *row, int64_t now_us, struct jsonw *j)
+static void print_entries(const void *row, struct buf *out)
+{
+	const struct archie_site_row *r = row;
+	if (r->database.built_us)
+		buf_printf(out, "%" PRIu64 "%s", r->database.entries,
+			   r->partial ? " (partial)" : "");
+}
+
+static void print_age(const void *row, struct buf *out)
+{
+	const struct archie_site_row *r = row;
+	if (r->database.built_us)
+		put_seconds(out, r->now_us - r->current_us);
+}
+
+static void print_next(const void *row, struct buf *out)
+{
+	const struct archie_site_row *r = row;
+	if (r->waiting) {
+		buf_add_text(out, "build");
+	} else if (r->next_us > r->now_us) {
+		buf_add_text(out, "in ");
+		put_seconds(out, r->next_us - r->now_us);
+	} else {
+		buf_add_text(out, "now");
+	}
+}
+
+static void print_error(const void *row, struct buf *out)
+{
+	const struct archie_site_row *r = row;
+	if (r->cause[0])
+		buf_printf(out, "%s, %s", r->cause, r->error);
+}
+
+static void print_address(const void *member, struct buf *out)
 {
 	char shown[ADDR_SHOWN];
-	jsonw_object(j);
-	jsonw_put_str(j, "url", row->site->url);
-	jsonw_put_str(j, "key", row->site->key);
-	jsonw_put_str(j, "name", row->site->name);
-	jsonw_put_text(j, "address", addr_print(&row->site->address, shown));
-	jsonw_put_bool(j, "local", row->site->local);
-	jsonw_put_int(j, "tz", row->site->tz_s);
-	if (row->site->os.n)
-		jsonw_put_str(j, "os", row->site->os);
-	if (row->site->path.n)
-		jsonw_put_str(j, "path", row->site->path);
-	jsonw_put_uint(j, "entries", row->database.entries);
-	if (row->database.built_us) {
-		jsonw_put_time(j, "built", row->database.built_us);
-		jsonw_put_int(j, "age", (now_us - row->current_us) / US_PER_S);
-		jsonw_put_bool(j, "partial", row->partial);
-	}
-	jsonw_put_bool(j, "waiting", row->waiting);
-	if (row->record)
-		record_json(row->record, j);
-	if (row->cause[0]) {
-		jsonw_put_text(j, "cause", row->cause);
-		jsonw_put_text(j, "error", row->error);
-	}
-	jsonw_put_time(j, "next", MAX(row->next_us, now_us));
-	jsonw_object_end(j);
+	buf_add_text(out, addr_print(member, shown));
 }
+
+COL_NAMER(print_method, uint8_t, getter_method_name)
+
+#define S struct archie_site
+static const struct column site_columns[] = {
+	COL("url", S, url, .label = "Site"),
+	COL("key", S, key, .label = "Key"),
+	COL("name", S, name),
+	COL_OF("address", S, address, print_address),
+	COL("local", S, local),
+	COL("tz", S, tz_s),
+	COL("os", S, os, .how = ROW_SOME),
+	COL("path", S, path, .how = ROW_SOME),
+};
+static const struct rows site_rows = {ROWS(S, site_columns)};
+#undef S
+
+#define S struct getter_record
+static const struct column record_columns[] = {
+	COL("tried", S, tried_us, .unit = UNIT_TIME),
+	COL("got", S, got_us, .unit = UNIT_TIME, .how = ROW_SOME),
+	COL_OF("method", S, method, print_method, COL_IF(S, got_us)),
+	COL("checked", S, checked_us, .unit = UNIT_TIME, .how = ROW_SOME),
+	COL("failures", S, failures),
+};
+static const struct rows record_rows = {ROWS(S, record_columns)};
+#undef S
+
+#define S struct archie_site_row
+static const struct column row_columns[] = {
+	COL_POINTER(NULL, S, site, site_rows),
+	COL("entries", S, database.entries),
+	COL("built", S, database.built_us, .unit = UNIT_TIME, .how = ROW_SOME),
+	COL("age", S, age_s, COL_IF(S, database.built_us)),
+	COL("partial", S, partial, COL_IF(S, database.built_us)),
+	COL("waiting", S, waiting),
+	COL_POINTER(NULL, S, record, record_rows),
+	COL("cause", S, cause, .how = ROW_SOME),
+	COL("error", S, error, COL_IF(S, cause)),
+	COL("next", S, next_us, .unit = UNIT_TIME),
+	COL_OF_ROW(NULL, S, print_entries, .label = "Entries", .how = ROW_RIGHT),
+	COL_OF_ROW(NULL, S, print_age, .label = "Age", .how = ROW_RIGHT),
+	COL_OF_ROW(NULL, S, print_next, .label = "Next", .how = ROW_RIGHT),
+	COL_OF_ROW(NULL, S, print_error, .label = "Last error"),
+};
+const struct rows archie_site_rows = {ROWS(S, row_columns)};
+#undef S
+
+/* All of them */
 
 static void summary_add(const char *folder, const struct getter_state *state,
 			const struct archie_site *site, struct archie_summary *ret)
@@ -141,15 +196,14 @@ void archie_summary_text(const struct archie_summary *s, int64_t now_us, struct 
 	buf_add_byte(out, '\n');
 }
 
-void archie_summary_json(const struct archie_summary *s, struct jsonw *j)
-{
-	jsonw_put_object(j, "archie");
-	jsonw_put_uint(j, "sites", s->sites);
-	jsonw_put_uint(j, "databases", s->databases);
-	jsonw_put_uint(j, "entries", s->entries);
-	jsonw_put_uint(j, "waiting", s->waiting);
-	jsonw_put_uint(j, "failing", s->failing);
-	if (s->night_us)
-		jsonw_put_time(j, "last_night", s->night_us);
-	jsonw_object_end(j);
-}
+#define S struct archie_summary
+static const struct column summary_columns[] = {
+	COL("sites", S, sites),
+	COL("databases", S, databases),
+	COL("entries", S, entries),
+	COL("waiting", S, waiting),
+	COL("failing", S, failing),
+	COL("last_night", S, night_us, .unit = UNIT_TIME, .how = ROW_SOME),
+};
+const struct rows archie_summary_rows = {ROWS(S, summary_columns)};
+#undef S

@@ -4,7 +4,7 @@
 #pragma once
 #include "archie/archie_conf.h"
 #include "archie/getter_state.h"
-#include "base/jsonw.h"
+#include "base/rows.h"
 
 struct archie_site_row {
 	const struct archie_site *site;
@@ -15,7 +15,9 @@ struct archie_site_row {
 	char cause[GETTER_CAUSE + 1], error[sizeof((struct err){0}).msg];
 	int64_t current_us; /* from when the age of the database counts */
 	bool partial;       /* the database is of a walk that was cut */
-	int64_t next_us;    /* when its listing is fetched next, at the earliest */
+	int64_t age_s;      /* of the database */
+	int64_t now_us;     /* when this was asked */
+	int64_t next_us;    /* when its listing is fetched next, at the earliest; not before now */
 	bool waiting;       /* a listing waits for the builder */
 };
 /* What the getter remembers; folder: archie/. Where that is damaged, a warning is printed and
@@ -25,8 +27,7 @@ int archie_remembered(const char *folder, struct getter_state *ret, struct err *
 void archie_row_fill(const char *folder, const struct archie_conf *conf,
 		     const struct getter_state *state, const struct archie_site *site,
 		     struct archie_site_row *ret);
-/* As an object. */
-void archie_row_json(const struct archie_site_row *row, int64_t now_us, struct jsonw *j);
+extern const struct rows archie_site_rows;
 
 /* All of them together. */
 struct archie_summary {
@@ -36,6 +37,6 @@ struct archie_summary {
 };
 /* 1: there are no sites. */
 int archie_summarize(const char *data, struct archie_summary *ret, struct err *err);
-/* A line for people, and the member "archie" of the JSON object that is open. */
+extern const struct rows archie_summary_rows;
+/* A line for people. */
 void archie_summary_text(const struct archie_summary *s, int64_t now_us, struct buf *out);
-void archie_summary_json(const struct archie_summary *s, struct jsonw *j);

@@ -46,75 +46,19 @@ void archie_close_list(struct archie_list *l)
 
 /* list */
 
-static void put_cell(struct text_table *t, struct buf *cell)
+static int print_list(const struct cmd_call *call, const struct archie_list *l,
+		      const struct getter_state *state, bool json)
 {
-	text_table_add(t, cell->n ? buf_text(cell) : "-");
-	buf_clear(cell);
-}
-
-static void put_seconds(struct buf *out, int64_t us)
-{
-	duration_print_short(out, MAX(us, 0) / US_PER_S * US_PER_S);
-}
-
-static void row_text(const struct archie_site_row *row, int64_t now_us, struct text_table *t)
-{
-	CLEANUP(buf_free) struct buf cell = BUF_INIT(4096);
-	put_safe(&cell, row->site->url);
-	put_cell(t, &cell);
-	put_safe(&cell, row->site->key);
-	put_cell(t, &cell);
-	if (row->database.built_us)
-		buf_printf(&cell, "%" PRIu64 "%s", row->database.entries,
-			   row->partial ? " (partial)" : "");
-	put_cell(t, &cell);
-	if (row->database.built_us)
-		put_seconds(&cell, MAX(now_us - row->current_us, 0));
-	put_cell(t, &cell);
-	if (row->waiting) {
-		buf_add_text(&cell, "build");
-	} else if (row->next_us > now_us) {
-		buf_add_text(&cell, "in ");
-		put_seconds(&cell, row->next_us - now_us);
-	} else {
-		buf_add_text(&cell, "now");
-	}
-	put_cell(t, &cell);
-	if (row->cause[0]) {
-		buf_printf(&cell, "%s, ", row->cause);
-		put_safe(&cell, str_of(row->error));
-	}
-	put_cell(t, &cell);
-}
-
-static void print_list(const struct cmd_call *call, const struct archie_list *l,
-		       const struct getter_state *state, bool json)
-{
-	static const char *const heads[] = {"SITE", "KEY", "ENTRIES", "AGE", "NEXT", "LAST ERROR"};
 	struct buf out = BUF_INIT(SIZE_MAX / 2);
-	struct text_table t = {.ncolumns = ARRAY_LEN(heads), .right = 0x1c};
-	struct jsonw j = JSONW_INIT(&out);
-	int64_t now_us = clock_wall_us();
-	if (json)
-		jsonw_array(&j);
-	for (size_t i = 0; i < ARRAY_LEN(heads); i++)
-		text_table_add(&t, heads[i]);
+	struct rows_list list;
+	rows_list_begin(&list, &archie_site_rows, json, &out);
 	for (size_t i = 0; i < l->sites.n; i++) {
 		struct archie_site_row row;
 		archie_row_fill(l->folder, l->conf, state, &l->sites.site[i], &row);
-		if (json)
-			archie_row_json(&row, now_us, &j);
-		else
-			row_text(&row, now_us, &t);
+		rows_list_add(&list, &row);
 	}
-	if (json) {
-		jsonw_array_end(&j);
-		buf_add_byte(&out, '\n');
-	} else {
-		text_table_print(&t, &out);
-	}
-	text_table_free(&t);
-	cmd_print(call, &out);
+	rows_list_end(&list);
+	return cmd_print(call, &out);
 }
 
 static int run_list(const struct cmd_call *call)
@@ -132,8 +76,7 @@ static int run_list(const struct cmd_call *call)
 		fprintf(stderr, "garner: there are no sites yet; garner archie sites add URL\n");
 		return 1;
 	}
-	print_list(call, &l, &state, o->json);
-	return 0;
+	return print_list(call, &l, &state, o->json);
 }
 
 /* add */
@@ -345,13 +288,32 @@ static int fetch_list(struct archie_list *l, const char *url, struct list_fetch 
 	return rc;
 }
 
-static void sites_json(struct jsonw *j, const char *key, const struct archie_site *site, size_t n)
-{
-	jsonw_put_array(j, key);
-	for (size_t i = 0; i < n; i++)
-		jsonw_str(j, site[i].url);
-	jsonw_array_end(j);
-}
+#define S struct archie_site
+static const struct column url_columns[] = {COL("url", S, url)};
+static const struct rows url_rows = {ROWS(S, url_columns), ROWS_VALUE};
+#undef S
+
+#define S struct archie_sites_diff
+static const struct column diff_columns[] = {
+	COL("before", S, before),
+	COL("after", S, after),
+	COL_LIST("added", S, added, nadded, url_rows),
+	COL_LIST("removed", S, removed, nremoved, url_rows),
+	COL_LIST("changed", S, changed, nchanged, url_rows),
+	COL("moved", S, moved),
+};
+static const struct rows diff_rows = {ROWS(S, diff_columns)};
+#undef S
+
+struct replacement {
+	bool taken;
+	const struct archie_sites_diff *diff;
+};
+static const struct column replacement_columns[] = {
+	COL("taken", struct replacement, taken),
+	COL_POINTER(NULL, struct replacement, diff, diff_rows),
+};
+static const struct rows replacement_rows = {ROWS(struct replacement, replacement_columns)};
 
 static void sites_text(struct buf *out, char mark, const struct archie_site *site, size_t n)
 {
@@ -369,20 +331,10 @@ static void print_diff(const struct cmd_call *call, const struct archie_sites_di
 {
 	const struct sites_options *o = call->options;
 	struct buf out = BUF_INIT(SIZE_MAX / 2);
-	struct jsonw j = JSONW_INIT(&out);
 	for (size_t i = 0; i < d->problems; i++)
 		fprintf(stderr, "garner: %s\n", d->problem[i]);
 	if (o->json) {
-		jsonw_object(&j);
-		jsonw_put_bool(&j, "taken", taken);
-		jsonw_put_uint(&j, "before", d->before);
-		jsonw_put_uint(&j, "after", d->after);
-		sites_json(&j, "added", d->added, d->nadded);
-		sites_json(&j, "removed", d->removed, d->nremoved);
-		sites_json(&j, "changed", d->changed, d->nchanged);
-		jsonw_put_uint(&j, "moved", d->moved);
-		jsonw_object_end(&j);
-		buf_add_byte(&out, '\n');
+		rows_json_line(&replacement_rows, &(struct replacement){taken, d}, &out);
 	} else {
 		sites_text(&out, '+', d->added, d->nadded);
 		sites_text(&out, '-', d->removed, d->nremoved);

@@ -162,20 +162,18 @@ void cache_summary_text(const struct cache_summary *s, struct buf *out)
 	buf_add_byte(out, '\n');
 }
 
-void cache_summary_json(const struct cache_summary *s, struct jsonw *j)
-{
-	jsonw_put_object(j, "cache");
-	jsonw_put_uint(j, "providers", s->providers);
-	jsonw_put_uint(j, "unverified", s->unverified);
-	jsonw_put_uint(j, "wanted", s->wanted);
-	jsonw_put_uint(j, "stored", s->stored);
-	jsonw_put_uint(j, "queued", s->queued);
-	jsonw_put_uint(j, "open_sets", s->open_sets);
-	jsonw_put_uint(j, "deletions", s->deletions);
-	jsonw_put_uint(j, "unsdb_bytes", s->spilled);
-	jsonw_put_bool(j, "leaving", s->gone != 0);
-	jsonw_object_end(j);
-}
+#define S struct cache_summary
+static const struct column summary_columns[] = {
+	COL("providers", S, providers), COL("unverified", S, unverified),
+	COL("wanted", S, wanted),       COL("stored", S, stored),
+	COL("queued", S, queued),       COL("open_sets", S, open_sets),
+	COL("deletions", S, deletions), COL("unsdb_bytes", S, spilled),
+	COL("leaving", S, gone),
+};
+const struct rows cache_summary_rows = {ROWS(S, summary_columns)};
+static const struct column status_columns[] = {COL_GROUP("cache", S, cache_summary_rows)};
+static const struct rows status_rows = {ROWS(S, status_columns)};
+#undef S
 
 static int run_status(const struct cmd_call *call)
 {
@@ -188,16 +186,10 @@ static int run_status(const struct cmd_call *call)
 		return code;
 	if (cache_summary_fill(d.folder, d.pidb, d.db, &s, &err) < 0)
 		return cmd_fail(call, &err);
+	if (o->json)
+		return cmd_row_json(call, &status_rows, &s);
 	struct buf out = BUF_INIT(1 << 16);
-	struct jsonw j = JSONW_INIT(&out);
-	if (o->json) {
-		jsonw_object(&j);
-		cache_summary_json(&s, &j);
-		jsonw_object_end(&j);
-		buf_add_byte(&out, '\n');
-	} else {
-		cache_summary_text(&s, &out);
-	}
+	cache_summary_text(&s, &out);
 	return cmd_print(call, &out);
 }
 

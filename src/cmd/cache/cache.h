@@ -1,6 +1,6 @@
 /* What the subcommands of garner cache share, and what garner status says of the cache. */
 #pragma once
-#include "base/jsonw.h"
+#include "base/rows.h"
 #include "cmd/command.h"
 #include "store/db.h"
 #include "store/pidb.h"
@@ -26,16 +26,15 @@ struct cache_summary {
 	uint64_t open_sets; /* taken, and not absorbed yet */
 	uint64_t deletions; /* files that wait for it; at most CACHE_DELETIONS_MAX are counted */
 	uint64_t spilled;   /* bytes of sets that wait at notification servers */
-	uint64_t gone;      /* providers that have left and of whom something is stored yet */
+	bool gone;          /* a provider has left of which something is still stored */
 };
 enum { CACHE_DELETIONS_MAX = 100000 };
 /* 1: there is no cache. */
 int cache_summarize(const char *data, struct cache_summary *ret, struct err *err);
 int cache_summary_fill(const char *folder, struct pidb *pidb, struct db *db,
 		       struct cache_summary *ret, struct err *err);
-/* A line for people, and the member "cache" of the JSON object that is open. */
-void cache_summary_text(const struct cache_summary *s, struct buf *out);
-void cache_summary_json(const struct cache_summary *s, struct jsonw *j);
+extern const struct rows cache_summary_rows;
+void cache_summary_text(const struct cache_summary *s, struct buf *out); /* a line for people */
 
 extern const struct command cache_check_command, cache_crashed_command, cache_provider_command,
 	cache_status_command;

@@ -36,102 +36,72 @@ static int row_tally(const struct cache_desk *d, struct provider_row *row, struc
 
 /* Printing. */
 
-static void row_json(const struct provider_row *row, struct jsonw *j)
+COL_NAMER(print_wanted, enum pidb_wanted, pidb_wanted_name)
+
+/* For people: what stands in the way of a set comes first. */
+static void print_standing(const void *row, struct buf *out)
 {
-	const struct pidb_provider *p = &row->p;
-	jsonw_object(j);
-	jsonw_put_uint(j, "provider", p->id);
-	jsonw_put_text(j, "site", p->site);
-	jsonw_put_text(j, "mail", p->mail);
-	jsonw_put_bool(j, "verified", p->is_verified);
-	jsonw_put_time(j, "created", p->created_us);
-	jsonw_put_object(j, "contract");
-	jsonw_put_int(j, "priority", p->priority);
-	jsonw_put_limit(j, "quota_files", p->quota_files, UINT64_MAX);
-	jsonw_put_limit(j, "quota_space", p->quota_space, UINT64_MAX);
-	jsonw_put_limit(j, "bandwidth", p->bandwidth, 0);
-	jsonw_put_text(j, "hours", p->hours);
-	jsonw_object_end(j);
-	jsonw_put_object(j, "stored");
-	jsonw_put_uint(j, "files", row->tally.files);
-	jsonw_put_uint(j, "bytes", row->tally.space);
-	jsonw_object_end(j);
-	jsonw_put_uint(j, "queued", row->tally.queued);
-	jsonw_put_uint(j, "open_sets", row->tally.open_sets);
-	jsonw_put_uint(j, "errors", row->tally.errors);
-	jsonw_put_text(j, "wanted", pidb_wanted_name(p->wanted));
-	jsonw_put_uint(j, "fullsets_used", p->fullsets_used);
-	jsonw_put_uint(j, "sessions", p->seq);
-	jsonw_put_text(j, "last_address", p->last_address);
-	jsonw_object_end(j);
+	const struct pidb_provider *p = row;
+	const char *wanted = pidb_wanted_name(p->wanted);
+	buf_add_text(out, !p->is_verified ? "not verified" : wanted ? wanted : "");
 }
 
-static void put_cell(struct text_table *t, struct buf *cell)
-{
-	text_table_add(t, cell->n ? buf_text(cell) : "-");
-	buf_clear(cell);
-}
-
-static void put_count(struct text_table *t, struct buf *cell, uint64_t v)
-{
-	buf_printf(cell, "%" PRIu64, v);
-	put_cell(t, cell);
-}
-
-static void row_text(const struct provider_row *row, struct text_table *t)
-{
-	CLEANUP(buf_free) struct buf cell = BUF_INIT(4096);
-	put_count(t, &cell, row->p.id);
-	put_safe(&cell, str_of(row->p.site));
-	put_cell(t, &cell);
-	buf_printf(&cell, "%" PRId64, row->p.priority);
-	put_cell(t, &cell);
-	put_count(t, &cell, row->tally.files);
-	put_size_text(&cell, row->tally.space);
-	put_cell(t, &cell);
-	put_count(t, &cell, row->tally.queued);
-	put_count(t, &cell, row->tally.errors);
-	buf_add_text(&cell, row->p.is_verified ? pidb_wanted_name(row->p.wanted) : "not verified");
-	put_cell(t, &cell);
-}
+#define S struct provider_row
+static const struct column contract_columns[] = {
+	COL("priority", S, p.priority, .label = "Priority"),
+	COL("quota_files", S, p.quota_files, .how = ROW_NULL | ROW_MOST),
+	COL("quota_space", S, p.quota_space, .how = ROW_NULL | ROW_MOST),
+	COL("bandwidth", S, p.bandwidth, .how = ROW_NULL),
+	COL("hours", S, p.hours),
+};
+static const struct rows contract_rows = {ROWS(S, contract_columns)};
+static const struct column stored_columns[] = {
+	COL("files", S, tally.files, .label = "Stored"),
+	COL("bytes", S, tally.space, .label = "Bytes", .unit = UNIT_BYTES),
+};
+static const struct rows stored_rows = {ROWS(S, stored_columns)};
+static const struct column provider_columns[] = {
+	COL("provider", S, p.id, .label = "Id"),
+	COL("site", S, p.site, .label = "Site"),
+	COL("mail", S, p.mail),
+	COL("verified", S, p.is_verified),
+	COL("created", S, p.created_us, .unit = UNIT_TIME),
+	COL_GROUP("contract", S, contract_rows),
+	COL_GROUP("stored", S, stored_rows),
+	COL("queued", S, tally.queued, .label = "Queued"),
+	COL("open_sets", S, tally.open_sets),
+	COL("errors", S, tally.errors, .label = "Errors"),
+	COL_OF("wanted", S, p.wanted, print_wanted),
+	COL_OF(NULL, S, p, print_standing, .label = "Wanted"),
+	COL("fullsets_used", S, p.fullsets_used),
+	COL("sessions", S, p.seq),
+	COL("last_address", S, p.last_address),
+};
+static const struct rows provider_rows = {ROWS(S, provider_columns)};
+#undef S
 
 static int list_all(const struct cmd_call *call, const struct cache_desk *d, bool as_json)
 {
-	static const char *const heads[] = {"ID",    "SITE",   "PRIORITY", "STORED",
-					    "BYTES", "QUEUED", "ERRORS",   "WANTED"};
-	struct text_table t = {.ncolumns = ARRAY_LEN(heads), .right = 0x7d};
 	struct buf out = BUF_INIT(OUT_MOST);
-	struct jsonw j = JSONW_INIT(&out);
 	struct provider_row row = {0};
+	struct rows_list l;
 	struct err err;
-	int rc, n = 0;
-	if (as_json)
-		jsonw_array(&j);
-	for (size_t i = 0; i < ARRAY_LEN(heads); i++)
-		text_table_add(&t, heads[i]);
+	int rc;
+	rows_list_begin(&l, &provider_rows, as_json, &out);
 	while ((rc = pidb_next(d->pidb, row.p.id, period_begin(d), &row.p, &err)) == 0 &&
-	       (rc = row_tally(d, &row, &err)) == 0) {
-		n++;
-		if (as_json)
-			row_json(&row, &j);
-		else
-			row_text(&row, &t);
-	}
-	if (as_json) {
-		jsonw_array_end(&j);
-		buf_add_byte(&out, '\n');
-	} else if (n > 0) {
-		text_table_print(&t, &out);
-	}
-	text_table_free(&t);
+	       (rc = row_tally(d, &row, &err)) == 0)
+		rows_list_add(&l, &row);
+	rows_list_end(&l);
 	if (rc < 0) {
 		buf_free(&out);
 		return cmd_fail(call, &err);
 	}
-	if (n == 0 && !as_json)
+	if (l.n == 0 && !as_json) {
 		fprintf(stderr, "garner: there is no provider yet; garner provider register\n");
+		buf_clear(&out);
+	}
 	cmd_print(call, &out);
-	return n == 0;
+	return l.n == 0;
 }
 
 static void put_line(struct text_table *t, const char *what, const char *fmt, ...)
@@ -209,7 +179,6 @@ static int show_one(const struct cmd_call *call, const struct cache_desk *d, uin
 		    bool as_json)
 {
 	struct buf out = BUF_INIT(1 << 20);
-	struct jsonw j = JSONW_INIT(&out);
 	struct provider_row row;
 	struct err err;
 	int rc = pidb_get(d->pidb, id, period_begin(d), &row.p, &err);
@@ -220,8 +189,7 @@ static int show_one(const struct cmd_call *call, const struct cache_desk *d, uin
 	if (rc == 0)
 		rc = row_tally(d, &row, &err);
 	if (rc == 0 && as_json) {
-		row_json(&row, &j);
-		buf_add_byte(&out, '\n');
+		rows_json_line(&provider_rows, &row, &out);
 	} else if (rc == 0) {
 		rc = show_text(d, &row, &out, &err);
 	}

@@ -2,113 +2,109 @@
  * from the newest state that is done, but keeps nothing; so it may be asked while the shepherd
  * runs, and with -s for what a setting would change. */
 #include "base/clock.h"
-#include "base/jsonw.h"
+#include "base/rows.h"
 #include "cmd/commands.h"
 #include "cmd/crawl/shep_modules.h"
-#include "cmd/system/text.h"
 #include "shepherd/master.h"
 #include "shepherd/planning.h"
 
 #include <inttypes.h>
 #include <limits.h>
-#include <stdarg.h>
 
-enum { SHOWN = 20, FLUSH_EVERY = 1 << 20, JSON_MOST = 8 << 20 };
+enum { SHOWN = 20 };
 
 struct plan_options {
 	bool explain, json;
 };
 
+struct server_row {
+	struct plan_server s;
+	double share; /* of all URLs of the plan */
+};
+
+struct band {
+	const char *name, *formula, *when;
+	uint64_t urls, due;
+};
+
 /* Everything that is told. */
 struct explained {
 	char state[STATE_NAME];
-	enum phase phase;
+	const char *phase;
 	struct planned planned;
-	struct plan_servers servers;
+	struct server_row *server;
+	struct band *band;
+	size_t servers, bands;
 	int64_t now_us;
+	struct arena arena;
 };
 
-static double share_of(uint64_t part, uint64_t all)
+static void print_server(const void *member, struct buf *out)
 {
-	return all ? (double)part / (double)all : 0;
-}
-
-static const char *server_name(const struct server *s, char room[QKEY_TEXT])
-{
-	return s->qkey ? qkey_print(s->qkey, room) : "unresolved";
-}
-
-/* For people */
-
-static void cell_printf(struct text_table *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
-static void cell_printf(struct text_table *t, const char *fmt, ...)
-{
-	char text[256];
-	va_list args;
-	va_start(args, fmt);
-	vsnprintf(text, sizeof text, fmt, args);
-	va_end(args);
-	text_table_add(t, text);
-}
-
-static void table_heads(struct text_table *t, const char *const *head)
-{
-	for (size_t i = 0; i < t->ncolumns; i++)
-		text_table_add(t, head[i]);
-}
-
-static void table_end(struct text_table *t, struct buf *out)
-{
-	buf_add_byte(out, '\n');
-	text_table_print(t, out);
-	text_table_free(t);
-}
-
-/* Without the formulas, with which a line is too long for a terminal. */
-static void print_bands(const struct planned *p, struct buf *out)
-{
-	static const char *const heads[] = {"BAND", "URLS", "DUE", "WHEN"};
-	struct text_table t = {.ncolumns = ARRAY_LEN(heads), .right = 6};
-	table_heads(&t, heads);
-	for (size_t i = 0; i < PLAN_BANDS; i++) {
-		cell_printf(&t, "%s", plan_band_rows[i].name);
-		cell_printf(&t, "%" PRIu64, p->bands[i]);
-		cell_printf(&t, "%" PRIu64, p->due[i]);
-		cell_printf(&t, "%s", plan_band_rows[i].when);
-	}
-	table_end(&t, out);
-}
-
-static void print_servers(const struct explained *e, struct buf *out)
-{
-	static const char *const heads[] = {"SERVER", "URLS",  "SHARE", "DUE",
-					    "DELAY",  "SITES", "TIGHT"};
-	struct text_table t = {.ncolumns = ARRAY_LEN(heads), .right = 0x3e};
-	CLEANUP(buf_free) struct buf delay = BUF_INIT(64);
+	const struct server *s = member;
 	char key[QKEY_TEXT];
-	table_heads(&t, heads);
-	for (size_t i = 0; i < MIN(e->servers.n, (size_t)SHOWN); i++) {
-		const struct plan_server *s = &e->servers.server[i];
-		buf_clear(&delay);
-		duration_print_short(&delay, s->server.delay_us);
-		cell_printf(&t, "%s", server_name(&s->server, key));
-		cell_printf(&t, "%" PRIu64, s->urls);
-		cell_printf(&t, "%.1f%%", 100 * share_of(s->urls, e->planned.urls));
-		cell_printf(&t, "%" PRIu64, s->due);
-		cell_printf(&t, "%s", s->server.qkey ? buf_text(&delay) : "-");
-		cell_printf(&t, "%" PRIu32, s->server.sites);
-		cell_printf(&t, "%s", s->server.tight ? "yes" : "no");
-	}
-	table_end(&t, out);
-	if (e->servers.n > SHOWN)
-		buf_printf(out, "and %zu more; --json has all\n", e->servers.n - SHOWN);
+	buf_add_text(out, s->qkey ? qkey_print(s->qkey, key) : "unresolved");
 }
+
+#define S struct server_row
+static const struct column server_columns[] = {
+	COL_OF("server", S, s.server, print_server, .label = "Server"),
+	COL("urls", S, s.urls, .label = "Urls"),
+	COL("share", S, share, .label = "Share", .unit = UNIT_SHARE),
+	COL("due", S, s.due, .label = "Due"),
+	COL(NULL, S, s.server.delay_us, .label = "Delay", .unit = UNIT_US,
+	    COL_IF(S, s.server.qkey)),
+	COL("sites", S, s.server.sites, .label = "Sites"),
+	COL("delay", S, s.server.delay_us, .unit = UNIT_US_S, COL_IF(S, s.server.qkey)),
+	COL("min_delay", S, s.server.min_delay_us, .unit = UNIT_US_S, COL_IF(S, s.server.qkey)),
+	COL("max_conn", S, s.server.max_conn, COL_IF(S, s.server.qkey)),
+	COL("demand", S, s.server.demand, COL_IF(S, s.server.qkey)),
+	COL("room", S, s.server.room, .how = ROW_NULL | ROW_MOST, COL_IF(S, s.server.qkey)),
+	COL("tight", S, s.server.tight, .label = "Tight", COL_IF(S, s.server.qkey)),
+};
+static const struct rows server_rows = {ROWS(S, server_columns)};
+#undef S
+
+/* Without the formulas for people, with which a line is too long for a terminal. */
+#define S struct band
+static const struct column band_columns[] = {
+	COL("band", S, name, .label = "Band"), COL("urls", S, urls, .label = "Urls"),
+	COL("due", S, due, .label = "Due"),    COL("priority", S, formula),
+	COL("when", S, when, .label = "When"),
+};
+static const struct rows band_rows = {ROWS(S, band_columns)};
+#undef S
+
+#define S struct explained
+static const struct column left_columns[] = {
+	COL("not-due", S, planned.left_out[PLAN_NOT_DUE]),
+	COL("site", S, planned.left_out[PLAN_SITE_RESTS]),
+	COL("server", S, planned.left_out[PLAN_SERVER]),
+	COL("budget", S, planned.left_out[PLAN_BUDGET]),
+};
+_Static_assert(ARRAY_LEN(left_columns) == PLAN_LIMITS, "a column for each limit");
+static const struct rows left_rows = {ROWS(S, left_columns)};
+static const struct column explained_columns[] = {
+	COL("state", S, state),
+	COL("phase", S, phase),
+	COL("urls", S, planned.urls),
+	COL("sites", S, planned.sites),
+	COL("robots", S, planned.robots),
+	COL("bytes", S, planned.bytes),
+	COL("budget", S, planned.budget),
+	COL("next", S, planned.next_s, .unit = UNIT_TIME_S, .how = ROW_NULL | ROW_MOST),
+	COL_GROUP("left_out", S, left_rows),
+	COL_LIST("bands", S, band, bands, band_rows),
+	COL_LIST("servers", S, server, servers, server_rows),
+};
+static const struct rows explained_rows = {ROWS(S, explained_columns)};
+#undef S
 
 static void print_text(const struct cmd_call *call, const struct explained *e)
 {
 	const struct planned *p = &e->planned;
 	struct buf out = BUF_INIT(1 << 20);
-	buf_printf(&out, "state:     %s, %s\n", e->state, phase_name(e->phase));
+	buf_printf(&out, "state:     %s, %s\n", e->state, e->phase);
 	buf_printf(&out, "urls:      %" PRIu64 " of at most %" PRIu64 ", on %" PRIu64 " sites\n",
 		   p->urls, p->budget, p->sites);
 	buf_printf(&out, "robots:    %" PRIu64 " sites are asked for robots.txt\n", p->robots);
@@ -125,85 +121,14 @@ static void print_text(const struct cmd_call *call, const struct explained *e)
 	else
 		time_print(&out, p->next_s * US_PER_S, 0);
 	buf_add_byte(&out, '\n');
-	print_bands(p, &out);
-	if (e->servers.n)
-		print_servers(e, &out);
-	cmd_print(call, &out);
-}
-
-/* As JSON */
-
-static void put_server(struct jsonw *j, const struct plan_server *s, uint64_t all)
-{
-	char key[QKEY_TEXT];
-	jsonw_object(j);
-	jsonw_put_text(j, "server", server_name(&s->server, key));
-	jsonw_put_uint(j, "urls", s->urls);
-	jsonw_put_real(j, "share", share_of(s->urls, all));
-	jsonw_put_uint(j, "due", s->due);
-	jsonw_put_uint(j, "sites", s->server.sites);
-	if (s->server.qkey) {
-		jsonw_put_real(j, "delay", (double)s->server.delay_us / (double)US_PER_S);
-		jsonw_put_real(j, "min_delay", (double)s->server.min_delay_us / (double)US_PER_S);
-		jsonw_put_uint(j, "max_conn", s->server.max_conn);
-		jsonw_put_uint(j, "demand", s->server.demand);
-		jsonw_key(j, "room");
-		if (s->server.room == UINT64_MAX)
-			jsonw_null(j);
-		else
-			jsonw_uint(j, s->server.room);
-		jsonw_put_bool(j, "tight", s->server.tight);
-	}
-	jsonw_object_end(j);
-}
-
-static void put_bands(struct jsonw *j, const struct planned *p)
-{
-	jsonw_put_array(j, "bands");
-	for (size_t i = 0; i < PLAN_BANDS; i++) {
-		jsonw_object(j);
-		jsonw_put_text(j, "band", plan_band_rows[i].name);
-		jsonw_put_uint(j, "urls", p->bands[i]);
-		jsonw_put_uint(j, "due", p->due[i]);
-		jsonw_put_text(j, "priority", plan_band_rows[i].formula);
-		jsonw_put_text(j, "when", plan_band_rows[i].when);
-		jsonw_object_end(j);
-	}
-	jsonw_array_end(j);
-}
-
-static void print_json(const struct cmd_call *call, const struct explained *e)
-{
-	const struct planned *p = &e->planned;
-	struct buf out = BUF_INIT(JSON_MOST);
-	struct jsonw j = JSONW_INIT(&out);
-	jsonw_object(&j);
-	jsonw_put_text(&j, "state", e->state);
-	jsonw_put_text(&j, "phase", phase_name(e->phase));
-	jsonw_put_uint(&j, "urls", p->urls);
-	jsonw_put_uint(&j, "sites", p->sites);
-	jsonw_put_uint(&j, "robots", p->robots);
-	jsonw_put_uint(&j, "bytes", p->bytes);
-	jsonw_put_uint(&j, "budget", p->budget);
-	jsonw_key(&j, "next");
-	if (p->next_s == INT64_MAX)
-		jsonw_null(&j);
-	else
-		jsonw_time(&j, p->next_s * US_PER_S);
-	jsonw_put_object(&j, "left_out");
-	for (size_t i = 0; i < PLAN_LIMITS; i++)
-		jsonw_put_uint(&j, plan_limit_names[i], p->left_out[i]);
-	jsonw_object_end(&j);
-	put_bands(&j, p);
-	jsonw_put_array(&j, "servers");
-	for (size_t i = 0; i < e->servers.n; i++) {
-		put_server(&j, &e->servers.server[i], p->urls);
-		if (out.n > FLUSH_EVERY)
-			cmd_flush(call, &out);
-	}
-	jsonw_array_end(&j);
-	jsonw_object_end(&j);
 	buf_add_byte(&out, '\n');
+	rows_print(&band_rows, e->band, e->bands, false, &out);
+	if (e->servers) {
+		buf_add_byte(&out, '\n');
+		rows_print(&server_rows, e->server, MIN(e->servers, (size_t)SHOWN), false, &out);
+	}
+	if (e->servers > SHOWN)
+		buf_printf(&out, "and %zu more; --json has all\n", e->servers - SHOWN);
 	cmd_print(call, &out);
 }
 
@@ -225,19 +150,40 @@ static int newest_done(struct states *s, char ret[STATE_NAME], struct err *err)
 	return 0;
 }
 
+static void explained_fill(struct explained *e, const struct plan_servers *servers)
+{
+	e->band = arena_array(&e->arena, PLAN_BANDS, sizeof *e->band);
+	for (; e->bands < PLAN_BANDS; e->bands++) {
+		const struct plan_band_row *row = &plan_band_rows[e->bands];
+		e->band[e->bands] =
+			(struct band){row->name, row->formula, row->when,
+				      e->planned.bands[e->bands], e->planned.due[e->bands]};
+	}
+	e->server = arena_array(&e->arena, servers->n, sizeof *e->server);
+	for (; e->servers < servers->n; e->servers++) {
+		const struct plan_server *s = &servers->server[e->servers];
+		e->server[e->servers] = (struct server_row){
+			*s, e->planned.urls ? (double)s->urls / (double)e->planned.urls : 0};
+	}
+}
+
 /* With the settings and rules as they are now. */
 static int explain_state(const struct config *config, const char *folder, struct state *st,
 			 struct explained *e, struct err *err)
 {
 	struct crawl c = shepherd_crawl(config, &state_params(st)->course);
 	struct filter *filter = NULL;
+	struct plan_servers servers = {0};
 	if (crawl_load_filter(c.conf, folder, &filter, err) < 0)
 		return -1;
 	c.filter = filter;
-	e->phase = state_phase(st);
+	e->phase = phase_name(state_phase(st));
 	e->now_us = c.now_us;
 	memcpy(e->state, state_name(st), STATE_NAME);
-	int rc = plan_explain(st, &c, &e->planned, &e->servers, err);
+	int rc = plan_explain(st, &c, &e->planned, &servers, err);
+	if (rc == 0)
+		explained_fill(e, &servers);
+	plan_servers_free(&servers);
 	filter_free(&filter);
 	return rc;
 }
@@ -271,7 +217,7 @@ static int run(const struct cmd_call *call)
 {
 	const struct plan_options *o = call->options;
 	CLEANUP(config_free) struct config *config = NULL;
-	struct explained e = {0};
+	struct explained e = {.arena = ARENA_INIT(SIZE_MAX)};
 	struct err err;
 	if (!o->explain)
 		return shep_module_run(call, MODULE_PLAN);
@@ -279,9 +225,11 @@ static int run(const struct cmd_call *call)
 	if (code != 0)
 		return code;
 	int rc = explain_named(call, config, &e, &err);
-	if (rc == 0)
-		(o->json ? print_json : print_text)(call, &e);
-	plan_servers_free(&e.servers);
+	if (rc == 0 && o->json)
+		cmd_row_json(call, &explained_rows, &e);
+	else if (rc == 0)
+		print_text(call, &e);
+	arena_free(&e.arena);
 	return rc < 0 ? cmd_fail(call, &err) : rc;
 }
 

@@ -694,7 +694,7 @@ static void print_json(struct buf *out, const struct answer *a, const struct cra
 	put_objects(&j, a);
 	if (a->archive.site) {
 		jsonw_key(&j, "archive");
-		archie_row_json(&a->archive, clock_wall_us(), &j);
+		rows_json(&archie_site_rows, &a->archive, &j);
 	}
 	if (a->cache.n)
 		why_cache_json(&a->cache, &j);

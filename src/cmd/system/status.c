@@ -185,8 +185,9 @@ static void print_points(const struct point_status *point, size_t n, struct buf 
 	buf_free(&cell);
 }
 
-/* What is known, other than by counters. */
+/* What is known, other than by counters alone. */
 struct points {
+	const struct status *status;
 	struct point_status *list;
 	size_t n;
 	struct archie_summary archie; /* of no sites: there are none */
@@ -221,26 +222,21 @@ static void print_text(const struct status *s, const struct points *points, cons
 		print_counters(&s->view[i], out);
 }
 
-static void print_json(const struct status *s, const struct points *points, const char *data,
-		       struct buf *out)
-{
-	struct jsonw j = JSONW_INIT(out);
-	jsonw_object(&j);
-	status_json(s, data, &j);
-	points_json(&j, points->list, points->n);
-	if (points->archie.sites)
-		archie_summary_json(&points->archie, &j);
-	if (points->has_cache)
-		cache_summary_json(&points->cache, &j);
-	jsonw_object_end(&j);
-	buf_add_byte(out, '\n');
-}
+#define S struct points
+static const struct column points_columns[] = {
+	COL_POINTER(NULL, S, status, status_rows),
+	COL_LIST("points", S, list, n, point_rows),
+	COL_ROW("archie", S, archie, archie_summary_rows, COL_IF(S, archie.sites)),
+	COL_ROW("cache", S, cache, cache_summary_rows, COL_IF(S, has_cache)),
+};
+static const struct rows points_rows = {ROWS(S, points_columns)};
+#undef S
 
 static int show_status(const struct cmd_call *call, const char *data)
 {
 	const struct status_options *o = call->options;
 	struct status s;
-	struct points points = {0};
+	struct points points = {.status = &s};
 	struct err err;
 	if (status_read(&s, data, &err) < 0)
 		return cmd_fail(call, &err);
@@ -256,7 +252,7 @@ static int show_status(const struct cmd_call *call, const char *data)
 	if (o->metrics)
 		counters_openmetrics(s.view, s.nviews, &out);
 	else if (o->json)
-		print_json(&s, &points, data, &out);
+		rows_json_line(&points_rows, &points, &out);
 	else
 		print_text(&s, &points, data, o->verbose, &out);
 	mem_free(&points.list);

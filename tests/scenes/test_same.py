@@ -1,6 +1,8 @@
 """The same as before: every command, and a session on every port of a document, over one data directory, compared with
 what was recorded in tests/data/same. SAME_WRITE=1 records anew (tests/README.md)."""
+import base64
 import functools
+import gzip
 import http.client
 import os
 import re
@@ -11,25 +13,20 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import archie_ng
+import bots
 import notify
 import prospero
 import pytest
+from cachelink import notice, packed
+from docindex import DocIndex
 
-from garner import BUILD, ROOT, free_port, wait_for
+from garner import ROOT, free_port, wait_for
 from same import Book, spread
+from spider003 import Spider
+from urlserver003 import Urlserver
+from web import everything, until
 
 SITE = "http://www.house.test/"
-PAGES = {
-    SITE: "<title>Apples</title><meta name=description content='All about apples'><h1>Red apples</h1>"
-          "<p>Red apples and <a href=pears.html>pears</a>, <a href=old.html>old</a> and <a href=private/x.html>private</a>,"
-          "<a href=gone.html>gone</a>, <a href=text.txt>plain</a>, <a href=twin.html>twin</a>, <a href=http://other.test/>other</a>.",
-    SITE + "pears.html": "<html lang=fr><title>Poires</title><p>Green pears, no plums. Les poires vertes sont arriv&eacute;es.",
-    SITE + "twin.html": "<html lang=fr><title>Poires</title><p>Green pears, no plums. Les poires vertes sont arriv&eacute;es.",
-    SITE + "text.txt": "Plain words\nabout cherries & <plums>.\n",
-    SITE + "private/x.html": "<title>Private</title>",
-    SITE + "robots.txt": "User-agent: *\nDisallow: /private\n",
-    SITE + "pushed.html": "<title>Pushed</title><p>A quince that was pushed.",
-}
 KEY = "ftp.example.test-192.0.2.1"
 LISTING = """.:
 drwxr-xr-x 2 root wheel 512 Jan  5  1994 pub
@@ -43,6 +40,18 @@ lrwxrwxrwx 1 anna users    8 Feb 28  1995 latest -> archie.tar.Z
 ./pub/walnut tools:
 -rw-r--r-- 3 anna users 99 Mar  1  1996 zebrawood-1.4.tar.gz
 """
+PAGES = {
+    SITE: "<title>Apples</title><meta name=description content='All about apples'><h1>Red apples</h1>"
+          "<p>Red apples and <a href=pears.html>pears</a>, <a href=old.html>old</a> and <a href=private/x.html>private</a>,"
+          "<a href=gone.html>gone</a>, <a href=text.txt>plain</a>, <a href=twin.html>twin</a>, <a href=http://other.test/>other</a>.",
+    SITE + "pears.html": "<html lang=fr><title>Poires</title><p>Green pears, no plums. Les poires vertes sont arriv&eacute;es.",
+    SITE + "twin.html": "<html lang=fr><title>Poires</title><p>Green pears, no plums. Les poires vertes sont arriv&eacute;es.",
+    SITE + "text.txt": "Plain words\nabout cherries & <plums>.\n",
+    SITE + "private/x.html": "<title>Private</title>",
+    SITE + "robots.txt": "User-agent: *\nDisallow: /private\n",
+    "http://files.house.test/ls-lR.gz": gzip.compress(LISTING.encode(), mtime=0),
+    SITE + "pushed.html": "<title>Pushed</title><p>A quince that was pushed.",
+}
 OBJECT = """@FILE { http://soif.house.test/object
 Gatherer-Name{4}:	hand
 Gatherer-Host{4}:	here
@@ -58,7 +67,7 @@ now
 
 
 class Proxy:
-    """Through which garner reaches all sites of this test, so that no URL has a port. pages: URL -> text."""
+    """Through which garner reaches all sites of this test, so that no URL has a port; also a site. pages: URL -> text."""
 
     def __init__(self):
         self.pages = dict(PAGES)
@@ -66,11 +75,11 @@ class Proxy:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
-                text = proxy.pages.get(self.path)
+                text = proxy.pages.get(SITE + self.path[1:] if self.path[0] == "/" else self.path)
                 status = 301 if self.path.endswith("/old.html") else 404 if text is None else 200
-                body = (text or "").encode()
+                body = text if isinstance(text, bytes) else (text or "").encode()
                 self.send_response_only(status)
-                kind = "text/plain" if self.path.endswith(".txt") else "text/html; charset=utf-8"
+                kind = {"txt": "text/plain", "gz": "application/gzip"}.get(self.path.rpartition(".")[2], "text/html; charset=utf-8")
                 for name, value in (("Content-Type", kind), ("Content-Length", len(body)),
                                     ("Last-Modified", "Sun, 09 Sep 2001 01:46:40 GMT"), ("Connection", "close")):
                     self.send_header(name, str(value))
@@ -125,6 +134,9 @@ roles = {UP}
 proxy = http://{proxy.address}
 networks = 127.0.0.0/8
 delay = 0
+dns_servers = 127.0.0.1:9
+dns_timeout = 50ms
+dns_tries = 1
 [shepherd]
 refresh = 1h
 [broker]
@@ -146,6 +158,8 @@ listen = 127.0.0.1:0
 [archie-prospero]
 listen = udp:127.0.0.1:0
 daemons = 1
+[mail]
+via = /nonexistent/sendmail
 [rs]
 listen = {g.rs}
 [uns]
@@ -193,7 +207,7 @@ def alone(book, g):
         run("extract", *filter(None, [form]), "-u", SITE, "page.html")
     run("password", input=b"has blanks in it\n")
     run("password", input=b"open-sesame\n", more=[(r"\$argon2id\S+", "<hash>")])
-    run("dump", "page.html")
+    run("dump", "page.html", more=[("can be printed: .*", "can be printed: <formats>")])
     run("dump", "nothing")
 
 
@@ -261,6 +275,10 @@ def archive(book, g):
     (g.dir / "whatis").write_text("zebrawood\ta tool for walnut\n")
     run("archie", "whatis", "import", "whatis")
     run("archie", "get", "nothing.test")
+    run("archie", "sites", "add", "http://files.house.test/", "--address", "192.0.2.3")
+    run("archie", "get", more=[(r"\d+(?:\.\d+)?m?s", "<t>")])
+    run("archie", "build")
+    run("archie", "sites", "list", "--json")
     run("archie", "newsite", "--dry-run", "ftp.example.test")
     run("archie", "outbox")
     run("archie", "searcher")
@@ -278,10 +296,10 @@ def lines_until_closed(address, text):
         return out
 
 
-def asked(address, path):
+def asked(address, path, **headers):
     """The answer to a GET: status, some of its headers, and body."""
     c = http.client.HTTPConnection(*address, timeout=30)
-    c.request("GET", path)
+    c.request("GET", path, headers=headers)
     r = c.getresponse()
     body = r.read().decode(errors="backslashreplace")
     c.close()
@@ -397,10 +415,155 @@ def cache(book, g, proxy):
     g.owner = dict(re.findall(r"^(id|password) (\S+)$", (g.data / "provider").read_text(errors="replace"), re.M))
 
 
+def settings(book, g):
+    run = functools.partial(book.command, "config", g)
+    run("config", "check")
+    run("config", "check", "page.html")
+    run("config", "show", more=[("  +", "  ")])
+    run("config", "show", "--json")
+    run("config", "explain", "uns.listen")
+    run("config", "sample", "x")
+    keys = re.findall(r"^#?(\[\w-]+\]|\w+ =.*)", g.run("config", "sample").out, re.M)
+    book.said("config", "keys of garner config sample", "\n".join(keys) + "\n")
+
+
+def usage(book, g, commands):
+    """The options of all commands and roles; what help says of them is no part of this."""
+    for words in commands:
+        text = g.run("help", *words).out
+        book.said("usage", "help " + " ".join(words), re.match(r"usage: .*\n(?: .*\n)*", text)[0])
+    for role in ROLES:
+        book.command("usage", g, role, "x")
+
+
+def afterwards(book, g, up):
+    """What the tools say of it all, while it runs and then."""
+    run = functools.partial(book.command, "afterwards", g)
+    run("status", more=[(r"^(\| \S+ +(?:ready|running)) .*", r"\1 ..."), (r"\b\d[\d.]*[a-zµ]*\b", "<n>"), ("  +", "  ")])
+    run("status", "--json", more=[(r'": -?\d+(?:\.\d+)?', '": <n>')])
+    run("fetch", SITE, SITE + "old.html", SITE + "gone.html", SITE + "private/x.html", "http://10.1.2.3/", sort=True)
+    run("fetch", "--json", SITE + "text.txt", more=[(r'("\w+_us": )\d+', r"\1<t>")])
+    run("fetch", "-o", "out", SITE + "text.txt")
+    run("fetch", "--through", "nothing", SITE)
+    run("extract", SITE + "text.txt")
+    run("cache", "crashed", "--json")
+    run("dump", "data/provider")
+    run("cache", "status")
+    assert up.stop() == 0
+    for words in ("status", "check", "doctor --json", "cache check --fix", "cache status", "archie build"):
+        run(*words.split(), more=MACHINE if words.startswith("doctor") else ())
+    for name in ("archie/sites.local", "broker/points", "shepherd/objects"):
+        run("dump", f"data/{name}")
+
+
+def settled(g):
+    """Waits until the cache has done what it was told."""
+    def is_settled():
+        told = g.run("cache", "status", "--json").json()["cache"]
+        return not told["queued"] and not told["open_sets"] and not told["deletions"]
+    wait_for("the cache", is_settled, every=0.1)
+
+
+def providers(book, g, at):
+    """Document 004's ports: uns, rs, qm."""
+    with socket.create_connection(at["uns"], timeout=30) as s:
+        def say(text, end):
+            s.sendall(text.encode())
+            book.said("uns", text.replace(g.owner["password"], "<password>"), until(s, end), more=[(r'seq="\d+"', 'seq="<n>"')])
+        hello = f'<lococa:init xmlns:lococa="{notify.NS}"><provider id="1" passwd="{g.owner["password"]}"/></lococa:init>\n'
+        say(hello, b"</lococa:init_accepted>")
+        say('<lococa:receipts set="77"/>', b"</lococa:receipts_result>")
+        say(f'<lococa:set set="partial">\n<url c="{SITE}pushed.html" mime="text/html"/>\n<url c="http://elsewhere.test/" mime="text/html"/>\n'
+            '</lococa:set>\n', b"</lococa:set_result>")
+    for text in (hello.replace(g.owner["password"], "wrong"), "nothing of the kind\n"):
+        book.said("uns", text, lines_until_closed(at["uns"], text.encode()))
+    assert g.run("provider", "receipts", "3", "--wait", "--timeout", "30s").code == 0
+    settled(g)
+    basic = "Basic " + base64.b64encode(f"1:{g.owner['password']}".encode()).decode()
+    for path, who in (("/", None), ("/api/providers/1", basic), ("/api/providers/1", None), ("/api/receipts?set=1", basic), ("/nothing", None)):
+        book.said("rs", f"GET {path}{' as the provider' if who else ''}", asked(at["rs"], path, **({"Authorization": who} if who else {})))
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(f"{g.dir}/qm")
+        s.settimeout(30)
+        book.said("qm", "", until(s, b"\n"))
+        block = packed(notice(SITE + "late.html"))
+        s.sendall(f"UNS other\nSET 1 1 partial 1 {int(time.time() * 1e6)}\nPIECE {len(block)}\n".encode() + block + b"END 1\n")
+        book.said("qm", "UNS, SET, PIECE, END", until(s, b"\n"))
+        s.sendall(b"BOGUS\n")
+        book.said("qm", "BOGUS", everything(s))
+    settled(g)
+
+
+def fabric(book, make, proxy):
+    """The wires of documents 003 and 004 between those who have URLs and those who fetch."""
+    g = make(f"disk_free = 0\n[robot]\nproxy = http://{proxy.address}\nnetworks = 127.0.0.0/8\ndelay = 0\n[botm]\nlisten = unix:DIR/botm\n"
+             "source = unix:DIR/source\nmachine = m1\nfolder = cache/files\n[spider]\nlisten = unix:DIR/spider\nresults = dir:results\n"
+             "status_words = yes\n[urlserver]\ndoc_index = file:list\nreq_host_per_sec = 1000\nstatus_words = yes\n")
+    g.configure(g.conf.read_text().replace("DIR", str(g.dir)))
+    book.words[str(g.dir)] = "DIR"
+    source = bots.Source(g.dir / "source")
+    botm = g.start("botm").wait_ready()
+    wait_for("the botm", lambda: source.capacity() == 0)
+    bot = bots.Bot(f"unix:{g.dir}/botm", g.data / "cache/files", 4)
+    wait_for("the bot", lambda: source.capacity() == 4)
+    source.send("fetch", id="1", url=SITE, mime="text/*", size_max="10000")
+    wait_for("an answer", lambda: len(source.answers()) == 1)
+    source.send("kept", id="1", machine="m1", file=source.answers()[0]["file"])
+    source.send("delete", id="2", machine="m1", file=source.answers()[0]["file"])
+    wait_for("a deletion", lambda: source.all("deleted"))
+    mask = [(r'node="[^"]*"', 'node="<random>"')]
+    book.said("botm", "to the bot", "".join(bots.message("fetch", **f).decode() for f in bot.fetches))
+    book.said("botm", "to the source", "".join(bots.message(name, **a).decode() for name, a in source.heard), more=mask)
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(f"{g.dir}/botm")
+        s.settimeout(30)
+        s.sendall(b"<bogus/>\n")
+        book.said("botm", "<bogus/>", everything(s))
+    for p in (botm,):
+        assert p.stop() == 0
+    bot.close()
+    source.close()
+    (g.data / "list").write_text("http://127.0.0.1:81/a\n# a comment\nhttp://127.0.0.1:81/b\ngopher://x/\n")
+    with Spider(lambda s, job: s.done(job, "ok" if job.url.endswith("a") else "permanent")) as s:
+        us = g.start("-s", f"urlserver.spider_host=127.0.0.1:{s.port}", "urlserver").wait_ready()
+        wait_for("all outcomes", lambda: "3 records" in g.run("dump", "data/list.done").out, every=0.1)
+        book.said("urlserver", "to the spider", "".join(f"<trans> {j.doc} {j.ip} {j.url}\n" for j in sorted(s.jobs, key=lambda j: j.doc)))
+        book.command("urlserver", g, "dump", "data/list.done", sort=True)
+        assert us.stop() == 0
+    with DocIndex(["http://127.0.0.1:81/c"]) as index, Spider(lambda s, job: s.done(job, "ok")) as s:
+        us = g.start("-s", f"urlserver.spider_host=127.0.0.1:{s.port}", "-s", f"urlserver.doc_index={index.address}", "urlserver").wait_ready()
+        wait_for("the outcome", lambda: index.outcomes)
+        book.said("urlserver", "to the doc index", f"{dict(index.outcomes)}\n")
+        assert us.stop() == 0
+    spider = g.start("-s", "robot.proxy=", "spider").wait_ready()  # a proxy would not let it go where it is told
+    book.words[proxy.address] = book.words[proxy.address.replace(":", ",")] = "www.house.test"
+    here = f"http://{proxy.address}/"
+    with Urlserver(f"{g.dir}/spider", reads=False) as us:
+        lines = us.socket.makefile("rb")
+        for line in ("1.1 d1 127.0.0.1 " + here, "2.1 d2 127.0.0.1 " + here + "gone.html", "3.1 d3 10.1.2.3 nothing"):
+            us.raw(line.encode() + b"\n")
+            book.said("spider", line, lines.readline())
+    assert spider.stop() == 0
+    results = Path(g.data) / "results/results.jsonl"
+    book.said("spider", "results.jsonl", "".join("\n".join(spread(line)) + "\n" for line in results.read_text().splitlines()),
+              more=[(r'("\w+_us": )\d+', r"\1<t>")])
+
+
+def leaves(g):
+    """All commands, with those below them, but for roles; as the program lists them."""
+    def below(*words):
+        part = re.search(r"\nCommands\n((?:  .*\n)+)", g.run("help", *words).out)
+        names = re.findall(r"^  (\S+)", part.group(1), re.M) if part else []
+        return [leaf for name in names for leaf in below(*words, name)] or [words]
+    names = g.run().err.split("\n\n")[1].split()
+    return [leaf for name in names if name not in ROLES for leaf in below(name)]
+
+
 def test_all_is_said_as_it_was_recorded(garner, book, proxy):
     g = garner()
     book.words.update({str(g.dir): "DIR", str(ROOT): "ROOT", socket.gethostname(): "THIS-HOST"})
     g.configure(config(g, proxy))
+    book.words[proxy.address.partition(":")[2]] = "PROXY"
     for n, address in enumerate((g.rs, g.uns, g.ng)):
         book.words[address.partition(":")[2]] = ("RS", "UNS", "NG")[n]
     alone(book, g)
@@ -416,12 +579,20 @@ def test_all_is_said_as_it_was_recorded(garner, book, proxy):
     at = {role: (host, int(port)) for role, host, port in re.findall(r"([\w-]+)(?:@\d+)? on (?:\w+:(?://)?)?([\d.]+):(\d+)", said)}
     for role, (_, port) in at.items():
         book.words.setdefault(str(port), role.upper())
-    wait_for("all objects", lambda: g.run("dumpregistry", "--count").out.startswith("records 8\n"), every=0.1)
+    wait_for("all objects", lambda: g.run("dumpregistry", "--count").out.startswith("records 11\n"), every=0.1)
     broker(book, g, at)
     files(book, g, at)
     web(book, g, at)
     cache(book, g, proxy)
-    assert up.stop() == 0
+    providers(book, g, at)
+    afterwards(book, g, up)
     words(book, g)
+    settings(book, g)
+    commands = leaves(g)
+    usage(book, g, commands)
+    fabric(book, garner, proxy)
+    said = {tuple(map(str, args[:len(leaf)])) for leaf in commands for args in book.commands}
+    assert not [leaf for leaf in commands if leaf not in said], "commands without an entry"
+    assert {group for group in ROLES.values() if group} <= set(book.entries)
     differences = book.close()
     assert not differences, differences

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 /* The first line of the file says who holds it, in the words of the error message; what stands
@@ -113,4 +114,21 @@ bool lock_file_held(const struct file *f)
 {
 	struct flock lock;
 	return lock_ask(f->fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+int lock_folder(struct file *ret, const char *folder, enum lock_how how, struct err *err)
+{
+	struct file f;
+	int rc = file_open(&f, folder, O_RDONLY | O_DIRECTORY, 0, err);
+	if (rc)
+		return rc < 0 ? -1
+			      : err_set(err, ERR_SYSTEM, "%s: there is no such folder", folder);
+	if (flock(f.fd, (how == LOCK_ALONE ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0) {
+		*ret = f;
+		return 0;
+	}
+	rc = errno == EWOULDBLOCK ? err_set(err, ERR_BUSY, "%s: others use it", folder)
+				  : err_sys(err, "%s: lock", folder);
+	file_drop(&f);
+	return rc;
 }

@@ -19,3 +19,9 @@ int lock_holder(const char *path, int64_t *ret_pid, struct err *err);
 int lock_file(const struct file *f, struct err *err);
 /* Whether another open file has that lock. */
 bool lock_file_held(const struct file *f);
+
+/* Locks a folder by flock(2), which disturbs no lock that a database takes on its own files, and
+ * outlives a file that is replaced by renaming. It lasts until file_drop(ret). ERR_BUSY: someone
+ * holds it in a way that excludes this one. */
+enum lock_how { LOCK_SHARED, LOCK_ALONE };
+int lock_folder(struct file *ret, const char *folder, enum lock_how how, struct err *err);

@@ -19,7 +19,8 @@ struct sql {
 	size_t n;
 };
 
-enum sql_mode { SQL_READ, SQL_WRITE };
+/* SQL_RESCUE: reads what can be read of a damaged one, which nobody else may have open. */
+enum sql_mode { SQL_READ, SQL_WRITE, SQL_RESCUE };
 
 struct sql_kind {
 	int application_id, version; /* of ours */

@@ -178,7 +178,10 @@ static int lite_settings(const struct sql *s, const struct sql_kind *kind, enum 
 	char text[256];
 	sqlite3_busy_timeout(l->h, kind->busy_ms);
 	sqlite3_extended_result_codes(l->h, 1);
-	sqlite3_db_config(l->h, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	/* a schema that is read in part is better than none */
+	sqlite3_db_config(l->h, SQLITE_DBCONFIG_DEFENSIVE, mode != SQL_RESCUE, NULL);
+	if (mode == SQL_RESCUE && lite_exec(s, "PRAGMA writable_schema=1", err) < 0)
+		return -1;
 	sqlite3_db_config(l->h, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	if (kind->value_most)
 		sqlite3_limit(l->h, SQLITE_LIMIT_LENGTH, kind->value_most);
@@ -240,6 +243,8 @@ static int lite_open(struct sql *s, const struct sql_kind *kind, enum sql_mode m
 			    NULL) != SQLITE_OK)
 		return lite_fail(s, err);
 	int rc = lite_settings(s, kind, mode, err);
+	if (mode == SQL_RESCUE)
+		return rc;
 	if (rc == 0)
 		rc = lite_claim(s, kind, mode, err);
 	return rc == 0 ? lite_whole(s, err) : rc;

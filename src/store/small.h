@@ -1,0 +1,110 @@
+/* Small state: a few rows that a role must remember. All of it lies in garner.db in the data
+ * directory, one table for each purpose; what is large, or begins anew at will, is a file of its
+ * own by the same functions. A table is declared once, as constant data, and its rows are structs:
+ *
+ *   static const struct small_column columns[] = {
+ *           {"name", SMALL(SMALL_TEXT, struct point, name)},
+ *           {"state", SMALL(SMALL_UINT, struct point, state), POINT_STATES - 1},
+ *   };
+ *   static const struct small_table points = {
+ *           "points", SMALL_ROWS(struct point, columns), .key = 1, .rows = 10000,
+ *           .writer = "broker", .loss = "the result of each last collection"};
+ *
+ * Several processes use one database at once: readers never wait, writers wait for each other some
+ * milliseconds. A handle belongs to one thread at a time, and is never taken across fork().
+ *
+ * Every row has a checksum, so that damage is noticed. A process that opens a database which no
+ * other has open looks at all of it first. If it is damaged, it is set aside as NAME.damaged, the
+ * rows that can be read are taken over, and one warning for each table is logged. A process that
+ * meets damage later gets ERR_DAMAGED, and should end. */
+#pragma once
+#include "base/err.h"
+#include "base/str.h"
+
+#define SMALL_FILE "garner.db"
+
+enum { SMALL_COLUMNS = 24, SMALL_NAME = 40, SMALL_STR_MOST = 256 << 10 };
+
+enum small_type {
+	SMALL_UINT,  /* uint8_t to uint64_t, bool */
+	SMALL_TIME,  /* int64_t, microseconds since 1970 */
+	SMALL_TEXT,  /* char[]: as long as it has room for, ends in NUL in memory */
+	SMALL_BYTES, /* uint8_t[], all of it */
+	SMALL_STR,   /* struct str: any bytes */
+	SMALL_TYPES,
+};
+
+struct small_column {
+	const char *name; /* small letters, digits and _ */
+	enum small_type type;
+	size_t offset, size; /* of the member */
+	uint64_t most; /* greatest number; SMALL_STR: bytes. 0: what the member has room for */
+};
+#define SMALL(type, strukt, member) type, offsetof(strukt, member), sizeof(((strukt *)0)->member)
+
+struct small_table {
+	const char *name;
+	const struct small_column *column;
+	size_t n, row; /* columns; bytes of the struct */
+	size_t key;    /* the first columns that tell rows apart; 0: there is one row at most */
+	uint64_t rows; /* at most */
+	bool loose;    /* a commit may be lost in a power cut, but not by a crash of the process */
+	const char *writer; /* the role */
+	const char *loss;   /* what is lost with the rows, as a noun phrase */
+};
+#define SMALL_ROWS(strukt, columns) \
+	.column = (columns), .n = ARRAY_LEN(columns), .row = sizeof(strukt)
+
+struct small;
+enum small_mode { SMALL_READ, SMALL_WRITE };
+
+/* Opens a database for these tables. SMALL_WRITE makes what does not exist, with its folder. 1:
+ * SMALL_READ, and there is none. ERR_DAMAGED: others have it open, so nobody can set it aside. */
+int small_open(struct small **ret, const char *path, const struct small_table *const *tables,
+	       size_t n, enum small_mode mode, struct err *err);
+/* The same for garner.db in a data directory. */
+int small_open_data(struct small **ret, const char *data, const struct small_table *const *tables,
+		    size_t n, enum small_mode mode, struct err *err);
+/* Not within a group; NULL inside is fine. */
+void small_close(struct small **s);
+
+/* Whether rows of this table may have been lost since small_forgive() said that its owner has done
+ * what this asks for. Survives restarts; false for a table that is new or was removed. */
+bool small_lost(const struct small *s, const struct small_table *t);
+int small_forgive(struct small *s, const struct small_table *t, struct err *err);
+
+/* A row is a struct whose key is set. Outside a group each of these is a commit of its own. */
+
+/* 1: there is no such row, and *row is as it was. What its SMALL_STRs point to is valid until the
+ * next call of small_get(). */
+int small_get(struct small *s, const struct small_table *t, void *row, struct err *err);
+/* Adds a row or replaces it. 1: it would be one too many. */
+int small_put(struct small *s, const struct small_table *t, const void *row, struct err *err);
+/* 1: there is none. */
+int small_delete(struct small *s, const struct small_table *t, const void *row, struct err *err);
+/* These rows in place of all that are there, in one commit. 1: they are too many. */
+int small_replace(struct small *s, const struct small_table *t, const void *rows, size_t n,
+		  struct err *err);
+int small_count(struct small *s, const struct small_table *t, uint64_t *ret, struct err *err);
+
+/* Several changes in one commit, which nobody sees in part; what was read within it holds until its
+ * end, since other writers wait. small_end() with rc 0 commits; with anything else, or if the
+ * commit fails, nothing has changed. Returns rc, or negative. */
+int small_begin(struct small *s, bool loose, struct err *err);
+int small_end(struct small *s, int rc, struct err *err);
+
+/* All rows in the order of the key, or those from a row (its key) on. Change nothing meanwhile.
+ * What SMALL_STRs point to is valid until the next step. */
+struct small_iter {
+	struct small *s;
+	const struct small_table *t;
+	struct sql_st *st;
+	bool failed;
+	struct err err;
+};
+void small_iter_init(struct small_iter *it, struct small *s, const struct small_table *t,
+		     const void *from);
+int small_iter_next(struct small_iter *it, void *row, struct err *err); /* 1: the end */
+void small_iter_done(struct small_iter *it);
+
+extern const struct small_table small_tables; /* of every such database: which tables it has */

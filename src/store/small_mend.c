@@ -1,0 +1,592 @@
+/* Looking at a whole database of small state, printing it, and mending a damaged one. It is read by
+ * what it says of itself (small_tables), so that any program can do this without the declarations.
+ *
+ * A damaged one is first copied, as far as it can be read, to a file that has another name; the
+ * last step but one renames that to a name that says it is complete. From there on it is certain to
+ * take the place of the damaged one, whichever process is killed meanwhile. The damaged one's log
+ * is moved before the new one gets its name: SQLite would take it for the new one's. */
+#include "store/small_inner.h"
+
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/log.h"
+
+#include <inttypes.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { STATEMENT_MOST = 8192, PAGE_LEAST = 512 };
+
+/* Walking */
+
+/* Rows of a table, each checked by its shape. */
+struct walk {
+	const struct sql *sql;
+	const struct small_shape *shape;
+	struct sql_st *st;
+	struct sql_value v[SMALL_VALUES];
+};
+
+static int walk_begin(struct walk *w, const struct sql *sql, const struct small_shape *shape,
+		      enum small_statement which, struct err *err)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(STATEMENT_MOST);
+	*w = (struct walk){.sql = sql, .shape = shape};
+	small_statement(shape, which, &text);
+	if (sql_compile(sql, buf_text(&text), &w->st, err) < 0)
+		return -1;
+	if (sql_columns(w->st) == (int)shape->n + 1)
+		return 0;
+	sql_finish(&w->st);
+	return err_set(err, ERR_DAMAGED, "%s: table %s: not made as its description says",
+		       sql->path, shape->name);
+}
+
+/* 0, 1: no more, 2: a row that is not what was written; err says how. */
+enum { WALK_BAD = 2 };
+static int walk_next(struct walk *w, struct err *err)
+{
+	const char *why;
+	int rc = sql_step(w->sql, w->st, err);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i <= w->shape->n; i++)
+		w->v[i] = sql_value(w->st, (int)i);
+	if (small_values_ok(w->shape, w->v, &why))
+		return 0;
+	err_set(err, ERR_DAMAGED, "%s: table %s: a row is not what was written: %s", w->sql->path,
+		w->shape->name, why);
+	return WALK_BAD;
+}
+
+static void walk_end(struct walk *w)
+{
+	sql_finish(&w->st);
+}
+
+/* Looking */
+
+static int shape_is_made(const struct sql *sql, const struct small_shape *shape, struct err *err)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(STATEMENT_MOST);
+	struct sql_st *st;
+	if (sql_compile(sql, "SELECT sql FROM sqlite_schema WHERE type='table' AND name=?1", &st,
+			err) < 0)
+		return -1;
+	sql_bind_text(st, 1, str_of(shape->name));
+	int rc = sql_step(sql, st, err);
+	small_statement(shape, SMALL_MAKE, &text);
+	if (rc == 1 || (rc == 0 && !str_eq(sql_str(st, 0), buf_str(&text))))
+		rc = err_set(err, ERR_DAMAGED, "%s: table %s: not made as its description says",
+			     sql->path, shape->name);
+	sql_finish(&st);
+	return rc;
+}
+
+static int table_verify(const struct sql *sql, const struct small_known *known, bool *in_row,
+			struct err *err)
+{
+	struct small_shape shape;
+	struct walk w;
+	uint64_t rows = 0;
+	if (small_shape_parse(known, &shape, err) < 0)
+		return err_in(err, "%s", sql->path);
+	if (shape_is_made(sql, &shape, err) < 0 || walk_begin(&w, sql, &shape, SMALL_EACH, err) < 0)
+		return -1;
+	int rc;
+	while ((rc = walk_next(&w, err)) == 0)
+		rows++;
+	walk_end(&w);
+	*in_row = rc == WALK_BAD;
+	if (rc != 1)
+		return -1;
+	return rows <= known->rows
+		       ? 0
+		       : err_set(err, ERR_DAMAGED,
+				 "%s: table %s: %" PRIu64 " rows, at most %" PRIu64 " may be there",
+				 sql->path, known->name, rows, known->rows);
+}
+
+static int count_objects(const struct sql *sql, uint64_t *ret, struct err *err)
+{
+	struct sql_st *st;
+	if (sql_compile(sql, "SELECT count(*) FROM sqlite_schema", &st, err) < 0)
+		return -1;
+	int rc = sql_step(sql, st, err);
+	if (rc == 0)
+		*ret = sql_u64(st, 0);
+	sql_finish(&st);
+	return rc;
+}
+
+/* Calls fn for each table that the database says it has. */
+typedef int known_fn(void *ctx, const struct small_known *known, struct err *err);
+static int known_each(const struct sql *sql, enum small_statement way, known_fn *fn, void *ctx,
+		      struct err *err)
+{
+	struct small_shape shape;
+	struct small_known known;
+	struct walk w;
+	small_shape_of(&small_tables, &shape);
+	if (walk_begin(&w, sql, &shape, way, err) < 0)
+		return -1;
+	int rc, bad = 0;
+	while ((rc = walk_next(&w, err)) == 0 || rc == WALK_BAD) {
+		if (rc == WALK_BAD) {
+			bad = -1;
+			continue;
+		}
+		small_values_take(&small_tables, w.v, &known);
+		if (fn(ctx, &known, err) < 0)
+			break;
+	}
+	walk_end(&w);
+	return rc == 1 ? bad : -1;
+}
+
+struct look {
+	const struct sql *sql;
+	uint64_t tables;
+	bool in_row; /* what is wrong is a row, and nothing that holds it */
+};
+
+static int look_at(void *ctx, const struct small_known *known, struct err *err)
+{
+	struct look *l = ctx;
+	if (strcmp(known->name, SMALL_ANY) == 0)
+		return 0;
+	l->tables++;
+	return table_verify(l->sql, known, &l->in_row, err);
+}
+
+static void finding_say(void *ctx, struct str finding)
+{
+	struct err *err = ctx;
+	if (err->code == ERR_NONE)
+		err_set(err, ERR_DAMAGED, STR_FMT, STR_ARG(finding));
+}
+
+/* All that SQLite knows of its pages. 1: they are damaged. */
+static int pages_verify(const struct sql *sql, struct err *err)
+{
+	struct err found = {0};
+	int rc = sql_check(sql, finding_say, &found, err);
+	if (rc == 1)
+		err_set(err, ERR_DAMAGED, "%s: %s", sql->path, found.msg);
+	return rc;
+}
+
+/* *in_row: rows can be read, and one of them is not what was written. */
+static int rows_verify(const struct sql *sql, bool *in_row, struct err *err)
+{
+	struct look l = {.sql = sql};
+	uint64_t objects = 0;
+	int rc = known_each(sql, SMALL_EACH, look_at, &l, err);
+	*in_row = l.in_row;
+	if (rc < 0 || count_objects(sql, &objects, err) < 0)
+		return -1;
+	if (objects != l.tables + 1)
+		return err_set(err, ERR_DAMAGED, "%s: something is in it that nobody has described",
+			       sql->path);
+	return 0;
+}
+
+int small_verify(const struct sql *sql, struct err *err)
+{
+	bool in_row;
+	int rc = pages_verify(sql, err);
+	if (rc == 0)
+		rc = rows_verify(sql, &in_row, err);
+	return rc < 0 && err->code == ERR_DAMAGED ? 1 : rc;
+}
+
+/* Printing */
+
+struct print {
+	const struct sql *sql;
+	const char *only;
+	struct printer *p;
+	bool found;
+};
+
+static int table_print(void *ctx, const struct small_known *known, struct err *err)
+{
+	struct print *out = ctx;
+	struct small_shape shape;
+	struct walk w;
+	int rc;
+	if (strcmp(known->name, SMALL_ANY) == 0 ||
+	    (out->only && strcmp(known->name, out->only) != 0))
+		return 0;
+	out->found = true;
+	if (small_shape_parse(known, &shape, err) < 0 ||
+	    walk_begin(&w, out->sql, &shape, SMALL_EACH, err) < 0)
+		return -1;
+	buf_printf(&out->p->out, "table %s: written by %s; holds %s%s\n", known->name,
+		   known->writer, known->loss, known->lost ? "; rows may have been lost" : "");
+	while ((rc = walk_next(&w, err)) == 0) {
+		small_values_print(&shape, w.v, &out->p->out);
+		printer_step(out->p);
+	}
+	walk_end(&w);
+	return rc == 1 ? 0 : -1;
+}
+
+int small_print(const struct sql *sql, const char *only, struct printer *p, struct err *err)
+{
+	struct print out = {.sql = sql, .only = only, .p = p};
+	if (known_each(sql, SMALL_EACH, table_print, &out, err) < 0)
+		return -1;
+	return only && !out.found ? 1 : 0;
+}
+
+/* Rescuing */
+
+struct rescue {
+	struct sql old, new;
+	bool all;    /* pages are damaged: rows may lack anywhere */
+	bool failed; /* the new one could not be written */
+};
+
+static int table_begin(struct rescue *r, const struct small_shape *shape, struct err *err)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(STATEMENT_MOST);
+	small_statement(shape, SMALL_MAKE, &text);
+	return sql_exec(&r->new, buf_text(&text), err);
+}
+
+static int values_add(struct rescue *r, struct sql_st *st, const struct sql_value *v, size_t n,
+		      uint64_t *kept, struct err *err)
+{
+	for (size_t i = 0; i < n; i++)
+		sql_bind_value(st, (int)i + 1, v[i]);
+	if (sql_run(&r->new, st, err) < 0)
+		return -1;
+	*kept += sql_changes(&r->new);
+	return 0;
+}
+
+/* Rows one way, until one cannot be read or there are enough. 1: all rows were there, and right. */
+static int rows_copy(struct rescue *r, const struct small_shape *shape, enum small_statement way,
+		     uint64_t most, uint64_t *kept, struct err *err)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(STATEMENT_MOST);
+	struct sql_st *add;
+	struct walk w;
+	struct err why;
+	bool whole = true;
+	int rc;
+	if (walk_begin(&w, &r->old, shape, way, &why) < 0)
+		return 0;
+	small_statement(shape, SMALL_ADD_NEW, &text);
+	if (sql_compile(&r->new, buf_text(&text), &add, err) < 0) {
+		walk_end(&w);
+		return -1;
+	}
+	while ((rc = walk_next(&w, &why)) == 0 || rc == WALK_BAD) {
+		whole &= rc == 0 && *kept < most;
+		if (rc == 0 && *kept < most && values_add(r, add, w.v, shape->n + 1, kept, err) < 0)
+			break;
+	}
+	walk_end(&w);
+	sql_finish(&add);
+	if (rc == 0)
+		return -1; /* the new one failed */
+	return rc == 1 && whole;
+}
+
+/* A description into the new database; one that is there stays. */
+static int known_write(struct rescue *r, const struct small_known *known, struct err *err)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(STATEMENT_MOST);
+	struct small_shape shape;
+	struct sql_value v[SMALL_VALUES];
+	struct sql_st *st;
+	uint64_t kept = 0;
+	small_shape_of(&small_tables, &shape);
+	small_statement(&shape, SMALL_ADD_NEW, &text);
+	if (sql_compile(&r->new, buf_text(&text), &st, err) < 0)
+		return -1;
+	small_values_of(&small_tables, known, &shape, v);
+	int rc = values_add(r, st, v, shape.n + 1, &kept, err);
+	sql_finish(&st);
+	return rc;
+}
+
+static int rescue_table(struct rescue *r, struct small_known *known,
+			const struct small_shape *shape, struct err *err)
+{
+	uint64_t kept = 0;
+	if (table_begin(r, shape, err) < 0)
+		return -1;
+	int whole = rows_copy(r, shape, SMALL_EACH, known->rows, &kept, err);
+	if (whole == 0)
+		whole = rows_copy(r, shape, SMALL_EACH_DOWN, known->rows, &kept, err) < 0 ? -1 : 0;
+	if (whole < 0)
+		return -1;
+	if (!whole || r->all) {
+		known->lost = true;
+		log_warn(FILES, "small state was damaged; rows may be lost",
+			 KV_TEXT("file", r->old.path), KV_TEXT("table", known->name),
+			 KV_UINT("kept", kept), KV_TEXT("loss", known->loss));
+	}
+	return known_write(r, known, err);
+}
+
+/* What the schema says of a table: its columns, without their bounds. */
+static bool shape_raw(const struct sql *old, const char *name, struct small_shape *ret)
+{
+	struct sql_st *st;
+	struct err err;
+	bool sum = false;
+	*ret = (struct small_shape){0};
+	snprintf(ret->name, sizeof ret->name, "%s", name);
+	if (sql_compile(old, "SELECT name,type,pk FROM pragma_table_info(?1)", &st, &err) < 0)
+		return false;
+	sql_bind_text(st, 1, str_of(ret->name));
+	while (sql_step(old, st, &err) == 0) {
+		struct str column = sql_str(st, 0), type = sql_str(st, 1);
+		if (sum || !small_name_ok(column) || ret->n == SMALL_COLUMNS) {
+			sum = false;
+			break;
+		}
+		if ((sum = str_is(column, "sum")))
+			continue;
+		struct small_shape_column *c = &ret->column[ret->n++];
+		*c = (struct small_shape_column){.type = str_is(type, "INTEGER") ? SMALL_UINT
+							 : str_is(type, "TEXT")  ? SMALL_TEXT
+										 : SMALL_STR,
+						 .most = UINT64_MAX};
+		snprintf(c->name, sizeof c->name, STR_FMT, STR_ARG(column));
+		ret->key += sql_i64(st, 2) > 0;
+	}
+	sql_finish(&st);
+	return sum && ret->n;
+}
+
+/* The description of a table, if its row can be read. */
+static int known_match(void *ctx, const struct small_known *known, struct err *err)
+{
+	struct small_known *ret = ctx;
+	(void)err;
+	if (strcmp(known->name, ret->name) == 0)
+		*ret = *known;
+	return 0;
+}
+
+/* A table whose rows can be reached. Where its description cannot be read, its columns are taken
+ * from the schema, and the next start of its owner says what they may hold. */
+static int rescue_made(struct rescue *r, struct str name, struct err *err)
+{
+	struct small_known known = {.rows = UINT64_MAX};
+	struct small_shape raw, shape;
+	struct err why;
+	snprintf(known.name, sizeof known.name, STR_FMT, STR_ARG(name));
+	if (known_each(&r->old, SMALL_EACH, known_match, &known, &why) < 0)
+		(void)known_each(&r->old, SMALL_EACH_DOWN, known_match, &known, &why);
+	if (known.shape[0] && small_shape_parse(&known, &shape, &why) == 0)
+		return rescue_table(r, &known, &shape, err);
+	if (!shape_raw(&r->old, known.name, &raw))
+		return 0;
+	known = (struct small_known){.key = (uint8_t)raw.key, .rows = UINT64_MAX};
+	memcpy(known.name, raw.name, sizeof known.name);
+	small_shape_print(&raw, known.shape);
+	return rescue_table(r, &known, &raw, err);
+}
+
+static int known_there(struct rescue *r, const char *name, struct err *err)
+{
+	struct sql_st *st;
+	if (sql_compile(&r->new, "SELECT 1 FROM tables WHERE name=?1", &st, err) < 0)
+		return -1;
+	sql_bind_text(st, 1, str_of(name));
+	int rc = sql_step(&r->new, st, err);
+	sql_finish(&st);
+	return rc;
+}
+
+/* A table whose rows cannot be reached, but which was there. */
+static int rescue_unmade(void *ctx, const struct small_known *known, struct err *err)
+{
+	struct rescue *r = ctx;
+	struct small_known lost = *known;
+	struct small_shape shape;
+	struct err why;
+	int rc = known_there(r, known->name, err);
+	lost.lost = true;
+	if (rc == 1 && strcmp(known->name, SMALL_ANY) == 0) {
+		rc = known_write(r, &lost, err);
+	} else if (rc == 1 && small_shape_parse(known, &shape, &why) == 0) {
+		log_warn(FILES, "small state was damaged; all rows are lost",
+			 KV_TEXT("file", r->old.path), KV_TEXT("table", known->name),
+			 KV_TEXT("loss", known->loss));
+		rc = table_begin(r, &shape, err) < 0 ? -1 : known_write(r, &lost, err);
+	}
+	r->failed = rc < 0;
+	return MIN(rc, 0);
+}
+
+static int rescue_rows(struct rescue *r, struct err *err)
+{
+	struct sql_st *st;
+	struct err why;
+	int rc = 0;
+	if (sql_compile(&r->old,
+			"SELECT name FROM sqlite_schema WHERE type='table' AND name<>'tables'", &st,
+			&why) == 0) {
+		while (rc == 0 && sql_step(&r->old, st, &why) == 0)
+			if (small_name_ok(sql_str(st, 0)))
+				rc = rescue_made(r, sql_str(st, 0), err);
+		sql_finish(&st);
+	}
+	if (rc == 0 && known_each(&r->old, SMALL_EACH, rescue_unmade, r, err) < 0 && !r->failed)
+		(void)known_each(&r->old, SMALL_EACH_DOWN, rescue_unmade, r, err);
+	return r->failed ? -1 : rc;
+}
+
+/* What the old one cannot say any more is said of all tables. */
+static int rescue_all(struct rescue *r, struct err *err)
+{
+	struct small_known any = {.name = SMALL_ANY, .lost = true};
+	if (sql_begin(&r->new, SQL_DURABLE, err) < 0)
+		return -1;
+	int rc = r->old.driver ? rescue_rows(r, err) : 0;
+	if (rc == 0 && r->all)
+		rc = known_write(r, &any, err);
+	if (rc == 0)
+		rc = sql_commit(&r->new, err);
+	if (rc < 0)
+		sql_rollback(&r->new);
+	return rc;
+}
+
+/* Files */
+
+static int name_make(const char *path, const char *suffix, char ret[PATH_MAX], struct err *err)
+{
+	if (snprintf(ret, PATH_MAX, "%s%s", path, suffix) < PATH_MAX)
+		return 0;
+	return err_set(err, ERR_USAGE, "%s: the path is too long", path);
+}
+
+/* ".NAME.new" next to it: everyone takes it for unfinished. */
+static int beside_make(const char *path, const char *between, char ret[PATH_MAX], struct err *err)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	int n = snprintf(ret, PATH_MAX, "%.*s.%s%s.new", (int)(name - path), path, name, between);
+	return n < PATH_MAX ? 0 : err_set(err, ERR_USAGE, "%s: the path is too long", path);
+}
+
+int small_waiting(const char *path, char ret[PATH_MAX], struct err *err)
+{
+	return beside_make(path, "", ret, err);
+}
+
+static const char *const suffixes[] = {"-wal", "-shm", ""}; /* the database last */
+
+static int files_remove(const char *path, struct err *err)
+{
+	char name[PATH_MAX];
+	for (size_t i = 0; i < ARRAY_LEN(suffixes); i++)
+		if (name_make(path, suffixes[i], name, err) < 0 || file_remove(name, err) < 0)
+			return -1;
+	return 0;
+}
+
+static int files_move(const char *path, const char *to, struct err *err)
+{
+	char from[PATH_MAX], name[PATH_MAX];
+	for (size_t i = 0; i < ARRAY_LEN(suffixes); i++) {
+		if (name_make(path, suffixes[i], from, err) < 0 ||
+		    name_make(to, suffixes[i], name, err) < 0)
+			return -1;
+		if (access(from, F_OK) == 0 && file_rename(from, name, err) < 0)
+			return -1;
+		FAULT("small.mend.aside");
+	}
+	return dir_sync_of(path, err);
+}
+
+/* What is complete takes its place. */
+static int mend_finish(const char *path, const char *waiting, struct err *err)
+{
+	char damaged[PATH_MAX];
+	if (name_make(path, ".damaged", damaged, err) < 0 || files_move(path, damaged, err) < 0 ||
+	    file_rename(waiting, path, err) < 0)
+		return -1;
+	FAULT("small.mended");
+	return dir_sync_of(path, err);
+}
+
+/* The copy, complete and on disk under its name. */
+static int mend_copy(const char *path, const char *part, bool all, struct err *err)
+{
+	struct rescue r = {.all = all};
+	struct err why;
+	char log[PATH_MAX];
+	if (files_remove(part, err) < 0 || small_file_make(part, err) < 0 ||
+	    sql_open(&r.new, part, &small_kind, SQL_WRITE, err) < 0)
+		return -1;
+	FAULT("small.mend.begun");
+	if (sql_open(&r.old, path, &small_kind, SQL_RESCUE, &why) != 0)
+		log_warn(FILES, "small state was damaged; nothing of it can be read",
+			 KV_TEXT("file", path), KV_TEXT("why", why.msg));
+	int rc = rescue_all(&r, err);
+	sql_close(&r.old);
+	sql_close(&r.new);
+	if (rc < 0 || name_make(part, "-wal", log, err) < 0)
+		return -1;
+	if (access(log, F_OK) == 0) /* what is in it would stay there */
+		return err_set(err, ERR_SYSTEM, "%s: cannot be completed", part);
+	return 0;
+}
+
+static int mend_damaged(const char *path, const char *waiting, bool all, struct err *err)
+{
+	char part[PATH_MAX], damaged[PATH_MAX];
+	if (beside_make(path, ".part", part, err) < 0 ||
+	    name_make(path, ".damaged", damaged, err) < 0 || mend_copy(path, part, all, err) < 0 ||
+	    files_remove(damaged, err) < 0)
+		return -1;
+	FAULT("small.mend.copied");
+	if (file_rename(part, waiting, err) < 0 || dir_sync_of(path, err) < 0)
+		return -1;
+	FAULT("small.mend.waits");
+	return mend_finish(path, waiting, err);
+}
+
+/* What is wrong with the file, if it is there. */
+enum damage { SOUND, DAMAGED_ROW, DAMAGED_ALL };
+static int damage_find(const char *path, struct err *err)
+{
+	struct sql sql;
+	bool in_row = false;
+	int rc = sql_open(&sql, path, &small_kind, SQL_READ, err);
+	if (rc > 0) { /* SQLite takes less than a page that it could have for an empty file */
+		struct stat st;
+		return stat(path, &st) == 0 && st.st_size && st.st_size < PAGE_LEAST ? DAMAGED_ALL
+										     : SOUND;
+	}
+	if (rc == 0) {
+		rc = pages_verify(&sql, err);
+		if (rc == 0)
+			rc = rows_verify(&sql, &in_row, err);
+		sql_close(&sql);
+	}
+	if (rc < 0 && err->code != ERR_DAMAGED)
+		return -1;
+	return rc == 0 ? SOUND : in_row ? DAMAGED_ROW : DAMAGED_ALL;
+}
+
+int small_mend(const char *path, struct err *err)
+{
+	char waiting[PATH_MAX];
+	if (small_waiting(path, waiting, err) < 0)
+		return -1;
+	if (access(waiting, F_OK) == 0)
+		return mend_finish(path, waiting, err);
+	int damage = access(path, F_OK) == 0 ? damage_find(path, err) : SOUND;
+	return damage > 0 ? mend_damaged(path, waiting, damage == DAMAGED_ALL, err) : damage;
+}

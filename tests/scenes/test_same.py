@@ -423,7 +423,7 @@ def settings(book, g):
     run("config", "show", "--json")
     run("config", "explain", "uns.listen")
     run("config", "sample", "x")
-    keys = re.findall(r"^#?(\[\w-]+\]|\w+ =.*)", g.run("config", "sample").out, re.M)
+    keys = re.findall(r"^#?(\[[\w-]+\]|\w+ =.*)", g.run("config", "sample").out, re.M)
     book.said("config", "keys of garner config sample", "\n".join(keys) + "\n")
 
 

@@ -65,7 +65,6 @@ const struct format *const formats[] = {
 	&names_segment_format,
 	&outbox_format,
 	&outcomes_format,
-	&params_format,
 	&pidb_format,
 	&places_format,
 	&plan_format,

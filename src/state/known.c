@@ -29,14 +29,13 @@ static int appended_verify(const struct format *f, enum appended which, const ch
 {
 	char folder[PATH_MAX];
 	struct records_known known = {0};
-	struct checkpoint last;
-	enum phase phase;
+	struct state_control c;
 	struct err ignored;
 	if (folder_of(path, appended_files[which].name, folder) &&
-	    control_read(folder, &phase, &ignored) == 0 &&
-	    checkpoint_last(folder, &last, &ignored) >= 0)
-		known = (struct records_known){*checkpoint_length(&last, which),
-					       phase_is_done(phase)};
+	    control_read(folder, &c, &ignored) == 0 &&
+	    (phase_is_done(c.phase) || checkpoint_last(folder, &c.last, &ignored) >= 0))
+		known = (struct records_known){*checkpoint_length(&c.last, which),
+					       phase_is_done(c.phase)};
 	return records_verify(f, path, &known, err);
 }
 

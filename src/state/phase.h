@@ -24,6 +24,7 @@ enum phase {
 	PHASES,
 };
 
+enum { PHASE_NAME = 16 };             /* for any name, with its NUL */
 const char *phase_name(enum phase p); /* "reap" */
 bool phase_parse(struct str name, enum phase *ret) MUST_USE;
 /* Nothing is written to it any more: closed or corked. */

@@ -29,6 +29,7 @@ enum {
 	PLACES_PER_BLOCK = (PLACES_BLOCK - PLACES_FOOT) / PLACE,
 	PLACES_SORT = 16 << 20, /* bytes of memory */
 	PLACES_PIECE = 64 * PLACES_BLOCK,
+	PLACES_LEAST = 1 << 20, /* bytes of journal and changes below which reading them is quick */
 };
 
 /* The files that it knows, by the number that stands for them. */
@@ -161,7 +162,8 @@ int state_places_write(struct state *st, struct err *err)
 				       .folder = st->folder};
 	uint64_t n = 0;
 	snprintf(path, sizeof path, "%s/places", st->folder);
-	int rc = st->last.journal || st->last.changes ? sort_new(&sort, &spec, err) : 0;
+	int rc = st->last.journal + st->last.changes > PLACES_LEAST ? sort_new(&sort, &spec, err)
+								    : 0;
 	for (size_t i = 0; rc == 0 && sort && i < ARRAY_LEN(place_files); i++)
 		rc = places_add_file(st, (uint8_t)i, sort, &n, err);
 	if (rc == 0 && n)

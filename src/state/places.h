@@ -1,8 +1,8 @@
 /* Which entries a state has of one URL. A state that is done has a file `places`: where the entries
  * of its journal and its changes lie, sorted by footprint, so that those of one URL are found by a
  * few reads however long they are. It says nothing that those files do not say: one that is lost or
- * damaged makes the answer slow, not wrong. A state without journal and changes has none, nor has
- * one that is open. Layout: doc/formats/places.md. */
+ * damaged makes the answer slow, not wrong. A state with a short journal and few changes has none,
+ * nor has one that is open. Layout: doc/formats/places.md. */
 #pragma once
 #include "state/state.h"
 

@@ -12,8 +12,8 @@
  *	recover                             rule 2, again
  *
  *	what is found, in any phase         what is done
- *	control is lost                     rule 2; an older state counts as corked
- *	params are lost                     made again from what is known; then as its phase says
+ *	control is lost                     rule 2; an older state counts as corked; its numbers
+ *	                                      are made again from what is known
  *	the checkpoints are lost            rule 2: all that can be read counts
  *	a file cannot be cut to its length  rule 2: what can be read of it counts
  *	no index or sites, or others'       rule 2, in a new state if this one is done
@@ -112,52 +112,38 @@ static int recover_sweep(struct recovering *x, struct err *err)
 	return rc;
 }
 
-/* Control and params */
+/* Control */
 
-/* The best that can be known: nothing is rolled back further than what is there. */
-static int recover_params(struct recovering *x, const char *name, const char *from,
-			  const char *folder, struct err *err)
+/* Made again as the best that can be known: nothing is rolled back further than what is there. Only
+ * the newest can have been at work. What it was doing is not known, so its index is made again. */
+static int recover_control(struct recovering *x, size_t i, struct err *err)
 {
-	struct state_params p = {.created_us = MAX(x->now_us, 0)};
-	snprintf(p.from, sizeof p.from, "%s", from);
-	for (size_t i = 0; i < x->n; i++)
-		p.crawl = x->list[i].params.crawl ? x->list[i].params.crawl : p.crawl;
-	if (states_length(x->s, "objects", &p.objects, err) < 0 ||
-	    states_length(x->s, "gone", &p.gone, err) < 0)
-		return -1;
-	recovery_damage(x->r, "%s/params: lost, and made again", name);
-	return params_write(folder, &p, err);
-}
-
-/* Only the newest can have been at work. What it was doing is not known, so its index is made
- * again. */
-static int recover_notes(struct recovering *x, size_t i, struct err *err)
-{
-	struct state_params params;
-	enum phase phase;
+	struct state_control c;
 	struct state_info *info = &x->list[i];
 	char *folder = arena_printf(&x->arena, "%s/state/%s", x->s->folder, info->name);
-	int rc = control_read(folder, &phase, err);
-	if (rc < 0 && err->code != ERR_DAMAGED)
-		return -1; /* another version's, or the disk fails: it is not lost */
-	if (rc != 0) {
-		phase = i + 1 == x->n ? PHASE_RECOVER : PHASE_CORKED;
-		recovery_damage(x->r, "%s/control: its phase is lost; taken for %s", info->name,
-				phase_name(phase));
-		if (control_write(folder, phase, err) < 0)
-			return -1;
-	}
-	rc = params_read(folder, &params, err);
+	int rc = control_read(folder, &c, err);
 	if (rc == 0 || (rc < 0 && err->code != ERR_DAMAGED))
-		return rc;
-	return recover_params(x, info->name, i ? x->list[i - 1].name : "", folder, err);
+		return rc; /* another version's, or the disk fails: it is not lost */
+	c = (struct state_control){.phase = i + 1 == x->n ? PHASE_RECOVER : PHASE_CORKED,
+				   .params.created_us = MAX(x->now_us, 0)};
+	if (i)
+		memcpy(c.params.from, x->list[i - 1].name, STATE_NAME);
+	for (size_t k = 0; k < x->n; k++)
+		c.params.crawl = x->list[k].params.crawl ? x->list[k].params.crawl : c.params.crawl;
+	if (states_length(x->s, "objects", &c.params.objects, err) < 0 ||
+	    states_length(x->s, "gone", &c.params.gone, err) < 0)
+		return -1;
+	c.last = checkpoint_measured(folder, &c.params);
+	recovery_damage(x->r, "%s/control: its phase is lost; taken for %s", info->name,
+			phase_name(c.phase));
+	return control_write(folder, &c, err);
 }
 
 static int recover_order(struct recovering *x, struct err *err)
 {
 	bool mended = false;
 	for (size_t i = 0; i < x->n; i++) {
-		if (x->list[i].damaged && recover_notes(x, i, err) < 0)
+		if (x->list[i].damaged && recover_control(x, i, err) < 0)
 			return -1;
 		mended |= x->list[i].damaged;
 	}
@@ -517,9 +503,10 @@ static int recover_build(struct recovering *x, struct state **pst, struct err *e
 	struct state *st = *pst;
 	if (objects_audit(x, err) < 0 && err->code != ERR_BUSY)
 		return -1;
-	if (st->phase != PHASE_RECOVER && control_write(st->folder, PHASE_RECOVER, err) < 0)
+	const struct state_control c = {PHASE_RECOVER, st->params, st->last};
+	if (st->phase != c.phase && control_write(st->folder, &c, err) < 0)
 		return -1;
-	st->phase = PHASE_RECOVER;
+	st->phase = c.phase;
 	if (keep_readable(x, st, err) < 0)
 		return -1;
 	FAULT("recover.build");
@@ -554,28 +541,28 @@ static int recover_open(struct recovering *x, struct state **ret, struct err *er
 	const char *name = recover_newest(x)->name;
 	int rc = state_open(ret, x->s, name, err);
 	if (rc < 0 && err->code == ERR_DAMAGED) {
+		struct state_control c;
+		char *folder = arena_printf(&x->arena, "%s/state/%s", x->s->folder, name);
 		recovery_damage(x->r, "%s", err->msg);
-		rc = control_write(arena_printf(&x->arena, "%s/state/%s", x->s->folder, name),
-				   PHASE_RECOVER, err);
+		rc = control_read(folder, &c, err);
+		c.phase = PHASE_RECOVER;
+		if (rc == 0)
+			rc = control_write(folder, &c, err);
 		if (rc == 0)
 			rc = state_open(ret, x->s, name, err);
 	}
 	return rc == 1 ? err_set(err, ERR_SYSTEM, "state %s is gone", name) : rc;
 }
 
-/* A crash may tear a slot, or come before followers are told. Where none can be read, all that is
- * in the files of a state that is done counts. */
+/* A crash may tear a slot, or come before followers are told. */
 static int recover_checkpoints(struct recovering *x, struct state *st, struct err *err)
 {
 	struct checkpoint c;
 	struct err why;
-	int rc = checkpoint_last(st->folder, &c, &why);
-	if (rc == 0 || (rc < 0 && !phase_is_done(st->phase)))
+	if (phase_is_done(st->phase) || checkpoint_last(st->folder, &c, &why) != 1)
 		return 0;
-	if (rc < 0)
-		recovery_damage(x->r, "%s; all that is in the files of the state counts", why.msg);
 	recovery_tell(x->r, "%s/checkpoints: the last one is written again", st->name);
-	return checkpoint_create(st->folder, rc < 0 ? &st->last : &c, err);
+	return checkpoint_create(st->folder, &c, err);
 }
 
 static int recover_by_phase(struct recovering *x, struct err *err)
@@ -695,15 +682,10 @@ static int recover_name_rest(struct recovering *x, const struct state *st, struc
 	return 0;
 }
 
-/* What cork or cleanup leaves that was killed when its state was done already. */
+/* What a module leaves that was killed when its state was done already. */
 static int recover_end_work(struct recovering *x, const struct state *st, struct err *err)
 {
-	if (!phase_is_done(st->phase))
-		return 0;
-	return bucket_moves_done(states_path(x->s, &x->arena, "objects"), err) < 0 ||
-			       file_remove(state_path(st, &x->arena, INDEX_KEPT), err) < 0
-		       ? -1
-		       : 0;
+	return phase_is_done(st->phase) ? state_forget_work(x->s, st->folder, err) : 0;
 }
 
 /* The newest state as it is now. */
@@ -763,13 +745,8 @@ static const struct {
 	const char *name;
 	const struct format *format;
 } state_files[] = {
-	{"checkpoints", &checkpoints_format},
-	{"changes", &changes_format},
-	{"contrib", &contrib_format},
-	{"index", &index_format},
-	{"journal", &journal_format},
-	{"plan", &plan_format},
-	{"sites", &sites_format},
+	{"changes", &changes_format}, {"contrib", &contrib_format}, {"index", &index_format},
+	{"journal", &journal_format}, {"sites", &sites_format},
 };
 
 /* It only makes answers quick. */

@@ -50,38 +50,26 @@ static int name_resolve(struct states *s, const char *name, char ret[STATE_NAME]
 	return rc < 0 ? rc : !found;
 }
 
-/* Nothing says how far the files of a state are good whose checkpoints are lost: all that is there
- * counts. */
-static void state_measure(struct state *st)
-{
-	st->last = (struct checkpoint){.objects = st->params.objects, .gone = st->params.gone};
-	for (unsigned i = 0; i < APPENDS; i++) {
-		char path[PATH_MAX];
-		struct stat is;
-		snprintf(path, sizeof path, "%s/%s", st->folder, appended_files[i].name);
-		if (stat(path, &is) == 0)
-			*checkpoint_length(&st->last, (enum appended)i) = (uint64_t)is.st_size;
-	}
-}
-
-/* What the handle knows of a state. A damaged note is an error; so are lost checkpoints, unless the
- * state is done or recovery is at work on it. */
+/* What the handle knows of a state. A damaged control is an error; so are lost checkpoints of an
+ * open state, unless recovery is at work on it. */
 static int state_load(struct state *st, struct err *err)
 {
-	int rc = control_read(st->folder, &st->phase, err);
-	if (rc == 0)
-		rc = params_read(st->folder, &st->params, err);
+	struct state_control c;
+	int rc = control_read(st->folder, &c, err);
 	if (rc)
 		return rc;
-	bool done = phase_is_done(st->phase);
 	/* a reader of an open state sees what is shown to followers, no more */
-	rc = st->s->write || done ? checkpoint_last(st->folder, &st->last, err)
-				  : checkpoint_shown(st->folder, &st->last, err);
-	if (rc < 0 && err->code == ERR_DAMAGED && (done || st->phase == PHASE_RECOVER)) {
-		state_measure(st);
+	if (!phase_is_done(c.phase))
+		rc = st->s->write ? checkpoint_last(st->folder, &c.last, err)
+				  : checkpoint_shown(st->folder, &c.last, err);
+	if (rc < 0 && err->code == ERR_DAMAGED && c.phase == PHASE_RECOVER) {
+		c.last = checkpoint_measured(st->folder, &c.params);
 		rc = 0;
 	}
-	return rc < 0 ? rc : 0;
+	st->phase = c.phase;
+	st->params = c.params;
+	st->last = c.last;
+	return MIN(rc, 0);
 }
 
 /* A state that is just being deleted looks damaged. */
@@ -159,11 +147,11 @@ static int may_write(const struct states *s, struct err *err)
 
 int state_params_put(struct state *st, const struct state_course *course, struct err *err)
 {
-	struct state_params p = st->params;
-	p.course = *course;
-	if (may_write(st->s, err) < 0 || params_write(st->folder, &p, err) < 0)
+	struct state_control c = {st->phase, st->params, st->last};
+	c.params.course = *course;
+	if (may_write(st->s, err) < 0 || control_write(st->folder, &c, err) < 0)
 		return -1;
-	st->params = p;
+	st->params = c.params;
 	return 0;
 }
 
@@ -265,17 +253,13 @@ int state_enter(struct state *st, enum phase phase, struct buckets *buckets, int
 		return -1;
 	if (phase == PHASE_CORK && before != phase && state_keep_index(st, err) < 0)
 		return -1;
-	if (control_write(st->folder, phase, err) < 0)
+	if (control_write(st->folder, &(struct state_control){phase, st->params, st->last}, err) <
+	    0)
 		return -1;
 	st->phase = phase;
 	if (!phase_is_done(phase))
 		return 0;
-	struct arena arena = ARENA_INIT(1 << 16);
-	int rc = file_remove(state_path(st, &arena, INDEX_KEPT), err);
-	if (rc >= 0 && (before == PHASE_CLEANUP || before == PHASE_RECOVER))
-		rc = bucket_moves_done(states_path(st->s, &arena, "objects"), err);
-	arena_free(&arena);
-	return rc < 0 ? -1 : states_relink(st->s, err);
+	return state_forget_work(st->s, st->folder, err) < 0 ? -1 : states_relink(st->s, err);
 }
 
 /* Index and sites: written next to the old ones, then renamed. */
@@ -374,59 +358,7 @@ int state_sites_put(struct state *st, struct sites *sites, struct err *err)
 	return state_put_in_place(st, ".sites.new", "sites", err);
 }
 
-/* Small files */
-
-static const struct column control_field[] = {{"", COL_STR, 0, sizeof(struct str)}};
-static const struct rows control_fields = {ROWS(struct str, control_field), .what = "a phase"};
-
-const struct format control_format = {
-	.name = "control",
-	.file = "control",
-	.magic = "GARNERCT",
-	.version = 2,
-	.help = "the phase of a state of the crawl",
-	.remedy = STATE_REMEDY,
-	.fields = &control_fields,
-};
-
-#define COURSE(name) COL(#name, struct state_params, course.name)
-#define COURSE_URLS(text, type) COL(text, struct state_params, course.urls[type])
-static const struct column params_field[] = {
-	COL("from", struct state_params, from),
-	COL("crawl", struct state_params, crawl),
-	COL("created", struct state_params, created_us, .unit = UNIT_TIME),
-	COL("objects", struct state_params, objects),
-	COL("gone", struct state_params, gone),
-	COURSE_URLS("sleeping", ITEM_SLEEPING),
-	COURSE_URLS("new", ITEM_NEW),
-	COURSE_URLS("gathered", ITEM_GATHERED),
-	COURSE_URLS("error", ITEM_ERROR),
-	COURSE_URLS("qkey", ITEM_QKEY),
-	COURSE_URLS("zombie", ITEM_ZOMBIE),
-	COURSE(due_s),
-	COURSE(rate_milli),
-	COURSE(rounds),
-	COURSE(asked),
-	COURSE(feedback),
-	COURSE(passes_us),
-	COURSE(cleaned_bytes),
-	COURSE(cleaned_s),
-	COURSE(bucket_bytes),
-	COURSE(url_bytes),
-	COL("sections", struct state_params, course.sections),
-};
-static const struct rows params_fields = {ROWS(struct state_params, params_field),
-					  .what = "params of a state"};
-
-const struct format params_format = {
-	.name = "params",
-	.file = "params",
-	.magic = "GARNERPA",
-	.version = 3,
-	.help = "numbers of a state of the crawl as a whole",
-	.remedy = STATE_REMEDY,
-	.fields = &params_fields,
-};
+/* Locks */
 
 static const struct column lock_field[] = {
 	COL("state", struct state_lock, state),

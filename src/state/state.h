@@ -1,10 +1,11 @@
 /* States: everything that is known of the crawl at one time, as a folder state/YYYYMMDD-HHMMSS/
  * with
- *	control      the phase                     params       numbers of the state as a whole
+ *	control      phase, numbers, lengths       places       entries of each URL (places.h)
  *	index        every URL (url_index.h)       sites        every site (sites.h)
- *	plan         what to gather (plan.h)       journal      what came of it (journal.h)
- *	contrib      URLs found (journal.h)        changes      what modules did (journal.h)
- *	checkpoints  lengths that belong together  places       entries of each URL (places.h)
+ *	journal      what was fetched (journal.h)  changes      what modules did (journal.h)
+ *	contrib      URLs found (journal.h)
+ * and, while it is open,
+ *	plan         what to fetch (plan.h)        checkpoints  lengths that belong together
  * Work goes on in a clone, which shares index and sites by hard links: nothing is overwritten, a
  * new index is written next to the old one and renamed. Exactly one state is open, the newest;
  * those before it are closed or corked. The link `closed` names the newest closed state, `current`
@@ -58,7 +59,7 @@ struct state_info {
 	enum phase phase;
 	struct state_params params;
 	bool locked;  /* a reader needs it, or one before it */
-	bool damaged; /* control or params cannot be read; phase is PHASE_RECOVER */
+	bool damaged; /* control cannot be read; phase is PHASE_RECOVER */
 };
 
 /* The folder. */
@@ -201,4 +202,4 @@ static inline uint64_t contrib_place(unsigned round, uint64_t at)
 /* One contribution by such a place. The slices are good until the next call. */
 int state_contrib_at(struct state *st, uint64_t place, struct contrib *ret, struct err *err);
 
-extern const struct format control_format, params_format, checkpoints_format, lock_format;
+extern const struct format control_format, checkpoints_format, lock_format;

@@ -4,6 +4,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "bucket/bucket.h"
+#include "bucket/bucket_shake.h"
 #include "disk/tree.h"
 #include "state/state_inner.h"
 
@@ -12,6 +13,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -65,51 +67,112 @@ static int in_folder(const char *folder, const char *file, char ret[PATH_MAX], s
 	return err_set(err, ERR_USAGE, "%s: the path is too long", folder);
 }
 
-int control_write(const char *folder, enum phase phase, struct err *err)
+/* The file: the phase by its name. */
+struct control_file {
+	char phase[PHASE_NAME];
+	struct state_control c;
+};
+
+#define CONTROL(name, member) COL(name, struct control_file, c.member)
+static const struct column control_field[] = {
+	COL("", struct control_file, phase),
+	CONTROL("from", params.from),
+	CONTROL("crawl", params.crawl),
+	COL("created", struct control_file, c.params.created_us, .unit = UNIT_TIME),
+	CONTROL("objects", params.objects),
+	CONTROL("gone", params.gone),
+	CONTROL("sleeping", params.course.urls[ITEM_SLEEPING]),
+	CONTROL("new", params.course.urls[ITEM_NEW]),
+	CONTROL("gathered", params.course.urls[ITEM_GATHERED]),
+	CONTROL("error", params.course.urls[ITEM_ERROR]),
+	CONTROL("qkey", params.course.urls[ITEM_QKEY]),
+	CONTROL("zombie", params.course.urls[ITEM_ZOMBIE]),
+	CONTROL("due_s", params.course.due_s),
+	CONTROL("rate_milli", params.course.rate_milli),
+	CONTROL("rounds", params.course.rounds),
+	CONTROL("asked", params.course.asked),
+	CONTROL("feedback", params.course.feedback),
+	CONTROL("passes_us", params.course.passes_us),
+	CONTROL("cleaned_bytes", params.course.cleaned_bytes),
+	CONTROL("cleaned_s", params.course.cleaned_s),
+	CONTROL("bucket_bytes", params.course.bucket_bytes),
+	CONTROL("url_bytes", params.course.url_bytes),
+	CONTROL("sections", params.course.sections),
+	CONTROL("checkpoint", last.number),
+	COL("at", struct control_file, c.last.time_us, .unit = UNIT_TIME),
+	CONTROL("objects", last.objects),
+	CONTROL("journal", last.journal),
+	CONTROL("contrib", last.contrib),
+	CONTROL("changes", last.changes),
+	CONTROL("gone", last.gone),
+};
+static const struct rows control_fields = {ROWS(struct control_file, control_field),
+					   .what = "the control of a state"};
+
+const struct format control_format = {
+	.name = "control",
+	.file = "control",
+	.magic = "GARNERCT",
+	.version = 3,
+	.help = "phase, numbers and lengths of a state of the crawl",
+	.remedy = STATE_REMEDY,
+	.fields = &control_fields,
+};
+
+int control_write(const char *folder, const struct state_control *c, struct err *err)
 {
 	char path[PATH_MAX];
+	struct control_file f = {.c = *c};
 	if (in_folder(folder, "control", path, err) < 0)
 		return -1;
+	snprintf(f.phase, sizeof f.phase, "%s", phase_name(c->phase));
 	FAULT("state.control");
-	if (small_file_write(path, &control_format, str_of(phase_name(phase)), err) < 0)
+	if (small_file_save(path, &control_format, &f, err) < 0)
 		return -1;
 	FAULT("state.control.written");
 	return 0;
 }
 
-int control_read(const char *folder, enum phase *ret, struct err *err)
+int control_read(const char *folder, struct state_control *ret, struct err *err)
 {
-	CLEANUP(buf_free) struct buf room = BUF_INIT(4096);
+	struct control_file f = {0}; /* not every type of URL has a field */
 	char path[PATH_MAX];
-	struct str name;
 	int rc = in_folder(folder, "control", path, err);
 	if (rc == 0)
-		rc = small_file_read(path, &control_format, &room, &name, err);
-	if (rc == 0 && !phase_parse(name, ret))
+		rc = small_file_load(path, &control_format, &f, err);
+	if (rc == 0 && !phase_parse(str_of(f.phase), &f.c.phase))
 		rc = err_set(err, ERR_DAMAGED, "%s: not a phase", path);
+	if (rc == 0 && *f.c.params.from && !state_name_ok(str_of(f.c.params.from)))
+		rc = err_set(err, ERR_DAMAGED, "%s: '%s' is not the name of a state", path,
+			     f.c.params.from);
+	if (rc == 0)
+		*ret = f.c;
 	return rc;
 }
 
-int params_write(const char *folder, const struct state_params *p, struct err *err)
+struct checkpoint checkpoint_measured(const char *folder, const struct state_params *params)
 {
-	char path[PATH_MAX];
-	return in_folder(folder, "params", path, err) < 0
-		       ? -1
-		       : small_file_save(path, &params_format, p, err);
+	struct checkpoint c = {.objects = params->objects, .gone = params->gone};
+	for (unsigned i = 0; i < APPENDS; i++) {
+		char path[PATH_MAX];
+		struct stat is;
+		snprintf(path, sizeof path, "%s/%s", folder, appended_files[i].name);
+		if (stat(path, &is) == 0)
+			*checkpoint_length(&c, (enum appended)i) = (uint64_t)is.st_size;
+	}
+	return c;
 }
 
-int params_read(const char *folder, struct state_params *ret, struct err *err)
+int state_forget_work(struct states *s, const char *folder, struct err *err)
 {
-	struct state_params p = {0}; /* not every type of URL has a field */
+	static const char *const work[] = {"checkpoints", "plan", INDEX_KEPT};
 	char path[PATH_MAX];
-	int rc = in_folder(folder, "params", path, err);
-	if (rc == 0)
-		rc = small_file_load(path, &params_format, &p, err);
-	if (rc == 0 && *p.from && !state_name_ok(str_of(p.from)))
-		rc = err_set(err, ERR_DAMAGED, "%s: '%s' is not the name of a state", path, p.from);
-	if (rc == 0)
-		*ret = p;
-	return rc;
+	int rc = 0;
+	for (size_t i = 0; rc >= 0 && i < ARRAY_LEN(work); i++)
+		rc = in_folder(folder, work[i], path, err) < 0 ? -1 : file_remove(path, err);
+	if (rc >= 0 && snprintf(path, sizeof path, "%s/objects", s->folder) < PATH_MAX)
+		rc = bucket_moves_done(path, err);
+	return MIN(rc, 0);
 }
 
 /* The folder */
@@ -237,11 +300,10 @@ static struct state_info folder_look_at(struct states *s, const char *name, cons
 	memcpy(info.name, name, STATE_NAME);
 	info.locked = *locked && strcmp(name, locked) >= 0;
 	snprintf(folder, sizeof folder, "%s/state/%s", s->folder, name);
-	info.damaged = control_read(folder, &info.phase, &err) != 0;
-	if (info.damaged)
-		info.phase = PHASE_RECOVER;
-	if (params_read(folder, &info.params, &err) != 0)
-		info.damaged = true;
+	struct state_control c = {.phase = PHASE_RECOVER};
+	info.damaged = control_read(folder, &c, &err) != 0;
+	info.phase = c.phase;
+	info.params = c.params;
 	return info;
 }
 
@@ -479,9 +541,9 @@ static int folder_fill(struct states *s, const struct state *from, bool contrib,
 					.objects = p.objects,
 					.contrib = from && contrib ? from->last.contrib : 0,
 					.gone = p.gone};
-	if (params_write(folder, &p, err) < 0 || checkpoint_create(folder, &born, err) < 0)
+	if (!phase_is_done(phase) && checkpoint_create(folder, &born, err) < 0)
 		return -1;
-	return control_write(folder, phase, err);
+	return control_write(folder, &(struct state_control){phase, p, born}, err);
 }
 
 int states_make(struct states *s, const struct state *from, bool contrib, enum phase phase,

@@ -55,11 +55,22 @@ struct state {
 bool state_name_ok(struct str name);
 void state_name_of(int64_t s, char ret[STATE_NAME]); /* seconds since 1970 */
 int64_t state_time_of(const char *name);
-int params_write(const char *folder, const struct state_params *params, struct err *err);
+
+/* What the file `control` of a state holds. While the state is open, `checkpoints` counts for the
+ * lengths. */
+struct state_control {
+	enum phase phase;
+	struct state_params params;
+	struct checkpoint last;
+};
+/* Durable when it returns 0. */
+int control_write(const char *folder, const struct state_control *c, struct err *err);
 /* 1: there is none. */
-int params_read(const char *folder, struct state_params *ret, struct err *err);
-int control_write(const char *folder, enum phase phase, struct err *err);
-int control_read(const char *folder, enum phase *ret, struct err *err);
+int control_read(const char *folder, struct state_control *ret, struct err *err);
+/* The lengths that the files have: what counts where nothing says how far they are good. */
+struct checkpoint checkpoint_measured(const char *folder, const struct state_params *params);
+/* Removes what only an open state needs. */
+int state_forget_work(struct states *s, const char *folder, struct err *err);
 
 /* Makes the links name the newest closed and the newest state. */
 int states_relink(struct states *s, struct err *err);

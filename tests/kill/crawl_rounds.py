@@ -11,7 +11,8 @@ FRESH_OPERATIONS = 1500
 BEFORE = ("state.checkpoint.note=kill@3", "select.index=kill@1")
 # passed only where something was damaged, refused by the system or asked for by hand
 UNUSUAL = {"bucket.delete", "bucket.fix.cut", "bucket.fix.head", "bucket.fix.trailer", "bucket.giveup", "bucket.write",
-           "bucket.train", "bucket.sweep", "state.keep", "state.own", "recover.build"}
+           "bucket.train", "bucket.sweep", "state.keep", "state.own", "state.places",
+           "recover.build"}
 
 
 class Rounds(rounds.Rounds):

@@ -9,7 +9,7 @@ CYCLES = 12
 # where crawl_rounds.py kills: in recovery, where locks expire or something is damaged, and where states go that the
 # follower needs no more
 ELSEWHERE = {"state.delete", "state.delete.named", "state.keep", "state.own", "state.lock.away", "state.lock.expire",
-             "state.rollback", "state.rollback.objects"}
+             "state.rollback", "state.rollback.objects", "state.places"}
 # passed by one module after the other
 SHARED = {"state.control", "state.index", "state.put", "state.put.named"}
 

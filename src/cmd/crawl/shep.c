@@ -319,7 +319,7 @@ static const struct cmd_option dump_options[] = {
 	FLAG('j', journal, "what came of it"),
 	FLAG(0, contrib, "URLs that were found"),
 	FLAG(0, changes, "what modules did to URLs"),
-	FLAG(0, checkpoints, "lengths that belong together"),
+	FLAG(0, checkpoints, "lengths that belong together, while it is open"),
 	FLAG(0, gone, "URLs that were forgotten, of the whole crawl"),
 };
 static const struct command dump_sub = {

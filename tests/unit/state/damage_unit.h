@@ -1,7 +1,6 @@
 /* What the unit programs that cut and damage files share: which files there are, and what has to be
  * true afterwards. */
 #pragma once
-#include "state/places.h"
 #include "state/plan.h"
 #include "state/source_crawl.h"
 #include "unit/state/play_unit.h"
@@ -15,10 +14,9 @@ static const struct kept_file {
 } files[] = {
 	{"journal", &journal_format}, {"contrib", &contrib_format},
 	{"changes", &changes_format}, {"checkpoints", &checkpoints_format},
-	{"control", &control_format}, {"params", &params_format},
-	{"index", &index_format},     {"sites", &sites_format},
-	{"plan", &plan_format},       {"objects", &bucket_format},
-	{"gone", &gone_format},       {"places", &places_format},
+	{"control", &control_format}, {"index", &index_format},
+	{"sites", &sites_format},     {"plan", &plan_format},
+	{"objects", &bucket_format},  {"gone", &gone_format},
 };
 
 /* Where the last record of a record file begins and ends, with a mark after it; of other files

@@ -1,17 +1,30 @@
 /* The entries of one URL in a state: through `places`, and without. */
 #include "state/places.h"
 
+#include "base/fault.h"
+
 #include "unit/state/play_unit.h"
 
-enum { PAGES = 500, TRIES = 2, MARK = 32 }; /* MARK: bytes before the first record */
+#include <signal.h>
+#include <sys/wait.h>
 
-/* A state with so many tries of each page, and a change of every third, is done. */
-static struct states *crawl_of_many(const char *name)
+enum {
+	PAGES = 500,
+	TRIES = 2,
+	MARK = 32,       /* bytes before the first record */
+	LONG_URL = 1200, /* so that the journal is worth the file */
+};
+
+/* A state with so many tries of each page, and a change of every third, is done. reversed: the last
+ * page comes first. */
+static int make_many(const char *name, bool reversed, struct states **ret, struct err *ret_err)
 {
 	struct err err = {0};
 	struct states *s = NULL;
 	struct state *from = NULL, *st = NULL;
-	char url[PLAY_URL];
+	char url[LONG_URL + 1];
+	memset(url, 'u', LONG_URL);
+	url[LONG_URL] = 0;
 	MUST(states_init(scratch(name), 0, PLAY_START, &err));
 	MUST(states_open(&s, scratch(name), true, &err));
 	MUST(state_open(&from, s, "current", &err));
@@ -19,20 +32,29 @@ static struct states *crawl_of_many(const char *name)
 	state_free(&from);
 	MUST(state_enter(st, PHASE_REAP, NULL, PLAY_START, &err));
 	for (uint64_t i = 0; i < PAGES * TRIES; i++) {
-		uint64_t page = i % PAGES;
+		uint64_t page = reversed ? PAGES - 1 - i % PAGES : i % PAGES;
 		struct journal_entry e = {.fp = play_footprint(page),
 					  .time_us = PLAY_START + (int64_t)i,
 					  .type = ITEM_GATHERED,
 					  .where = ITEM_NOWHERE,
-					  .url = play_url(page, url)};
+					  .url = str_of(url)};
 		struct change c = {
 			.fp = e.fp, .time_us = e.time_us, .by = PHASE_MERGE, .url = e.url};
 		MUST(state_journal(st, &e, &err));
 		if (i < PAGES && page % 3 == 0)
 			MUST(state_change(st, &c, &err));
 	}
-	MUST(state_enter(st, PHASE_CORKED, NULL, PLAY_START, &err));
+	int rc = state_enter(st, PHASE_CORKED, NULL, PLAY_START, ret_err);
 	state_free(&st);
+	*ret = s;
+	return rc;
+}
+
+static struct states *crawl_of_many(const char *name)
+{
+	struct err err = {0};
+	struct states *s;
+	MUST(make_many(name, false, &s, &err));
 	return s;
 }
 
@@ -162,15 +184,10 @@ static void one_that_does_not_fit_is_not_believed(void **state)
 	(void)state;
 	char path[PATH_MAX], other[PATH_MAX];
 	struct err err = {0};
-	struct play p;
-	MUST(states_init(scratch("other"), 0, PLAY_START, &err));
-	MUST(play_open(&p, scratch("other"), PLAY_START, NULL, &err));
-	MUST(play_begin(&p, &err));
-	for (uint64_t page = 0; page < 100; page++)
-		MUST(play_gather(&p, 99 - page, 1, &err));
-	MUST(play_cork(&p, &err));
-	play_close(&p);
-	struct states *s = crawl_of_many("misfit");
+	struct states *s;
+	MUST(make_many("other", true, &s, &err));
+	states_close(&s);
+	s = crawl_of_many("misfit");
 	snprintf(path, sizeof path, "%s/state/current/places", scratch("misfit"));
 	snprintf(other, sizeof other, "%s/state/current/places", scratch("other"));
 	copy_file(other, path);
@@ -195,6 +212,70 @@ static void a_state_without_entries_has_none_and_a_clone_begins_without(void **s
 	assert_int_equal(0, size_of(path));
 	state_free(&st);
 	states_close(&s);
+}
+
+static void a_state_whose_file_cannot_be_written_stays_open(void **state)
+{
+	(void)state;
+	struct err err = {0};
+	struct states *s;
+	struct state *st;
+	MUST(fault_arm("file.write/.places.new=enospc", &err));
+	assert_int_equal(-1, make_many("refused", false, &s, &err));
+	assert_int_equal(ERR_SYSTEM, err.code);
+	MUST(fault_arm("", &err));
+	MUST(state_open(&st, s, "current", &err));
+	assert_int_equal(PHASE_REAP, state_phase(st));
+	MUST(state_enter(st, PHASE_CORKED, NULL, PLAY_START, &err));
+	state_free(&st);
+	check_some(s);
+	states_close(&s);
+}
+
+static void a_state_that_is_killed_over_it_is_ended_again(void **state)
+{
+	(void)state;
+	struct err err = {0};
+	struct states *s;
+	struct state *st;
+	struct recovery told = {0};
+	int status = 0;
+	pid_t pid = fork();
+	if (pid == 0) {
+		(void)fault_arm("state.places=kill", &err);
+		(void)make_many("killed", false, &s, &err);
+		_exit(0);
+	}
+	assert_int_equal(pid, waitpid(pid, &status, 0));
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	MUST(states_open(&s, scratch("killed"), true, &err));
+	MUST(states_recover(s, PLAY_START, &told, &err));
+	assert_int_equal(1, told.rolled_back);
+	recovery_free(&told);
+	MUST(state_open(&st, s, "current", &err));
+	assert_int_equal(PHASE_REAP, state_phase(st));
+	MUST(state_enter(st, PHASE_CORKED, NULL, PLAY_START, &err));
+	state_free(&st);
+	check_some(s);
+	states_close(&s);
+}
+
+static void a_little_that_was_appended_has_none(void **state)
+{
+	(void)state;
+	char path[PATH_MAX];
+	struct err err = {0};
+	struct play p;
+	MUST(states_init(scratch("little"), 0, PLAY_START, &err));
+	MUST(play_open(&p, scratch("little"), PLAY_START, NULL, &err));
+	MUST(play_begin(&p, &err));
+	MUST(play_gather(&p, 1, 1, &err));
+	MUST(play_cork(&p, &err));
+	play_close(&p);
+	snprintf(path, sizeof path, "%s/state/current/journal", scratch("little"));
+	assert_true(size_of(path) > 0);
+	snprintf(path, sizeof path, "%s/state/current/places", scratch("little"));
+	assert_int_equal(0, size_of(path));
 }
 
 static void damage_is_mended_by_a_full_recovery(void **state)
@@ -224,6 +305,9 @@ int main(void)
 		cmocka_unit_test(one_that_does_not_fit_is_not_believed),
 		cmocka_unit_test(a_state_without_entries_has_none_and_a_clone_begins_without),
 		cmocka_unit_test(damage_is_mended_by_a_full_recovery),
+		cmocka_unit_test(a_state_whose_file_cannot_be_written_stays_open),
+		cmocka_unit_test(a_state_that_is_killed_over_it_is_ended_again),
+		cmocka_unit_test(a_little_that_was_appended_has_none),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
 }

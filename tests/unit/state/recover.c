@@ -166,19 +166,17 @@ static void damaged_contributions_cost_only_those_after_the_damage(void **state)
 	}
 }
 
-static void contributions_outlive_the_checkpoints(void **state)
+static void contributions_outlive_the_control(void **state)
 {
 	(void)state;
-	const char *folder = scratch("checkpoints");
+	const char *folder = scratch("control");
 	struct play p;
 	struct recovery told;
 	struct err err = {0};
 	char path[PATH_MAX];
 	uint64_t n = crawl(folder, false);
-	path_in(folder, "checkpoints", path);
+	path_in(folder, "control", path);
 	spoil(path, 20);
-	spoil(path, 4096 + 20);
-	spoil(path, 8192 + 20);
 	mend(&p, folder, &told);
 	assert_int_equal(PHASE_CORKED, phase_of(&p));
 	assert_int_equal(n, contributions(&p));
@@ -257,10 +255,10 @@ static void what_is_no_bucket_is_mended_with_the_index(void **state)
 	MUST(format_verify(&bucket_format, path, &err));
 }
 
-static void lost_params_do_not_cost_the_log_of_forgotten_urls(void **state)
+static void a_lost_control_does_not_cost_the_log_of_forgotten_urls(void **state)
 {
 	(void)state;
-	const char *folder = scratch("params");
+	const char *folder = scratch("numbers");
 	struct play p;
 	struct recovery told;
 	struct err err = {0};
@@ -274,7 +272,7 @@ static void lost_params_do_not_cost_the_log_of_forgotten_urls(void **state)
 	MUST(play_cork(&p, &err));
 	MUST(play_begin(&p, &err)); /* an open state without a checkpoint: it is deleted */
 	play_close(&p);
-	path_in(folder, "params", path);
+	path_in(folder, "control", path);
 	spoil(path, 20);
 	mend(&p, folder, &told);
 	done(&p, &told);
@@ -387,8 +385,8 @@ static void a_damaged_block_in_a_large_index_is_found_at_the_start(void **state)
 	stands(folder);
 }
 
-/* The params of the newest state may be what else was on the disk that is not there. */
-static void a_lost_bucket_file_is_left_to_people_also_without_params(void **state)
+/* The control of the newest state may be what else was on the disk that is not there. */
+static void a_lost_bucket_file_is_left_to_people_also_without_a_control(void **state)
 {
 	const char *folder = scratch("unmounted");
 	struct err err = {0};
@@ -405,7 +403,7 @@ static void a_lost_bucket_file_is_left_to_people_also_without_params(void **stat
 	play_close(&p);
 	MUST(states_open(&s, folder, true, &err));
 	MUST(state_open(&st, s, "current", &err));
-	snprintf(path, sizeof path, "%s/state/%s/params", folder, state_name(st));
+	snprintf(path, sizeof path, "%s/state/%s/control", folder, state_name(st));
 	state_free(&st);
 	assert_int_equal(unlink(path), 0);
 	path_in(folder, "objects", path);
@@ -480,12 +478,12 @@ int main(void)
 		cmocka_unit_test(contributions_outlive_a_damaged_journal),
 		cmocka_unit_test(contributions_outlive_a_lost_index),
 		cmocka_unit_test(damaged_contributions_cost_only_those_after_the_damage),
-		cmocka_unit_test(contributions_outlive_the_checkpoints),
+		cmocka_unit_test(contributions_outlive_the_control),
 		cmocka_unit_test(a_torn_end_of_the_buckets_does_not_keep_an_index_from_being_made),
 		cmocka_unit_test(an_entry_that_cannot_be_read_is_named_with_its_file_and_cut_off),
 		cmocka_unit_test(what_is_no_bucket_is_mended_with_the_index),
-		cmocka_unit_test(lost_params_do_not_cost_the_log_of_forgotten_urls),
-		cmocka_unit_test(a_lost_bucket_file_is_left_to_people_also_without_params),
+		cmocka_unit_test(a_lost_control_does_not_cost_the_log_of_forgotten_urls),
+		cmocka_unit_test(a_lost_bucket_file_is_left_to_people_also_without_a_control),
 		cmocka_unit_test(a_url_outlives_a_body_that_cannot_be_read),
 		cmocka_unit_test(a_lost_dictionary_is_named_and_costs_no_url),
 		cmocka_unit_test(a_damaged_block_in_a_large_index_is_found_at_the_start),

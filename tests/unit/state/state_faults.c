@@ -78,9 +78,9 @@ static void a_full_disk_at_every_write(void **state)
 static void every_file_is_among_those_that_are_refused(void **state)
 {
 	(void)state;
-	static const char *const files[] = {"control", "params",  "index",   "sites",
-					    "contrib", "journal", "changes", "checkpoints",
-					    "plan",    "gone",    "objects", "places"};
+	static const char *const files[] = {"control", "index",   "sites",       "contrib",
+					    "journal", "changes", "checkpoints", "plan",
+					    "gone",    "objects"};
 	const char *folder = scratch("refusals");
 	struct err err = {0};
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {

@@ -59,11 +59,12 @@ class Book:
     def __init__(self, folder, words):
         """words: what stands for texts of this run, such as its directory: text -> word."""
         self.folder, self.words, self.entries, self.commands = folder, dict(words), {}, set()
+        self.volatile = list(VOLATILE)
 
     def plain(self, line, more=()):
         for text, word in sorted(self.words.items(), key=lambda w: -len(w[0])):
-            line = re.sub(rf"(?<![0-9]){re.escape(text)}(?![0-9])", word, line)
-        for pattern, word in (*more, *VOLATILE):
+            line = re.sub(rf"(?<!\w){re.escape(text)}(?!\w)", word, line)
+        for pattern, word in (*more, *self.volatile):
             line = re.sub(pattern, word, line)
         return line
 

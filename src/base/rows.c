@@ -19,6 +19,8 @@ struct cell {
 static const struct column text_column[] = {{.type = COL_TEXT, .size = sizeof(const char *)}};
 static const struct column str_column[] = {{.type = COL_STR, .size = sizeof(struct str)}};
 const struct rows rows_texts = {text_column, 1, sizeof(const char *), ROWS_VALUE};
+static const struct column err_column[] = {COL("error", struct err, msg)};
+const struct rows rows_err = {ROWS(struct err, err_column)};
 const struct rows rows_strs = {str_column, 1, sizeof(struct str), ROWS_VALUE};
 
 /* Values */
@@ -64,6 +66,11 @@ static struct cell cell_of_number(const struct column *c, const void *p)
 	return v;
 }
 
+static struct cell cell_of_real(double v)
+{
+	return (struct cell){.real = v, .none = v == 0};
+}
+
 static struct cell cell_of_text(struct str s)
 {
 	return (struct cell){.none = s.n == 0, .text = s};
@@ -81,7 +88,8 @@ static struct cell cell_of(const struct column *c, const void *row, struct buf *
 	case COL_INT:
 		return cell_of_number(c, p);
 	case COL_REAL:
-		return (struct cell){.real = *(const double *)p, .none = *(const double *)p == 0};
+		return cell_of_real(c->size == sizeof(float) ? (double)*(const float *)p
+							     : *(const double *)p);
 	case COL_TEXT:
 		return cell_of_text(str_of(*(const char *const *)p));
 	case COL_CHARS:
@@ -146,8 +154,9 @@ static void print_number(const struct column *c, const struct cell *v, struct bu
 	case UNIT_SHARE:
 		buf_printf(out, "%.1f%%", 100 * v->real);
 		return;
-	case UNIT_MILLI:
-		buf_printf(out, "%" PRIu64 ".%03" PRIu64, v->number / 1000, v->number % 1000);
+	case UNIT_RATE:
+		buf_printf(out, "%" PRIu64 ".%03" PRIu64 " URLs a second", v->number / 1000,
+			   v->number % 1000);
 		return;
 	case UNIT_HEX:
 		buf_printf(out, "%0*" PRIx64, (int)(2 * c->size), v->number);
@@ -185,7 +194,7 @@ static void json_number(const struct column *c, const struct cell *v, struct buf
 	case UNIT_US_S:
 		jsonw_real(j, (double)i / (double)US_PER_S);
 		return;
-	case UNIT_MILLI:
+	case UNIT_RATE:
 		jsonw_real(j, (double)v->number / 1000);
 		return;
 	default:
@@ -246,7 +255,8 @@ static void json_key(const struct rows *t, const struct column *c, struct jsonw 
 }
 
 /* A struct or a list. */
-static void json_below(const struct rows *t, const struct column *c, const char *row, struct buf *room, struct jsonw *j)
+static void json_below(const struct rows *t, const struct column *c, const char *row,
+		       struct buf *room, struct jsonw *j)
 {
 	const char *below = row_below(c, row);
 	if (c->type == COL_LIST) {
@@ -284,7 +294,7 @@ static void json_members(const struct rows *t, const void *row, struct buf *room
 	}
 }
 
-enum { ROOM = 1 << 20 }; /* of one value */
+enum { ROOM = 1 << 30 }; /* of one value; the text of a document is one */
 
 void rows_json_members(const struct rows *t, const void *row, struct jsonw *j)
 {

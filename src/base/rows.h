@@ -18,9 +18,9 @@
 
 enum column_type {
 	COL_BOOL,
-	COL_UINT, /* uint8_t to uint64_t, enumerations */
-	COL_INT,  /* int32_t, int64_t */
-	COL_REAL,
+	COL_UINT,    /* uint8_t to uint64_t, enumerations */
+	COL_INT,     /* int32_t, int64_t */
+	COL_REAL,    /* double, float */
 	COL_TEXT,    /* const char *; NULL: none */
 	COL_CHARS,   /* char[], ends in NUL */
 	COL_STR,     /* struct str */
@@ -40,7 +40,7 @@ enum column_unit {
 	UNIT_US_MS,    /* the same in milliseconds for people */
 	UNIT_US_S,     /* the same in seconds in JSON, with a fraction */
 	UNIT_SHARE,    /* of 1: for people in percent */
-	UNIT_MILLI,    /* thousandths; in JSON a number with a fraction */
+	UNIT_RATE,     /* URLs in 1,000 s: for people "1.500 URLs a second", in JSON a second */
 	UNIT_HEX,      /* a text in hexadecimal with all digits */
 	UNIT_TIME,     /* us since 1970: a text, RFC 3339, with us in JSON and in dumps */
 	UNIT_TIME_SEC, /* the same, without a fraction in JSON either */
@@ -51,10 +51,10 @@ enum column_unit {
 /* What becomes of a value that is none: zero, an empty text, NULL. Without these flags a number or
  * text is shown as it is, and only NULL is null. */
 enum {
-	ROW_SOME = 1, /* there is no member in JSON */
-	ROW_NULL = 2, /* null */
-	ROW_NEG = 4,  /* of a number: none is what is negative, not zero */
-	ROW_MOST = 8, /* of a number: none is the largest value, not zero */
+	ROW_SOME = 1,   /* there is no member in JSON */
+	ROW_NULL = 2,   /* null */
+	ROW_NEG = 4,    /* of a number: none is what is negative, not zero */
+	ROW_MOST = 8,   /* of a number: none is the largest value, not zero */
 	ROW_RIGHT = 16, /* stands right in a table, as numbers do */
 };
 
@@ -97,7 +97,8 @@ struct rows {
 		int *: COL_INT,                                                                 \
 		long *: COL_INT,                                                                \
 		long long *: COL_INT,                                                           \
-		double *: COL_REAL,                                                             \
+		float *: COL_REAL, \
+double *: COL_REAL,                                                             \
 		const char **: COL_TEXT,                                                        \
 		char **: COL_TEXT,                                                              \
 		char(*)[]: COL_CHARS,                                                           \
@@ -136,18 +137,18 @@ struct rows {
 						       .rows = &(table), __VA_ARGS__      \
 	}
 /* Makes a function for COL_OF() of one that names the values of an enumeration (NULL: none). */
-#define COL_NAMER(function, type, name_of)                                   \
-	static void function(const void *member, struct buf *out)            \
-	{                                                                    \
-		buf_add_str(out, str_of(name_of(*(const type *)member)));    \
+#define COL_NAMER(function, type, name_of)                                \
+	static void function(const void *member, struct buf *out)         \
+	{                                                                 \
+		buf_add_str(out, str_of(name_of(*(const type *)member))); \
 	}
 #define COL_NAMES(table) .names = (table), .nnames = ARRAY_LEN(table)
 #define COL_IF(strukt, member) \
 	.if_at = offsetof(strukt, member), .if_size = sizeof(((strukt *)0)->member)
 #define COL_IF_IS(strukt, member, value) COL_IF(strukt, member), .is = (uint64_t)(value) + 1
 
-/* Lists of const char * and of struct str. */
-extern const struct rows rows_texts, rows_strs;
+/* Lists of const char * and of struct str; and a struct err as {"error": ...}. */
+extern const struct rows rows_texts, rows_strs, rows_err;
 
 /* JSON: as a value, after jsonw_key() or in an array; its members in an object that is open; many
  * as an array; and one on a line of its own. */

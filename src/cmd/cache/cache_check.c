@@ -7,6 +7,7 @@
  * nobody can say which rows it has is not mended, but set aside. */
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/rows.h"
 #include "cmd/cache/cache.h"
 #include "cmd/commands.h"
 #include "fetch/botm.h"
@@ -45,6 +46,16 @@ struct check {
 	struct err err; /* the first that a callback has had */
 };
 
+struct finding {
+	bool wrong;
+	const char *text;
+};
+static const struct column finding_columns[] = {
+	COL("wrong", struct finding, wrong),
+	COL("text", struct finding, text),
+};
+static const struct rows finding_rows = {ROWS(struct finding, finding_columns)};
+
 /* Findings. Of one kind there may be millions, so not all of them are printed. */
 static void finding_print(struct check *c, bool is_damage, const char *text)
 {
@@ -55,10 +66,7 @@ static void finding_print(struct check *c, bool is_damage, const char *text)
 		fprintf(c->call->out, "%s: %s\n", is_damage ? "wrong" : "noted", text);
 		return;
 	}
-	jsonw_object(&c->json);
-	jsonw_put_bool(&c->json, "wrong", is_damage);
-	jsonw_put_text(&c->json, "text", text);
-	jsonw_object_end(&c->json);
+	rows_json(&finding_rows, &(struct finding){is_damage, text}, &c->json);
 	cmd_flush(c->call, &c->out);
 }
 
@@ -274,16 +282,19 @@ static void rest_print(const struct check *c)
 		fputs("a full set is wanted of all providers now\n", out);
 }
 
+#define S struct check
+static const struct column rest_columns[] = {
+	COL("stored", S, rows),        COL("queued", S, queued),       COL("wrong", S, damages),
+	COL("noted", S, notes),        COL("elsewhere", S, elsewhere), COL("fixed", S, is_fix),
+	COL("qm_runs", S, is_running),
+};
+static const struct rows rest_rows = {ROWS(S, rest_columns)};
+#undef S
+
 static void rest_json(struct check *c)
 {
 	jsonw_array_end(&c->json);
-	jsonw_put_uint(&c->json, "stored", c->rows);
-	jsonw_put_uint(&c->json, "queued", c->queued);
-	jsonw_put_uint(&c->json, "wrong", c->damages);
-	jsonw_put_uint(&c->json, "noted", c->notes);
-	jsonw_put_uint(&c->json, "elsewhere", c->elsewhere);
-	jsonw_put_bool(&c->json, "fixed", c->is_fix);
-	jsonw_put_bool(&c->json, "qm_runs", c->is_running);
+	rows_json_members(&rest_rows, c, &c->json);
 	jsonw_object_end(&c->json);
 	buf_add_byte(&c->out, '\n');
 	cmd_flush(c->call, &c->out);

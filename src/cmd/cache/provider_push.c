@@ -4,7 +4,7 @@
 #include "cmd/cache/provider_push.h"
 
 #include "base/clock.h"
-#include "base/jsonw.h"
+#include "base/rows.h"
 #include "base/vec.h"
 #include "cache/cache_conf.h"
 #include "cache/lococa_client.h"
@@ -27,6 +27,11 @@ enum {
 struct refused {
 	unsigned code;
 	const char *url, *text;
+};
+
+struct left_out {
+	struct str url, mime;
+	const char *why;
 };
 
 struct session {
@@ -52,6 +57,10 @@ struct session {
 	struct lococa_end end;
 	char end_text[TEXT_MOST];
 	bool ended;
+	const char *result; /* from here on for --json */
+	bool is_accepted, is_failed;
+	struct left_out *left;
+	size_t nleft;
 };
 
 void push_close(struct push *g)
@@ -292,6 +301,7 @@ static void session_free(struct session *s)
 	provider_changes_free(&s->changes);
 	mem_free(&s->refused_hash);
 	mem_free(&s->refused);
+	mem_free(&s->left);
 	mem_free(&s->lost);
 	arena_free(&s->arena);
 }
@@ -416,75 +426,68 @@ static void say_end(const struct session *s)
 	fflush(out);
 }
 
-static void put_failed(struct jsonw *j, const struct session *s)
-{
-	jsonw_put_array(j, "failed");
-	for (size_t i = 0; i < s->info.faults; i++) {
-		const struct lococa_fault *f = &s->info.fault[i];
-		jsonw_object(j);
-		jsonw_put_str(j, "url", f->url);
-		jsonw_put_str(j, "mime", f->mime);
-		jsonw_put_uint(j, "code", f->code);
-		jsonw_put_str(j, "text", f->text);
-		jsonw_put_str(j, "at", f->at);
-		jsonw_object_end(j);
-	}
-	jsonw_array_end(j);
-	jsonw_put_array(j, "refused");
-	for (size_t i = 0; i < s->nsaid; i++) {
-		jsonw_object(j);
-		jsonw_put_text(j, "url", s->refused[i].url);
-		jsonw_put_uint(j, "code", s->refused[i].code);
-		jsonw_put_text(j, "text", s->refused[i].text);
-		jsonw_object_end(j);
-	}
-	jsonw_array_end(j);
-}
+#define S struct lococa_fault
+static const struct column failed_columns[] = {
+	COL("url", S, url),   COL("mime", S, mime), COL("code", S, code),
+	COL("text", S, text), COL("at", S, at),
+};
+static const struct rows failed_rows = {ROWS(S, failed_columns)};
+#undef S
+#define S struct refused
+static const struct column refused_columns[] = {
+	COL("url", S, url),
+	COL("code", S, code),
+	COL("text", S, text),
+};
+static const struct rows refused_rows = {ROWS(S, refused_columns)};
+#undef S
+#define S struct left_out
+static const struct column left_columns[] = {
+	COL("url", S, url),
+	COL("mime", S, mime),
+	COL("why", S, why),
+};
+static const struct rows left_rows = {ROWS(S, left_columns)};
+#undef S
 
-static void put_left(struct jsonw *j, const struct session *s)
+#define S struct session
+static const struct column outcome_columns[] = {
+	COL("result", S, result),
+	COL("full", S, full),
+	COL("wanted", S, info.reason, COL_IF(S, was_wanted)),
+	COL("set", S, end.set, COL_IF(S, is_accepted)),
+	COL("received", S, end.received, COL_IF(S, is_accepted)),
+	COL("code", S, end.code, COL_IF(S, is_failed)),
+	COL("text", S, end_text, COL_IF(S, is_failed)),
+	COL("new", S, changes.added),
+	COL("changed", S, changes.changed),
+	COL("removed", S, changes.removed),
+	COL("errors", S, info.errors),
+	COL("processing", S, info.processing),
+	COL_LIST("failed", S, info.fault, info.faults, failed_rows),
+	COL_LIST("refused", S, refused, nsaid, refused_rows),
+	COL_LIST("left_out", S, left, nleft, left_rows),
+};
+static const struct rows outcome_rows = {ROWS(S, outcome_columns)};
+#undef S
+
+static void json_end(struct session *s)
 {
-	jsonw_put_array(j, "left_out");
+	static const char *const words[] = {"accepted", "rejected", "rejected", "broken",
+					    "nothing"};
+	s->result = words[s->end.how];
+	s->is_accepted = s->end.how == LOCOCA_ACCEPTED;
+	s->is_failed = !s->is_accepted && s->end.how != LOCOCA_QUIT;
+	size_t room = 0;
 	for (size_t i = 0; i < s->changes.n; i++) {
 		const struct provider_change *c = &s->changes.change[i];
 		if (c->fate != PROVIDER_NO_TYPE && c->fate != PROVIDER_NO_ROOM)
 			continue;
-		jsonw_object(j);
-		jsonw_put_str(j, "url", provider_change_url(c)->c);
-		jsonw_put_str(j, "mime", provider_change_url(c)->mime);
-		jsonw_put_text(j, "why", fate_words(c->fate));
-		jsonw_object_end(j);
+		const struct provider_url *url = provider_change_url(c);
+		*VEC_PUSH(s->left, s->nleft, room) =
+			(struct left_out){url->c, url->mime, fate_words(c->fate)};
 	}
-	jsonw_array_end(j);
-}
-
-static void json_end(const struct session *s)
-{
-	static const char *const words[] = {"accepted", "rejected", "rejected", "broken",
-					    "nothing"};
-	struct buf out = BUF_INIT((size_t)4 << 30);
-	struct jsonw j = JSONW_INIT(&out);
-	jsonw_object(&j);
-	jsonw_put_text(&j, "result", words[s->end.how]);
-	jsonw_put_bool(&j, "full", s->full);
-	if (s->was_wanted)
-		jsonw_put_str(&j, "wanted", s->info.reason);
-	if (s->end.how == LOCOCA_ACCEPTED) {
-		jsonw_put_uint(&j, "set", s->end.set);
-		jsonw_put_uint(&j, "received", s->end.received);
-	} else if (s->end.how != LOCOCA_QUIT) {
-		jsonw_put_uint(&j, "code", s->end.code);
-		jsonw_put_text(&j, "text", s->end_text);
-	}
-	jsonw_put_uint(&j, "new", s->changes.added);
-	jsonw_put_uint(&j, "changed", s->changes.changed);
-	jsonw_put_uint(&j, "removed", s->changes.removed);
-	jsonw_put_uint(&j, "errors", s->info.errors);
-	jsonw_put_uint(&j, "processing", s->info.processing);
-	put_failed(&j, s);
-	put_left(&j, s);
-	jsonw_object_end(&j);
-	buf_add_byte(&out, '\n');
-	cmd_print(s->g->p->call, &out);
+	cmd_row_json(s->g->p->call, &outcome_rows, s);
 }
 
 /* Of a tree, other types are as if they were not there. */

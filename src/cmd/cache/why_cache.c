@@ -1,6 +1,7 @@
 /* The cache's answer to garner why: the rows of a URL, of each provider that announced it, and what
  * comes next. */
 #include "cmd/cache/why_cache.h"
+#include "base/rows.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -116,28 +117,18 @@ void why_cache_print(const struct cached_urls *c, FILE *out)
 	}
 }
 
-void why_cache_json(const struct cached_urls *c, struct jsonw *j)
-{
-	jsonw_put_array(j, "cache");
-	for (size_t i = 0; i < c->n; i++) {
-		const struct cached_url *url = &c->url[i];
-		jsonw_object(j);
-		jsonw_put_uint(j, "provider", url->provider);
-		jsonw_put_text(j, "mime", url->mime);
-		jsonw_put_text(j, "state", url->state);
-		if (url->code)
-			jsonw_put_uint(j, "code", url->code);
-		if (url->reason[0])
-			jsonw_put_text(j, "reason", url->reason);
-		if (url->at_us)
-			jsonw_put_time(j, "at", url->at_us);
-		if (url->until_us)
-			jsonw_put_time(j, "until", url->until_us);
-		jsonw_put_uint(j, "size", url->size);
-		if (url->file[0])
-			jsonw_put_text(j, "file", url->file);
-		jsonw_put_text(j, "next", url->next);
-		jsonw_object_end(j);
-	}
-	jsonw_array_end(j);
-}
+#define S struct cached_url
+static const struct column url_columns[] = {
+	COL("provider", S, provider),
+	COL("mime", S, mime),
+	COL("state", S, state),
+	COL("code", S, code, .how = ROW_SOME),
+	COL("reason", S, reason, .how = ROW_SOME),
+	COL("at", S, at_us, .unit = UNIT_TIME, .how = ROW_SOME),
+	COL("until", S, until_us, .unit = UNIT_TIME, .how = ROW_SOME),
+	COL("size", S, size),
+	COL("file", S, file, .how = ROW_SOME),
+	COL("next", S, next),
+};
+const struct rows cached_url_rows = {ROWS(S, url_columns)};
+#undef S

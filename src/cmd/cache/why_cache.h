@@ -2,7 +2,7 @@
 #pragma once
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/jsonw.h"
+#include "base/rows.h"
 
 #include <stdio.h>
 
@@ -24,5 +24,4 @@ struct cached_urls {
 int why_cache_ask(const char *data, struct str url, struct arena *arena, struct cached_urls *ret,
 		  struct err *err);
 void why_cache_print(const struct cached_urls *c, FILE *out);
-/* The member "cache" of the object that is open. */
-void why_cache_json(const struct cached_urls *c, struct jsonw *j);
+extern const struct rows cached_url_rows;

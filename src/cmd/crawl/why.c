@@ -4,7 +4,7 @@
 
 #include "archie/archie_conf.h"
 #include "base/clock.h"
-#include "base/jsonw.h"
+#include "base/rows.h"
 #include "broker/indexer.h"
 #include "broker/search.h"
 #include "cmd/archie/archie_rows.h"
@@ -37,10 +37,19 @@ struct decision {
 
 /* An object of the URL that the broker has registered. */
 struct known_object {
-	const struct registry_object *is;
+	struct registry_object is;
+	int64_t expires_us;
 	const char *point;  /* who told it */
 	struct str twin_of; /* the URL whose text it has; empty: it has its own */
 	bool shown;         /* of all objects of the URL this one is found */
+};
+
+/* What only --json tells in this way; NULL: null. */
+struct told {
+	const char *known, *type, *reason, *class, *site, *key, *band;
+	bool by_hand;
+	unsigned code;
+	int64_t since_us, tried_us, next_us; /* next_us -1: never */
 };
 
 struct answer {
@@ -57,6 +66,7 @@ struct answer {
 	size_t objects;
 	struct archie_site_row archive; /* that it belongs to; site NULL: to none */
 	struct cached_urls cache;
+	struct told told;
 };
 
 static const char *const known_words[] = {[WHY_NEVER] = "never",
@@ -292,6 +302,11 @@ static int find_twin(struct registry *r, const struct registry_object *o, struct
 	return 0;
 }
 
+static int64_t expires_us(const struct registry_object *o)
+{
+	return ((int64_t)o->update_time_s + o->time_to_live_s) * US_PER_S;
+}
+
 static int ask_registry(struct registry *r, struct str url, struct answer *a, struct arena *arena,
 			struct err *err)
 {
@@ -305,7 +320,8 @@ static int ask_registry(struct registry *r, struct str url, struct answer *a, st
 	for (size_t i = 0; i < n; i++) {
 		struct known_object *o = &a->object[i];
 		*o = (struct known_object){
-			.is = &list[i],
+			.is = list[i],
+			.expires_us = expires_us(&list[i]),
 			.shown = shown == &list[i],
 			.point = arena_text(arena, str_of(point_name(r, list[i].point)))};
 		if (find_twin(r, &list[i], arena, &o->twin_of, err) < 0)
@@ -327,7 +343,7 @@ static int ask_objects(const char *data, const char *given, struct answer *a, st
 	if (a->objects == 0 && ask_registry(r, str_of(given), a, arena, err) < 0)
 		return -1;
 	if (a->objects)
-		a->url = a->object[0].is->url;
+		a->url = a->object[0].is.url;
 	return 0;
 }
 
@@ -354,11 +370,6 @@ static int ask_archives(const char *data, const struct archie_conf *conf, struct
 	}
 	getter_state_free(&state);
 	return 0;
-}
-
-static int64_t expires_us(const struct registry_object *o)
-{
-	return ((int64_t)o->update_time_s + o->time_to_live_s) * US_PER_S;
 }
 
 /* As text */
@@ -495,13 +506,13 @@ static const char *safe_text(struct str text, struct arena *arena)
 
 static void print_object(FILE *out, const struct known_object *o, struct arena *arena)
 {
-	const struct registry_object *is = o->is;
+	const struct registry_object *is = &o->is;
 	fprintf(out, "registered:   %s of %s, version %s, from %s%s\n",
 		safe_text(is->gatherer_name, arena), safe_text(is->gatherer_host, arena),
 		safe_text(is->gatherer_version, arena), safe_text(str_of(o->point), arena),
 		o->shown ? ", shown" : "");
 	fprintf(out, "              updated %s, ", date_text(arena, is->update_time_s * US_PER_S));
-	fprintf(out, "expires %s, ", date_text(arena, expires_us(is)));
+	fprintf(out, "expires %s, ", date_text(arena, o->expires_us));
 	if (is->oid)
 		fprintf(out, "oid %" PRIu32 "\n", is->oid);
 	else if (o->twin_of.n)
@@ -578,134 +589,119 @@ static void print_why(FILE *out, const struct answer *a, const struct crawl_conf
 
 /* As JSON */
 
-static void put_decisions(struct jsonw *j, const struct answer *a)
-{
-	jsonw_put_array(j, "decisions");
-	for (size_t i = 0; i < a->decisions; i++) {
-		const struct decision *d = &a->decision[i];
-		jsonw_object(j);
-		if (d->time_us)
-			jsonw_put_time(j, "time", d->time_us);
-		jsonw_put_text(j, "module", d->module);
-		jsonw_put_text(j, "verdict", d->verdict);
-		jsonw_put_text(j, "reason", d->reason);
-		jsonw_put_text(j, "rule", d->rule);
-		jsonw_put_text(j, "limit", d->limit);
-		jsonw_put_text(j, "state", d->state);
-		jsonw_object_end(j);
-	}
-	jsonw_array_end(j);
-}
+#define S struct decision
+static const struct column decision_columns[] = {
+	COL("time", S, time_us, .unit = UNIT_TIME, .how = ROW_SOME),
+	COL("module", S, module),
+	COL("verdict", S, verdict),
+	COL("reason", S, reason),
+	COL("rule", S, rule),
+	COL("limit", S, limit),
+	COL("state", S, state),
+};
+static const struct rows decision_rows = {ROWS(S, decision_columns)};
+#undef S
 
-static void put_objects(struct jsonw *j, const struct answer *a)
-{
-	jsonw_put_array(j, "objects");
-	for (size_t i = 0; i < a->objects; i++) {
-		const struct known_object *o = &a->object[i];
-		const struct registry_object *is = o->is;
-		jsonw_object(j);
-		jsonw_put_str(j, "gatherer_name", is->gatherer_name);
-		jsonw_put_str(j, "gatherer_host", is->gatherer_host);
-		jsonw_put_str(j, "gatherer_version", is->gatherer_version);
-		jsonw_put_text(j, "point", o->point);
-		jsonw_put_time(j, "updated", is->update_time_s * US_PER_S);
-		jsonw_put_time(j, "expires", expires_us(is));
-		if (is->oid)
-			jsonw_put_uint(j, "oid", is->oid);
-		if (o->twin_of.n)
-			jsonw_put_str(j, "twin_of", o->twin_of);
-		jsonw_put_bool(j, "shown", o->shown);
-		jsonw_object_end(j);
-	}
-	jsonw_array_end(j);
-}
+#define S struct known_object
+static const struct column object_columns[] = {
+	COL("gatherer_name", S, is.gatherer_name),
+	COL("gatherer_host", S, is.gatherer_host),
+	COL("gatherer_version", S, is.gatherer_version),
+	COL("point", S, point),
+	COL("updated", S, is.update_time_s, .unit = UNIT_TIME_S),
+	COL("expires", S, expires_us, .unit = UNIT_TIME),
+	COL("oid", S, is.oid, .how = ROW_SOME),
+	COL("twin_of", S, twin_of, .how = ROW_SOME),
+	COL("shown", S, shown),
+};
+static const struct rows object_rows = {ROWS(S, object_columns)};
+#undef S
 
-static void put_standing(struct jsonw *j, const struct answer *a, struct arena *arena)
-{
-	const struct why *w = &a->why;
-	const struct site *site = &w->site;
-	char key[QKEY_TEXT];
-	jsonw_put_text(j, "class", class_text(w, arena));
-	if (w->known == WHY_KNOWN)
-		jsonw_put_uint(j, "weight", w->item.weight);
-	if (!w->site_known)
-		return;
-	jsonw_put_object(j, "site");
-	jsonw_put_text(j, "url", site_text(site, arena));
-	jsonw_put_uint(j, "active", site->active);
-	jsonw_put_uint(j, "inactive", site->inactive);
-	jsonw_put_uint(j, "gathered", site->gathered);
-	jsonw_put_uint(j, "fresh", site->fresh);
-	jsonw_put_uint(j, "error_cycles", site->error_cycles);
-	jsonw_object_end(j);
-	jsonw_put_object(j, "server");
-	jsonw_put_text(j, "key", site->qkey ? qkey_print(site->qkey, key) : NULL);
-	if (a->planned)
-		jsonw_put_int(j, "delay_us", a->plan.server.delay_us);
-	jsonw_object_end(j);
-}
+#define S struct answer
+static const struct column known_columns[] = {
+	COL("by_hand", S, told.by_hand),
+	COL("type", S, told.type),
+	COL("since", S, told.since_us, .unit = UNIT_TIME),
+	COL("code", S, told.code),
+	COL("reason", S, told.reason),
+	COL("tried", S, told.tried_us, .unit = UNIT_TIME, .how = ROW_SOME),
+	COL("next", S, told.next_us, .unit = UNIT_TIME, .how = ROW_NULL | ROW_NEG),
+};
+static const struct rows known_rows = {ROWS(S, known_columns)};
+static const struct column gone_columns[] = {
+	COL("reason", S, told.reason),
+	COL("forgotten", S, why.gone.time_us, .unit = UNIT_TIME),
+};
+static const struct rows gone_rows = {ROWS(S, gone_columns)};
+static const struct column site_columns[] = {
+	COL("url", S, told.site),
+	COL("active", S, why.site.active),
+	COL("inactive", S, why.site.inactive),
+	COL("gathered", S, why.site.gathered),
+	COL("fresh", S, why.site.fresh),
+	COL("error_cycles", S, why.site.error_cycles),
+};
+static const struct rows site_rows = {ROWS(S, site_columns)};
+static const struct column server_columns[] = {
+	COL("key", S, told.key),
+	COL("delay_us", S, plan.server.delay_us, COL_IF(S, planned)),
+};
+static const struct rows server_rows = {ROWS(S, server_columns)};
+static const struct column plan_columns[] = {
+	COL("band", S, told.band),
+	COL("priority", S, plan.verdict.priority, COL_IF(S, told.band)),
+	COL("dead", S, plan.dead),
+	COL("planned", S, plan.planned),
+	COL("place", S, plan.place, COL_IF(S, plan.planned)),
+	COL("of", S, plan.of),
+};
+static const struct rows plan_rows = {ROWS(S, plan_columns)};
+static const struct column answer_columns[] = {
+	COL("url", S, url),
+	COL("known", S, told.known),
+	COL("indexed", S, indexed),
+	COL_GROUP(NULL, S, known_rows, COL_IF_IS(S, why.known, WHY_KNOWN)),
+	COL_GROUP(NULL, S, gone_rows, COL_IF_IS(S, why.known, WHY_GONE)),
+	COL("looked_among", S, why.passed, .how = ROW_SOME),
+	COL_LIST("objects", S, object, objects, object_rows),
+	COL_ROW("archive", S, archive, archie_site_rows, COL_IF(S, archive.site)),
+	COL_LIST("cache", S, cache.url, cache.n, cached_url_rows, .how = ROW_SOME),
+	COL_LIST("decisions", S, decision, decisions, decision_rows),
+	COL("bad_filter", S, bad_filter, .how = ROW_SOME),
+	COL("class", S, told.class),
+	COL("weight", S, why.item.weight, COL_IF_IS(S, why.known, WHY_KNOWN)),
+	COL_GROUP("site", S, site_rows, COL_IF(S, why.site_known)),
+	COL_GROUP("server", S, server_rows, COL_IF(S, why.site_known)),
+	COL_GROUP("plan", S, plan_rows, COL_IF(S, planned)),
+};
+static const struct rows answer_rows = {ROWS(S, answer_columns)};
+#undef S
 
-static void put_plan(struct jsonw *j, const struct plan_answer *p)
-{
-	bool banded = p->candidate && p->verdict.band < PLAN_BANDS;
-	jsonw_put_object(j, "plan");
-	jsonw_put_text(j, "band", banded ? plan_band_rows[p->verdict.band].name : NULL);
-	if (banded)
-		jsonw_put_uint(j, "priority", p->verdict.priority);
-	jsonw_put_bool(j, "dead", p->dead);
-	jsonw_put_bool(j, "planned", p->planned);
-	if (p->planned)
-		jsonw_put_uint(j, "place", p->place);
-	jsonw_put_uint(j, "of", p->of);
-	jsonw_object_end(j);
-}
-
-static void print_json(struct buf *out, const struct answer *a, const struct crawl_conf *conf,
+static void print_json(struct buf *out, struct answer *a, const struct crawl_conf *conf,
 		       struct arena *arena)
 {
 	const struct why *w = &a->why;
-	struct jsonw j = JSONW_INIT(out);
-	char text[CODE_TEXT];
-	jsonw_object(&j);
-	jsonw_put_str(&j, "url", a->url);
-	jsonw_put_text(&j, "known", a->crawl ? known_words[w->known] : "never");
-	jsonw_put_bool(&j, "indexed", a->indexed);
-	if (w->known == WHY_KNOWN) {
-		int64_t next = next_s(a, conf);
-		jsonw_put_bool(&j, "by_hand", w->item.flags & ITEM_INITIAL);
-		jsonw_put_text(&j, "type", item_type_names[type_of(w)]);
-		jsonw_put_time(&j, "since", w->item.since_day * US_PER_DAY);
-		jsonw_put_uint(&j, "code", code_of_try(w));
-		jsonw_put_text(&j, "reason", last_text(w, text));
-		if (tried_us(w))
-			jsonw_put_time(&j, "tried", tried_us(w));
-		jsonw_key(&j, "next");
-		if (next < 0)
-			jsonw_null(&j);
-		else
-			jsonw_time(&j, next * US_PER_S);
-	}
-	if (w->known == WHY_GONE) {
-		jsonw_put_text(&j, "reason", gone_reason_names[w->gone.reason]);
-		jsonw_put_time(&j, "forgotten", w->gone.time_us);
-	}
-	if (w->passed)
-		jsonw_put_uint(&j, "looked_among", w->passed);
-	put_objects(&j, a);
-	if (a->archive.site) {
-		jsonw_key(&j, "archive");
-		rows_json(&archie_site_rows, &a->archive, &j);
-	}
-	if (a->cache.n)
-		why_cache_json(&a->cache, &j);
-	put_decisions(&j, a);
-	if (a->bad_filter)
-		jsonw_put_text(&j, "bad_filter", a->bad_filter);
-	put_standing(&j, a, arena);
-	if (a->planned)
-		put_plan(&j, &a->plan);
-	jsonw_object_end(&j);
-	buf_add_byte(out, '\n');
+	const struct plan_answer *p = &a->plan;
+	bool banded = p->candidate && p->verdict.band < PLAN_BANDS;
+	char text[CODE_TEXT], key[QKEY_TEXT];
+	int64_t next = next_s(a, conf);
+	a->told = (struct told){
+		.known = a->crawl ? known_words[w->known] : "never",
+		.by_hand = w->item.flags & ITEM_INITIAL,
+		.type = item_type_names[type_of(w)],
+		.since_us = w->item.since_day * US_PER_DAY,
+		.code = code_of_try(w),
+		.reason = w->known == WHY_GONE ? gone_reason_names[w->gone.reason]
+					       : arena_text(arena, str_of(last_text(w, text))),
+		.tried_us = tried_us(w),
+		.next_us = next < 0 ? -1 : next * US_PER_S,
+		.class = class_text(w, arena),
+		.site = w->site_known ? site_text(&w->site, arena) : NULL,
+		.key = w->site.qkey ? arena_text(arena, str_of(qkey_print(w->site.qkey, key)))
+				    : NULL,
+		.band = banded ? plan_band_rows[p->verdict.band].name : NULL,
+	};
+	rows_json_line(&answer_rows, a, out);
 }
 
 static int is_indexed(const char *data, struct str url, struct arena *arena, bool *ret,

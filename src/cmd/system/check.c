@@ -1,7 +1,7 @@
 /* garner check: verifies the files below the data directory, each by its format and by what other
  * files know of it, and says what to do about those that are damaged. */
 #include "base/file.h"
-#include "base/jsonw.h"
+#include "base/rows.h"
 #include "bucket/bucket_shake.h"
 #include "cmd/command.h"
 #include "fetch/botm.h"
@@ -27,26 +27,32 @@ struct check {
 	bool as_json;
 	struct jsonw json;
 	struct buf out; /* of the json, one entry at a time */
-	uint64_t count[NVERDICTS];
+	uint64_t count[NVERDICTS], files;
 	char data[PATH_MAX];
 };
+
+struct problem {
+	const char *path, *verdict, *format, *reason, *remedy;
+};
+static const struct column problem_columns[] = {
+	COL("path", struct problem, path),     COL("verdict", struct problem, verdict),
+	COL("format", struct problem, format), COL("reason", struct problem, reason),
+	COL("remedy", struct problem, remedy),
+};
+static const struct rows problem_rows = {ROWS(struct problem, problem_columns)};
 
 static void report_remedy(struct check *c, enum verdict verdict, const char *path,
 			  const struct format *format, const struct err *err, const char *remedy)
 {
+	const struct problem problem = {path, verdict_names[verdict], format ? format->name : NULL,
+					err->msg, remedy};
 	c->count[verdict]++;
 	if (!c->as_json) {
-		fprintf(c->call->out, "%s: %s%s%s\n", verdict_names[verdict], err->msg,
-			remedy ? "; " : "", remedy ? remedy : "");
+		fprintf(c->call->out, "%s: %s%s%s\n", problem.verdict, err->msg, remedy ? "; " : "",
+			remedy ? remedy : "");
 		return;
 	}
-	jsonw_object(&c->json);
-	jsonw_put_text(&c->json, "path", path);
-	jsonw_put_text(&c->json, "verdict", verdict_names[verdict]);
-	jsonw_put_text(&c->json, "format", format ? format->name : NULL);
-	jsonw_put_text(&c->json, "reason", err->msg);
-	jsonw_put_text(&c->json, "remedy", remedy);
-	jsonw_object_end(&c->json);
+	rows_json(&problem_rows, &problem, &c->json);
 	cmd_flush(c->call, &c->out);
 }
 
@@ -210,22 +216,32 @@ static int check_data(struct check *c, const struct config *config)
 	return 0;
 }
 
+#define S struct check
+static const struct column count_columns[] = {
+	COL("files", S, files),
+	COL("sound", S, count[SOUND]),
+	COL("unknown", S, count[UNKNOWN]),
+	COL("noted", S, count[NOTED]),
+	COL("damaged", S, count[DAMAGED]),
+	COL("unreadable", S, count[UNREADABLE]),
+};
+static const struct rows count_rows = {ROWS(S, count_columns)};
+#undef S
+
 static void print_counts(struct check *c)
 {
-	uint64_t files = 0;
 	for (int i = 0; i < NVERDICTS; i++)
-		files += c->count[i];
+		c->files += c->count[i];
 	if (c->as_json) {
 		jsonw_array_end(&c->json);
-		jsonw_put_uint(&c->json, "files", files);
-		for (int i = 0; i < NVERDICTS; i++)
-			jsonw_put_uint(&c->json, verdict_names[i], c->count[i]);
+		rows_json_members(&count_rows, c, &c->json);
 		jsonw_object_end(&c->json);
 		buf_add_byte(&c->out, '\n');
 		cmd_flush(c->call, &c->out);
 		return;
 	}
-	fprintf(c->call->out, "%llu file%s:", (unsigned long long)files, files == 1 ? "" : "s");
+	fprintf(c->call->out, "%llu file%s:", (unsigned long long)c->files,
+		c->files == 1 ? "" : "s");
 	for (int i = 0; i < NVERDICTS; i++)
 		fprintf(c->call->out, "%s %llu %s", i ? "," : "", (unsigned long long)c->count[i],
 			verdict_names[i]);

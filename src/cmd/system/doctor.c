@@ -6,7 +6,7 @@
 #include "archie/sites.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/jsonw.h"
+#include "base/rows.h"
 #include "cmd/commands.h"
 #include "cmd/crawl/shep_filter.h"
 #include "cmd/system/text.h"
@@ -796,25 +796,36 @@ static void print_text(const struct finding *list, struct buf *out)
 	}
 }
 
+struct told {
+	const char *name, *level, *reason, *mend;
+};
+static const struct column told_columns[] = {
+	COL("name", struct told, name),
+	COL("level", struct told, level),
+	COL("reason", struct told, reason),
+	COL("mend", struct told, mend, .how = ROW_NULL),
+};
+static const struct rows told_rows = {ROWS(struct told, told_columns)};
+struct diagnosis {
+	const struct told *check;
+	size_t checks;
+	int code;
+};
+static const struct column diagnosis_columns[] = {
+	COL_LIST("checks", struct diagnosis, check, checks, told_rows),
+	COL("code", struct diagnosis, code),
+};
+static const struct rows diagnosis_rows = {ROWS(struct diagnosis, diagnosis_columns)};
+
 static void print_json(const struct finding *list, struct buf *out)
 {
-	struct jsonw j = JSONW_INIT(out);
-	jsonw_object(&j);
-	jsonw_put_array(&j, "checks");
-	for (size_t i = 0; i < NCHECKS; i++) {
-		if (!list[i].reason[0])
-			continue;
-		jsonw_object(&j);
-		jsonw_put_text(&j, "name", checks[i].name);
-		jsonw_put_text(&j, "level", level_words[list[i].level]);
-		jsonw_put_text(&j, "reason", list[i].reason);
-		jsonw_put_text(&j, "mend", list[i].mend[0] ? list[i].mend : NULL);
-		jsonw_object_end(&j);
-	}
-	jsonw_array_end(&j);
-	jsonw_put_int(&j, "code", findings_code(list, NCHECKS));
-	jsonw_object_end(&j);
-	buf_add_byte(out, '\n');
+	struct told told[NCHECKS];
+	struct diagnosis d = {.check = told, .code = findings_code(list, NCHECKS)};
+	for (size_t i = 0; i < NCHECKS; i++)
+		if (list[i].reason[0])
+			told[d.checks++] = (struct told){checks[i].name, level_words[list[i].level],
+							 list[i].reason, list[i].mend};
+	rows_json_line(&diagnosis_rows, &d, out);
 }
 
 static int run(const struct cmd_call *call)

@@ -1,6 +1,6 @@
 /* garner version: what this program is made of, for a bug report. */
 #include "base/fault.h"
-#include "base/jsonw.h"
+#include "base/rows.h"
 #include "cmd/commands.h"
 #include "cmd/system/help.h"
 #include "cmd/system/text.h"
@@ -132,47 +132,68 @@ static void print_table(const struct program *program, struct buf *out)
 	text_table_free(&t);
 }
 
-static void json_libraries(struct jsonw *j)
-{
-	jsonw_put_array(j, "libraries");
-	for (size_t i = 0; i < ARRAY_LEN(libraries); i++) {
-		jsonw_object(j);
-		jsonw_put_text(j, "name", libraries[i].name);
-		jsonw_put_text(j, "built", libraries[i].built);
-		jsonw_put_text(j, "found",
-			       libraries[i].found ? libraries[i].found() : libraries[i].built);
-		jsonw_object_end(j);
-	}
-	jsonw_array_end(j);
-}
+struct found {
+	const char *name, *built, *found;
+};
+static const struct column found_columns[] = {
+	COL("name", struct found, name),
+	COL("built", struct found, built),
+	COL("found", struct found, found),
+};
+static const struct rows found_rows = {ROWS(struct found, found_columns)};
 
-static void json_formats(struct jsonw *j, const struct program *program)
-{
-	jsonw_put_array(j, "formats");
-	for (size_t i = 0; i < program->nformats; i++) {
-		jsonw_object(j);
-		jsonw_put_text(j, "name", program->formats[i]->name);
-		jsonw_put_uint(j, "version", program->formats[i]->version);
-		jsonw_object_end(j);
-	}
-	jsonw_array_end(j);
-}
+static const struct column format_columns[] = {
+	COL("name", struct format, name),
+	COL("version", struct format, version),
+};
+static const struct rows format_rows = {ROWS(struct format, format_columns)};
+static const struct column format_at_columns[] = {
+	{NULL, COL_POINTER, 0, sizeof(struct format *), .rows = &format_rows}};
+static const struct rows format_at_rows = {ROWS(struct format *, format_at_columns)};
+
+struct facts {
+	const char *version, *compiler, *sanitizer;
+	bool faults, arena_malloc;
+	struct found library[ARRAY_LEN(libraries)], *first;
+	size_t libraries;
+	const struct program *program;
+};
+#define S struct program
+static const struct column program_columns[] = {
+	COL_LIST("formats", S, formats, nformats, format_at_rows),
+	COL("commands", S, ncommands),
+	COL("roles", S, nroles),
+};
+static const struct rows program_rows = {ROWS(S, program_columns)};
+#undef S
+#define S struct facts
+static const struct column facts_columns[] = {
+	COL("version", S, version),
+	COL("compiler", S, compiler),
+	COL("faults", S, faults),
+	COL("sanitizer", S, sanitizer),
+	COL("arena_malloc", S, arena_malloc),
+	COL_LIST("libraries", S, first, libraries, found_rows),
+	COL_POINTER(NULL, S, program, program_rows),
+};
+static const struct rows facts_rows = {ROWS(S, facts_columns)};
+#undef S
 
 static void print_json(const struct program *program, struct buf *out)
 {
-	struct jsonw j = JSONW_INIT(out);
-	jsonw_object(&j);
-	jsonw_put_text(&j, "version", GARNER_VERSION);
-	jsonw_put_text(&j, "compiler", COMPILER);
-	jsonw_put_bool(&j, "faults", HAS_FAULTS);
-	jsonw_put_text(&j, "sanitizer", SANITIZER);
-	jsonw_put_bool(&j, "arena_malloc", HAS_ARENA_MALLOC);
-	json_libraries(&j);
-	json_formats(&j, program);
-	jsonw_put_uint(&j, "commands", program->ncommands);
-	jsonw_put_uint(&j, "roles", program->nroles);
-	jsonw_object_end(&j);
-	buf_add_byte(out, '\n');
+	struct facts f = {.version = GARNER_VERSION,
+			  .compiler = COMPILER,
+			  .sanitizer = SANITIZER,
+			  .faults = HAS_FAULTS,
+			  .arena_malloc = HAS_ARENA_MALLOC,
+			  .first = f.library,
+			  .libraries = ARRAY_LEN(libraries),
+			  .program = program};
+	for (size_t i = 0; i < ARRAY_LEN(libraries); i++) {
+		const struct library *l = &libraries[i];
+		f.library[i] = (struct found){l->name, l->built, l->found ? l->found() : l->built};
+	}
+	rows_json_line(&facts_rows, &f, out);
 }
 
 static int run(const struct cmd_call *call)

@@ -2,7 +2,7 @@
 #include "cmd/crawl/fetch_print.h"
 
 #include "base/hash.h"
-#include "base/jsonw.h"
+#include "base/rows.h"
 #include "base/value.h"
 #include "fetch/bot_wire.h"
 
@@ -32,39 +32,41 @@ void fetch_print_text(struct str url, const struct robot_result *r, struct buf *
 	buf_add_byte(out, '\n');
 }
 
-static void put_some(struct jsonw *j, const char *key, struct str text)
-{
-	if (text.n)
-		jsonw_put_str(j, key, text);
-}
+COL_NAMER(print_outcome, enum outcome, outcome_name)
+
+struct answer {
+	struct str url;
+	struct bot_message m;
+	unsigned has_mtime, has_size, has_md5;
+};
+#define S struct answer
+static const struct column answer_columns[] = {
+	COL("url", S, url, .how = ROW_SOME),
+	COL_OF("outcome", S, m.outcome, print_outcome),
+	COL("cause", S, m.cause, .how = ROW_SOME),
+	COL("why", S, m.reason, .how = ROW_SOME),
+	COL("status", S, m.status, .how = ROW_SOME),
+	COL("type", S, m.mime, .how = ROW_SOME),
+	COL("etag", S, m.etag, .how = ROW_SOME),
+	COL("last_modified_s", S, m.mtime, COL_IF(S, has_mtime)),
+	COL("size", S, m.size, COL_IF(S, has_size)),
+	COL("md5", S, m.md5, COL_IF(S, has_md5)),
+	COL("machine", S, m.machine, .how = ROW_SOME),
+	COL("file", S, m.file, .how = ROW_SOME),
+};
+static const struct rows answer_rows = {ROWS(S, answer_columns)};
+#undef S
 
 void fetch_print_answer_json(struct str url, const struct bot_message *m, struct buf *out)
 {
 	CLEANUP(buf_free) struct buf shown = BUF_INIT(url.n + 1);
-	struct jsonw j = JSONW_INIT(out);
-	char md5[2 * sizeof m->md5 + 1];
+	struct answer a = {.m = *m,
+			   .has_mtime = m->has & BOT_HAS_MTIME,
+			   .has_size = m->has & BOT_HAS_SIZE,
+			   .has_md5 = m->has & BOT_HAS_MD5};
 	url_show(url, &shown);
-	jsonw_object(&j);
-	put_some(&j, "url", buf_str(&shown));
-	jsonw_put_text(&j, "outcome", outcome_name(m->outcome));
-	put_some(&j, "cause", m->cause);
-	put_some(&j, "why", m->reason);
-	if (m->status)
-		jsonw_put_uint(&j, "status", m->status);
-	put_some(&j, "type", m->mime);
-	put_some(&j, "etag", m->etag);
-	if (m->has & BOT_HAS_MTIME)
-		jsonw_put_uint(&j, "last_modified_s", m->mtime);
-	if (m->has & BOT_HAS_SIZE)
-		jsonw_put_uint(&j, "size", m->size);
-	if (m->has & BOT_HAS_MD5) {
-		hex_print(m->md5, sizeof m->md5, md5);
-		jsonw_put_text(&j, "md5", md5);
-	}
-	put_some(&j, "machine", m->machine);
-	put_some(&j, "file", m->file);
-	jsonw_object_end(&j);
-	buf_add_byte(out, '\n');
+	a.url = buf_str(&shown);
+	rows_json_line(&answer_rows, &a, out);
 }
 
 void fetch_print_answer_text(struct str url, const struct bot_message *m, struct buf *out)

@@ -1,7 +1,7 @@
 /* garner robots: what a robots.txt says, at the command line. */
 #include "fetch/robots.h"
 
-#include "base/jsonw.h"
+#include "base/rows.h"
 #include "cmd/commands.h"
 #include "cmd/system/input.h"
 #include "url/url.h"
@@ -60,18 +60,25 @@ static int path_of(struct str text, char *room, struct str *ret, struct err *err
 	return 0;
 }
 
+/* url and rule: NULL where the caller knows the URL. */
+struct answer {
+	const char *url;
+	struct robots_verdict v;
+	struct str rule;
+};
+#define S struct answer
+static const struct column answer_columns[] = {
+	COL("url", S, url, .how = ROW_SOME),
+	COL("allowed", S, v.allowed),
+	COL("line", S, v.line),
+	COL("rule", S, rule, COL_IF(S, url)),
+};
+static const struct rows answer_rows = {ROWS(S, answer_columns)};
+#undef S
+
 static void put_json(const char *url, struct robots_verdict v, struct str rule, struct buf *out)
 {
-	struct jsonw j = JSONW_INIT(out);
-	jsonw_object(&j);
-	if (url)
-		jsonw_put_text(&j, "url", url);
-	jsonw_put_bool(&j, "allowed", v.allowed);
-	jsonw_put_uint(&j, "line", v.line);
-	if (url)
-		jsonw_put_str(&j, "rule", rule);
-	jsonw_object_end(&j);
-	buf_add_byte(out, '\n');
+	rows_json_line(&answer_rows, &(struct answer){url, v, rule}, out);
 }
 
 static void put_text(const char *url, struct robots_verdict v, struct str rule, struct buf *out)
@@ -179,11 +186,9 @@ static int decide_question(struct batch *b, const json_t *question, struct err *
 
 static void put_error(struct batch *b, const char *message)
 {
-	struct jsonw j = JSONW_INIT(&b->out);
-	jsonw_object(&j);
-	jsonw_put_text(&j, "error", message);
-	jsonw_object_end(&j);
-	buf_add_byte(&b->out, '\n');
+	struct err err;
+	(void)err_set(&err, ERR_USAGE, "%s", message);
+	rows_json_line(&rows_err, &err, &b->out);
 	b->bad++;
 }
 

@@ -2,7 +2,7 @@
 #include "cmd/crawl/shep.h"
 
 #include "base/clock.h"
-#include "base/jsonw.h"
+#include "base/rows.h"
 #include "bucket/bucket.h"
 #include "cmd/commands.h"
 #include "cmd/crawl/shep_modules.h"
@@ -64,67 +64,73 @@ static int run_init(const struct cmd_call *call)
 
 /* States */
 
-/* False where the index is lost or damaged. */
-static bool urls_of(struct states *s, const char *name, uint64_t *ret)
+/* -1 where the index is lost or damaged. */
+static int64_t urls_of(struct states *s, const char *name)
 {
 	struct state *st = NULL;
 	const struct url_index *index;
 	struct err ignored;
-	bool known =
-		state_open(&st, s, name, &ignored) == 0 && state_index(st, &index, &ignored) == 0;
-	if (known)
-		*ret = url_index_items(index);
+	int64_t n = -1;
+	if (state_open(&st, s, name, &ignored) == 0 && state_index(st, &index, &ignored) == 0)
+		n = (int64_t)url_index_items(index);
 	state_free(&st);
-	return known;
+	return n;
 }
 
-static const char *phase_of(const struct state_info *info)
+struct state_row {
+	const char *name, *phase, *from; /* from: NULL: none */
+	int64_t urls;
+	bool locked;
+};
+
+#define S struct state_row
+static const struct column state_columns[] = {
+	COL("name", S, name),     COL("phase", S, phase),
+	COL("from", S, from),     COL("urls", S, urls, .how = ROW_NULL | ROW_NEG),
+	COL("locked", S, locked),
+};
+static const struct rows state_rows = {ROWS(S, state_columns)};
+#undef S
+
+static void state_print(const struct state_row *row, FILE *out)
 {
-	return info->damaged ? "damaged" : phase_name(info->phase);
+	char urls[24] = "?";
+	if (row->urls >= 0)
+		snprintf(urls, sizeof urls, "%" PRId64, row->urls);
+	fprintf(out, "%s %-10s %12s URLs%s%s%s\n", row->name, row->phase, urls,
+		row->from ? ", from " : "", row->from ? row->from : "",
+		row->locked ? ", locked" : "");
 }
 
-static void list_text(const struct cmd_call *call, struct states *s, const struct state_info *list,
-		      size_t n)
+static void states_print(const struct cmd_call *call, struct states *s,
+			 const struct state_info *list, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		char urls[24] = "?";
-		uint64_t count;
-		if (urls_of(s, list[i].name, &count))
-			snprintf(urls, sizeof urls, "%" PRIu64, count);
-		fprintf(call->out, "%s %-10s %12s URLs%s%s%s\n", list[i].name, phase_of(&list[i]),
-			urls, *list[i].params.from ? ", from " : "", list[i].params.from,
-			list[i].locked ? ", locked" : "");
-	}
-}
-
-static void list_json(const struct cmd_call *call, struct states *s, const struct state_info *list,
-		      size_t n)
-{
+	const struct shep_options *o = call->options;
 	struct buf out = BUF_INIT(JSON_MOST);
-	struct jsonw j = JSONW_INIT(&out);
-	jsonw_array(&j);
+	struct rows_list l;
+	if (o->json)
+		rows_list_begin(&l, &state_rows, true, &out);
 	for (size_t i = 0; i < n; i++) {
-		uint64_t count;
-		jsonw_object(&j);
-		jsonw_put_text(&j, "name", list[i].name);
-		jsonw_put_text(&j, "phase", phase_of(&list[i]));
-		jsonw_put_text(&j, "from", *list[i].params.from ? list[i].params.from : NULL);
-		jsonw_key(&j, "urls");
-		if (urls_of(s, list[i].name, &count))
-			jsonw_uint(&j, count);
+		const struct state_info *info = &list[i];
+		const struct state_row row = {
+			.name = info->name,
+			.phase = info->damaged ? "damaged" : phase_name(info->phase),
+			.from = *info->params.from ? info->params.from : NULL,
+			.urls = urls_of(s, info->name),
+			.locked = info->locked,
+		};
+		if (o->json)
+			rows_list_add(&l, &row);
 		else
-			jsonw_null(&j);
-		jsonw_put_bool(&j, "locked", list[i].locked);
-		jsonw_object_end(&j);
+			state_print(&row, call->out);
 	}
-	jsonw_array_end(&j);
-	buf_add_byte(&out, '\n');
+	if (o->json)
+		rows_list_end(&l);
 	cmd_print(call, &out);
 }
 
 static int run_states(const struct cmd_call *call)
 {
-	const struct shep_options *o = call->options;
 	struct states *s = NULL;
 	struct arena arena = ARENA_INIT(64 << 20);
 	struct state_info *list;
@@ -134,7 +140,7 @@ static int run_states(const struct cmd_call *call)
 	if (code == 0 && states_list(s, clock_wall_us(), &arena, &list, &n, &err) < 0)
 		code = cmd_fail(call, &err);
 	else if (code == 0)
-		(o->json ? list_json : list_text)(call, s, list, n);
+		states_print(call, s, list, n);
 	states_close(&s);
 	arena_free(&arena);
 	return code;
@@ -142,25 +148,31 @@ static int run_states(const struct cmd_call *call)
 
 /* Recovery */
 
+struct recovered {
+	struct recovery is;
+	struct str *line;
+	size_t lines;
+};
+
+#define S struct recovered
+static const struct column recovered_columns[] = {
+	COL("deleted", S, is.deleted),       COL("rolled_back", S, is.rolled_back),
+	COL("renumbered", S, is.renumbered), COL("rebuilt", S, is.rebuilt),
+	COL("damaged", S, is.damaged),       COL_LIST("told", S, line, lines, rows_strs),
+};
+static const struct rows recovered_rows = {ROWS(S, recovered_columns)};
+#undef S
+
 static void recovered_json(const struct cmd_call *call, const struct recovery *r)
 {
-	struct buf out = BUF_INIT(JSON_MOST);
-	struct jsonw j = JSONW_INIT(&out);
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(JSON_MOST);
+	struct recovered row = {.is = *r};
 	struct str rest = buf_str(&r->told), line;
-	jsonw_object(&j);
-	jsonw_put_uint(&j, "deleted", r->deleted);
-	jsonw_put_uint(&j, "rolled_back", r->rolled_back);
-	jsonw_put_uint(&j, "renumbered", r->renumbered);
-	jsonw_put_uint(&j, "rebuilt", r->rebuilt);
-	jsonw_put_uint(&j, "damaged", r->damaged);
-	jsonw_put_array(&j, "told");
+	size_t room = 0;
 	while (str_cut(&rest, '\n', &line) == 0)
 		if (line.n)
-			jsonw_str(&j, line);
-	jsonw_array_end(&j);
-	jsonw_object_end(&j);
-	buf_add_byte(&out, '\n');
-	cmd_print(call, &out);
+			*ARENA_PUSH(&arena, row.line, row.lines, room) = line;
+	cmd_row_json(call, &recovered_rows, &row);
 }
 
 static int run_recover(const struct cmd_call *call)

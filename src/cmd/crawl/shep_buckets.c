@@ -5,7 +5,7 @@
 
 #include "base/ascii.h"
 #include "base/attrs.h"
-#include "base/jsonw.h"
+#include "base/rows.h"
 #include "bucket/bucket_attrs.h"
 #include "bucket/bucket_shake.h"
 #include "cmd/commands.h"
@@ -52,30 +52,39 @@ static void bucket_text(const struct attrs *header, const struct attrs *body, st
 	buf_add_byte(out, '\n');
 }
 
-static void bucket_json(struct jsonw *j, const struct bucket *bucket)
+static void print_char(const void *member, struct buf *out)
 {
-	char hex[16];
-	snprintf(hex, sizeof hex, "%08" PRIx32, bucket->oid);
-	jsonw_put_text(j, "oid", hex);
-	jsonw_put_uint(j, "at", bucket->at);
-	jsonw_put_uint(j, "length", bucket->data.n);
-	snprintf(hex, sizeof hex, "%08" PRIx32, bucket->type);
-	jsonw_put_text(j, "type", hex);
-	jsonw_put_text(j, "type_name", bucket_type_name(bucket->type));
-	jsonw_put_bool(j, "deleted", bucket->deleted);
+	buf_add_byte(out, *(const char *)member);
 }
 
-static void bucket_attrs_json(struct jsonw *j, const char *key, const struct attrs *list)
-{
-	jsonw_put_array(j, key);
-	for (size_t i = 0; i < list->n; i++) {
-		jsonw_array(j);
-		jsonw_str(j, (struct str){&list->a[i].name, 1});
-		jsonw_str(j, list->a[i].value);
-		jsonw_array_end(j);
-	}
-	jsonw_array_end(j);
-}
+static const struct column attr_columns[] = {
+	COL_OF("name", struct attr, name, print_char),
+	COL("value", struct attr, value),
+};
+static const struct rows attr_rows = {ROWS(struct attr, attr_columns), ROWS_ARRAY};
+
+COL_NAMER(print_type, uint32_t, bucket_type_name)
+
+struct bucket_row {
+	struct bucket is;
+	struct attrs header, body;
+};
+#define S struct bucket_row
+static const struct column bucket_columns[] = {
+	COL("oid", S, is.oid, .unit = UNIT_HEX),
+	COL("at", S, is.at),
+	COL("length", S, is.data.n),
+	COL("type", S, is.type, .unit = UNIT_HEX),
+	COL_OF("type_name", S, is.type, print_type, .how = ROW_NULL),
+	COL("deleted", S, is.deleted),
+	COL_LIST("header", S, header.a, header.n, attr_rows),
+	COL_LIST("body", S, body.a, body.n, attr_rows),
+};
+enum { CONTENT = 2 }; /* the columns that are not of a list */
+static const struct rows bucket_rows = {ROWS(S, bucket_columns)};
+static const struct rows listed_rows = {bucket_columns, ARRAY_LEN(bucket_columns) - CONTENT,
+					sizeof(S)};
+#undef S
 
 static int bucket_line(struct str line, struct arena *arena, struct attrs *header,
 		       struct attrs *body, struct err *err)
@@ -210,9 +219,7 @@ static int parse_oid(const char *text, uint32_t *ret, struct err *err)
 static void list_one(struct work *w, const struct bucket *bucket)
 {
 	if (w->o->json) {
-		jsonw_object(&w->json);
-		bucket_json(&w->json, bucket);
-		jsonw_object_end(&w->json);
+		rows_json(&listed_rows, &(struct bucket_row){.is = *bucket}, &w->json);
 	} else if (bucket->deleted) {
 		buf_printf(&w->out, "DELETED  %6zu\n", bucket->data.n);
 	} else {
@@ -239,11 +246,7 @@ static int show_one(struct work *w, const struct bucket *bucket, struct err *err
 		bucket_text(&header, &body, &w->out);
 		return 0;
 	}
-	jsonw_object(&w->json);
-	bucket_json(&w->json, bucket);
-	bucket_attrs_json(&w->json, "header", &header);
-	bucket_attrs_json(&w->json, "body", &body);
-	jsonw_object_end(&w->json);
+	rows_json(&bucket_rows, &(struct bucket_row){*bucket, header, body}, &w->json);
 	return 0;
 }
 
@@ -531,6 +534,44 @@ static int train_dictionaries(struct work *w)
 
 enum { LOOK_TRIES = 10 };
 
+struct problem_row {
+	struct bucket_problem is;
+	uint64_t bytes;
+};
+#define S struct problem_row
+static const struct column problem_columns[] = {
+	COL("oid", S, is.oid, .unit = UNIT_HEX),
+	COL("at", S, is.at),
+	COL("bytes", S, bytes),
+	COL("whole", S, is.whole),
+	COL("torn", S, is.torn),
+	COL("unchecked", S, is.unchecked),
+	COL("lacking", S, is.lacking),
+	COL("reason", S, is.reason),
+};
+static const struct rows problem_rows = {ROWS(S, problem_columns)};
+#undef S
+
+struct audit_row {
+	struct bucket_audit is;
+	bool fixed;
+};
+#define S struct audit_row
+static const struct column audit_columns[] = {
+	COL("buckets", S, is.buckets),
+	COL("deleted", S, is.deleted),
+	COL("unchecked", S, is.unchecked),
+	COL("problems", S, is.problems),
+	COL("lacking", S, is.lacking),
+	COL("data_bytes", S, is.data_bytes),
+	COL("deleted_bytes", S, is.deleted_bytes),
+	COL("damaged_bytes", S, is.damaged_bytes),
+	COL("end", S, is.end),
+	COL("fixed", S, fixed),
+};
+static const struct rows audit_rows = {ROWS(S, audit_columns)};
+#undef S
+
 static void tell_problem(void *ctx, const struct bucket_problem *p)
 {
 	struct work *w = ctx;
@@ -540,43 +581,17 @@ static void tell_problem(void *ctx, const struct bucket_problem *p)
 		buf_printf(&w->out, "%08" PRIx32 " at %" PRIu64 " (%" PRIu64 " bytes): %s\n",
 			   p->oid, p->at, p->next - p->at, p->reason);
 	} else {
-		char hex[16];
-		snprintf(hex, sizeof hex, "%08" PRIx32, p->oid);
-		jsonw_object(&w->json);
-		jsonw_put_text(&w->json, "oid", hex);
-		jsonw_put_uint(&w->json, "at", p->at);
-		jsonw_put_uint(&w->json, "bytes", p->next - p->at);
-		jsonw_put_bool(&w->json, "whole", p->whole);
-		jsonw_put_bool(&w->json, "torn", p->torn);
-		jsonw_put_bool(&w->json, "unchecked", p->unchecked);
-		jsonw_put_bool(&w->json, "lacking", p->lacking);
-		jsonw_put_text(&w->json, "reason", p->reason);
-		jsonw_object_end(&w->json);
+		rows_json(&problem_rows, &(struct problem_row){*p, p->next - p->at}, &w->json);
 	}
 	work_flush(w, OUT_PIECE);
 }
 
 static void sum_up(struct work *w, const struct bucket_audit *sum, bool fixed)
 {
-	const struct {
-		const char *name;
-		uint64_t value;
-	} counts[] = {
-		{"buckets", sum->buckets},
-		{"deleted", sum->deleted},
-		{"unchecked", sum->unchecked},
-		{"problems", sum->problems},
-		{"lacking", sum->lacking},
-		{"data_bytes", sum->data_bytes},
-		{"deleted_bytes", sum->deleted_bytes},
-		{"damaged_bytes", sum->damaged_bytes},
-		{"end", sum->end},
-	};
+	const struct audit_row row = {*sum, fixed && sum->problems};
 	if (w->o->json) {
 		jsonw_array_end(&w->json);
-		for (size_t i = 0; i < ARRAY_LEN(counts); i++)
-			jsonw_put_uint(&w->json, counts[i].name, counts[i].value);
-		jsonw_put_bool(&w->json, "fixed", fixed && sum->problems);
+		rows_json_members(&audit_rows, &row, &w->json);
 		jsonw_object_end(&w->json);
 		buf_add_byte(&w->out, '\n');
 		return;
@@ -588,7 +603,7 @@ static void sum_up(struct work *w, const struct bucket_audit *sum, bool fixed)
 		   "%" PRIu64 " buckets, %" PRIu64 " of them deleted, %" PRIu64
 		   " without a checksum; %" PRIu64 " problems%s\n",
 		   sum->buckets, sum->deleted, sum->unchecked, sum->problems,
-		   fixed && sum->problems ? ", fixed" : "");
+		   row.fixed ? ", fixed" : "");
 }
 
 /* How far the file has to be whole: to the last checkpoint while somebody appends; else, and where

@@ -2,7 +2,7 @@
 #include "cmd/crawl/shep_filter.h"
 
 #include "base/clock.h"
-#include "base/jsonw.h"
+#include "base/rows.h"
 #include "cmd/commands.h"
 #include "cmd/system/text.h"
 #include "shepherd/crawl.h"
@@ -121,63 +121,82 @@ static void print_value(const struct filter_site *s, enum filter_output output, 
 
 /* Answers */
 
-/* What is told of a URL: the name of an output, its value, and what decided (NULL: nothing). */
-typedef void tell_fn(void *ctx, const char *name, const char *value, const char *by);
+/* An output, its value (NULL: it has none), and the rule that decided (NULL: none did). */
+struct told {
+	const char *output, *value, *by;
+};
+static const struct column told_columns[] = {
+	COL("output", struct told, output),
+	COL("value", struct told, value),
+	COL("by", struct told, by),
+};
+static const struct rows told_rows = {ROWS(struct told, told_columns)};
 
-static void tell_all(const struct filter *f, const struct filter_url *u,
-		     const struct filter_site *s, tell_fn *tell, void *ctx)
+struct answer {
+	struct str url;
+	bool rejected;
+	struct told told[2 + FILTER_OUTPUTS], *first;
+	size_t n;
+	struct arena arena;
+};
+#define S struct answer
+static const struct column answer_columns[] = {
+	COL("url", S, url),
+	COL("rejected", S, rejected),
+	COL_LIST("outputs", S, first, n, told_rows),
+};
+static const struct rows answer_rows = {ROWS(S, answer_columns)};
+#undef S
+
+static const char *rule_text(const struct filter *f, uint32_t line, struct arena *arena)
 {
 	char by[LINE_TEXT];
+	return line ? arena_text(arena, str_of(filter_line_text(f, line, by, sizeof by))) : NULL;
+}
+
+static void answer_fill(const struct filter *f, const struct filter_url *u,
+			const struct filter_site *s, struct answer *a)
+{
 	size_t n;
 	const struct filter_section *sections = filter_sections(f, &n);
-	tell(ctx, u->reject ? "reject" : "accept", NULL,
-	     u->reject_line ? filter_line_text(f, u->reject_line, by, sizeof by) : NULL);
-	tell(ctx, "section", sections[u->section].name,
-	     u->section_line ? filter_line_text(f, u->section_line, by, sizeof by) : NULL);
+	a->first = a->told;
+	a->rejected = u->reject;
+	a->told[a->n++] = (struct told){u->reject ? "reject" : "accept", NULL,
+					rule_text(f, u->reject_line, &a->arena)};
+	a->told[a->n++] = (struct told){"section", sections[u->section].name,
+					rule_text(f, u->section_line, &a->arena)};
 	for (enum filter_output i = 0; i < FILTER_OUTPUTS; i++) {
 		CLEANUP(buf_free) struct buf value = BUF_INIT(VALUE_TEXT_MAX);
 		if (s->line[i] == 0)
 			continue;
 		print_value(s, i, &value);
-		tell(ctx, filter_output_names[i], buf_text(&value),
-		     filter_line_text(f, s->line[i], by, sizeof by));
+		a->told[a->n++] = (struct told){filter_output_names[i],
+						arena_text(&a->arena, buf_str(&value)),
+						rule_text(f, s->line[i], &a->arena)};
 	}
 }
 
-static void tell_text(void *out, const char *name, const char *value, const char *by)
+static void print_told(const struct told *t, struct buf *out)
 {
 	CLEANUP(buf_free) struct buf both = BUF_INIT((size_t)VALUE_TEXT_MAX * 2);
-	buf_printf(&both, "%s%s%s", name, value ? "=" : "", value ? value : "");
-	buf_printf(out, "    %-24s %s\n", buf_text(&both), by ? by : "no rule");
-}
-
-static void tell_json(void *j, const char *name, const char *value, const char *by)
-{
-	jsonw_object(j);
-	jsonw_put_text(j, "output", name);
-	jsonw_put_text(j, "value", value);
-	jsonw_put_text(j, "by", by);
-	jsonw_object_end(j);
+	buf_printf(&both, "%s%s%s", t->output, t->value ? "=" : "", t->value ? t->value : "");
+	buf_printf(out, "    %-24s %s\n", buf_text(&both), t->by ? t->by : "no rule");
 }
 
 static void print_answer(const struct filter *f, struct str url, const struct filter_url *u,
 			 const struct filter_site *s, bool json, struct buf *out)
 {
-	struct jsonw j = JSONW_INIT(out);
-	if (!json) {
+	struct answer a = {.url = url, .arena = ARENA_INIT(1 << 20)};
+	answer_fill(f, u, s, &a);
+	if (json) {
+		rows_json_line(&answer_rows, &a, out);
+	} else {
 		put_safe(out, url);
 		buf_add_byte(out, '\n');
-		tell_all(f, u, s, tell_text, out);
-		return;
+		for (size_t i = 0; i < a.n; i++)
+			print_told(&a.told[i], out);
 	}
-	jsonw_object(&j);
-	jsonw_put_str(&j, "url", url);
-	jsonw_put_bool(&j, "rejected", u->reject);
-	jsonw_put_array(&j, "outputs");
-	tell_all(f, u, s, tell_json, &j);
-	jsonw_array_end(&j);
-	jsonw_object_end(&j);
-	buf_add_byte(out, '\n');
+	arena_free(&a.arena);
 }
 
 /* 0, or the exit code: 1 where the URL is rejected. */

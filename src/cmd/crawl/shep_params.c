@@ -1,7 +1,7 @@
 /* garner shep params: the numbers of the newest state as a whole, and what was measured next to
- * what is configured. One table gives the text and the JSON. */
+ * what is configured. */
 #include "base/clock.h"
-#include "base/jsonw.h"
+#include "base/rows.h"
 #include "cmd/commands.h"
 #include "shepherd/crawl.h"
 #include "shepherd/master.h"
@@ -13,114 +13,92 @@ struct params_options {
 	bool json;
 };
 
-enum param_kind { PARAM_COUNT, PARAM_MILLI, PARAM_DATE, PARAM_MICRO };
-
-/* setting: of what is measured, what holds before it was. */
-struct param {
-	const char *name;
-	enum param_kind kind;
-	size_t at; /* in struct state_course */
-	const char *setting;
-	size_t setting_at; /* in struct crawl_conf */
+/* Everything that is told. What was not measured yet is 0, and the setting holds. */
+struct params_row {
+	const char *state, *phase;
+	struct state_course course;
+	const struct crawl_conf *conf;
+	struct str *section;
+	size_t sections;
 };
 
-#define PARAM(name, kind, member) name, kind, offsetof(struct state_course, member)
-#define PARAM_SETTING(member) #member, offsetof(struct crawl_conf, member)
-static const struct param params[] = {
-	{PARAM("sleeping", PARAM_COUNT, urls[ITEM_SLEEPING]), NULL, 0},
-	{PARAM("new", PARAM_COUNT, urls[ITEM_NEW]), NULL, 0},
-	{PARAM("gathered", PARAM_COUNT, urls[ITEM_GATHERED]), NULL, 0},
-	{PARAM("error", PARAM_COUNT, urls[ITEM_ERROR]), NULL, 0},
-	{PARAM("qkey", PARAM_COUNT, urls[ITEM_QKEY]), NULL, 0},
-	{PARAM("zombie", PARAM_COUNT, urls[ITEM_ZOMBIE]), NULL, 0},
-	{PARAM("rate", PARAM_MILLI, rate_milli), NULL, 0},
-	{PARAM("due", PARAM_DATE, due_s), NULL, 0},
-	{PARAM("rounds", PARAM_COUNT, rounds), NULL, 0},
-	{PARAM("asked", PARAM_COUNT, asked), NULL, 0},
-	{PARAM("feedback", PARAM_COUNT, feedback), NULL, 0},
-	{PARAM("passes", PARAM_MICRO, passes_us), NULL, 0},
-	{PARAM("cleaned", PARAM_DATE, cleaned_s), NULL, 0},
-	{PARAM("cleaned_bytes", PARAM_COUNT, cleaned_bytes), NULL, 0},
-	{PARAM("bucket_bytes", PARAM_COUNT, bucket_bytes), PARAM_SETTING(avg_bucket_size)},
-	{PARAM("url_bytes", PARAM_COUNT, url_bytes), PARAM_SETTING(avg_url_size)},
+#define S struct params_row
+static const struct column course_columns[] = {
+	COL("sleeping", S, course.urls[ITEM_SLEEPING]),
+	COL("new", S, course.urls[ITEM_NEW]),
+	COL("gathered", S, course.urls[ITEM_GATHERED]),
+	COL("error", S, course.urls[ITEM_ERROR]),
+	COL("qkey", S, course.urls[ITEM_QKEY]),
+	COL("zombie", S, course.urls[ITEM_ZOMBIE]),
+	COL("rate", S, course.rate_milli, .unit = UNIT_RATE),
+	COL("due", S, course.due_s, .unit = UNIT_TIME_S, .how = ROW_NULL),
+	COL("rounds", S, course.rounds),
+	COL("asked", S, course.asked),
+	COL("feedback", S, course.feedback),
+	COL("passes", S, course.passes_us, .unit = UNIT_US_S),
+	COL("cleaned", S, course.cleaned_s, .unit = UNIT_TIME_S, .how = ROW_NULL),
+	COL("cleaned_bytes", S, course.cleaned_bytes),
 };
+static const struct rows course_rows = {ROWS(S, course_columns)};
+#undef S
 
-static uint64_t number_at(const void *from, size_t at)
+#define S struct crawl_conf
+static const struct column bucket_columns[] = {COL("avg_bucket_size", S, avg_bucket_size)};
+static const struct rows bucket_rows = {ROWS(S, bucket_columns)};
+static const struct column url_columns[] = {COL("avg_url_size", S, avg_url_size)};
+static const struct rows url_rows = {ROWS(S, url_columns)};
+#undef S
+
+#define S struct params_row
+static const struct column params_columns[] = {
+	COL("state", S, state),
+	COL("phase", S, phase),
+	COL_GROUP(NULL, S, course_rows),
+	COL("bucket_bytes", S, course.bucket_bytes),
+	COL_POINTER(NULL, S, conf, bucket_rows),
+	COL("url_bytes", S, course.url_bytes),
+	COL_POINTER(NULL, S, conf, url_rows),
+	COL_LIST("sections", S, section, sections, rows_strs),
+};
+static const struct rows params_rows = {ROWS(S, params_columns)};
+#undef S
+
+static void print_mean(const char *name, uint64_t v, const char *setting, uint64_t set,
+		       struct buf *out)
 {
-	uint64_t v;
-	memcpy(&v, (const char *)from + at, sizeof v);
-	return v;
+	char text[24] = "not measured yet";
+	if (v)
+		snprintf(text, sizeof text, "%" PRIu64, v);
+	buf_printf(out, "%-15s%s (%s = %" PRIu64 ")\n", name, text, setting, set);
 }
 
-static void print_value(const struct param *p, uint64_t v, struct buf *out)
+static void print_text(const struct params_row *row, struct buf *out)
 {
-	if (p->kind == PARAM_MILLI)
-		buf_printf(out, "%" PRIu64 ".%03" PRIu64 " URLs a second", v / 1000, v % 1000);
-	else if (p->kind == PARAM_MICRO)
-		duration_print_short(out, (int64_t)MIN(v, (uint64_t)INT64_MAX));
-	else if (p->kind == PARAM_COUNT)
-		buf_printf(out, "%" PRIu64, v);
-	else if (v == 0 || v > UINT32_MAX)
-		buf_add_text(out, "-");
-	else
-		time_print(out, (int64_t)v * US_PER_S, 0);
+	const char *sections = row->course.sections;
+	buf_printf(out, "%-15s%s, %s\n", "state:", row->state, row->phase);
+	rows_lines(&course_rows, row, ":", 14, 0, out);
+	print_mean("bucket_bytes:", row->course.bucket_bytes, "avg_bucket_size",
+		   row->conf->avg_bucket_size, out);
+	print_mean("url_bytes:", row->course.url_bytes, "avg_url_size", row->conf->avg_url_size,
+		   out);
+	buf_printf(out, "%-15s%s\n", "sections:", *sections ? sections : "-");
 }
 
-static void print_text(const struct state *st, const struct crawl_conf *conf, struct buf *out)
+/* A time that cannot be shown is none. */
+static void row_fill(const struct state *st, const struct crawl_conf *conf, struct arena *arena,
+		     struct params_row *ret)
 {
-	const struct state_course *course = &state_params(st)->course;
-	buf_printf(out, "%-15s%s, %s\n", "state:", state_name(st), phase_name(state_phase(st)));
-	for (size_t i = 0; i < ARRAY_LEN(params); i++) {
-		const struct param *p = &params[i];
-		uint64_t v = number_at(course, p->at);
-		buf_printf(out, "%s:%*s", p->name, 14 - (int)strlen(p->name), "");
-		if (p->setting && v == 0)
-			buf_add_text(out, "not measured yet");
-		else
-			print_value(p, v, out);
-		if (p->setting)
-			buf_printf(out, " (%s = %" PRIu64 ")", p->setting,
-				   number_at(conf, p->setting_at));
-		buf_add_byte(out, '\n');
-	}
-	buf_printf(out, "%-15s%s\n", "sections:", *course->sections ? course->sections : "-");
-}
-
-static void put_value(struct jsonw *j, const struct param *p, uint64_t v)
-{
-	if (p->kind == PARAM_MILLI)
-		jsonw_put_real(j, p->name, (double)v / 1000);
-	else if (p->kind == PARAM_MICRO)
-		jsonw_put_real(j, p->name, (double)v / US_PER_S);
-	else if (p->kind == PARAM_COUNT)
-		jsonw_put_uint(j, p->name, v);
-	else if (v && v <= UINT32_MAX)
-		jsonw_put_time(j, p->name, (int64_t)v * US_PER_S);
-	else
-		jsonw_put_text(j, p->name, NULL);
-}
-
-static void print_json(const struct state *st, const struct crawl_conf *conf, struct buf *out)
-{
-	struct jsonw j = JSONW_INIT(out);
-	const struct state_course *course = &state_params(st)->course;
-	struct str rest = str_of(course->sections), name;
-	jsonw_object(&j);
-	jsonw_put_text(&j, "state", state_name(st));
-	jsonw_put_text(&j, "phase", phase_name(state_phase(st)));
-	for (size_t i = 0; i < ARRAY_LEN(params); i++) {
-		put_value(&j, &params[i], number_at(course, params[i].at));
-		if (params[i].setting)
-			jsonw_put_uint(&j, params[i].setting,
-				       number_at(conf, params[i].setting_at));
-	}
-	jsonw_put_array(&j, "sections");
+	size_t room = 0;
+	*ret = (struct params_row){.state = state_name(st),
+				   .phase = phase_name(state_phase(st)),
+				   .course = state_params(st)->course,
+				   .conf = conf};
+	struct str rest = str_of(state_params(st)->course.sections), name;
+	ret->course.due_s = ret->course.due_s > UINT32_MAX ? 0 : ret->course.due_s;
+	ret->course.cleaned_s = ret->course.cleaned_s > UINT32_MAX ? 0 : ret->course.cleaned_s;
 	while (str_cut(&rest, ' ', &name) == 0)
 		if (name.n)
-			jsonw_str(&j, name);
-	jsonw_array_end(&j);
-	jsonw_object_end(&j);
-	buf_add_byte(out, '\n');
+			*ARENA_PUSH(arena, ret->section, ret->sections, room) = name;
 }
 
 static int run(const struct cmd_call *call)
@@ -130,6 +108,8 @@ static int run(const struct cmd_call *call)
 	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 20);
 	CLEANUP(states_close) struct states *s = NULL;
 	CLEANUP(state_free) struct state *st = NULL;
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 20);
+	struct params_row row;
 	char folder[PATH_MAX];
 	struct err err;
 	int code = cmd_config(call, &config);
@@ -147,9 +127,11 @@ static int run(const struct cmd_call *call)
 				 folder);
 		return 1;
 	}
-	(o->json ? print_json : print_text)(st, crawl_conf_of(config), &out);
-	cmd_print(call, &out);
-	return 0;
+	row_fill(st, crawl_conf_of(config), &arena, &row);
+	if (o->json)
+		return cmd_row_json(call, &params_rows, &row);
+	print_text(&row, &out);
+	return cmd_print(call, &out);
 }
 
 static const struct cmd_option options[] = {

@@ -1,5 +1,5 @@
 /* garner url: how URLs are understood, one JSON object each. */
-#include "base/jsonw.h"
+#include "base/rows.h"
 #include "cmd/system/input.h"
 #include "url/equiv.h"
 #include "url/footprint.h"
@@ -24,100 +24,108 @@ struct work {
 	struct buf line; /* batch: one of which the end has not come yet */
 };
 
-static void put_error(struct work *w, struct jsonw *j, struct str text, int error)
+/* What is told of a URL; what is NULL or empty is not told. */
+struct answer {
+	struct str url, error_scheme, base, domain;
+	const struct url *parts;
+	const char *error, *footprint_error;
+	int number; /* of the error */
+	char site[URL_MAX + 32], normalized_site[URL_MAX + 32];
+	char footprint[FOOTPRINT_TEXT], normalized_footprint[FOOTPRINT_TEXT];
+	char scheme_room[URL_SCHEME_MAX];
+	bool loop;
+};
+
+#define S struct url
+static const struct column part_columns[] = {
+	COL("href", S, href),
+	COL("scheme", S, scheme),
+	COL("username", S, username, .how = ROW_SOME),
+	COL("password", S, password, .how = ROW_SOME),
+	COL("host", S, host),
+	COL("port", S, port),
+	COL("path", S, path),
+	COL("query", S, query, COL_IF(S, has_query)),
+	COL("fragment", S, fragment, COL_IF(S, has_fragment)),
+};
+static const struct rows part_rows = {ROWS(S, part_columns)};
+#undef S
+#define S struct answer
+static const struct column answer_columns[] = {
+	COL("url", S, url),
+	COL("error", S, error, .how = ROW_SOME),
+	COL("number", S, number, .how = ROW_SOME),
+	COL("scheme", S, error_scheme, .how = ROW_SOME),
+	COL("base", S, base, .how = ROW_SOME),
+	COL_POINTER(NULL, S, parts, part_rows),
+	COL("site", S, site, .how = ROW_SOME),
+	COL("domain", S, domain, .how = ROW_SOME),
+	COL("footprint_error", S, footprint_error, .how = ROW_SOME),
+	COL("footprint", S, footprint, .how = ROW_SOME),
+	COL("loop", S, loop, .how = ROW_SOME),
+	COL("normalized_site", S, normalized_site, .how = ROW_SOME),
+	COL("normalized_footprint", S, normalized_footprint, .how = ROW_SOME),
+};
+static const struct rows answer_rows = {ROWS(S, answer_columns)};
+#undef S
+
+static void answer_error(struct work *w, struct str text, int error, struct answer *a)
 {
-	char scheme[URL_SCHEME_MAX];
 	w->failed++;
-	jsonw_put_text(j, "error", url_error_text(error));
-	jsonw_put_int(j, "number", -error);
+	a->error = url_error_text(error);
+	a->number = -error;
 	if (error == -URL_PROTOCOL)
-		jsonw_put_str(j, "scheme", url_scheme_of(text, scheme));
+		a->error_scheme = url_scheme_of(text, a->scheme_room);
 }
 
-static void put_footprint(struct jsonw *j, const char *key, struct url_site site, struct str target)
+static void site_footprint(struct url_site site, struct str target, char ret[FOOTPRINT_TEXT])
 {
-	char text[FOOTPRINT_TEXT];
 	struct footprint f = {footprint_site(site), footprint_path(target)};
-	jsonw_put_text(j, key, footprint_print(f, text));
+	(void)footprint_print(f, ret);
 }
 
 /* c: the canonical form, NULL where there is none because of `error`. */
-static void put_identity(struct work *w, struct jsonw *j, const struct url *u, const struct url *c,
-			 int error)
+static void answer_identity(struct work *w, const struct url *u, const struct url *c, int error,
+			    struct answer *a)
 {
-	char text[URL_MAX + 32];
-	struct str domain;
 	struct url_site site = url_site(c ? c : u);
-	jsonw_put_str(j, "site", url_site_print(site, text, sizeof text));
-	if (url_domain(u->host, &domain) == 0)
-		jsonw_put_str(j, "domain", domain);
+	(void)url_site_print(site, a->site, sizeof a->site);
+	if (url_domain(u->host, &a->domain) != 0)
+		a->domain = STR("");
 	if (!c) {
-		jsonw_put_text(j, "footprint_error", url_error_text(error));
+		a->footprint_error = url_error_text(error);
 		return;
 	}
-	put_footprint(j, "footprint", site, url_target(c));
-	if (url_loops(url_target(c), NULL))
-		jsonw_put_bool(j, "loop", true);
+	site_footprint(site, url_target(c), a->footprint);
+	a->loop = url_loops(url_target(c), NULL);
 	if (w->equiv) {
 		site = equiv_site(w->equiv, site);
-		jsonw_put_str(j, "normalized_site", url_site_print(site, text, sizeof text));
-		put_footprint(j, "normalized_footprint", site, url_target(c));
+		(void)url_site_print(site, a->normalized_site, sizeof a->normalized_site);
+		site_footprint(site, url_target(c), a->normalized_footprint);
 	}
-}
-
-static void put_parts(struct jsonw *j, const struct url *u)
-{
-	jsonw_put_str(j, "href", u->href);
-	jsonw_put_str(j, "scheme", u->scheme);
-	if (u->username.n)
-		jsonw_put_str(j, "username", u->username);
-	if (u->password.n)
-		jsonw_put_str(j, "password", u->password);
-	jsonw_put_str(j, "host", u->host);
-	jsonw_put_uint(j, "port", u->port);
-	jsonw_put_str(j, "path", u->path);
-	if (u->has_query)
-		jsonw_put_str(j, "query", u->query);
-	if (u->has_fragment)
-		jsonw_put_str(j, "fragment", u->fragment);
-}
-
-static void put_url(struct work *w, struct jsonw *j, struct str text, const struct url *base)
-{
-	char room[URL_MAX], strict_room[URL_STRICT_MAX];
-	struct url u, c;
-	int rc = url_parse(text, base, room, sizeof room, &u);
-	if (rc < 0) {
-		put_error(w, j, text, rc);
-		return;
-	}
-	rc = url_canon(&u, false, strict_room, sizeof strict_room, &c);
-	if (rc < 0 && w->options.strict) {
-		put_error(w, j, text, rc);
-		return;
-	}
-	w->done++;
-	put_parts(j, w->options.strict ? &c : &u);
-	put_identity(w, j, &u, rc < 0 ? NULL : &c, rc);
 }
 
 /* One line of JSON. An empty base is none. */
 static void print_answer(struct work *w, struct str text, struct str base_text)
 {
-	char room[URL_MAX];
-	struct url base;
-	struct jsonw j = JSONW_INIT(&w->out);
-	int rc = base_text.n ? url_parse(base_text, NULL, room, sizeof room, &base) : 0;
-	jsonw_object(&j);
-	jsonw_put_str(&j, "url", text);
+	char room[URL_MAX], base_room[URL_MAX], strict_room[URL_STRICT_MAX];
+	struct answer a = {.url = text};
+	struct url u, c, base;
+	int strict = 0;
+	int rc = base_text.n ? url_parse(base_text, NULL, base_room, sizeof base_room, &base) : 0;
 	if (rc < 0) {
-		put_error(w, &j, base_text, rc);
-		jsonw_put_str(&j, "base", base_text);
+		answer_error(w, base_text, rc, &a);
+		a.base = base_text;
+	} else if ((rc = url_parse(text, base_text.n ? &base : NULL, room, sizeof room, &u)) < 0 ||
+		   ((strict = url_canon(&u, false, strict_room, sizeof strict_room, &c)) < 0 &&
+		    w->options.strict)) {
+		answer_error(w, text, rc < 0 ? rc : strict, &a);
 	} else {
-		put_url(w, &j, text, base_text.n ? &base : NULL);
+		w->done++;
+		a.parts = w->options.strict ? &c : &u;
+		answer_identity(w, &u, strict < 0 ? NULL : &c, strict, &a);
 	}
-	jsonw_object_end(&j);
-	buf_add_byte(&w->out, '\n');
+	rows_json_line(&answer_rows, &a, &w->out);
 }
 
 static void flush_out(struct work *w)

@@ -2,7 +2,7 @@
 #include "archie/build.h"
 
 #include "base/clock.h"
-#include "base/jsonw.h"
+#include "base/rows.h"
 #include "cmd/archie/archie.h"
 #include "cmd/commands.h"
 #include "cmd/system/text.h"
@@ -64,21 +64,29 @@ static const char *outcome_of(const struct archie_built *b)
 	return b->rc < 0 ? "failed" : words[MIN(b->rc, 2)];
 }
 
-static void put_json(struct buf *out, const struct archie_built *b)
+static void print_outcome(const void *row, struct buf *out)
 {
-	struct jsonw j = JSONW_INIT(out);
-	jsonw_object(&j);
-	jsonw_put_str(&j, "site", b->key);
-	jsonw_put_text(&j, "outcome", outcome_of(b));
-	if (b->rc < 0)
-		jsonw_put_text(&j, "error", b->err.msg);
-	jsonw_put_uint(&j, "files", b->stats.entries);
-	jsonw_put_uint(&j, "lines", b->stats.lines);
-	jsonw_put_uint(&j, "bad_lines", b->stats.bad);
-	jsonw_put_real(&j, "seconds", (double)b->took_us / (double)US_PER_S);
-	jsonw_object_end(&j);
-	buf_add_byte(out, '\n');
+	buf_add_text(out, outcome_of(row));
 }
+
+static void print_error(const void *row, struct buf *out)
+{
+	const struct archie_built *b = row;
+	buf_add_text(out, b->rc < 0 ? b->err.msg : "");
+}
+
+#define S struct archie_built
+static const struct column built_columns[] = {
+	COL("site", S, key),
+	COL_OF_ROW("outcome", S, print_outcome),
+	COL_OF_ROW("error", S, print_error, .how = ROW_SOME),
+	COL("files", S, stats.entries),
+	COL("lines", S, stats.lines),
+	COL("bad_lines", S, stats.bad),
+	COL("seconds", S, took_us, .unit = UNIT_US_S),
+};
+static const struct rows built_rows = {ROWS(S, built_columns)};
+#undef S
 
 static void put_text(struct buf *out, const struct archie_built *b)
 {
@@ -106,7 +114,10 @@ static void say_built(void *ctx, const struct archie_built *b)
 	all->failed += b->rc < 0;
 	all->told++;
 	clear_progress(all);
-	(all->o->json ? put_json : put_text)(&all->out, b);
+	if (all->o->json)
+		rows_json_line(&built_rows, b, &all->out);
+	else
+		put_text(&all->out, b);
 	cmd_flush(all->call, &all->out);
 	(void)fflush(all->call->out);
 }

@@ -7,7 +7,7 @@
 #include "archie/ng_role.h"
 #include "archie/ng_vars.h"
 #include "base/clock.h"
-#include "base/jsonw.h"
+#include "base/rows.h"
 #include "cmd/archie/archie.h"
 #include "cmd/commands.h"
 #include "cmd/system/text.h"
@@ -318,40 +318,42 @@ static void put_alex(struct buf *out, const struct find_hit *h)
 	put_path(out, h);
 }
 
-static void put_json(struct finding *f, struct buf *out)
+static void print_path(const void *row, struct buf *out)
 {
-	struct jsonw j = JSONW_INIT(out);
-	jsonw_object(&j);
-	jsonw_put_text(&j, "server", f->server);
-	jsonw_put_bool(&j, "cut", f->answer.cut);
-	jsonw_put_array(&j, "hits");
-	for (size_t i = 0; i < f->answer.n; i++) {
-		const struct find_hit *h = &f->answer.hit[i];
-		const char *slash = h->dir.n ? "/" : "";
-		jsonw_object(&j);
-		jsonw_put_str(&j, "host", h->host);
-		jsonw_put_str(&j, "address", h->address);
-		if (h->listed_s != -1)
-			jsonw_put_int(&j, "listed", h->listed_s);
-		jsonw_put_str(&j, "kind", h->kind);
-		if (!str_is(h->mode, "-"))
-			jsonw_put_str(&j, "mode", h->mode);
-		if (h->size >= 0)
-			jsonw_put_int(&j, "size", h->size);
-		if (h->time_s != -1)
-			jsonw_put_int(&j, "time", h->time_s);
-		jsonw_key(&j, "path");
-		jsonw_str_begin(&j);
-		jsonw_str_part(&j, h->dir);
-		jsonw_str_part(&j, str_of(slash));
-		jsonw_str_part(&j, h->name);
-		jsonw_str_end(&j);
-		jsonw_object_end(&j);
-	}
-	jsonw_array_end(&j);
-	jsonw_object_end(&j);
-	buf_add_byte(out, '\n');
+	const struct find_hit *h = row;
+	buf_add_str(out, h->dir);
+	buf_add_text(out, h->dir.n ? "/" : "");
+	buf_add_str(out, h->name);
 }
+
+static void print_mode(const void *member, struct buf *out)
+{
+	const struct str *mode = member;
+	if (!str_is(*mode, "-"))
+		buf_add_str(out, *mode);
+}
+
+#define S struct find_hit
+static const struct column hit_columns[] = {
+	COL("host", S, host),
+	COL("address", S, address),
+	COL("listed", S, listed_s, .how = ROW_SOME | ROW_NEG),
+	COL("kind", S, kind),
+	COL_OF("mode", S, mode, print_mode, .how = ROW_SOME),
+	COL("size", S, size, .how = ROW_SOME | ROW_NEG),
+	COL("time", S, time_s, .how = ROW_SOME | ROW_NEG),
+	COL_OF_ROW("path", S, print_path),
+};
+static const struct rows hit_rows = {ROWS(S, hit_columns)};
+#undef S
+#define S struct finding
+static const struct column finding_columns[] = {
+	COL("server", S, server),
+	COL("cut", S, answer.cut),
+	COL_LIST("hits", S, answer.hit, answer.n, hit_rows),
+};
+static const struct rows finding_rows = {ROWS(S, finding_columns)};
+#undef S
 
 static void put_hits(struct finding *f, struct buf *out)
 {
@@ -394,7 +396,7 @@ static int find_print(struct finding *f)
 	if (!f->o->sort && !f->o->newest && a->n)
 		qsort(a->hit, a->n, sizeof *a->hit, f->o->reverse ? hit_cmp_reverse : hit_cmp);
 	if (f->o->json)
-		put_json(f, &out);
+		rows_json_line(&finding_rows, f, &out);
 	else
 		put_hits(f, &out);
 	cmd_print(f->call, &out);

@@ -2,8 +2,8 @@
 #include "archie/getter.h"
 
 #include "base/clock.h"
-#include "base/jsonw.h"
 #include "base/log.h"
+#include "base/rows.h"
 #include "cmd/archie/archie.h"
 #include "cmd/system/text.h"
 #include "extract/cage_section.h"
@@ -44,29 +44,35 @@ static void print_progress(void *ctx)
 	fflush(stderr);
 }
 
-static void told_json(const struct getter_told *t, const char *end, struct buf *out)
-{
-	struct jsonw j = JSONW_INIT(out);
-	jsonw_object(&j);
-	jsonw_put_str(&j, "url", t->site->url);
-	jsonw_put_str(&j, "key", t->site->key);
-	jsonw_put_text(&j, "end", end);
-	jsonw_put_uint(&j, "bytes", t->bytes);
-	if (t->end == GETTER_GOT) {
-		jsonw_put_text(&j, "method", getter_method_name(t->method));
-		if (t->method == GETTER_WALK) {
-			jsonw_put_uint(&j, "folders", t->folders);
-			jsonw_put_bool(&j, "cut", t->cut);
-		}
-	}
-	if (t->end == GETTER_FAILED) {
-		jsonw_put_text(&j, "cause", getter_cause_name(t->cause));
-		jsonw_put_text(&j, "why", t->why);
-		jsonw_put_time(&j, "next", t->next_us);
-	}
-	jsonw_object_end(&j);
-	buf_add_byte(out, '\n');
-}
+static const char *const ends[] = {"got", "unchanged", "failed", "stopped"};
+
+COL_NAMER(print_method, enum getter_method, getter_method_name)
+COL_NAMER(print_cause, unsigned, getter_cause_name)
+
+static const struct column site_columns[] = {
+	COL("url", struct archie_site, url),
+	COL("key", struct archie_site, key),
+};
+static const struct rows site_rows = {ROWS(struct archie_site, site_columns)};
+
+#define S struct getter_told
+static const struct column got_columns[] = {
+	COL_OF("method", S, method, print_method),
+	COL("folders", S, folders, COL_IF_IS(S, method, GETTER_WALK)),
+	COL("cut", S, cut, COL_IF_IS(S, method, GETTER_WALK)),
+};
+static const struct rows got_rows = {ROWS(S, got_columns)};
+static const struct column told_columns[] = {
+	COL_POINTER(NULL, S, site, site_rows),
+	COL("end", S, end, COL_NAMES(ends)),
+	COL("bytes", S, bytes),
+	COL_GROUP(NULL, S, got_rows, COL_IF_IS(S, end, GETTER_GOT)),
+	COL_OF("cause", S, cause, print_cause, COL_IF_IS(S, end, GETTER_FAILED)),
+	COL("why", S, why, COL_IF_IS(S, end, GETTER_FAILED)),
+	COL("next", S, next_us, .unit = UNIT_TIME, COL_IF_IS(S, end, GETTER_FAILED)),
+};
+static const struct rows told_rows = {ROWS(S, told_columns)};
+#undef S
 
 static void told_text(const struct getter_told *t, const char *end, struct buf *out)
 {
@@ -87,7 +93,6 @@ static void told_text(const struct getter_told *t, const char *end, struct buf *
 
 static void site_told(void *ctx, const struct getter_told *t)
 {
-	static const char *const ends[] = {"got", "unchanged", "failed", "stopped"};
 	struct getting *g = ctx;
 	const struct get_options *o = g->call->options;
 	struct buf out = BUF_INIT(1 << 16);
@@ -96,7 +101,7 @@ static void site_told(void *ctx, const struct getter_told *t)
 	if (t->end == GETTER_STOPPED)
 		return;
 	if (o->json)
-		told_json(t, ends[t->end], &out);
+		rows_json_line(&told_rows, t, &out);
 	else
 		told_text(t, ends[t->end], &out);
 	if (g->shows_progress)

@@ -4,7 +4,7 @@
  * tests. */
 #include "base/clock.h"
 #include "base/hash.h"
-#include "base/jsonw.h"
+#include "base/rows.h"
 #include "cmd/commands.h"
 #include "cmd/system/input.h"
 #include "cmd/system/text.h"
@@ -214,98 +214,139 @@ static void print_text(struct str url, const struct cage_result *r, struct buf *
 	buf_add_text(out, some ? "\n\n" : "\n");
 }
 
-static void json_of_meta(const struct attrs *attrs, struct jsonw *j)
-{
+struct meta_row {
+	const char *tag;
+	int level; /* 0: not a heading */
 	struct doc_meta m;
-	jsonw_put_array(j, "meta");
-	for (size_t i = 0; i < attrs->n; i++) {
-		if (attrs->a[i].name != 'M' || !meta_parse(attrs->a[i].value, &m))
-			continue;
-		jsonw_object(j);
-		jsonw_put_text(j, "tag", tag_name(m.tag));
-		if (m.tag >= '1' && m.tag <= '6')
-			jsonw_put_int(j, "level", m.tag - '0');
-		jsonw_put_int(j, "weight", m.weight);
-		jsonw_put_str(j, "text", m.text);
-		jsonw_object_end(j);
-	}
-	jsonw_array_end(j);
-}
+};
+#define S struct meta_row
+static const struct column meta_columns[] = {
+	COL("tag", S, tag),
+	COL("level", S, level, .how = ROW_SOME),
+	COL("weight", S, m.weight),
+	COL("text", S, m.text),
+};
+static const struct rows meta_rows = {ROWS(S, meta_columns)};
+#undef S
 
-static void json_of_links(const struct attrs *attrs, struct jsonw *j)
-{
+struct link_row {
+	const char *kind;
 	struct doc_link l;
-	jsonw_put_array(j, "links");
-	for (size_t i = 0; i < attrs->n; i++) {
-		if (!strchr("RFIA", attrs->a[i].name) ||
-		    !link_parse(attrs->a[i].name, attrs->a[i].value, &l))
-			continue;
-		jsonw_object(j);
-		jsonw_put_text(j, "kind", kind_name(l.kind));
-		jsonw_put_str(j, "url", l.url);
-		for (size_t k = 0; k < ARRAY_LEN(link_flags); k++)
-			if (l.flags & link_flags[k].flag)
-				jsonw_put_bool(j, link_flags[k].name, true);
-		if (l.time_s)
-			jsonw_put_int(j, "changed", l.time_s);
-		if (l.text.n)
-			jsonw_put_str(j, "text", l.text);
-		jsonw_object_end(j);
-	}
-	jsonw_array_end(j);
-}
+	bool nofollow, ugc, sponsored;
+};
+#define S struct link_row
+static const struct column link_columns[] = {
+	COL("kind", S, kind),
+	COL("url", S, l.url),
+	COL("nofollow", S, nofollow, .how = ROW_SOME),
+	COL("ugc", S, ugc, .how = ROW_SOME),
+	COL("sponsored", S, sponsored, .how = ROW_SOME),
+	COL("changed", S, l.time_s, .how = ROW_SOME),
+	COL("text", S, l.text, .how = ROW_SOME),
+};
+static const struct rows link_rows = {ROWS(S, link_columns)};
+#undef S
 
-static void json_of_text(const struct attrs *attrs, struct jsonw *j)
+/* What is told of a document. Of what it says several times, title and the like are the first. */
+struct document {
+	struct str url, md5, title, description, language, robots, canonical;
+	struct cage_result r;
+	int64_t size; /* -1: not known */
+	struct meta_row *meta;
+	struct link_row *link;
+	size_t metas, links, meta_room, link_room;
+	struct buf text;
+};
+
+COL_NAMER(print_end, enum cage_end, cage_end_name)
+COL_NAMER(print_type, enum extract_type, extract_type_name)
+COL_NAMER(print_source, enum charset_source, charset_source_name)
+
+static void print_whole(const void *member, struct buf *out)
 {
-	CLEANUP(buf_free) struct buf text = BUF_INIT(CAGE_OUT);
-	for (size_t i = 0; i < attrs->n; i++)
-		if (attrs->a[i].name == 'X')
-			buf_add_str(&text, attrs->a[i].value);
-	jsonw_put_str(j, "text", buf_str(&text));
+	buf_add_str(out, buf_str(member));
 }
 
-static void json_first(const struct attrs *attrs, struct jsonw *j, const char *key, char tag)
+#define S struct document
+static const struct column document_columns[] = {
+	COL("url", S, url),
+	COL_OF("end", S, r.end, print_end),
+	COL_OF("type", S, r.result.type, print_type),
+	COL("media_type", S, r.result.media_type, COL_IF_IS(S, r.end, CAGE_READ)),
+	COL("charset", S, r.result.charset.name, .how = ROW_SOME),
+	COL_OF("charset_by", S, r.result.charset.source, print_source,
+	       COL_IF(S, r.result.charset.name)),
+	COL("bad_bytes", S, r.result.bad_bytes, COL_IF(S, r.result.charset.name)),
+	COL("size", S, size, .how = ROW_SOME | ROW_NEG),
+	COL("md5", S, md5),
+	COL("title", S, title, COL_IF(S, title.p)),
+	COL("description", S, description, COL_IF(S, description.p)),
+	COL("language", S, language, COL_IF(S, language.p)),
+	COL("robots", S, robots, COL_IF(S, robots.p)),
+	COL("canonical", S, canonical, COL_IF(S, canonical.p)),
+	COL("remark", S, r.result.remark, .how = ROW_SOME),
+	COL_LIST("meta", S, meta, metas, meta_rows),
+	COL_LIST("links", S, link, links, link_rows),
+	COL("links_left_out", S, r.result.links_left_out),
+	COL_OF("text", S, text, print_whole),
+	COL("cpu_us", S, r.cpu_us),
+};
+static const struct rows document_rows = {ROWS(S, document_columns)};
+#undef S
+
+static struct str *first_of(struct document *d, char tag)
+{
+	switch (tag) {
+	case META_TITLE:
+		return &d->title;
+	case META_DESCRIPTION:
+		return &d->description;
+	case META_LANGUAGE:
+		return &d->language;
+	case META_ROBOTS:
+		return &d->robots;
+	case META_CANONICAL:
+		return &d->canonical;
+	default:
+		return NULL;
+	}
+}
+
+static void document_add(struct document *d, const struct attr *a, struct arena *arena)
 {
 	struct doc_meta m;
-	for (size_t i = 0; i < attrs->n; i++)
-		if (attrs->a[i].name == 'M' && meta_parse(attrs->a[i].value, &m) && m.tag == tag) {
-			jsonw_put_str(j, key, m.text);
-			return;
-		}
+	struct doc_link l;
+	if (a->name == 'X') {
+		buf_add_str(&d->text, a->value);
+	} else if (a->name == 'M' && meta_parse(a->value, &m)) {
+		bool heading = m.tag >= '1' && m.tag <= '6';
+		struct str *first = first_of(d, m.tag);
+		if (first && !first->p)
+			*first = m.text;
+		*ARENA_PUSH(arena, d->meta, d->metas, d->meta_room) =
+			(struct meta_row){tag_name(m.tag), heading ? m.tag - '0' : 0, m};
+	} else if (strchr("RFIA", a->name) && link_parse(a->name, a->value, &l)) {
+		*ARENA_PUSH(arena, d->link, d->links, d->link_room) =
+			(struct link_row){kind_name(l.kind), l, l.flags & LINK_NOFOLLOW,
+					  l.flags & LINK_UGC, l.flags & LINK_SPONSORED};
+	}
 }
 
 static void print_json(struct str url, const struct cage_result *r, struct buf *out)
 {
-	struct jsonw j = JSONW_INIT(out);
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(SIZE_MAX);
+	struct document d = {.url = url,
+			     .md5 = attrs_get(&r->attrs, 'C'),
+			     .r = *r,
+			     .size = -1,
+			     .text = BUF_INIT(CAGE_OUT)};
 	uint64_t size;
-	jsonw_object(&j);
-	jsonw_put_str(&j, "url", url);
-	jsonw_put_text(&j, "end", cage_end_name(r->end));
-	jsonw_put_text(&j, "type", extract_type_name(r->result.type));
-	if (r->end == CAGE_READ)
-		jsonw_put_text(&j, "media_type", r->result.media_type);
-	if (r->result.charset.name) {
-		jsonw_put_text(&j, "charset", r->result.charset.name);
-		jsonw_put_text(&j, "charset_by", charset_source_name(r->result.charset.source));
-		jsonw_put_uint(&j, "bad_bytes", r->result.bad_bytes);
-	}
 	if (str_u64(attrs_get(&r->attrs, 'Z'), &size))
-		jsonw_put_uint(&j, "size", size);
-	jsonw_put_str(&j, "md5", attrs_get(&r->attrs, 'C'));
-	json_first(&r->attrs, &j, "title", META_TITLE);
-	json_first(&r->attrs, &j, "description", META_DESCRIPTION);
-	json_first(&r->attrs, &j, "language", META_LANGUAGE);
-	json_first(&r->attrs, &j, "robots", META_ROBOTS);
-	json_first(&r->attrs, &j, "canonical", META_CANONICAL);
-	if (r->result.remark.n)
-		jsonw_put_str(&j, "remark", r->result.remark);
-	json_of_meta(&r->attrs, &j);
-	json_of_links(&r->attrs, &j);
-	jsonw_put_uint(&j, "links_left_out", r->result.links_left_out);
-	json_of_text(&r->attrs, &j);
-	jsonw_put_int(&j, "cpu_us", r->cpu_us);
-	jsonw_object_end(&j);
-	buf_add_byte(out, '\n');
+		d.size = (int64_t)size;
+	for (size_t i = 0; i < r->attrs.n; i++)
+		document_add(&d, &r->attrs.a[i], &arena);
+	rows_json_line(&document_rows, &d, out);
+	buf_free(&d.text);
 }
 
 static int print_soif(struct str url, const struct cage_result *r, struct buf *out, struct err *err)
@@ -602,9 +643,9 @@ static int tokens_of_question(struct tokens *r, const json_t *question, struct e
 static int tokens_put_error(struct tokens *r, const char *message)
 {
 	struct jsonw j = JSONW_INIT(&r->out);
-	jsonw_object(&j);
-	jsonw_put_text(&j, "error", message);
-	jsonw_object_end(&j);
+	struct err err;
+	(void)err_set(&err, ERR_USAGE, "%s", message);
+	rows_json(&rows_err, &err, &j);
 	r->bad++;
 	return tokens_print_line(r);
 }

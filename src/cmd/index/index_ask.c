@@ -1,6 +1,7 @@
 /* The frame of `garner index words query` and `garner index names query`: what they share is how
  * questions come in, how they are measured and what the command ends with. */
 #include "cmd/index/index_ask.h"
+#include "base/rows.h"
 
 #include "cmd/system/input.h"
 
@@ -55,12 +56,8 @@ static int batch_line(void *ctx, const char *name, uint64_t line, struct str tex
 		return -1;
 	}
 	if (rc < 0) {
-		struct jsonw j = JSONW_INIT(&a->out);
 		a->failed++;
-		jsonw_object(&j);
-		jsonw_put_text(&j, "error", err->msg);
-		jsonw_object_end(&j);
-		buf_add_byte(&a->out, '\n');
+		rows_json_line(&rows_err, err, &a->out);
 	} else {
 		index_ask_json(a, false);
 	}

@@ -2,7 +2,7 @@
 #include "cmd/index/index_cmd.h"
 
 #include "base/file.h"
-#include "base/jsonw.h"
+#include "base/rows.h"
 #include "cmd/commands.h"
 #include "cmd/system/text.h"
 #include "index/segment.h"
@@ -63,60 +63,47 @@ struct stats_options {
 	bool json;
 };
 
-struct figure {
-	const char *name;
-	uint64_t value;
+struct figures {
+	struct words_stats w;
+	struct docstore_stats d;
 };
-
-static void print_figures(const struct cmd_call *call, const struct figure *f, size_t n, bool json)
-{
-	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 16);
-	struct jsonw j = JSONW_INIT(&out);
-	if (json)
-		jsonw_object(&j);
-	for (size_t i = 0; i < n; i++)
-		if (json)
-			jsonw_put_uint(&j, f[i].name, f[i].value);
-		else
-			buf_printf(&out, "%-24s %15" PRIu64 "\n", f[i].name, f[i].value);
-	if (json) {
-		jsonw_object_end(&j);
-		buf_add_byte(&out, '\n');
-	}
-	fwrite(buf_text(&out), 1, out.n, call->out);
-}
+#define S struct figures
+static const struct column figure_columns[] = {
+	COL("generation", S, w.generation),
+	COL("segments", S, w.segments),
+	COL("documents", S, w.docs),
+	COL("deleted_documents", S, w.deleted_docs),
+	COL("words", S, w.occurrences),
+	COL("index_bytes", S, w.file_bytes),
+	COL("stored_documents", S, d.docs),
+	COL("stored_deleted", S, d.deleted_docs),
+	COL("stored_text_bytes", S, d.text_bytes),
+	COL("stored_bytes", S, d.file_bytes),
+	COL("stored_files", S, d.files),
+};
+static const struct rows figure_rows = {ROWS(S, figure_columns)};
+#undef S
 
 static int run_stats(const struct cmd_call *call)
 {
 	const struct stats_options *o = call->options;
 	struct words_reader *r = NULL;
 	struct docstore *docs = NULL;
-	struct docstore_stats d = {0};
-	struct words_stats w;
+	struct figures f = {0};
 	struct err err;
 	if (index_open(call->argv[0], &r, &docs, &err) < 0)
 		return cmd_fail(call, &err);
-	words_stats(r, &w);
-	int rc = docs ? docstore_stats(docs, &d, &err) : 0;
+	words_stats(r, &f.w);
+	int rc = docs ? docstore_stats(docs, &f.d, &err) : 0;
 	words_close(&r);
 	docstore_close(&docs);
 	if (rc < 0)
 		return cmd_fail(call, &err);
-	const struct figure figures[] = {
-		{"generation", w.generation},
-		{"segments", w.segments},
-		{"documents", w.docs},
-		{"deleted_documents", w.deleted_docs},
-		{"words", w.occurrences},
-		{"index_bytes", w.file_bytes},
-		{"stored_documents", d.docs},
-		{"stored_deleted", d.deleted_docs},
-		{"stored_text_bytes", d.text_bytes},
-		{"stored_bytes", d.file_bytes},
-		{"stored_files", d.files},
-	};
-	print_figures(call, figures, ARRAY_LEN(figures), o->json);
-	return 0;
+	if (o->json)
+		return cmd_row_json(call, &figure_rows, &f);
+	struct buf out = BUF_INIT(1 << 16);
+	rows_lines(&figure_rows, &f, "", 24, 15, &out);
+	return cmd_print(call, &out);
 }
 
 static const struct cmd_option stats_options[] = {

@@ -2,7 +2,7 @@
 #include "archie/build.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/jsonw.h"
+#include "base/rows.h"
 #include "cmd/index/index_cmd.h"
 #include "cmd/system/input.h"
 #include "extract/cage_section.h"
@@ -321,77 +321,76 @@ struct stats_options {
 	bool json;
 };
 
-struct figure {
-	const char *name;
-	uint64_t value;
+#define S struct names_lost
+static const struct column lost_columns[] = {
+	COL("key", S, key),
+	COL("why", S, why),
 };
+static const struct rows lost_rows = {ROWS(S, lost_columns)};
+#undef S
+#define S struct names_site
+static const struct column site_columns[] = {
+	COL("key", S, key),       COL("url", S, url),          COL("generation", S, generation),
+	COL("files", S, entries), COL("directories", S, dirs), COL("listed", S, listed_s),
+	COL("built", S, built_s), COL("by_hand", S, by_hand),
+};
+static const struct rows site_rows = {ROWS(S, site_columns)};
+#undef S
 
-static void print_lost_json(struct jsonw *j, const struct names_reader *r)
-{
-	size_t n;
-	const struct names_lost *lost = names_lost(r, &n);
-	jsonw_put_array(j, "lost");
-	for (size_t i = 0; i < n; i++) {
-		jsonw_object(j);
-		jsonw_put_str(j, "key", lost[i].key);
-		jsonw_put_str(j, "why", lost[i].why);
-		jsonw_object_end(j);
-	}
-	jsonw_array_end(j);
-}
+struct figures {
+	struct names_stats s;
+	const char *problem; /* NULL: none */
+	const struct names_lost *lost;
+	struct names_site *site;
+	size_t losts, sites;
+};
+#define S struct figures
+static const struct column figure_columns[] = {
+	COL("generation", S, s.generation),   COL("sites", S, s.sites),
+	COL("files", S, s.entries),           COL("directories", S, s.dirs),
+	COL("segments", S, s.segments),       COL("hidden_files", S, s.hidden),
+	COL("distinct_names", S, s.distinct), COL("trigrams", S, s.trigrams),
+	COL("index_bytes", S, s.index_bytes), COL("part_bytes", S, s.part_bytes),
+};
+static const struct rows figure_rows = {ROWS(S, figure_columns)};
+static const struct column stats_columns[] = {
+	COL_GROUP(NULL, S, figure_rows),
+	COL("problem", S, problem),
+	COL_LIST("lost", S, lost, losts, lost_rows),
+	COL_LIST("site_list", S, site, sites, site_rows),
+};
+static const struct rows stats_rows = {ROWS(S, stats_columns)};
+#undef S
 
-static void print_sites_json(struct jsonw *j, const struct names_reader *r)
+/* Times that are not known are 0. */
+static void figures_fill(const struct names_reader *r, struct arena *arena, struct figures *ret)
 {
-	size_t n;
-	const struct names_site *s = names_sites(r, &n);
-	jsonw_put_array(j, "site_list");
-	for (size_t i = 0; i < n; i++) {
-		jsonw_object(j);
-		jsonw_put_str(j, "key", s[i].key);
-		jsonw_put_str(j, "url", s[i].url);
-		jsonw_put_uint(j, "generation", s[i].generation);
-		jsonw_put_uint(j, "files", s[i].entries);
-		jsonw_put_uint(j, "directories", s[i].dirs);
-		jsonw_put_uint(j, "listed", (uint64_t)MAX(s[i].listed_s, 0));
-		jsonw_put_uint(j, "built", (uint64_t)MAX(s[i].built_s, 0));
-		jsonw_put_bool(j, "by_hand", s[i].by_hand);
-		jsonw_object_end(j);
+	*ret = (struct figures){.problem = names_problem(r)};
+	names_stats(r, &ret->s);
+	ret->lost = names_lost(r, &ret->losts);
+	const struct names_site *site = names_sites(r, &ret->sites);
+	ret->site = arena_array(arena, ret->sites, sizeof *ret->site);
+	for (size_t i = 0; i < ret->sites; i++) {
+		ret->site[i] = site[i];
+		ret->site[i].listed_s = MAX(site[i].listed_s, INT64_C(0));
+		ret->site[i].built_s = MAX(site[i].built_s, INT64_C(0));
 	}
-	jsonw_array_end(j);
 }
 
 static void print_stats(const struct cmd_call *call, const struct names_reader *r)
 {
 	const struct stats_options *o = call->options;
-	CLEANUP(buf_free) struct buf out = BUF_INIT(SIZE_MAX / 2);
-	struct jsonw j = JSONW_INIT(&out);
-	struct names_stats s;
-	names_stats(r, &s);
-	const struct figure figures[] = {
-		{"generation", s.generation},   {"sites", s.sites},
-		{"files", s.entries},           {"directories", s.dirs},
-		{"segments", s.segments},       {"hidden_files", s.hidden},
-		{"distinct_names", s.distinct}, {"trigrams", s.trigrams},
-		{"index_bytes", s.index_bytes}, {"part_bytes", s.part_bytes},
-	};
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(SIZE_MAX);
+	struct buf out = BUF_INIT(SIZE_MAX / 2);
+	struct figures f;
+	figures_fill(r, &arena, &f);
 	if (o->json)
-		jsonw_object(&j);
-	for (size_t i = 0; i < ARRAY_LEN(figures); i++)
-		if (o->json)
-			jsonw_put_uint(&j, figures[i].name, figures[i].value);
-		else
-			buf_printf(&out, "%-24s %15" PRIu64 "\n", figures[i].name,
-				   figures[i].value);
-	if (o->json) {
-		jsonw_put_text(&j, "problem", names_problem(r));
-		print_lost_json(&j, r);
-		print_sites_json(&j, r);
-		jsonw_object_end(&j);
-		buf_add_byte(&out, '\n');
-	} else if (names_problem(r)) {
-		buf_printf(&out, "problem: %s\n", names_problem(r));
-	}
-	cmd_flush(call, &out);
+		rows_json_line(&stats_rows, &f, &out);
+	else
+		rows_lines(&figure_rows, &f, "", 24, 15, &out);
+	if (!o->json && f.problem)
+		buf_printf(&out, "problem: %s\n", f.problem);
+	cmd_print(call, &out);
 }
 
 static int run_stats(const struct cmd_call *call)

@@ -1,5 +1,5 @@
 /* garner index words suggest */
-#include "base/jsonw.h"
+#include "base/rows.h"
 #include "cmd/index/index_cmd.h"
 #include "cmd/system/text.h"
 #include "index/token.h"
@@ -31,26 +31,35 @@ static void print_suggestions(struct suggesting *s, const struct words_suggestio
 	}
 }
 
+#define S struct words_suggestion
+static const struct column word_columns[] = {
+	COL("text", S, text),
+	COL("documents", S, docs),
+};
+static const struct rows word_rows = {ROWS(S, word_columns)};
+static const struct rows title_rows = {word_columns, 1, sizeof(S), ROWS_VALUE};
+#undef S
+
+struct suggestions {
+	const struct words_suggestion *word, *title;
+	size_t words, titles;
+};
+static const struct column suggestion_columns[] = {
+	COL_LIST("words", struct suggestions, word, words, word_rows),
+	COL_LIST("titles", struct suggestions, title, titles, title_rows),
+};
+static const struct rows suggestion_rows = {ROWS(struct suggestions, suggestion_columns)};
+
+/* Words come first. */
 static void print_suggestions_json(struct suggesting *s, const struct words_suggestion *found,
 				   size_t n)
 {
-	struct jsonw j = JSONW_INIT(&s->out);
-	size_t i = 0;
-	jsonw_object(&j);
-	jsonw_put_array(&j, "words");
-	for (; i < n && found[i].docs; i++) {
-		jsonw_object(&j);
-		jsonw_put_str(&j, "text", found[i].text);
-		jsonw_put_uint(&j, "documents", found[i].docs);
-		jsonw_object_end(&j);
-	}
-	jsonw_array_end(&j);
-	jsonw_put_array(&j, "titles");
-	for (; i < n; i++)
-		jsonw_str(&j, found[i].text);
-	jsonw_array_end(&j);
-	jsonw_object_end(&j);
-	buf_add_byte(&s->out, '\n');
+	struct suggestions all = {.word = found};
+	while (all.words < n && found[all.words].docs)
+		all.words++;
+	all.title = found + all.words;
+	all.titles = n - all.words;
+	rows_json_line(&suggestion_rows, &all, &s->out);
 }
 
 static int suggest_all(struct suggesting *s, const struct cmd_call *call, size_t *ret_n,

@@ -148,6 +148,12 @@ static void print_number(const struct column *c, const struct cell *v, struct bu
 	case UNIT_US_S:
 		duration_print_short(out, MAX(i, INT64_C(0)));
 		return;
+	case UNIT_AGO:
+	case UNIT_IN:
+		buf_add_text(out, c->unit == UNIT_IN ? "in " : "");
+		duration_print_short(out, MAX(i, INT64_C(0)));
+		buf_add_text(out, c->unit == UNIT_AGO ? " ago" : "");
+		return;
 	case UNIT_US_MS:
 		buf_printf(out, "%.1f ms", (double)i / US_PER_MS);
 		return;
@@ -264,7 +270,10 @@ static void json_below(const struct rows *t, const struct column *c, const char 
 		if (n == 0 && c->how & ROW_SOME)
 			return;
 		json_key(t, c, j);
-		json_list(c->rows, *(const char *const *)(const void *)below, n, room, j);
+		json_list(c->rows,
+			  c->size == sizeof below ? *(const char *const *)(const void *)below
+						  : below,
+			  n, room, j);
 	} else if (!c->key) {
 		if (below)
 			json_members(c->rows, below, room, j);
@@ -335,7 +344,7 @@ void rows_cell(const struct column *c, const void *row, struct buf *out)
 		put_safe(out, v.text);
 	else if (there && !(v.none && c->how & (ROW_SOME | ROW_NULL)))
 		print_number(c, &v, out);
-	if (out->n == before)
+	if (out->n == before && !(c->how & ROW_BLANK))
 		buf_add_byte(out, '-');
 }
 

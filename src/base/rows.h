@@ -28,15 +28,18 @@ enum column_type {
 	COL_PRINTED, /* text that .print makes of the member */
 	COL_ROW,     /* a struct, described by .rows */
 	COL_POINTER, /* a pointer to one; NULL: none */
-	COL_LIST,    /* a pointer to the first of many, whose number is a size_t at .count */
+	COL_LIST,    /* many: a pointer to the first, or an array that is larger than a pointer;
+		      * their number is a size_t at .count */
 	COL_TYPES,
 };
 
 /* What a number counts. In files it is the number alone. */
 enum column_unit {
 	UNIT_NONE,
-	UNIT_BYTES,    /* for people "1.5G" */
-	UNIT_US,       /* a duration: for people "3d 4h" */
+	UNIT_BYTES, /* for people "1.5G" */
+	UNIT_US,    /* a duration: for people "3d 4h" */
+	UNIT_AGO,   /* the same for people with "ago"; UNIT_IN: with "in" before it */
+	UNIT_IN,
 	UNIT_US_MS,    /* the same in milliseconds for people */
 	UNIT_US_S,     /* the same in seconds in JSON, with a fraction */
 	UNIT_SHARE,    /* of 1: for people in percent */
@@ -56,6 +59,7 @@ enum {
 	ROW_NEG = 4,    /* of a number: none is what is negative, not zero */
 	ROW_MOST = 8,   /* of a number: none is the largest value, not zero */
 	ROW_RIGHT = 16, /* stands right in a table, as numbers do */
+	ROW_BLANK = 32, /* in a table none is an empty cell, not "-" */
 };
 
 struct column {

@@ -59,7 +59,7 @@ int points_load(const char *data, struct point_status **ret, size_t *ret_n, stru
 {
 	char path[PATH_MAX];
 	CLEANUP(buf_free) struct buf room = BUF_INIT(FILE_MOST);
-	struct point_status *all = NULL, one;
+	struct point_status *all = NULL, one = {0};
 	size_t n = 0, cap = 0;
 	struct str payload;
 	path_of(data, path);
@@ -88,13 +88,15 @@ COL_NAMER(print_state, uint8_t, point_state_text)
 
 #define S struct point_status
 static const struct column point_columns[] = {
-	COL("name", S, name),
-	COL_OF("state", S, state, print_state),
+	COL("name", S, name, .label = "Source"),
+	COL_OF("state", S, state, print_state, .label = "State"),
 	COL("last", S, last_us, .unit = UNIT_TIME, .how = ROW_SOME),
-	COL("objects", S, objects),
-	COL("bad", S, bad),
+	COL(NULL, S, ago_us, .label = "Last", .unit = UNIT_AGO, .how = ROW_SOME | ROW_NEG),
+	COL("objects", S, objects, .label = "Objects"),
+	COL("bad", S, bad, .label = "Bad"),
 	COL("next", S, next_us, .unit = UNIT_TIME, .how = ROW_SOME),
-	COL("why", S, text, .how = ROW_SOME),
+	COL(NULL, S, in_us, .label = "Next", .unit = UNIT_IN, .how = ROW_SOME | ROW_NEG),
+	COL("why", S, text, .how = ROW_SOME | ROW_BLANK, .label = "Why"),
 };
 const struct rows point_rows = {ROWS(S, point_columns)};
 #undef S

@@ -207,16 +207,17 @@ static const struct rows counter_rows = {ROWS(S, counter_columns)};
 
 #define S struct status_row
 static const struct column role_columns[] = {
-	COL("name", S, name),
-	COL("state", S, state, .names = status_words, .nnames = STATUS_ENDED + 1),
-	COL("pid", S, pid, .how = ROW_NULL),
+	COL("name", S, name, .label = "Role"),
+	COL("state", S, state, .label = "State", .names = status_words, .nnames = STATUS_ENDED + 1),
+	COL("pid", S, pid, .how = ROW_NULL, .label = "Pid"),
 	COL("since", S, since_wall_us, .unit = UNIT_TIME, .how = ROW_NULL),
-	COL("restarts", S, restarts),
-	COL("cpu_us", S, cpu_us, .how = ROW_NULL | ROW_NEG),
-	COL("rss_bytes", S, rss, .how = ROW_NULL | ROW_NEG),
+	COL(NULL, S, age_us, .how = ROW_SOME | ROW_NEG, .label = "Since", .unit = UNIT_US),
+	COL("restarts", S, restarts, .label = "Restarts"),
+	COL("cpu_us", S, cpu_us, .how = ROW_NULL | ROW_NEG, .label = "CPU", .unit = UNIT_US),
+	COL("rss_bytes", S, rss, .how = ROW_NULL | ROW_NEG, .label = "RSS", .unit = UNIT_BYTES),
 	COL_LIST("counters", S, counter, counters, counter_rows),
 };
-static const struct rows role_rows = {ROWS(S, role_columns)};
+const struct rows role_rows = {ROWS(S, role_columns)};
 #undef S
 
 #define S struct status

@@ -1,6 +1,5 @@
 /* Answers for programs: doc/protocols/providers.md says what is in them. */
-#include "base/clock.h"
-#include "base/jsonw.h"
+#include "base/rows.h"
 #include "cache/rs/rs_inner.h"
 
 static int answer_told(struct http_request *req, struct http_answer *ret,
@@ -22,29 +21,45 @@ static bool is_own(struct http_request *req, struct http_answer *ret)
 	return false;
 }
 
-static void put_time(struct jsonw *j, const char *key, int64_t wall_us)
+/* Passwords are in some of these: nobody keeps them. */
+static int answer_row(const struct rows *t, const void *row, struct http_answer *ret)
 {
-	CLEANUP(buf_free) struct buf text = BUF_INIT(64);
-	if (wall_us)
-		time_print(&text, wall_us, 0);
-	jsonw_put_text(j, key, wall_us ? buf_text(&text) : NULL);
-}
-
-/* A handler's end: the object is closed. Passwords are in some of these: nobody keeps them. */
-static int answer_end(struct jsonw *j, struct http_answer *ret)
-{
-	jsonw_object_end(j);
-	buf_add_byte(ret->body, '\n');
+	rows_json_line(t, row, ret->body);
 	ret->cache = "no-store";
 	return 0;
 }
+
+/* What a request has changed or made; NULL and 0: it has not. */
+struct made {
+	uint64_t provider;
+	const char *prefix, *password, *secret;
+	int64_t expires_us;
+	const struct rs_registered *registered;
+};
+#define S struct rs_registered
+static const struct column registered_columns[] = {
+	COL("mailed", S, mailed),
+	COL("not_mailed", S, not_mailed, .how = ROW_SOME),
+};
+static const struct rows registered_rows = {ROWS(S, registered_columns)};
+#undef S
+#define S struct made
+static const struct column made_columns[] = {
+	COL("provider", S, provider, .how = ROW_SOME),
+	COL("prefix", S, prefix, .how = ROW_SOME),
+	COL("password", S, password, .how = ROW_SOME),
+	COL("secret", S, secret, .how = ROW_SOME),
+	COL("expires", S, expires_us, .unit = UNIT_TIME_SEC, .how = ROW_NULL, COL_IF(S, secret)),
+	COL_POINTER(NULL, S, registered, registered_rows),
+};
+static const struct rows made_rows = {ROWS(S, made_columns)};
+#undef S
 
 int rs_api_register(struct http_request *req, struct http_answer *ret, struct err *err)
 {
 	const struct rs_params *p = req->params;
 	struct rs_registered done;
 	struct rs_told told;
-	struct jsonw j = JSONW_INIT(ret->body);
 	const struct rs_register_ask ask = {p->site, p->mail, p->send};
 	int rc = rs_register(req, &ask, &done, &told, err);
 	if (rc == RS_LATER)
@@ -52,15 +67,12 @@ int rs_api_register(struct http_request *req, struct http_answer *ret, struct er
 	if (rc != RS_DONE)
 		return rc == RS_TOLD ? answer_told(req, ret, &told) : rc;
 	ret->status = 201;
-	jsonw_object(&j);
-	jsonw_put_uint(&j, "provider", done.id);
-	jsonw_put_text(&j, "password", done.password);
-	jsonw_put_text(&j, "secret", done.secret);
-	put_time(&j, "expires", done.expires_us);
-	jsonw_put_bool(&j, "mailed", done.mailed);
-	if (done.not_mailed)
-		jsonw_put_text(&j, "not_mailed", done.not_mailed);
-	return answer_end(&j, ret);
+	const struct made made = {.provider = done.id,
+				  .password = done.password,
+				  .secret = done.secret,
+				  .expires_us = done.expires_us,
+				  .registered = &done};
+	return answer_row(&made_rows, &made, ret);
 }
 
 int rs_api_verify(struct http_request *req, struct http_answer *ret, struct err *err)
@@ -68,7 +80,6 @@ int rs_api_verify(struct http_request *req, struct http_answer *ret, struct err 
 	const struct rs_params *p = req->params;
 	char prefix[PIDB_URL_MAX + 1];
 	struct rs_told told;
-	struct jsonw j = JSONW_INIT(ret->body);
 	if (!is_own(req, ret))
 		return 0;
 	int rc = rs_verify(req, p->url, prefix, &told, err);
@@ -76,10 +87,8 @@ int rs_api_verify(struct http_request *req, struct http_answer *ret, struct err 
 		return HTTP_LATER;
 	if (rc != RS_DONE)
 		return rc == RS_TOLD ? answer_told(req, ret, &told) : rc;
-	jsonw_object(&j);
-	jsonw_put_uint(&j, "provider", rs_who(req)->id);
-	jsonw_put_text(&j, "prefix", prefix);
-	return answer_end(&j, ret);
+	const struct made made = {.provider = rs_who(req)->id, .prefix = prefix};
+	return answer_row(&made_rows, &made, ret);
 }
 
 int rs_api_secret(struct http_request *req, struct http_answer *ret, struct err *err)
@@ -87,67 +96,65 @@ int rs_api_secret(struct http_request *req, struct http_answer *ret, struct err 
 	char secret[PIDB_SECRET + 1];
 	int64_t expires_us;
 	struct rs_told told;
-	struct jsonw j = JSONW_INIT(ret->body);
 	if (!is_own(req, ret))
 		return 0;
 	int rc = rs_secret(req, secret, &expires_us, &told, err);
 	if (rc != RS_DONE)
 		return rc == RS_TOLD ? answer_told(req, ret, &told) : rc;
 	ret->status = 201;
-	jsonw_object(&j);
-	jsonw_put_text(&j, "secret", secret);
-	put_time(&j, "expires", expires_us);
-	return answer_end(&j, ret);
+	const struct made made = {.secret = secret, .expires_us = expires_us};
+	return answer_row(&made_rows, &made, ret);
 }
 
-static void put_contract(struct jsonw *j, const struct pidb_provider *who)
-{
-	jsonw_put_object(j, "contract");
-	jsonw_put_limit(j, "bandwidth", who->bandwidth, 0);
-	jsonw_put_text(j, "hours", who->hours);
-	jsonw_put_int(j, "priority", who->priority);
-	jsonw_put_limit(j, "quota_files", who->quota_files, UINT64_MAX);
-	jsonw_put_limit(j, "quota_space", who->quota_space, UINT64_MAX);
-	jsonw_object_end(j);
-}
+COL_NAMER(print_wanted, enum pidb_wanted, pidb_wanted_name)
 
-static void put_state(struct jsonw *j, const struct rs *rs, const struct rs_state *s)
-{
-	uint64_t allowed = (uint64_t)rs->cache->fullsets;
-	jsonw_put_uint(j, "provider", s->who.id);
-	jsonw_put_text(j, "site", s->who.site);
-	jsonw_put_text(j, "mail", s->who.mail);
-	jsonw_put_bool(j, "verified", s->who.is_verified);
-	jsonw_put_array(j, "prefixes");
-	for (size_t i = 0; i < s->nprefixes; i++)
-		jsonw_text(j, s->prefix[i]);
-	jsonw_array_end(j);
-	put_contract(j, &s->who);
-	jsonw_put_object(j, "stored");
-	jsonw_put_uint(j, "files", s->tally.files);
-	jsonw_put_uint(j, "bytes", s->tally.space);
-	jsonw_object_end(j);
-	jsonw_put_uint(j, "queued", s->tally.queued);
-	jsonw_put_uint(j, "errors", s->tally.errors);
-	jsonw_put_text(j, "wanted", pidb_wanted_name(s->who.wanted));
-	jsonw_put_uint(j, "fullsets_left", allowed - MIN(allowed, s->who.fullsets_used));
-	jsonw_put_uint(j, "sessions", s->who.seq);
-	jsonw_put_text(j, "last_address", s->who.last_address);
-	jsonw_put_array(j, "mime");
-	for (size_t i = 0; i < rs->cache->mime.n; i++)
-		jsonw_text(j, rs->cache->mime.item[i]);
-	jsonw_array_end(j);
-}
+struct state_row {
+	struct rs_state s;
+	uint64_t fullsets_left;
+	struct value_list mime;
+};
+#define S struct state_row
+static const struct column contract_columns[] = {
+	COL("bandwidth", S, s.who.bandwidth, .how = ROW_NULL),
+	COL("hours", S, s.who.hours),
+	COL("priority", S, s.who.priority),
+	COL("quota_files", S, s.who.quota_files, .how = ROW_NULL | ROW_MOST),
+	COL("quota_space", S, s.who.quota_space, .how = ROW_NULL | ROW_MOST),
+};
+static const struct rows contract_rows = {ROWS(S, contract_columns)};
+static const struct column stored_columns[] = {
+	COL("files", S, s.tally.files),
+	COL("bytes", S, s.tally.space),
+};
+static const struct rows stored_rows = {ROWS(S, stored_columns)};
+static const struct column state_columns[] = {
+	COL("provider", S, s.who.id),
+	COL("site", S, s.who.site),
+	COL("mail", S, s.who.mail),
+	COL("verified", S, s.who.is_verified),
+	COL_LIST("prefixes", S, s.prefix, s.nprefixes, rows_texts),
+	COL_GROUP("contract", S, contract_rows),
+	COL_GROUP("stored", S, stored_rows),
+	COL("queued", S, s.tally.queued),
+	COL("errors", S, s.tally.errors),
+	COL_OF("wanted", S, s.who.wanted, print_wanted),
+	COL("fullsets_left", S, fullsets_left),
+	COL("sessions", S, s.who.seq),
+	COL("last_address", S, s.who.last_address),
+	COL_LIST("mime", S, mime.item, mime.n, rows_texts),
+};
+static const struct rows state_rows = {ROWS(S, state_columns)};
+#undef S
 
 static int answer_state(struct http_request *req, struct http_answer *ret, struct err *err)
 {
-	struct jsonw j = JSONW_INIT(ret->body);
-	struct rs_state state;
-	if (rs_state(req, &state, err) < 0)
+	const struct cache_conf *cache = rs_of(req)->cache;
+	struct state_row row = {.mime = cache->mime};
+	if (rs_state(req, &row.s, err) < 0)
 		return -1;
-	jsonw_object(&j);
-	put_state(&j, rs_of(req), &state);
-	return answer_end(&j, ret);
+	uint64_t allowed = (uint64_t)cache->fullsets;
+	row.fullsets_left = allowed - MIN(allowed, row.s.who.fullsets_used);
+	return answer_row(&state_rows, &row, ret);
 }
 
 int rs_api_state(struct http_request *req, struct http_answer *ret, struct err *err)
@@ -172,109 +179,111 @@ int rs_api_contract(struct http_request *req, struct http_answer *ret, struct er
 int rs_api_password(struct http_request *req, struct http_answer *ret, struct err *err)
 {
 	char password[PIDB_PASSWORD + 1];
-	struct jsonw j = JSONW_INIT(ret->body);
 	if (!is_own(req, ret))
 		return 0;
 	int rc = rs_password(req, password, err);
 	if (rc != RS_DONE)
 		return rc == RS_LATER ? HTTP_LATER : rc;
-	jsonw_object(&j);
-	jsonw_put_text(&j, "password", password);
-	return answer_end(&j, ret);
+	return answer_row(&made_rows, &(struct made){.password = password}, ret);
 }
 
 int rs_api_deregister(struct http_request *req, struct http_answer *ret, struct err *err)
 {
-	struct jsonw j = JSONW_INIT(ret->body);
 	if (!is_own(req, ret))
 		return 0;
 	if (rs_deregister(req, err) < 0)
 		return -1;
-	jsonw_object(&j);
-	jsonw_put_uint(&j, "provider", rs_who(req)->id);
-	return answer_end(&j, ret);
+	return answer_row(&made_rows, &(struct made){.provider = rs_who(req)->id}, ret);
 }
+
+/* Lists */
+
+#define S struct db_fetch
+static const struct column fetch_columns[] = {
+	COL("at", S, at_us, .unit = UNIT_TIME_SEC, .how = ROW_NULL),
+	COL("url", S, url),
+	COL("code", S, code),
+	COL("bytes", S, size),
+};
+static const struct rows fetch_rows = {ROWS(S, fetch_columns)};
+#undef S
+
+#define S struct rs_plan
+static const struct column plan_columns[] = {
+	COL("set", S, set, .how = ROW_NULL),
+	COL("urls", S, urls),
+	COL("at", S, at_us, .unit = UNIT_TIME_SEC, .how = ROW_NULL),
+	COL("why", S, why),
+	COL_LIST("first", S, first, nfirst, rows_strs),
+};
+static const struct rows plan_rows = {ROWS(S, plan_columns)};
+#undef S
+
+struct listed {
+	const struct db_fetch *fetch;
+	const struct rs_plan *plan;
+	size_t n;
+};
+static const struct column fetches_columns[] = {
+	COL_LIST("fetches", struct listed, fetch, n, fetch_rows)};
+static const struct rows fetches_rows = {ROWS(struct listed, fetches_columns)};
+static const struct column plans_columns[] = {COL_LIST("plan", struct listed, plan, n, plan_rows)};
+static const struct rows plans_rows = {ROWS(struct listed, plans_columns)};
 
 int rs_api_fetches(struct http_request *req, struct http_answer *ret, struct err *err)
 {
-	struct jsonw j = JSONW_INIT(ret->body);
 	struct db_fetch *fetch;
 	size_t n;
 	if (!is_own(req, ret))
 		return 0;
 	if (rs_fetches(req, &fetch, &n, err) < 0)
 		return -1;
-	jsonw_object(&j);
-	jsonw_put_array(&j, "fetches");
-	for (size_t i = 0; i < n; i++) {
-		jsonw_object(&j);
-		put_time(&j, "at", fetch[i].at_us);
-		jsonw_put_str(&j, "url", fetch[i].url);
-		jsonw_put_uint(&j, "code", fetch[i].code);
-		jsonw_put_uint(&j, "bytes", fetch[i].size);
-		jsonw_object_end(&j);
-	}
-	jsonw_array_end(&j);
-	return answer_end(&j, ret);
+	return answer_row(&fetches_rows, &(struct listed){.fetch = fetch, .n = n}, ret);
 }
 
 int rs_api_plan(struct http_request *req, struct http_answer *ret, struct err *err)
 {
-	struct jsonw j = JSONW_INIT(ret->body);
 	struct rs_plan *plan;
 	size_t n;
 	if (!is_own(req, ret))
 		return 0;
 	if (rs_plan(req, &plan, &n, err) < 0)
 		return -1;
-	jsonw_object(&j);
-	jsonw_put_array(&j, "plan");
-	for (size_t i = 0; i < n; i++) {
-		jsonw_object(&j);
-		jsonw_put_limit(&j, "set", plan[i].set, 0);
-		jsonw_put_uint(&j, "urls", plan[i].urls);
-		put_time(&j, "at", plan[i].at_us);
-		jsonw_put_text(&j, "why", plan[i].why);
-		jsonw_put_array(&j, "first");
-		for (size_t k = 0; k < plan[i].nfirst; k++)
-			jsonw_str(&j, plan[i].first[k]);
-		jsonw_array_end(&j);
-		jsonw_object_end(&j);
-	}
-	jsonw_array_end(&j);
-	return answer_end(&j, ret);
+	return answer_row(&plans_rows, &(struct listed){.plan = plan, .n = n}, ret);
 }
 
-static void put_receipt(struct jsonw *j, const struct db_receipt *r)
-{
-	jsonw_object(j);
-	jsonw_put_str(j, "url", r->c);
-	jsonw_put_str(j, "mime", r->mime);
-	jsonw_put_text(j, "state", db_state_name(r->state));
-	jsonw_put_limit(j, "code", r->code, 0);
-	put_time(j, "at", r->at_us);
-	put_time(j, "until", r->until_us);
-	jsonw_put_str(j, "why", r->reason);
-	jsonw_object_end(j);
-}
+COL_NAMER(print_state, enum db_state, db_state_name)
+
+#define S struct db_receipt
+static const struct column receipt_columns[] = {
+	COL("url", S, c),
+	COL("mime", S, mime),
+	COL_OF("state", S, state, print_state),
+	COL("code", S, code, .how = ROW_NULL),
+	COL("at", S, at_us, .unit = UNIT_TIME_SEC, .how = ROW_NULL),
+	COL("until", S, until_us, .unit = UNIT_TIME_SEC, .how = ROW_NULL),
+	COL("why", S, reason),
+};
+static const struct rows receipt_rows = {ROWS(S, receipt_columns)};
+#undef S
+#define S struct rs_receipts
+static const struct column receipts_columns[] = {
+	COL("set", S, set, .how = ROW_NULL),
+	COL("state", S, state),
+	COL("at", S, at_us, .unit = UNIT_TIME_SEC, .how = ROW_NULL),
+	COL("urls", S, urls),
+	COL_LIST("receipts", S, row, n, receipt_rows),
+	COL("more", S, more),
+};
+static const struct rows receipts_rows = {ROWS(S, receipts_columns)};
+#undef S
 
 int rs_api_receipts(struct http_request *req, struct http_answer *ret, struct err *err)
 {
 	const struct rs_params *p = req->params;
 	const struct rs_receipts_ask ask = {p->set, p->after, p->n, p->url, p->mime};
-	struct jsonw j = JSONW_INIT(ret->body);
 	struct rs_receipts receipts;
 	if (rs_receipts(req, &ask, &receipts, err) < 0)
 		return -1;
-	jsonw_object(&j);
-	jsonw_put_limit(&j, "set", receipts.set, 0);
-	jsonw_put_text(&j, "state", receipts.state);
-	put_time(&j, "at", receipts.at_us);
-	jsonw_put_uint(&j, "urls", receipts.urls);
-	jsonw_put_array(&j, "receipts");
-	for (size_t i = 0; i < receipts.n; i++)
-		put_receipt(&j, &receipts.row[i]);
-	jsonw_array_end(&j);
-	jsonw_put_bool(&j, "more", receipts.more);
-	return answer_end(&j, ret);
+	return answer_row(&receipts_rows, &receipts, ret);
 }

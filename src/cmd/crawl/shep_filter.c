@@ -135,7 +135,7 @@ static const struct rows told_rows = {ROWS(struct told, told_columns)};
 struct answer {
 	struct str url;
 	bool rejected;
-	struct told told[2 + FILTER_OUTPUTS], *first;
+	struct told told[2 + FILTER_OUTPUTS];
 	size_t n;
 	struct arena arena;
 };
@@ -143,7 +143,7 @@ struct answer {
 static const struct column answer_columns[] = {
 	COL("url", S, url),
 	COL("rejected", S, rejected),
-	COL_LIST("outputs", S, first, n, told_rows),
+	COL_LIST("outputs", S, told, n, told_rows),
 };
 static const struct rows answer_rows = {ROWS(S, answer_columns)};
 #undef S
@@ -159,7 +159,6 @@ static void answer_fill(const struct filter *f, const struct filter_url *u,
 {
 	size_t n;
 	const struct filter_section *sections = filter_sections(f, &n);
-	a->first = a->told;
 	a->rejected = u->reject;
 	a->told[a->n++] = (struct told){u->reject ? "reject" : "accept", NULL,
 					rule_text(f, u->reject_line, &a->arena)};

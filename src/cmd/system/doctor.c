@@ -807,7 +807,7 @@ static const struct column told_columns[] = {
 };
 static const struct rows told_rows = {ROWS(struct told, told_columns)};
 struct diagnosis {
-	const struct told *check;
+	struct told check[NCHECKS];
 	size_t checks;
 	int code;
 };
@@ -819,12 +819,12 @@ static const struct rows diagnosis_rows = {ROWS(struct diagnosis, diagnosis_colu
 
 static void print_json(const struct finding *list, struct buf *out)
 {
-	struct told told[NCHECKS];
-	struct diagnosis d = {.check = told, .code = findings_code(list, NCHECKS)};
+	struct diagnosis d = {.code = findings_code(list, NCHECKS)};
 	for (size_t i = 0; i < NCHECKS; i++)
 		if (list[i].reason[0])
-			told[d.checks++] = (struct told){checks[i].name, level_words[list[i].level],
-							 list[i].reason, list[i].mend};
+			d.check[d.checks++] =
+				(struct told){checks[i].name, level_words[list[i].level],
+					      list[i].reason, list[i].mend};
 	rows_json_line(&diagnosis_rows, &d, out);
 }
 

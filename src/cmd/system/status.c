@@ -25,46 +25,18 @@ static const struct cmd_option options[] = {
 	CMD_FLAG(0, "metrics", struct status_options, metrics, "all counters as OpenMetrics text"),
 };
 
-static void add_row(struct text_table *t, const struct status_row *r, int64_t now_wall_us)
+static void print_roles(struct status *s, bool all, struct buf *out)
 {
-	struct buf cell = BUF_INIT(200);
-	buf_add_str(&cell, str_head(r->name, 100));
-	text_table_add(t, buf_text(&cell));
-	text_table_add(t, status_words[r->state]);
-	buf_clear(&cell);
-	if (r->pid > 0)
-		buf_printf(&cell, "%lld", (long long)r->pid);
-	text_table_add(t, r->pid > 0 ? buf_text(&cell) : "-");
-	buf_clear(&cell);
-	if (r->since_wall_us > 0)
-		duration_print_short(&cell, MAX(now_wall_us - r->since_wall_us, 0));
-	text_table_add(t, cell.n ? buf_text(&cell) : "-");
-	buf_clear(&cell);
-	buf_printf(&cell, "%lld", (long long)r->restarts);
-	text_table_add(t, buf_text(&cell));
-	buf_clear(&cell);
-	if (r->cpu_us >= 0)
-		duration_print_short(&cell, r->cpu_us);
-	text_table_add(t, cell.n ? buf_text(&cell) : "-");
-	buf_clear(&cell);
-	if (r->rss >= 0)
-		put_size_text(&cell, (uint64_t)r->rss);
-	text_table_add(t, cell.n ? buf_text(&cell) : "-");
-	buf_free(&cell);
-}
-
-static void print_roles(const struct status *s, bool all, struct buf *out)
-{
-	static const char *const heads[] = {"ROLE",     "STATE", "PID", "SINCE",
-					    "RESTARTS", "CPU",   "RSS"};
-	struct text_table t = {.ncolumns = ARRAY_LEN(heads), .right = 0x7c};
-	for (size_t i = 0; i < ARRAY_LEN(heads); i++)
-		text_table_add(&t, heads[i]);
-	for (size_t i = 0; i < s->nrows; i++)
-		if (all || status_is_live(&s->row[i]))
-			add_row(&t, &s->row[i], clock_wall_us());
-	text_table_print(&t, out);
-	text_table_free(&t);
+	int64_t now_us = clock_wall_us();
+	struct rows_list l;
+	rows_list_begin(&l, &role_rows, false, out);
+	for (size_t i = 0; i < s->nrows; i++) {
+		struct status_row *r = &s->row[i];
+		r->age_us = r->since_wall_us > 0 ? MAX(now_us - r->since_wall_us, 0) : -1;
+		if (all || status_is_live(r))
+			rows_list_add(&l, r);
+	}
+	rows_list_end(&l);
 }
 
 static void print_counters(const struct counters_view *view, struct buf *out)
@@ -135,54 +107,16 @@ static void print_passes(const struct status *s, struct buf *out)
 	buf_free(&cell);
 }
 
-static void add_time(struct text_table *t, struct buf *cell, const char *before, int64_t us,
-		     bool known, const char *after)
-{
-	buf_clear(cell);
-	buf_add_text(cell, before);
-	duration_print_short(cell, MAX(us, 0));
-	buf_add_text(cell, after);
-	text_table_add(t, known ? buf_text(cell) : "-");
-}
-
-static void add_number(struct text_table *t, struct buf *cell, uint64_t v)
-{
-	buf_clear(cell);
-	buf_printf(cell, "%llu", (unsigned long long)v);
-	text_table_add(t, buf_text(cell));
-}
-
-static void add_text(struct text_table *t, struct buf *cell, const char *text)
-{
-	buf_clear(cell);
-	put_safe(cell, str_of(text));
-	text_table_add(t, buf_text(cell));
-}
-
 /* How it went with each source and gatherer. */
-static void print_points(const struct point_status *point, size_t n, struct buf *out)
+static void print_points(struct point_status *point, size_t n, struct buf *out)
 {
-	static const char *const heads[] = {"SOURCE", "STATE", "LAST", "OBJECTS",
-					    "BAD",    "NEXT",  "WHY"};
-	struct text_table t = {.ncolumns = ARRAY_LEN(heads), .right = 0x3c};
-	struct buf cell = BUF_INIT(1000);
 	int64_t now_us = clock_wall_us();
-	for (size_t i = 0; i < ARRAY_LEN(heads); i++)
-		text_table_add(&t, heads[i]);
-	for (size_t i = 0; i < n; i++) {
-		const struct point_status *p = &point[i];
-		add_text(&t, &cell, p->name);
-		text_table_add(&t, point_state_text(p->state));
-		add_time(&t, &cell, "", now_us - p->last_us, p->last_us != 0, " ago");
-		add_number(&t, &cell, p->objects);
-		add_number(&t, &cell, p->bad);
-		add_time(&t, &cell, "in ", p->next_us - now_us, p->next_us != 0, "");
-		add_text(&t, &cell, p->text);
+	for (struct point_status *p = point; p < point + n; p++) {
+		p->ago_us = p->last_us ? MAX(now_us - p->last_us, 0) : -1;
+		p->in_us = p->next_us ? MAX(p->next_us - now_us, 0) : -1;
 	}
 	buf_add_byte(out, '\n');
-	text_table_print(&t, out);
-	text_table_free(&t);
-	buf_free(&cell);
+	rows_print(&point_rows, point, n, false, out);
 }
 
 /* What is known, other than by counters alone. */
@@ -195,7 +129,7 @@ struct points {
 	bool has_cache;
 };
 
-static void print_text(const struct status *s, const struct points *points, const char *data,
+static void print_text(struct status *s, const struct points *points, const char *data,
 		       bool verbose, struct buf *out)
 {
 	if (!s->running)

@@ -154,7 +154,7 @@ static const struct rows format_at_rows = {ROWS(struct format *, format_at_colum
 struct facts {
 	const char *version, *compiler, *sanitizer;
 	bool faults, arena_malloc;
-	struct found library[ARRAY_LEN(libraries)], *first;
+	struct found library[ARRAY_LEN(libraries)];
 	size_t libraries;
 	const struct program *program;
 };
@@ -173,7 +173,7 @@ static const struct column facts_columns[] = {
 	COL("faults", S, faults),
 	COL("sanitizer", S, sanitizer),
 	COL("arena_malloc", S, arena_malloc),
-	COL_LIST("libraries", S, first, libraries, found_rows),
+	COL_LIST("libraries", S, library, libraries, found_rows),
 	COL_POINTER(NULL, S, program, program_rows),
 };
 static const struct rows facts_rows = {ROWS(S, facts_columns)};
@@ -186,7 +186,6 @@ static void print_json(const struct program *program, struct buf *out)
 			  .sanitizer = SANITIZER,
 			  .faults = HAS_FAULTS,
 			  .arena_malloc = HAS_ARENA_MALLOC,
-			  .first = f.library,
 			  .libraries = ARRAY_LEN(libraries),
 			  .program = program};
 	for (size_t i = 0; i < ARRAY_LEN(libraries); i++) {

@@ -2,11 +2,12 @@
  * tenth key is in both), beside a plain copy of both. */
 #include "disk/merge_inner.h"
 
+#include "../tests/support/stream_file.h"
 #include "bigfile.h"
 
 #include <endian.h>
 
-enum { SIZE = 32, KEY = 16, ROUNDS = 3, GROUP_MOST = 1 << 20 };
+enum { SIZE = 32, KEY = 16, ROUNDS = 3 };
 
 static void generate(const char *path, uint64_t n, unsigned which)
 {
@@ -25,55 +26,53 @@ static void generate(const char *path, uint64_t n, unsigned which)
 }
 
 struct result {
-	struct stream_writer out;
-	uint64_t groups, pairs;
+	uint64_t groups, pairs; /* keys; those in both files */
 };
-
-static int put_group(void *ctx, const struct merge_record *rec, size_t n, struct err *err)
-{
-	(void)err;
-	struct result *r = ctx;
-	for (size_t i = 0; i < n; i++)
-		stream_put(&r->out, rec[i].rec.p, SIZE);
-	r->groups++;
-	r->pairs += n == 2;
-	return 0;
-}
 
 static void merge_files(const char *const *from, const char *to, struct result *ret)
 {
 	struct err err;
 	struct stream_reader reader[2], *readers[2] = {&reader[0], &reader[1]};
+	struct stream_writer out;
+	struct merge_record r;
+	struct file file[2];
+	int rc;
 	struct order order = {.size = SIZE, .key_len = KEY};
-	struct merge *m;
+	struct merge *m = NULL;
 	*ret = (struct result){0};
 	unlink(to);
-	if (stream_open(&reader[0], from[0], NULL, &err) != 0 ||
-	    stream_open(&reader[1], from[1], NULL, &err) != 0 ||
-	    stream_create(&ret->out, to, 0600, NULL, &err) < 0 ||
-	    merge_new(&m, &order, readers, 2, &err) < 0 ||
-	    merge_groups(m, GROUP_MOST, put_group, ret, &err) < 0 ||
-	    stream_finish(&ret->out, true, &err) < 0)
+	if (stream_file_open(&reader[0], &file[0], from[0], NULL, &err) != 0 ||
+	    stream_file_open(&reader[1], &file[1], from[1], NULL, &err) != 0 ||
+	    stream_create(&out, to, 0600, NULL, &err) < 0 ||
+	    merge_new(&m, &order, readers, 2, &err) < 0)
+		bigfile_die("merge", &err);
+	while ((rc = merge_next(m, &r, &err)) == 0) {
+		stream_put(&out, r.rec.p, SIZE);
+		ret->groups += r.first;
+		ret->pairs += !r.first;
+	}
+	if (rc < 0 || stream_finish(&out, true, &err) < 0)
 		bigfile_die("merge", &err);
 	merge_free(&m);
-	stream_close(&reader[0]);
-	stream_close(&reader[1]);
+	stream_file_close(&reader[0], &file[0]);
+	stream_file_close(&reader[1], &file[1]);
 }
 
 static void verify(const char *path, uint64_t records)
 {
 	struct err err;
 	struct stream_reader r;
+	struct file f;
 	struct str rec;
 	char last[KEY] = {0};
 	uint64_t n = 0;
-	if (stream_open(&r, path, NULL, &err) != 0)
+	if (stream_file_open(&r, &f, path, NULL, &err) != 0)
 		bigfile_die("verify", &err);
 	while (stream_read(&r, SIZE, &rec, &err) == 0 && memcmp(last, rec.p, KEY) <= 0) {
 		memcpy(last, rec.p, KEY);
 		n++;
 	}
-	stream_close(&r);
+	stream_file_close(&r, &f);
 	if (n != records) {
 		fprintf(stderr, "bench: the merged file is wrong behind record %ju\n",
 			(uintmax_t)n);

@@ -5,6 +5,7 @@
  * Everything in the same rounds, the best of each counts. */
 #include "disk/sort.h"
 
+#include "../tests/support/stream_file.h"
 #include "base/hash.h"
 #include "bigfile.h"
 
@@ -71,10 +72,11 @@ static void verify(const char *path, struct sum expected)
 {
 	struct err err;
 	struct stream_reader r;
+	struct file f;
 	struct str rec;
 	struct sum s = {0};
 	char last[KEY] = {0};
-	if (stream_open(&r, path, NULL, &err) != 0)
+	if (stream_file_open(&r, &f, path, NULL, &err) != 0)
 		bigfile_die("verify", &err);
 	while (stream_read(&r, SIZE, &rec, &err) == 0) {
 		if (memcmp(last, rec.p, KEY) > 0) {
@@ -84,7 +86,7 @@ static void verify(const char *path, struct sum expected)
 		memcpy(last, rec.p, KEY);
 		count(&s, rec.p);
 	}
-	stream_close(&r);
+	stream_file_close(&r, &f);
 	if (s.records != expected.records || s.sum != expected.sum) {
 		fprintf(stderr, "bench: %" PRIu64 " records came out of %" PRIu64 "\n", s.records,
 			expected.records);
@@ -95,17 +97,24 @@ static void verify(const char *path, struct sum expected)
 static void sort_file(const char *from, const char *to)
 {
 	struct err err;
-	struct sort *s;
+	struct sort *s = NULL;
 	struct stream_reader r;
 	struct stream_writer w;
+	struct str rec;
+	struct file f;
+	int rc;
 	struct sort_spec spec = {.order = {.size = SIZE, .key_len = KEY},
 				 .memory = memory,
 				 .folder = bigfile_folder()};
 	unlink(to);
-	if (sort_new(&s, &spec, &err) < 0 || stream_open(&r, from, NULL, &err) != 0 ||
-	    sort_add_stream(s, &r, &err) < 0)
+	if (sort_new(&s, &spec, &err) < 0 || stream_file_open(&r, &f, from, NULL, &err) != 0)
 		bigfile_die("sort", &err);
-	stream_close(&r);
+	while ((rc = stream_read(&r, SIZE, &rec, &err)) == 0)
+		if (sort_add(s, rec, &err) < 0)
+			bigfile_die("sort", &err);
+	if (rc < 0)
+		bigfile_die("sort", &err);
+	stream_file_close(&r, &f);
 	if (stream_create(&w, to, 0600, NULL, &err) < 0 || sort_write(s, &w, &err) < 0 ||
 	    stream_finish(&w, true, &err) < 0)
 		bigfile_die("sort", &err);
@@ -117,8 +126,10 @@ static void hex_lines(const char *from, const char *to)
 	struct err err;
 	struct stream_reader r;
 	struct stream_writer w;
+	struct file f;
 	struct str rec;
-	if (stream_open(&r, from, NULL, &err) != 0 || stream_create(&w, to, 0600, NULL, &err) < 0)
+	if (stream_file_open(&r, &f, from, NULL, &err) != 0 ||
+	    stream_create(&w, to, 0600, NULL, &err) < 0)
 		bigfile_die("lines", &err);
 	while (stream_read(&r, SIZE, &rec, &err) == 0) {
 		char line[2 * SIZE + 1];
@@ -126,7 +137,7 @@ static void hex_lines(const char *from, const char *to)
 		line[2 * SIZE] = '\n';
 		stream_put(&w, line, sizeof line);
 	}
-	stream_close(&r);
+	stream_file_close(&r, &f);
 	if (stream_finish(&w, true, &err) < 0)
 		bigfile_die("lines", &err);
 }

@@ -10,26 +10,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 struct check {
 	struct order order;
 	size_t bytes[MOST];
-	struct buf last;
+	struct buf last; /* the record before, and its stream */
+	uint32_t input;
 	bool some;
 };
 
-static int check_group(void *ctx, const struct merge_record *rec, size_t n, struct err *err)
+static void check_record(struct check *c, const struct merge_record *r)
 {
-	(void)err;
-	struct check *c = ctx;
-	ENSURE(n > 0);
-	for (size_t i = 0; i < n; i++) {
-		ENSURE(rec[i].input < MOST && rec[i].first == (i == 0));
-		ENSURE(i == 0 || rec[i].input >= rec[i - 1].input);
-		ENSURE(i == 0 || order_compare(&c->order, rec[i].rec, rec[i - 1].rec) == 0);
-		c->bytes[rec[i].input] += rec[i].rec.n + (c->order.size ? 0 : ORDER_LENGTH);
-	}
-	ENSURE(!c->some || order_compare(&c->order, buf_str(&c->last), rec[0].rec) < 0);
+	ENSURE(r->input < MOST);
+	c->bytes[r->input] += r->rec.n + (c->order.size ? 0 : ORDER_LENGTH);
+	int cmp = c->some ? order_compare(&c->order, buf_str(&c->last), r->rec) : -1;
+	ENSURE(cmp <= 0 && r->first == (cmp < 0));
+	ENSURE(r->first || r->input >= c->input);
+	c->input = r->input;
 	buf_clear(&c->last);
-	buf_add_str(&c->last, rec[0].rec);
+	buf_add_str(&c->last, r->rec);
 	c->some = true;
-	return 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -50,9 +46,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct merge *m;
 	c.order = order_checked(&c.order);
 	ENSURE(merge_new(&m, &c.order, in, n, &err) == 0);
-	int rc = merge_groups(m, 1 << 17, check_group, &c, &err);
-	ENSURE(rc == 0 || err.code == ERR_DAMAGED);
-	for (size_t i = 0; i < n && rc == 0; i++)
+	struct merge_record r;
+	int rc;
+	while ((rc = merge_next(m, &r, &err)) == 0)
+		check_record(&c, &r);
+	ENSURE(rc == 1 || err.code == ERR_DAMAGED);
+	for (size_t i = 0; i < n && rc == 1; i++)
 		ENSURE(c.bytes[i] == each);
 	merge_free(&m);
 	buf_free(&c.last);

@@ -285,7 +285,6 @@ int bucket_shakedown(struct buckets *b, bucket_fate_fn *fate, void *ctx, struct 
 struct bucket_moves {
 	struct record_reader *reader;
 	struct reader left; /* of the current record */
-	uint64_t id;
 };
 
 static int moves_open_report(const char *moves_path, struct bucket_moves **ret, struct err *err)
@@ -302,8 +301,6 @@ static int moves_open_report(const char *moves_path, struct bucket_moves **ret, 
 		bucket_moves_close(&m);
 		return rc;
 	}
-	struct reader r = reader_of(str_from(record.payload, 4));
-	m->id = reader_u64le(&r);
 	*ret = m;
 	return 0;
 }
@@ -331,11 +328,6 @@ int bucket_moves_next(struct bucket_moves *m, struct bucket_move *ret, struct er
 	*ret = (struct bucket_move){.from = reader_u32le(&m->left)};
 	ret->to = reader_u32le(&m->left);
 	return m->left.bad ? err_set(err, ERR_DAMAGED, "a move of %d bytes is cut off", MOVE) : 0;
-}
-
-uint64_t bucket_moves_id(const struct bucket_moves *m)
-{
-	return m->id;
 }
 
 void bucket_moves_close(struct bucket_moves **m)

@@ -36,8 +36,6 @@ struct bucket_moves;
 /* path: of the bucket file. 1: no shakedown waits to be acknowledged. */
 int bucket_moves_open(struct bucket_moves **ret, const char *path, struct err *err);
 int bucket_moves_next(struct bucket_moves *m, struct bucket_move *ret, struct err *err);
-/* A random number by which one report is told from another. */
-uint64_t bucket_moves_id(const struct bucket_moves *m);
 void bucket_moves_close(struct bucket_moves **m);
 /* All who keep numbers have the new ones: the report is removed, durably. 1: there was none. */
 int bucket_moves_done(const char *path, struct err *err);

@@ -4,7 +4,6 @@
  * ready many at a time; others one by one. */
 #include "disk/merge_tree_inner.h"
 
-#include "base/vec.h"
 
 #include <inttypes.h>
 
@@ -256,56 +255,4 @@ int merge_next(struct merge *m, struct merge_record *ret, struct err *err)
 	ret->input = m->input[m->at];
 	ret->first = m->first[m->at++];
 	return 0;
-}
-
-/* Records of one key, copied as soon as there is a second one. */
-struct group {
-	struct merge_record *rec;
-	size_t n, cap;
-	struct buf bytes;
-};
-
-static int group_keep(struct group *g, const struct merge_record *r, struct err *err)
-{
-	*VEC_PUSH(g->rec, g->n, g->cap) = *r;
-	buf_add_str(&g->bytes, r->rec);
-	if (g->bytes.over)
-		return err_set(err, ERR_DAMAGED,
-			       "merge: the records of one key have more than the %zu bytes allowed",
-			       g->bytes.max);
-	return 0;
-}
-
-static int group_give(struct group *g, merge_group_fn *fn, void *ctx, struct err *err)
-{
-	const char *at = buf_str(&g->bytes).p;
-	for (size_t i = 0; i < g->n; at += g->rec[i++].rec.n)
-		g->rec[i].rec.p = at;
-	int rc = fn(ctx, g->rec, g->n, err);
-	g->n = 0;
-	buf_clear(&g->bytes);
-	return rc;
-}
-
-int merge_groups(struct merge *m, size_t most, merge_group_fn *fn, void *ctx, struct err *err)
-{
-	struct group g = {.bytes = BUF_INIT(most)};
-	struct merge_record pair[2]; /* the current record and the next, in turn */
-	unsigned turn = 0;
-	int rc = merge_next(m, &pair[0], err), end = rc;
-	while (rc == 0 && end == 0) {
-		const struct merge_record *held = &pair[turn], *next = &pair[turn ^ 1];
-		end = merge_next(m, &pair[turn ^ 1], err);
-		bool more = end == 0 && !next->first;
-		if (end < 0)
-			rc = end;
-		else if (UNLIKELY(more || g.n))
-			rc = group_keep(&g, held, err);
-		if (rc == 0 && !more)
-			rc = g.n ? group_give(&g, fn, ctx, err) : fn(ctx, held, 1, err);
-		turn ^= 1;
-	}
-	mem_free(&g.rec);
-	buf_free(&g.bytes);
-	return MIN(rc, 0);
 }

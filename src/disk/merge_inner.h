@@ -21,9 +21,3 @@ void merge_free(struct merge **m);
 /* The next record; it stays good until the second call after this one. 1: the end. ERR_DAMAGED: a
  * stream is not in order, or ends inside a record. */
 int merge_next(struct merge *m, struct merge_record *ret, struct err *err);
-
-/* Calls fn for each key with all its records, which are good until it returns. fn ends the merge by
- * returning something negative. A key whose records have more than `most` bytes together, where
- * they have to be copied, is an error. */
-typedef int merge_group_fn(void *ctx, const struct merge_record *rec, size_t n, struct err *err);
-int merge_groups(struct merge *m, size_t most, merge_group_fn *fn, void *ctx, struct err *err);

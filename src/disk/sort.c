@@ -115,11 +115,6 @@ int sort_new(struct sort **ret, const struct sort_spec *spec, struct err *err)
 	return 0;
 }
 
-size_t sort_record_max(const struct sort *s)
-{
-	return s->record_max;
-}
-
 static void sort_report(const struct sort *s, enum sort_phase phase, uint64_t done, uint64_t total)
 {
 	if (s->spec.progress)
@@ -322,62 +317,6 @@ int sort_add(struct sort *s, struct str rec, struct err *err)
 	}
 	s->added++;
 	return 0;
-}
-
-/* Fixed sizes, as many at a time as there are. */
-static int sort_add_bulk(struct sort *s, struct str records, struct err *err)
-{
-	size_t size = s->order.size;
-	while (records.n) {
-		size_t n = s->ops->add_many(s->batch, records);
-		s->added += n;
-		records = str_from(records, n * size);
-		if (records.n && sort_spill_batch(s, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-/* One record with its length before it. */
-static int sort_read_one(struct stream_reader *in, size_t most, struct str *ret, struct err *err)
-{
-	struct str length;
-	int rc = stream_read(in, ORDER_LENGTH, &length, err);
-	if (rc != 0)
-		return rc;
-	uint32_t n;
-	memcpy(&n, length.p, sizeof n);
-	n = le32toh(n);
-	if (n > most)
-		return err_set(err, ERR_DAMAGED,
-			       "sort: the stream has a record of %" PRIu32
-			       " bytes, at most %zu are taken",
-			       n, most);
-	rc = stream_read(in, n, ret, err);
-	return rc == 1 ? err_set(err, ERR_DAMAGED,
-				 "sort: the stream ends before a record of %" PRIu32 " bytes", n)
-		       : rc;
-}
-
-int sort_add_stream(struct sort *s, struct stream_reader *in, struct err *err)
-{
-	struct str rec;
-	int rc;
-	ENSURE(!s->giving);
-	s->longest = MAX(s->longest, s->order.size);
-	for (;;) {
-		if (s->ops->add_many)
-			rc = stream_read_some(in, s->order.size, &rec, err);
-		else if (s->order.size)
-			rc = stream_read(in, s->order.size, &rec, err);
-		else
-			rc = sort_read_one(in, s->record_max, &rec, err);
-		if (rc != 0)
-			return MIN(rc, 0);
-		rc = s->ops->add_many ? sort_add_bulk(s, rec, err) : sort_add(s, rec, err);
-		if (rc < 0)
-			return rc;
-	}
 }
 
 /* From runs to fewer runs. */

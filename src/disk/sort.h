@@ -1,5 +1,5 @@
-/* External sort: any number of records in a bounded memory, stable. Records are added one by one or
- * as a stream; what does not fit into memory goes as sorted runs to a temporary file without a name
+/* External sort: any number of records in a bounded memory, stable. Records are added one by one;
+ * what does not fit into memory goes as sorted runs to a temporary file without a name
  * (nothing is left behind, whatever happens), and the runs are merged, in several passes when there
  * are many. Records of fixed size with a key of bytes take the fast way. */
 #pragma once
@@ -30,7 +30,7 @@ struct sort_spec {
 			     * need, twice that when there are several passes */
 	/* NULL, or makes one record out of two with equal keys: changes `into` (all of the earlier
 	 * one) by the later one. Keeps the key, and the size where it is fixed; may not grow past
-	 * sort_record_max(). */
+	 * what sort_add() takes. */
 	void (*unify)(void *ctx, struct buf *into, struct str from);
 	/* NULL, or called now and then from the thread that adds or takes. */
 	void (*progress)(void *ctx, const struct sort_progress *p);
@@ -43,12 +43,8 @@ struct sort;
 int sort_new(struct sort **ret, const struct sort_spec *spec, struct err *err);
 void sort_free(struct sort **s); /* at any time */
 
-/* The longest record that is taken: 1/32 of the memory where records have their own size. */
-size_t sort_record_max(const struct sort *s);
-
+/* Where records have their own size, the longest that is taken is 1/32 of the memory. */
 int sort_add(struct sort *s, struct str rec, struct err *err);
-/* All records of a stream, to its end. */
-int sort_add_stream(struct sort *s, struct stream_reader *in, struct err *err);
 
 /* The next record in order; it stays good until the next call. The first call ends the adding.
  * 1: the end. */

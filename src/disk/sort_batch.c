@@ -368,15 +368,6 @@ static int radix_add(void *batch, struct str rec)
 	return 0;
 }
 
-static size_t radix_add_many(void *batch, struct str records)
-{
-	struct radix *b = batch;
-	size_t n = MIN(b->room - b->added, records.n / b->order.size);
-	memcpy(b->adding + b->added * b->order.size, records.p, n * b->order.size);
-	b->added += n;
-	return n;
-}
-
 static inline void radix_copy_record(char *to, const char *from, size_t size)
 {
 	if (LIKELY(size == 32))
@@ -539,7 +530,6 @@ const struct batch_ops sort_radix = {
 	.new = radix_new,
 	.free = radix_free,
 	.add = radix_add,
-	.add_many = radix_add_many,
 	.seal = radix_seal,
 	.next = radix_next,
 };

@@ -8,9 +8,6 @@ struct batch_ops {
 	void (*free)(void *batch);
 	/* Takes a record; 1: it is full, and nothing was taken. */
 	int (*add)(void *batch, struct str rec);
-	/* Takes as many whole records as there is room for; returns their number. NULL: by add().
-	 */
-	size_t (*add_many)(void *batch, struct str records);
 	/* What was added will be given. All that was sealed before has been given. */
 	void (*seal)(void *batch);
 	int (*next)(void *batch, struct str *ret, struct err *err);

@@ -177,25 +177,6 @@ static void reader_free(struct stream_in *in)
 	mem_free(&in);
 }
 
-int stream_open(struct stream_reader *ret, const char *path, const struct stream_options *options,
-		struct err *err)
-{
-	struct file file = FILE_INIT;
-	int rc = file_open(&file, path, O_RDONLY, 0, err);
-	if (rc != 0)
-		return rc;
-	struct stream_in *in = mem_alloc(sizeof *in);
-	in->ring.own = file;
-	in->ring.file = &in->ring.own;
-	if (file_size(&file, &in->size, err) < 0 || ring_go_direct(&in->ring, options, err) < 0 ||
-	    ring_init(&in->ring, options, err) < 0 || reader_start(in, 0, in->size, err) < 0) {
-		reader_free(in);
-		return -1;
-	}
-	*ret = (struct stream_reader){.in = in};
-	return 0;
-}
-
 int stream_open_part(struct stream_reader *ret, const struct file *file, uint64_t from, uint64_t n,
 		     const struct stream_options *options, struct err *err)
 {
@@ -320,14 +301,6 @@ int stream_read_slowly(struct stream_reader *r, size_t n, struct str *ret, struc
 	if (rc < 0)
 		*err = r->in->err;
 	return rc;
-}
-
-int stream_read_some(struct stream_reader *r, size_t unit, struct str *ret, struct err *err)
-{
-	if (r->p == r->end && r->in && r->in->rc == 0 && r->in->beyond)
-		(void)reader_next_piece(r);
-	size_t units = (size_t)(r->end - r->p) / unit;
-	return stream_read(r, MAX(units, (size_t)1) * unit, ret, err);
 }
 
 size_t stream_piece(const struct stream_reader *r)

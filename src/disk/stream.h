@@ -28,9 +28,6 @@ struct stream_reader {
 	struct stream_in *in;
 };
 
-/* Opens a whole file, as long as it is now. options may be NULL. 1: it does not exist. */
-int stream_open(struct stream_reader *ret, const char *path, const struct stream_options *options,
-		struct err *err);
 /* A part of a file that the caller keeps open (by file_open(), made direct with file_direct() or
  * not) while the reader lives. With a direct file, `from` and the file's size are multiples of
  * STREAM_BLOCK. */
@@ -59,9 +56,6 @@ static inline int stream_read(struct stream_reader *r, size_t n, struct str *ret
 	r->p += n;
 	return 0;
 }
-/* As many whole units as are in memory, at least one. */
-int stream_read_some(struct stream_reader *r, size_t unit, struct str *ret, struct err *err);
-
 /* A writer. */
 struct stream_writer {
 	char *p, *end; /* what is free in the current piece */

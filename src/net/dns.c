@@ -156,16 +156,6 @@ void dns_cache_put(struct dns_cache *c, const struct dns_key *key, const struct 
 	c->bytes += bytes;
 }
 
-size_t dns_cache_count(const struct dns_cache *c)
-{
-	return names_count(&c->names);
-}
-
-size_t dns_cache_bytes(const struct dns_cache *c)
-{
-	return c->bytes;
-}
-
 /* Questions. */
 
 enum {
@@ -228,7 +218,6 @@ struct dns {
 	int64_t out; /* names that c-ares has */
 	bool telling, closing;
 	struct addr fixed[2]; /* answers that need no question */
-	struct dns_stats stats;
 };
 
 /* What c-ares needs from the loop. */
@@ -451,19 +440,10 @@ static struct dns_result result_of_family(struct dns_result r, enum dns_family f
 	return r;
 }
 
-static void count_outcome(struct dns_stats *s, enum dns_outcome outcome)
-{
-	s->found += outcome == DNS_FOUND;
-	s->failed += outcome == DNS_FAILED || outcome == DNS_BROKEN;
-	s->refused += outcome == DNS_REFUSED;
-	s->negative += outcome == DNS_NO_NAME || outcome == DNS_NO_ADDRESS;
-}
-
 static void ask_tell(struct dns *d, struct ask *ask)
 {
 	struct addr addr[2 * DNS_ADDRS];
 	struct dns_result result = ask_judge(ask, addr);
-	count_outcome(&d->stats, result.outcome);
 	dns_cache_put(d->cache, &ask->key, &result);
 	asks_remove(&d->asks, ask->key); /* a callback that asks again asks anew */
 	struct dns_wait *wait;
@@ -555,28 +535,17 @@ int dns_lookup(struct dns *d, struct str host, enum dns_family family, struct dn
 	}
 	struct dns_key key = dns_cache_key(d->cache, (struct str){name, n});
 	if (LIKELY(dns_cache_get(d->cache, &key, loop_now_us(d->loop), ret))) {
-		d->stats.hits++;
 		*ret = result_of_family(*ret, family);
 		return 0;
 	}
 	if (is_special(d, key.name, family, ret))
 		return 0;
 	struct ask **known = asks_get(&d->asks, key), *ask = known ? *known : NULL;
-	*(ask ? &d->stats.joined : &d->stats.asked) += 1;
 	if (!ask)
 		ask = ask_new(d, &key);
 	wait_link(ask, wait, family);
 	asks_start(d);
 	return 1;
-}
-
-struct dns_stats dns_stats(const struct dns *d)
-{
-	struct dns_stats s = d->stats;
-	s.entries = dns_cache_count(d->cache);
-	s.bytes = dns_cache_bytes(d->cache);
-	s.under_way = asks_count(&d->asks);
-	return s;
 }
 
 /* Beginning and end. */

@@ -105,13 +105,3 @@ struct dns_wait {
 int dns_lookup(struct dns *d, struct str host, enum dns_family family, struct dns_wait *wait,
 	       struct dns_result *ret);
 void dns_cancel(struct dns_wait *wait); /* also of one that is not under way */
-
-struct dns_stats {
-	uint64_t hits, joined,
-		asked; /* lookups by the cache, by a question under way, by a new one */
-	/* What became of those asked; failed: broken ones too. */
-	uint64_t found, failed, refused, negative;
-	size_t entries, bytes; /* in the cache */
-	size_t under_way;      /* names, the waiting ones included */
-};
-struct dns_stats dns_stats(const struct dns *d);

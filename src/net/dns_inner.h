@@ -65,6 +65,3 @@ bool dns_cache_get(struct dns_cache *c, const struct dns_key *key, int64_t now_u
 		   struct dns_result *ret);
 /* Replaces what was known of the name. The result must not lie in the cache. */
 void dns_cache_put(struct dns_cache *c, const struct dns_key *key, const struct dns_result *result);
-
-size_t dns_cache_count(const struct dns_cache *c);
-size_t dns_cache_bytes(const struct dns_cache *c);

@@ -386,15 +386,3 @@ bool session_block(struct session *s, uint64_t n, void (*fn)(struct session *s, 
 	conn_want(s->conn, (size_t)n);
 	return true;
 }
-
-void session_help(struct session *s, const struct str *arg, size_t n)
-{
-	(void)arg, (void)n;
-	const struct server_protocol *p = s->server->protocol;
-	for (size_t i = 0; i < p->nverbs; i++) {
-		const struct server_verb *v = &p->verbs[i];
-		conn_printf(s->conn, "%s%s%s: %s\n", v->name, v->args ? " " : "",
-			    v->args ? v->args : "", v->help);
-	}
-	conn_send(s->conn, STR("\n"));
-}

@@ -19,7 +19,7 @@ struct session;
 enum { SERVER_ARGS = 16, SERVER_LISTENERS = 4 };
 
 struct server_verb {
-	const char *name, *args, *help; /* "put", "NAME SIZE", "keeps SIZE bytes"; for help */
+	const char *name, *args, *help; /* "put", "NAME SIZE", "keeps SIZE bytes"; for readers */
 	size_t min_args, max_args;      /* at most SERVER_ARGS */
 	bool rest; /* the last argument is all that is left of the line, blanks included */
 	void (*run)(struct session *s, const struct str *arg, size_t n);
@@ -140,5 +140,3 @@ struct str session_line(const struct session *s);
 /* The next n bytes go to fn as one block, then lines again. false: more than block_max, nothing is
  * taken: end the connection, or the bytes that follow are run as lines. */
 bool session_block(struct session *s, uint64_t n, void (*fn)(struct session *s, struct str block));
-/* A verb for tables: every verb with its arguments and help, a line each, then an empty one. */
-void session_help(struct session *s, const struct str *arg, size_t n);

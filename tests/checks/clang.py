@@ -10,15 +10,8 @@ import common
 
 # Who will call it, and names.
 LATER = {
-    "archie, uns: line servers that help":
-        "session_help",
-    "the cycle: sorting and merging of whole indexes, cleanup's numbers":
-        "bucket_moves_id merge_groups sort_add_stream sort_record_max stream_open "
-        "stream_read_some",
     "the indexer weighs URLs and tells the crawl":
         "feedback_create feedback_drop feedback_finish feedback_put",
-    "reap resolves names itself and tells how that goes":
-        "dns_cache_bytes dns_cache_count dns_stats",
     "gatherd: objects inside of objects, merged and sorted":
         "soif_embed soif_embed_count soif_embedded soif_merge soif_same soif_sort soif_unembed",
     "no program: fault points that are counted, the loop with a clock turned by hand, cages as "

@@ -112,7 +112,6 @@ static const struct server_verb verbs[] = {
 	{"fill", "N", "says N lines of 1023 bytes", 1, 1, false, run_fill},
 	{"put", "N", "takes N bytes that follow", 1, 1, false, run_put},
 	{"memory", NULL, "what connections hold", 0, 0, false, run_memory},
-	{"help", NULL, "says this", 0, 0, false, session_help},
 	{"quit", NULL, "ends the connection", 0, 0, false, run_quit},
 };
 

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "bucket/bucket_attrs.h"
 #include "bucket/bucket_shake.h"
+#include "disk/record.h"
 #include "points.h"
 
 #include <inttypes.h>
@@ -155,6 +156,24 @@ static int by_from(const void *a, const void *b)
 	return (x->from > y->from) - (x->from < y->from);
 }
 
+/* The random number at the beginning of a report, by which one is told from another. */
+static uint64_t report_id(const struct keeper *k)
+{
+	static const struct record_kind kind = {"GARNERBM", 1, 1 << 20};
+	struct record_reader *in = NULL;
+	struct record first;
+	char path[4096 + 8];
+	struct err err;
+	uint64_t id = 0;
+	snprintf(path, sizeof path, "%s.moves", k->path);
+	if (record_reader_open(&in, path, &kind, &err) == 0 && record_next(in, &first, &err) == 0) {
+		struct reader r = reader_of(str_from(first.payload, 4));
+		id = reader_u64le(&r);
+	}
+	record_reader_free(&in);
+	return id;
+}
+
 static int renumber(struct keeper *k, struct bucket_moves *m, struct err *err)
 {
 	struct bucket_move *moves = mem_array(NUMBERS, sizeof *moves);
@@ -183,7 +202,7 @@ static int work_off(struct keeper *k, struct err *err)
 	int rc = bucket_moves_open(&m, k->path, err);
 	if (rc)
 		return rc;
-	uint64_t id = bucket_moves_id(m);
+	uint64_t id = report_id(k);
 	if (id != k->applied) {
 		rc = renumber(k, m, err);
 		k->length = bucket_length(k->b);
@@ -203,7 +222,7 @@ static int start(struct keeper *k, struct err *err)
 	if (load(k, err) < 0)
 		return -1;
 	int rc = bucket_moves_open(&m, k->path, err);
-	if (rc == 0 && bucket_moves_id(m) == k->applied)
+	if (rc == 0 && report_id(k) == k->applied)
 		rc = bucket_moves_done(k->path, err) < 0 ? -1 : 1;
 	bucket_moves_close(&m);
 	if (rc == 1)

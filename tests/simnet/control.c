@@ -187,7 +187,6 @@ static const struct server_verb verbs[] = {
 	{"advance", "SECONDS", "moves the virtual time", 1, 1, false, run_advance},
 	{"set", "host NAME profile|robots VALUE", "how a host behaves", 4, 4, false, run_set},
 	{"reset", NULL, "sets the counts to zero", 0, 0, false, run_reset},
-	{"help", NULL, "says this", 0, 0, false, session_help},
 	{"quit", NULL, "ends simnet", 0, 0, false, run_quit},
 };
 
@@ -195,7 +194,7 @@ static const struct server_protocol protocol = {
 	.name = "simnet",
 	.verbs = verbs,
 	.nverbs = ARRAY_LEN(verbs),
-	.words = {[SERVER_UNKNOWN] = "{\"error\": \"no such verb; help lists them\"}\n",
+	.words = {[SERVER_UNKNOWN] = "{\"error\": \"no such verb\"}\n",
 		  [SERVER_ARGUMENTS] = "{\"error\": \"wrong number of arguments\"}\n"},
 	.state_size = sizeof(struct listing),
 	.drained = list,

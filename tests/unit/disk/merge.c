@@ -1,6 +1,7 @@
 #include "disk/merge_inner.h"
 
 #include "../scratch.h"
+#include "support/stream_file.h"
 
 #include <unistd.h>
 
@@ -207,64 +208,6 @@ static void a_stream_that_ends_inside_a_record_is_damaged(void **state)
 	}
 }
 
-static int say_group(void *ctx, const struct merge_record *rec, size_t n, struct err *err)
-{
-	(void)err;
-	struct buf *said = ctx;
-	buf_add_text(said, "(");
-	for (size_t i = 0; i < n; i++)
-		buf_printf(said, "%s" STR_FMT "/%u", i ? " " : "", STR_ARG(rec[i].rec),
-			   rec[i].input);
-	buf_add_text(said, ")");
-	return 0;
-}
-
-static void groups_have_all_records_of_a_key(void **state)
-{
-	(void)state;
-	const struct order *orders[] = {&fixed, &sized};
-	const char *const *inputs[] = {LIST("a1", "b1", "b2", "d1", "f1"), LIST("b3", "c1", "f2"),
-				       LIST("a2", "b4", "e1")};
-	for (size_t i = 0; i < ARRAY_LEN(orders); i++) {
-		struct setup s;
-		struct err err;
-		struct buf said = BUF_INIT(4096);
-		merge_of(&s, orders[i], inputs, 3);
-		assert_int_equal(merge_groups(s.m, 100, say_group, &said, &err), 0);
-		assert_string_equal(
-			buf_text(&said),
-			"(a1/0 a2/2)(b1/0 b2/0 b3/1 b4/2)(c1/1)(d1/0)(e1/2)(f1/0 f2/1)");
-		buf_free(&said);
-		setup_free(&s);
-	}
-}
-
-static int stop_at_c(void *ctx, const struct merge_record *rec, size_t n, struct err *err)
-{
-	(void)n;
-	*(int *)ctx += 1;
-	return rec[0].rec.p[0] == 'c' ? err_set(err, ERR_USAGE, "enough") : 0;
-}
-
-static void a_group_can_end_the_merge_and_may_not_be_too_large(void **state)
-{
-	(void)state;
-	const char *const *inputs[] = {LIST("a1", "b1", "c1", "d1"), LIST("a2", "d2")};
-	struct setup s;
-	struct err err;
-	int groups = 0;
-	merge_of(&s, &fixed, inputs, 2);
-	assert_int_equal(merge_groups(s.m, 100, stop_at_c, &groups, &err), -1);
-	assert_string_equal(err.msg, "enough");
-	assert_int_equal(groups, 3);
-	setup_free(&s);
-	merge_of(&s, &fixed, inputs, 2);
-	assert_int_equal(merge_groups(s.m, 3, stop_at_c, &groups, &err), -1);
-	assert_int_equal(err.code, ERR_DAMAGED);
-	assert_non_null(strstr(err.msg, "3 bytes"));
-	setup_free(&s);
-}
-
 /* Files, small pieces, records across pieces: what is given out lies where it was read. */
 static void streams_of_random_records_merge_as_a_sort_would(void **state)
 {
@@ -272,6 +215,7 @@ static void streams_of_random_records_merge_as_a_sort_would(void **state)
 	enum { N = 3, EACH = 5000 };
 	struct err err;
 	struct stream_reader reader[N], *readers[N];
+	struct file file[N];
 	struct stream_options small = {.piece = STREAM_BLOCK};
 	const size_t sizes[] = {12, 16, 24, 100, 0};
 	for (size_t k = 0; k < ARRAY_LEN(sizes); k++) {
@@ -295,7 +239,9 @@ static void streams_of_random_records_merge_as_a_sort_would(void **state)
 				total++;
 			}
 			assert_int_equal(stream_finish(&w, false, &err), 0);
-			assert_int_equal(stream_open(&reader[i], scratch(name), &small, &err), 0);
+			assert_int_equal(
+				stream_file_open(&reader[i], &file[i], scratch(name), &small, &err),
+				0);
 			readers[i] = &reader[i];
 		}
 		struct order o = {.size = size, .key_len = 8};
@@ -324,20 +270,16 @@ static void streams_of_random_records_merge_as_a_sort_would(void **state)
 		assert_int_equal(total, 0);
 		merge_free(&m);
 		for (int i = 0; i < N; i++)
-			stream_close(&reader[i]);
+			stream_file_close(&reader[i], &file[i]);
 	}
 }
 
 /* All bytes of a record after its key follow from the key. */
-static int check_large(void *ctx, const struct merge_record *rec, size_t n, struct err *err)
+static void check_large(const struct merge_record *r)
 {
-	usleep(20); /* time enough to read over what was given */
-	for (size_t i = 0; i < n; i++)
-		for (size_t k = 16; k < rec[i].rec.n; k++)
-			if (rec[i].rec.p[k] != rec[i].rec.p[7])
-				return err_set(err, ERR_DAMAGED, "byte %zu is another one's", k);
-	*(size_t *)ctx += n;
-	return 0;
+	for (size_t k = 16; k < r->rec.n; k++)
+		if (r->rec.p[k] != r->rec.p[7])
+			fail_msg("byte %zu is another one's", k);
 }
 
 static void records_as_long_as_a_piece_stay_good(void **state)
@@ -359,14 +301,23 @@ static void records_as_long_as_a_piece_stay_good(void **state)
 			stream_put(&w, rec, size);
 		}
 		assert_int_equal(stream_finish(&w, false, &err), 0);
-		assert_int_equal(stream_open(&reader, scratch("large"), &small, &err), 0);
+		struct file file;
+		assert_int_equal(stream_file_open(&reader, &file, scratch("large"), &small, &err),
+				 0);
 		struct order o = {.size = size, .key_len = 16};
 		assert_int_equal(merge_new(&m, &o, readers, 1, &err), 0);
-		if (merge_groups(m, 1 << 20, check_large, &n, &err) < 0)
+		struct merge_record pair[2]; /* one and the one after it, in turn */
+		int rc = 0;
+		for (; (rc = merge_next(m, &pair[n % 2], &err)) == 0; n++) {
+			usleep(20); /* time enough to read over what was given */
+			check_large(&pair[n % 2]);
+			check_large(&pair[n ? (n + 1) % 2 : 0]);
+		}
+		if (rc < 0)
 			fail_msg("records of %zu bytes: %s", size, err.msg);
 		assert_int_equal(n, EACH);
 		merge_free(&m);
-		stream_close(&reader);
+		stream_file_close(&reader, &file);
 	}
 }
 
@@ -380,8 +331,6 @@ int main(void)
 		cmocka_unit_test(a_comparison_decides_instead_of_bytes),
 		cmocka_unit_test(a_stream_that_is_not_in_order_is_damaged),
 		cmocka_unit_test(a_stream_that_ends_inside_a_record_is_damaged),
-		cmocka_unit_test(groups_have_all_records_of_a_key),
-		cmocka_unit_test(a_group_can_end_the_merge_and_may_not_be_too_large),
 		cmocka_unit_test(records_as_long_as_a_piece_stay_good),
 		cmocka_unit_test(streams_of_random_records_merge_as_a_sort_would),
 	};

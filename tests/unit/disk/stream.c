@@ -2,6 +2,7 @@
 
 #include "../scratch.h"
 #include "base/fault.h"
+#include "support/stream_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -40,8 +41,9 @@ static void check_bytes(const char *path, uint64_t n, size_t step,
 {
 	struct err err;
 	struct stream_reader r;
+	struct file f;
 	struct str s;
-	assert_int_equal(stream_open(&r, path, options, &err), 0);
+	assert_int_equal(stream_file_open(&r, &f, path, options, &err), 0);
 	for (uint64_t at = 0; at < n;) {
 		size_t part = (size_t)MIN(n - at, (uint64_t)step);
 		assert_int_equal(stream_left(&r), n - at);
@@ -53,7 +55,7 @@ static void check_bytes(const char *path, uint64_t n, size_t step,
 	}
 	assert_int_equal(stream_left(&r), 0);
 	assert_int_equal(stream_read(&r, 1, &s, &err), 1);
-	stream_close(&r);
+	stream_file_close(&r, &f);
 }
 
 static uint64_t size_of(const char *path)
@@ -102,10 +104,11 @@ static void a_record_stays_good_until_the_second_read_after_it(void **state)
 	(void)state;
 	struct err err;
 	struct stream_reader r;
+	struct file f;
 	uint64_t n = 60 * SMALL;
 	write_bytes(scratch("f"), n, 3000, NULL);
 	for (size_t len = 1000; len <= SMALL; len += 387) {
-		assert_int_equal(stream_open(&r, scratch("f"), &small, &err), 0);
+		assert_int_equal(stream_file_open(&r, &f, scratch("f"), &small, &err), 0);
 		struct str before = {0}, now;
 		for (uint64_t at = 0; at + len <= n; at += len) {
 			assert_int_equal(stream_read(&r, len, &now, &err), 0);
@@ -113,29 +116,8 @@ static void a_record_stays_good_until_the_second_read_after_it(void **state)
 				assert_int_equal(before.p[i], byte_at(at - len + i));
 			before = now;
 		}
-		stream_close(&r);
+		stream_file_close(&r, &f);
 	}
-}
-
-static void some_gives_whole_units_only(void **state)
-{
-	(void)state;
-	struct err err;
-	struct stream_reader r;
-	struct str s;
-	uint64_t at = 0;
-	write_bytes(scratch("f"), 24 * 1000, 3000, NULL);
-	assert_int_equal(stream_open(&r, scratch("f"), &small, &err), 0);
-	int rc;
-	while ((rc = stream_read_some(&r, 24, &s, &err)) == 0) {
-		assert_true(s.n >= 24 && s.n % 24 == 0);
-		for (size_t i = 0; i < s.n; i++)
-			assert_int_equal(s.p[i], byte_at(at + i));
-		at += s.n;
-	}
-	assert_int_equal(rc, 1);
-	assert_int_equal(at, 24 * 1000);
-	stream_close(&r);
 }
 
 static void a_file_that_ends_inside_a_record_is_damaged(void **state)
@@ -143,9 +125,10 @@ static void a_file_that_ends_inside_a_record_is_damaged(void **state)
 	(void)state;
 	struct err err;
 	struct stream_reader r;
+	struct file f;
 	struct str s;
 	write_bytes(scratch("f"), 100, 100, NULL);
-	assert_int_equal(stream_open(&r, scratch("f"), NULL, &err), 0);
+	assert_int_equal(stream_file_open(&r, &f, scratch("f"), NULL, &err), 0);
 	assert_int_equal(stream_read(&r, 64, &s, &err), 0);
 	assert_int_equal(stream_read(&r, 64, &s, &err), -1);
 	assert_int_equal(err.code, ERR_DAMAGED);
@@ -153,7 +136,7 @@ static void a_file_that_ends_inside_a_record_is_damaged(void **state)
 	memset(&err, 0, sizeof err);
 	assert_int_equal(stream_read(&r, 1, &s, &err), -1);
 	assert_int_equal(err.code, ERR_DAMAGED);
-	stream_close(&r);
+	stream_file_close(&r, &f);
 }
 
 static void a_file_that_shrinks_while_it_is_read_is_damaged(void **state)
@@ -161,9 +144,10 @@ static void a_file_that_shrinks_while_it_is_read_is_damaged(void **state)
 	(void)state;
 	struct err err;
 	struct stream_reader r;
+	struct file f;
 	struct str s;
 	write_bytes(scratch("f"), 100 * SMALL, 3000, NULL);
-	assert_int_equal(stream_open(&r, scratch("f"), &small, &err), 0);
+	assert_int_equal(stream_file_open(&r, &f, scratch("f"), &small, &err), 0);
 	assert_int_equal(truncate(scratch("f"), 40 * SMALL + 5), 0);
 	int rc;
 	uint64_t got = 0;
@@ -172,7 +156,7 @@ static void a_file_that_shrinks_while_it_is_read_is_damaged(void **state)
 	assert_int_equal(rc, -1);
 	assert_int_equal(err.code, ERR_DAMAGED);
 	assert_in_range(got, 1, 41 * SMALL);
-	stream_close(&r);
+	stream_file_close(&r, &f);
 }
 
 static void no_bytes_can_always_be_read(void **state)
@@ -180,14 +164,15 @@ static void no_bytes_can_always_be_read(void **state)
 	(void)state;
 	struct err err;
 	struct stream_reader r;
+	struct file f;
 	struct str s;
 	write_bytes(scratch("f"), 0, 1, NULL);
-	assert_int_equal(stream_open(&r, scratch("f"), NULL, &err), 0);
+	assert_int_equal(stream_file_open(&r, &f, scratch("f"), NULL, &err), 0);
 	assert_int_equal(stream_read(&r, 0, &s, &err), 0);
 	assert_int_equal(s.n, 0);
 	assert_int_equal(stream_read(&r, 1, &s, &err), 1);
-	stream_close(&r);
-	stream_close(&r);
+	stream_file_close(&r, &f);
+	stream_file_close(&r, &f);
 }
 
 static void a_part_of_a_file_has_just_its_bytes(void **state)
@@ -246,7 +231,7 @@ static void memory_is_read_like_a_file(void **state)
 	struct stream_reader r = stream_over(STR("abcdefg"));
 	assert_int_equal(stream_read(&r, 3, &s, &err), 0);
 	assert_true(str_is(s, "abc"));
-	assert_int_equal(stream_read_some(&r, 3, &s, &err), 0);
+	assert_int_equal(stream_read(&r, 3, &s, &err), 0);
 	assert_true(str_is(s, "def"));
 	assert_int_equal(stream_read(&r, 3, &s, &err), -1);
 	assert_int_equal(err.code, ERR_DAMAGED);
@@ -255,13 +240,11 @@ static void memory_is_read_like_a_file(void **state)
 	stream_close(&r);
 }
 
-static void a_file_that_does_not_exist_is_nothing(void **state)
+static void a_file_that_cannot_be_made_is_named(void **state)
 {
 	(void)state;
 	struct err err;
-	struct stream_reader r;
 	struct stream_writer w;
-	assert_int_equal(stream_open(&r, scratch("none"), NULL, &err), 1);
 	assert_int_equal(stream_create(&w, scratch("none/f"), 0600, NULL, &err), -1);
 	assert_non_null(strstr(err.msg, "none/f"));
 }
@@ -297,8 +280,9 @@ static int read_with_faults(void)
 {
 	struct err err;
 	struct stream_reader r;
+	struct file f;
 	struct str s;
-	if (stream_open(&r, scratch("f"), &small, &err) < 0)
+	if (stream_file_open(&r, &f, scratch("f"), &small, &err) < 0)
 		return -1;
 	int rc;
 	size_t n = 0;
@@ -308,7 +292,7 @@ static int read_with_faults(void)
 		assert_int_equal(n, 50);
 	else
 		assert_true(err.sys_errno != 0);
-	stream_close(&r);
+	stream_file_close(&r, &f);
 	return MIN(rc, 0);
 }
 
@@ -367,14 +351,13 @@ int main(void)
 		cmocka_unit_test(reads_of_any_length_are_in_one_place),
 		cmocka_unit_test(large_pieces_work_past_the_first_round_of_slots),
 		cmocka_unit_test(a_record_stays_good_until_the_second_read_after_it),
-		cmocka_unit_test(some_gives_whole_units_only),
 		cmocka_unit_test(a_file_that_ends_inside_a_record_is_damaged),
 		cmocka_unit_test(a_file_that_shrinks_while_it_is_read_is_damaged),
 		cmocka_unit_test(no_bytes_can_always_be_read),
 		cmocka_unit_test(a_part_of_a_file_has_just_its_bytes),
 		cmocka_unit_test(padding_goes_to_the_next_block),
 		cmocka_unit_test(memory_is_read_like_a_file),
-		cmocka_unit_test(a_file_that_does_not_exist_is_nothing),
+		cmocka_unit_test(a_file_that_cannot_be_made_is_named),
 		cmocka_unit_test(a_dropped_writer_waits_for_its_writes),
 #ifdef GARNER_FAULTS
 		cmocka_unit_test(a_failure_of_any_call_is_said),

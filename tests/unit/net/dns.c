@@ -294,12 +294,6 @@ static void both_families_are_found_and_then_known(void **state)
 	expect(&l, DNS_NO_ADDRESS, 0, NULL);
 	assert_true(find(&w, &l, "alias.test"));
 	expect(&l, DNS_FOUND, 2, "8.8.8.8");
-	struct dns_stats s = dns_stats(w.dns);
-	assert_int_equal(s.hits, 4);
-	assert_int_equal(s.asked, 3);
-	assert_int_equal(s.found, 3);
-	assert_int_equal(s.entries, 3);
-	assert_int_equal(s.under_way, 0);
 	end(&w);
 }
 
@@ -415,7 +409,6 @@ static void what_cannot_be_used_is_not_what_did_not_come(void **state)
 	/* the other half may come yet */
 	assert_true(find(&w, &l, "form-and-fail.test"));
 	expect(&l, DNS_FAILED, 0, NULL);
-	assert_int_equal(dns_stats(w.dns).failed, 2 * ARRAY_LEN(broken) + 1);
 	end(&w);
 }
 
@@ -473,7 +466,6 @@ static void refused_addresses_are_not_handed_out(void **state)
 		expect(&l, DNS_REFUSED, 0, NULL);
 		assert_string_equal(l.result.why, "loopback");
 	}
-	assert_int_equal(dns_stats(w.dns).refused, 1);
 
 	const char *const named[] = {"127.0.0.0/8"};
 	struct err err;
@@ -555,7 +547,6 @@ static void lookups_of_one_name_share_its_questions(void **state)
 			       i == 7 ? "2606:4700::1" : "8.8.8.8");
 	}
 	assert_int_equal(w.questions, 2);
-	assert_int_equal(dns_stats(w.dns).joined, 99);
 	end(&w);
 }
 
@@ -592,13 +583,11 @@ static void no_more_are_asked_at_once_than_the_setting_says(void **state)
 	for (int i = 0; i < 20; i++)
 		loop_poll(w.loop);
 	assert_true(w.questions <= 2); /* the others wait, though they could be answered */
-	assert_int_equal(dns_stats(w.dns).under_way, 4);
 	wait_for(&w, &l[3]);
 	expect(&l[0], DNS_FAILED, 0, NULL);
 	expect(&l[1], DNS_FOUND, 1, "8.8.4.4");
 	expect(&l[3], DNS_FOUND, 1, "2606:4700::2");
 	assert_int_equal(w.questions, 6); /* nothing for the one that was cancelled */
-	assert_int_equal(dns_stats(w.dns).under_way, 0);
 	end(&w);
 }
 
@@ -656,24 +645,6 @@ static void lookups_under_way_end_with_it(void **state)
 	end(&w);
 }
 
-static void the_cache_is_bounded(void **state)
-{
-	(void)state;
-	struct world w;
-	struct look l;
-	begin(&w, false);
-	w.conf.entries = 10;
-	open_dns(&w);
-	for (int i = 0; i < 50; i++) {
-		char name[32];
-		snprintf(name, sizeof name, "n%d.test", i);
-		find(&w, &l, name);
-		assert_true(dns_stats(w.dns).entries <= 10);
-	}
-	assert_int_equal(dns_stats(w.dns).entries, 10);
-	end(&w);
-}
-
 static void wrong_settings_are_named(void **state)
 {
 	(void)state;
@@ -723,7 +694,6 @@ int main(void)
 		cmocka_unit_test(a_silent_server_is_a_failure_after_the_tries),
 		cmocka_unit_test(a_server_that_is_not_there_is_a_failure),
 		cmocka_unit_test(lookups_under_way_end_with_it),
-		cmocka_unit_test(the_cache_is_bounded),
 		cmocka_unit_test(wrong_settings_are_named),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

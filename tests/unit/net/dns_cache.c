@@ -28,6 +28,23 @@ static bool has(struct dns_cache *c, const char *name)
 	return get(c, name, 0, &r);
 }
 
+/* How many of the names PREFIX0.test, PREFIX1.test ... are known, and their addresses. */
+static size_t known(struct dns_cache *c, const char *prefix, int n, size_t *ret_addrs)
+{
+	struct dns_result r;
+	char name[32];
+	size_t count = 0;
+	*ret_addrs = 0;
+	for (int i = 0; i < n; i++) {
+		snprintf(name, sizeof name, "%s%d.test", prefix, i);
+		if (!get(c, name, 0, &r))
+			continue;
+		count++;
+		*ret_addrs += r.n;
+	}
+	return count;
+}
+
 static void what_was_put_is_found_until_its_time(void **state)
 {
 	(void)state;
@@ -90,10 +107,7 @@ static void a_second_put_replaces_the_first(void **state)
 	struct dns_cache *c = dns_cache_new(10, 65536, 1);
 	struct dns_result r;
 	put(c, "a.test", 30, 10);
-	size_t bytes = dns_cache_bytes(c);
 	put(c, "a.test", 1, 20);
-	assert_int_equal(dns_cache_count(c), 1);
-	assert_int_equal(dns_cache_bytes(c), bytes - 29 * sizeof(struct addr));
 	assert_true(get(c, "a.test", 15, &r));
 	assert_int_equal(r.n, 1);
 	dns_cache_free(&c);
@@ -108,13 +122,11 @@ static void the_oldest_goes_unless_it_was_used(void **state)
 	put(c, "c", 1, 10);
 	assert_true(has(c, "a"));
 	put(c, "d", 1, 10); /* a was used: b goes */
-	assert_int_equal(dns_cache_count(c), 3);
 	assert_true(has(c, "a"));
 	assert_false(has(c, "b"));
 	assert_true(has(c, "c"));
 	assert_true(has(c, "d"));
 	put(c, "e", 1, 10); /* all were used: the oldest after all */
-	assert_int_equal(dns_cache_count(c), 3);
 	assert_true(has(c, "e"));
 	dns_cache_free(&c);
 }
@@ -127,10 +139,10 @@ static void bytes_are_bounded_too(void **state)
 	for (int i = 0; i < 200; i++) {
 		snprintf(name, sizeof name, "host%d.test", i);
 		put(c, name, (size_t)(i % 33), 10);
-		assert_true(dns_cache_bytes(c) <= 4096);
 		assert_true(has(c, name));
 	}
-	assert_true(dns_cache_count(c) > 1);
+	size_t addrs, n = known(c, "host", 200, &addrs);
+	assert_true(n > 1 && addrs * sizeof(struct addr) <= 4096);
 	dns_cache_free(&c);
 }
 
@@ -140,8 +152,7 @@ static void a_cache_of_nothing_keeps_nothing(void **state)
 	struct dns_cache *none = dns_cache_new(0, 65536, 1), *tiny = dns_cache_new(10, 100, 1);
 	put(none, "a", 1, 10);
 	put(tiny, "a", 32, 10);
-	assert_int_equal(dns_cache_count(none) + dns_cache_count(tiny), 0);
-	assert_int_equal(dns_cache_bytes(none) + dns_cache_bytes(tiny), 0);
+	assert_false(has(none, "a") || has(tiny, "a"));
 	dns_cache_free(&none);
 	dns_cache_free(&tiny);
 	dns_cache_free(&none);
@@ -167,9 +178,9 @@ static void what_is_found_is_what_was_put_last(void **state)
 		} else if (get(c, name, 0, &r)) {
 			assert_int_equal(r.n, last[i]);
 		}
-		assert_true(dns_cache_count(c) <= MOST);
 	}
-	assert_int_equal(dns_cache_count(c), MOST);
+	size_t addrs;
+	assert_int_equal(known(c, "n", NAMES, &addrs), MOST);
 	dns_cache_free(&c);
 }
 

@@ -62,7 +62,6 @@ static const struct server_verb verbs[] = {
 	{"count", NULL, "how many", 0, 0, false, run_count},
 	{"put", "SIZE", "takes bytes", 1, 1, false, run_put},
 	{"wait", NULL, "pauses", 0, 0, false, run_wait},
-	{"help", NULL, "this", 0, 0, false, session_help},
 	{"quit", NULL, "ends", 0, 0, false, run_quit},
 };
 
@@ -160,9 +159,6 @@ static void verbs_get_their_arguments(void **state)
 	assert_string_equal(ask(&t, fd, "  ECHO \t one   two \r\n"), "[one][two]\n");
 	assert_string_equal(ask(&t, fd, "rest a  b  c \n"), "[a][b  c ]\n");
 	assert_string_equal(ask(&t, fd, "count\n"), "3 from 127.0.0.1\n");
-	assert_string_equal(ask(&t, fd, "help\n"),
-			    "echo A [B]: says it\nrest A TEXT: says the rest\ncount: how many\n"
-			    "put SIZE: takes bytes\nwait: pauses\nhelp: this\nquit: ends\n\n");
 	close(fd);
 	step(&t, 0);
 	assert_int_equal(stats(&t).inside, 0);

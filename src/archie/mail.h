@@ -1,9 +1,9 @@
 /* Mails to the archive: who is answered, and with what. A mail is lines for the shell
  * (archie/shell.h); all their output goes back in one reply. What hands mails over keeps them until
  * we say that all is done, so nothing is kept here: when nothing can be sent now, the same mail
- * comes again. Only what is left after a first mail was sent waits in the outbox. */
+ * comes again. */
 #pragma once
-#include "archie/outbox.h"
+#include "archie/mailer.h"
 #include "extract/mime.h"
 
 enum { MAIL_LINES_MOST = 50 }; /* of the body, that begin with a letter */
@@ -38,14 +38,14 @@ int mail_lines_next(struct mail_lines *it, struct str *ret); /* 1: that was all 
 struct mail_options {
 	const char *data;
 	const struct config *config;
-	uint64_t disk_free;
 	int64_t until_us;     /* of clock_mono_us(): searches are given up then */
 	struct buf *warnings; /* lines about files of the administrator */
 };
 enum mail_end {
 	MAIL_ANSWERED,
+	MAIL_PARTLY,       /* the rest is lost; err says why */
 	MAIL_NOT_ANSWERED, /* nor will it be; err says why */
-	MAIL_AGAIN,        /* the reply cannot be sent now; err says why */
+	MAIL_AGAIN,        /* nothing was sent, nor can be now; err says why */
 };
 enum mail_end mail_answer(const struct mail_options *o, const struct mime_mail *mail,
 			  struct err *err);

@@ -22,9 +22,10 @@ struct master_record {
 	uint8_t kind; /* enum master_kind */
 	char url[MASTER_URL + 1];
 	int64_t asked_us;   /* REQUEST: when it was taken; else: when the last was answered */
-	int64_t tested_us;  /* the last test; 0: never */
+	int64_t tested_us;  /* the last test; 0: never. REQUEST: since when its answer is to be sent
+			     */
 	int64_t failing_us; /* when the first of the failures in a row was; 0: the last was good */
-	int64_t next_us;    /* LISTED: the next test */
+	int64_t next_us;    /* LISTED: the next test; REQUEST: the next try to send its answer */
 	uint64_t entries;   /* of the last good test; 0: never, or it was not counted */
 	uint32_t failures;  /* in a row */
 	char cause[GETTER_CAUSE + 1], error[GETTER_TEXT + 1]; /* of the last failure; "": none */
@@ -34,6 +35,7 @@ struct master_record {
 	char sender[MAIL_ADDRESS_MOST + 1]; /* in lower case */
 	/* Not on disk: the last turn of its sender or, if that was before it came, of anyone. */
 	uint64_t turn;
+	bool sending; /* nor is this: its answer is with the thread that sends */
 };
 
 struct master_state {
@@ -54,9 +56,13 @@ void master_state_free(struct master_state *s);
 /* A copy of it is appended; its texts are cut to what there is room for. */
 void master_state_ask(struct master_state *s, struct str url, const struct newsite *n,
 		      int64_t now_us);
+/* The same for what is not a host: there is nothing to test, and its answer is why. */
+void master_state_refuse(struct master_state *s, const struct newsite *n, const char *why,
+			 int64_t now_us);
 void master_state_answered(struct master_state *s, size_t request); /* it goes */
-/* The request whose turn it is; as many as there are: none may begin. Senders take turns, and each
- * has its own in the order in which they came; one has at most `abreast` under way. */
+/* The request that is not tested and whose turn it is; as many as there are: none may begin.
+ * Senders take turns, and each has its own in the order in which they came; one has at most
+ * `abreast` under way. */
 typedef bool master_under_way_fn(void *ctx, struct str url);
 size_t master_state_next(const struct master_state *s, size_t abreast,
 			 master_under_way_fn *under_way, void *ctx);

@@ -9,7 +9,6 @@ extern const struct command archie_find_command;     /* of garner archie */
 extern const struct command archie_mail_command;     /* of garner archie */
 extern const struct command archie_newsite_command;  /* of garner archie */
 extern const struct command archie_ng_command;       /* of garner archie */
-extern const struct command archie_outbox_command;   /* of garner archie */
 extern const struct command archie_parse_command;    /* of garner archie */
 extern const struct command archie_searcher_command; /* of garner archie */
 extern const struct command archie_shell_command;    /* of garner archie */

@@ -3,7 +3,6 @@
 #include "archie/daily.h"
 #include "archie/getter_state.h"
 #include "archie/master_state.h"
-#include "archie/outbox.h"
 #include "broker/points.h"
 #include "broker/registry.h"
 #include "bucket/bucket_attrs.h"
@@ -63,7 +62,6 @@ const struct format *const formats[] = {
 	&names_pages_format,
 	&names_part_format,
 	&names_segment_format,
-	&outbox_format,
 	&outcomes_format,
 	&pidb_format,
 	&places_format,

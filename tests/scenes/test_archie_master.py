@@ -1,6 +1,7 @@
 """The master: requests for new sites by command and by mail, the five steps, the list and who gets it, tests from
 time to time."""
 import gzip
+import json
 import os
 
 import pytest
@@ -9,7 +10,7 @@ import archives
 import peers
 from archives import Ftpd, settings
 from garner import ROOT, free_port, shifted, wait_for
-from smtp import sendmail, sent
+from smtp import fails, sendmail, sent
 
 LISTING = "-rw-r--r-- 1 root root 5 Jan  1  2020 file\r\ndrwxr-xr-x 2 root root 1 Jan  1  2020 pub\r\n" \
           "\r\n./pub:\r\n-rw-r--r-- 1 root root 7 Jan  1  2020 inner\r\n"
@@ -131,12 +132,32 @@ def test_requests_by_mail_are_answered_by_mail(master, ftp):
     assert len(sent(g)) == 3
 
 
+def test_an_answer_that_cannot_be_sent_waits_with_its_request(master, ftp):
+    g, one = master(host="master.test"), ftp()
+    fails(g, 75)
+    mail(g, f"From: ann@x.test\nMessage-ID: <7@x.test>\nSubject: addnewsite {one.host}\n\n")
+    mail(g, "From: bob@x.test\nMessage-ID: <7@x.test>\n\naddnewsite ftp.test:25\n")
+    for who in "ann", "bob":
+        g.role.wait_line(f"an answer cannot be sent now to={who}@x.test")
+    assert len(listed(g)) == 1 and sent(g) == []
+    told = [c for c in json.loads(g.run("doctor", "--json").out)["checks"] if c["name"] == "mails"]
+    assert told[0]["reason"].startswith("2 answers of archie-master cannot be sent, the first for "), told
+    assert g.role.stop() == 0
+    fails(g, 0)
+    one.stop()  # the site is not tested again for that
+    role = g.start("archie-master", env=shifted(120)).wait_ready()
+    wait_for("the answers", lambda: len(sent(g)) == 2)
+    assert {m["To"] for m in sent(g)} == {"ann@x.test", "bob@x.test"}
+    assert {m["In-Reply-To"] for m in sent(g)} == {"<7@x.test>"}
+    assert any(f"{one.url} is in the list of sites" in m.get_payload() for m in sent(g))
+    assert role.stop() == 0
+
+
 def test_what_a_server_passes_on_is_what_the_master_takes(master, ftp, garner):
     g, one, server = master(), ftp(), garner()
     server.configure(f"[archie]\nhost = archie.test\nmaster = newsite@master.test\n[mail]\nvia = {sendmail(server)}\n")
     asks = server.run("archie", "mail", input=f"From: ann@x.test\n\naddnewsite {one.host}\n")
     assert asks.code == 0
-    assert server.run("archie", "outbox", server.data, server.dir / "sendmail").code == 0
     passed, = [m for m in sent(server) if m["To"] == "newsite@master.test"]
     mail(g, passed.as_string())
     assert answer(g)["To"] == "ann@x.test" and listed(g) == [f"{one.url} {one.address}"]

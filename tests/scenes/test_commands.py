@@ -496,30 +496,15 @@ def test_the_doctor_warns_of_few_descriptors(garner):
 def test_the_doctor_names_files_of_the_archive_that_another_user_wrote(garner):
     g = garner()
     assert "owners" not in {k for k, c in findings(g)[1].items() if c["reason"]}
-    for name in ("outbox/1.mail", "etc/archierc", "daily"):
+    for name in ("newsites/1.site", "etc/archierc", "daily"):
         (g.data / "archie" / name).parent.mkdir(parents=True, exist_ok=True)
         (g.data / "archie" / name).write_text("")
     os.chown(g.data / "archie/etc", 64990, 64990)      # an operator's: it is only read
     assert findings(g)[1]["owners"]["level"] == "ok"
-    os.chown(g.data / "archie/outbox/1.mail", 64990, 64990)
+    os.chown(g.data / "archie/newsites/1.site", 64990, 64990)
     told = findings(g)[1]["owners"]
-    assert told["level"] == "warn" and "archie/outbox/1.mail to user 64990" in told["reason"], told
+    assert told["level"] == "warn" and "archie/newsites/1.site to user 64990" in told["reason"], told
     assert told["mend"].startswith(f"chown -R root {g.data}/archie")
-
-
-def test_the_doctor_says_that_mails_wait_and_what_sends_them(garner):
-    g = garner(config="[mail]\nvia = /nonexistent/sendmail\n")
-    box = g.data / "archie" / "outbox"
-    box.mkdir(parents=True)
-    now = int(time.time())
-    (box / f"{now:010}.000.{now:010}.0000000001.9.mail").write_text("")
-    assert "mails" not in findings(g)[1]  # it was only just put there
-    old = now - 2 * 86400
-    (box / f"{now:010}.014.{old:010}.0000000002.9.mail").write_text("")
-    told = findings(g)[1]["mails"]
-    assert told["level"] == "warn" and told["reason"].startswith("2 mails wait to be sent, the oldest for 2d"), told
-    assert "tried up to 14 times" in told["reason"] and "mail.via: /nonexistent/sendmail: No such file" in told["reason"], told
-    assert "set mail.via" in told["mend"] and f"garner archie outbox {g.data} /nonexistent/sendmail" in told["mend"]
 
 
 def test_the_doctor_fails_where_the_data_directory_is_no_folder(garner):

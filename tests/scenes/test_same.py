@@ -280,7 +280,6 @@ def archive(book, g):
     run("archie", "build")
     run("archie", "sites", "list", "--json")
     run("archie", "newsite", "--dry-run", "ftp.example.test")
-    run("archie", "outbox")
     run("archie", "searcher")
     run("archie", "shell", input=b"find zebra\n")
     (g.data / "archie/etc").mkdir(exist_ok=True)

@@ -1,8 +1,8 @@
 """The role archie-telnet with those who call it: inetutils-telnet and plink at a terminal, netcat, people who send
 nothing but options; what a session may do; how many there may be; mails."""
-import fcntl
 import os
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -310,33 +310,27 @@ def test_results_are_mailed_by_the_parent(garner, tmp_path):
     assert s.up.stop() == 0
 
 
-def test_one_whose_request_is_being_kept_keeps_nobody_else_waiting(garner):
-    s = Server(garner, more="max_per_address = 50\n")
-    a = Caller(s)
+def test_one_whose_mail_is_being_sent_keeps_nobody_else_waiting(garner, tmp_path):
+    sendmail, hold = tmp_path / "sendmail", tmp_path / "hold"
+    sendmail.write_text(f"#!/bin/sh\nwhile [ -e {hold} ]; do sleep 0.05; done\n[ ! -e {tmp_path}/broken ]\n")
+    sendmail.chmod(0o755)
+    hold.touch()
+    s = Server(garner, mail=sendmail, more="max_per_address = 50\n")
+    a, b = Caller(s), Caller(s)
     a.wait("archie> ")
-
-    def is_waiting():
-        try:
-            a.seen += a.socket.recv(65536, socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            pass
-        return b"archie> " not in a.seen
-
-    with open(s.g.data / "archie/daily.lock", "w") as lock:
-        fcntl.lockf(lock, fcntl.LOCK_EX)
-        for _ in range(20):  # its patience with the lock is a second, which a busy machine may use up
-            b = Caller(s)
-            b.wait("archie> ")
-            a.say("addnewsite ftp.new.test\r\n")
-            b.ask("find zebra")  # the role has to connect it to the queuer
-            waited = is_waiting()
-            if waited:
-                break
-            a.wait("archie> ")
-        assert waited
-    a.wait("archie> ")
-    assert "goes to the master" in a.ask("addnewsite ftp.other.test")
+    b.wait("archie> ")
+    a.say("addnewsite ftp.new.test\r\n")
+    b.ask("find zebra")  # the role has to connect it to the queuer
+    while select.select([a.socket], [], [], 0)[0]:
+        a.seen += a.socket.recv(65536)
+    assert b"archie> " not in a.seen
+    hold.unlink()
+    assert "goes to the master" in a.wait("archie> ")
+    (tmp_path / "broken").touch()
+    assert "# Cannot request `ftp.other.test': it cannot be sent now" in a.ask("addnewsite ftp.other.test")
+    s.up.wait_line("mail lost why=.*status 1")
     # a session that ends meanwhile is missed by nobody
+    hold.touch()
     role = s.role()
 
     def children(name):
@@ -348,13 +342,18 @@ def test_one_whose_request_is_being_kept_keeps_nobody_else_waiting(garner):
                 pass  # it ended just now
         return pids
 
-    with open(s.g.data / "archie/daily.lock", "w") as lock:
-        fcntl.lockf(lock, fcntl.LOCK_EX)
-        wait_for("a keeper", lambda: a.say("addnewsite ftp.third.test\r\n") or children("archie-keeper"), every=0.2)
-        for pid in children("archie-session"):
-            os.kill(pid, signal.SIGKILL)
-        wait_for("the end of the keeper", lambda: not children("archie-keeper"))
+    a.say("addnewsite ftp.third.test\r\n")
+    wait_for("a courier", lambda: children("archie-courier"))
+    for pid in children("archie-session"):
+        os.kill(pid, signal.SIGKILL)
+    hold.unlink()
+    wait_for("the end of the courier", lambda: not children("archie-courier"))
     c = Caller(s)
     c.wait("archie> ")
     assert FILE in c.ask("find archie") and s.role() == role
+    hold.touch()
+    c.say("mail anna@example.test\r\n")
+    wait_for("a courier", lambda: children("archie-courier"))
     assert s.up.stop() == 0
+    s.up.wait_line('mail lost why="the role stops"')
+    hold.unlink()

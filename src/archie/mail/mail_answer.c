@@ -1,35 +1,31 @@
 /* One mail through the shell, and its reply. What it asks of others is done in an order that a
- * crash or a server that is away cannot spoil: the mail is counted, searched for, replied to, and
- * at last its requests for new sites are kept; if no mail can be sent now, the count is given back
- * and nothing else has happened. Once a mail was sent there is no way back, or it would be sent
- * again each time: what cannot be sent from then on waits in the outbox. */
+ * crash or a server that is away cannot spoil: the mail is counted, then its commands are carried
+ * out in turn. If the first that goes out cannot be sent now, the count is given back and nothing
+ * else has happened. Once something has gone there is no way back, or it would go again each time:
+ * what cannot be sent from then on is lost, and logged. */
 #include "archie/archie_conf.h"
 #include "archie/daily.h"
 #include "archie/mail.h"
 #include "archie/mail/mail_parts.h"
 #include "base/clock.h"
-#include "base/vec.h"
+#include "base/log.h"
 
 #include <limits.h>
 #include <stdio.h>
 
-#define SEND_US (2 * US_PER_MIN) /* for one part */
-
 struct answer {
 	const struct mail_options *o;
 	const struct archie_conf *conf;
-	const struct mail_conf *mail_conf;
+	struct mailer mailer;
 	struct archie *archie;
 	struct shell *shell;
-	struct outbox *outbox;
 	char folder[PATH_MAX], host[ARCHIE_HOST_MOST], errors[ARCHIE_ERRORS_MOST];
 	struct mail_own own;
 	struct str asker, id;
-	char **site; /* that are to be asked for */
-	size_t nsites, room;
-	bool begun;          /* the first mail that the asker gets is counted already */
-	bool sent, away;     /* some mail was, by now; the server is */
-	bool later, refused; /* of the replies */
+	bool begun; /* the first mail that the asker gets is counted already */
+	bool sent;  /* something was: parts, requests */
+	bool later; /* nothing can be sent now, nor was */
+	bool failed;
 	struct err why;
 };
 
@@ -65,47 +61,15 @@ static int answer_ask(void *ctx, const struct archie_ask *ask, struct arena *are
 	return archie_call(a->archie, ask, &wait, arena, ret, ret_why, err);
 }
 
-static int keep_part(struct answer *a, const struct mail *m, struct err *err)
+/* Something could not be sent. Once something was, the mail must not come again. */
+static void answer_fail(struct answer *a, struct str to, const struct err *err)
 {
-	if (outbox_put(a->outbox, m, err) == 0)
-		return 0;
-	a->refused = true;
-	return -1;
-}
-
-static int send_part(struct answer *a, const struct mail *m, struct err *err)
-{
-	CLEANUP(buf_free) struct buf message = BUF_INIT(MAIL_MESSAGE_MOST);
-	if (mail_compose(m, clock_sane_us(clock_wall_us()), &message, err) < 0) {
-		a->refused = true;
-		return -1;
-	}
-	enum mail_result r = mail_send(a->mail_conf, m->from, m->to, buf_str(&message),
-				       clock_mono_us() + SEND_US, err);
-	a->sent = a->sent || r == MAIL_SENT;
-	a->away = r == MAIL_LATER;
-	if (a->away && a->sent)
-		return keep_part(a, m, err);
-	a->later = a->away;
-	a->refused = a->refused || r == MAIL_REFUSED;
-	return r == MAIL_SENT ? 0 : -1;
-}
-
-static int send_parts(struct answer *a, const struct shell_mail *mail, struct mail_parts *parts,
-		      struct err *err)
-{
-	CLEANUP(buf_free) struct buf subject = BUF_INIT(MAIL_VALUE_MOST);
-	struct mail m = {.from = a->own.from.n ? a->own.from : str_of(a->errors),
-			 .to = mail->to,
-			 .answers = true,
-			 .in_reply_to = a->id};
-	int rc = 0;
-	while (rc == 0 && mail_parts_next(parts, &subject, &m.text) == 0) {
-		m.subject = buf_str(&subject);
-		rc = a->sent && (a->away || answer_stops(a)) ? keep_part(a, &m, err)
-							     : send_part(a, &m, err);
-	}
-	return rc;
+	bool now_never = err->code == ERR_USAGE || err->code == ERR_BUSY || err->code == ERR_PARTLY;
+	a->why = *err;
+	a->later = a->later || (!now_never && !a->sent);
+	a->failed = true;
+	if (!now_never && !a->later)
+		log_outside(ROLE, "mail lost", KV_STR("to", to), KV_TEXT("why", err->msg));
 }
 
 /* Each part is a mail of the share of the one who gets it. `path` and `mail` may name others, who
@@ -114,17 +78,19 @@ static int send_parts(struct answer *a, const struct shell_mail *mail, struct ma
 static int take_and_send(struct answer *a, const struct shell_mail *mail, struct mail_parts *parts,
 			 struct err *err)
 {
+	const struct mail m = {.from = a->own.from.n ? a->own.from : str_of(a->errors),
+			       .to = mail->to,
+			       .answers = true,
+			       .in_reply_to = a->id};
 	bool first = a->begun && str_eq_nocase(mail->to, a->asker);
-	size_t n = parts->n - first;
-	if (n && answer_take(a, mail->to, n, err) < 0) {
-		a->later = err->code != ERR_BUSY && !a->sent;
-		a->refused = a->refused || !a->later;
+	size_t n = parts->n - first, sent;
+	if (n && answer_take(a, mail->to, n, err) < 0)
 		return -1;
-	}
 	a->begun = a->begun && !first;
-	int rc = send_parts(a, mail, parts, err);
-	if (a->later)
+	int rc = mailer_send_parts(&a->mailer, &m, parts, a->o->until_us, &sent, err);
+	if (rc < 0 && !sent && !a->sent && err->code != ERR_USAGE)
 		answer_give_back(a, mail->to, parts->n);
+	a->sent = a->sent || sent;
 	return rc;
 }
 
@@ -132,7 +98,7 @@ static int take_and_send(struct answer *a, const struct shell_mail *mail, struct
 static int tell_plainly(struct err *err)
 {
 	char told[sizeof err->msg];
-	snprintf(told, sizeof told, "%s", outbox_told(err));
+	snprintf(told, sizeof told, "%s", mailer_told(err));
 	return err_set(err, err->code, "%s", told);
 }
 
@@ -143,35 +109,26 @@ static int answer_mail(void *ctx, const struct shell_mail *mail, struct err *err
 	int rc = -1;
 	if (!mail_is_address(mail->to) || mail_is_own(mail->to, &a->own)) {
 		(void)err_set(err, ERR_USAGE, "no mails are sent to this address");
-		a->refused = true;
-	} else if (mail_parts_init(&parts, mail, err) < 0) {
-		a->refused = true;
-	} else {
+	} else if (mail_parts_init(&parts, mail, err) == 0) {
 		rc = take_and_send(a, mail, &parts, err);
 		mail_parts_done(&parts);
 	}
-	if (rc < 0) {
-		a->why = *err;
-		return tell_plainly(err);
-	}
-	return rc;
+	if (rc == 0)
+		return 0;
+	answer_fail(a, mail->to, err);
+	return tell_plainly(err);
 }
 
 static int answer_new_site(void *ctx, struct str host, struct err *err)
 {
 	struct answer *a = ctx;
-	if (!a->conf->master[0])
-		return err_set(err, ERR_USAGE, "this server knows no master for requests");
-	if (!outbox_is_host(host))
-		return err_set(err, ERR_USAGE, "not the name of a host");
-	if (outbox_take_new_site(a->outbox, a->asker, err) < 0) {
-		a->later = a->later || (err->code != ERR_BUSY && !a->sent);
-		return tell_plainly(err);
+	if (mailer_ask_site(&a->mailer, host, a->asker, a->asker, err) == 0) {
+		a->sent = true;
+		return 0;
 	}
-	char *copy = mem_alloc(host.n + 1);
-	memcpy(copy, host.p, host.n);
-	*VEC_PUSH(a->site, a->nsites, a->room) = copy;
-	return 0;
+	if (err->code != ERR_USAGE && err->code != ERR_BUSY)
+		answer_fail(a, str_of(a->conf->master), err);
+	return tell_plainly(err);
 }
 
 static const struct shell_ops ops = {
@@ -188,22 +145,6 @@ static void answer_play(struct answer *a, const struct mime_mail *mail)
 			break;
 	if (!a->later)
 		(void)shell_end(a->shell, &err);
-}
-
-/* Requests go to the master by the outbox, and at once, if nobody else is sending; and with them
- * what earlier mails have left there. */
-static int answer_sites(struct answer *a, struct err *err)
-{
-	struct outbox_counts counts;
-	struct err ignored;
-	int rc = 0;
-	for (size_t i = 0; i < a->nsites && rc == 0; i++) {
-		rc = outbox_put_taken_site(a->outbox, str_of(a->site[i]), a->asker, err);
-	}
-	if (!a->away)
-		(void)outbox_send(a->o->data, a->mail_conf, clock_mono_us() + SEND_US, NULL,
-				  &counts, &ignored);
-	return rc;
 }
 
 static int answer_judge(struct answer *a, const struct mime_mail *mail, struct err *err)
@@ -223,15 +164,12 @@ static enum mail_end answer_with(struct answer *a, const struct mime_mail *mail,
 	a->begun = true;
 	answer_play(a, mail);
 	*err = a->why;
-	bool kept = !a->later && answer_sites(a, err) == 0;
-	if (!kept && !a->sent) {
+	if (a->later) {
 		if (a->begun)
 			answer_give_back(a, a->asker, 1);
-		for (size_t i = 0; i < a->nsites; i++)
-			outbox_give_new_site_back(a->outbox, a->asker);
 		return MAIL_AGAIN;
 	}
-	return a->refused || !kept ? MAIL_NOT_ANSWERED : MAIL_ANSWERED;
+	return !a->failed ? MAIL_ANSWERED : a->sent ? MAIL_PARTLY : MAIL_NOT_ANSWERED;
 }
 
 static enum mail_end answer_run(struct answer *a, const struct mime_mail *mail, struct err *err)
@@ -251,13 +189,11 @@ static enum mail_end answer_run(struct answer *a, const struct mime_mail *mail, 
 		.mailto = a->asker,
 	};
 	a->archie = archie_new(a->o->data);
-	a->outbox = outbox_new(a->o->data, a->o->config, a->o->disk_free);
 	a->shell = shell_new(&options);
 	a->own.from = texts.mail_from;
 	enum mail_end end = answer_with(a, mail, err);
 	shell_free(&a->shell);
 	archie_free(&a->archie);
-	outbox_free(&a->outbox);
 	return end;
 }
 
@@ -266,7 +202,7 @@ enum mail_end mail_answer(const struct mail_options *o, const struct mime_mail *
 {
 	struct answer a = {.o = o,
 			   .conf = config_get(o->config, &archie_section),
-			   .mail_conf = config_get(o->config, &mail_section),
+			   .mailer = mailer_of(o->data, o->config),
 			   .id = mime_value(mail, "Message-ID")};
 	snprintf(a.folder, sizeof a.folder, "%s/archie", o->data);
 	archie_host(a.conf, a.host);
@@ -274,9 +210,5 @@ enum mail_end mail_answer(const struct mail_options *o, const struct mime_mail *
 	a.own = (struct mail_own){a.host, a.errors, STR("")};
 	if (answer_judge(&a, mail, err) < 0)
 		return MAIL_NOT_ANSWERED;
-	enum mail_end end = answer_run(&a, mail, err);
-	for (size_t i = 0; i < a.nsites; i++)
-		mem_free(&a.site[i]);
-	mem_free(&a.site);
-	return end;
+	return answer_run(&a, mail, err);
 }

@@ -3,18 +3,19 @@
  * whole whenever the former changes. What is asked, and how tests went, is in archie/master/tests.
  *
  * The order is that of a request: it is taken down, its file removed; the site is tested, listed,
- * published; the answer is put into the outbox; the request is crossed out. Killed in between, the
+ * published; the answer is sent, by a thread; the request is crossed out. Killed in between, the
  * next master goes on where this one was, or does the step again: what is listed is known then, and
- * at worst an answer comes twice. */
+ * at worst an answer comes twice. An answer that cannot be sent now waits with its request. */
 #include "archie/master_role.h"
 
+#include "archie/mailer.h"
 #include "archie/master_state.h"
 #include "archie/master_tests.h"
-#include "archie/outbox.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/pool.h"
 #include "disk/requests.h"
 #include "net/role_loop.h"
 
@@ -25,6 +26,10 @@
 #define ROLE "archie-master"
 #define LOOK_US (500 * US_PER_MS)
 #define PAUSE_US US_PER_MIN /* after a failure of ours */
+/* An answer that cannot be sent is tried again, less and less often, and given up at last. */
+#define ANSWER_MIN_US US_PER_MIN
+#define ANSWER_MAX_US (4 * 3600 * US_PER_S)
+#define ANSWER_OVER_US (5 * US_PER_DAY)
 
 struct master_conf {
 	int64_t retest_us, leave_us;
@@ -79,8 +84,9 @@ struct master {
 	const struct archie_conf *archie;
 	struct master_times times;
 	char archie_folder[PATH_MAX], folder[PATH_MAX], list_path[PATH_MAX];
-	struct outbox *outbox;
-	struct outbox_sender *sender;
+	struct mailer mailer;
+	struct pool *pool;     /* one thread, which sends */
+	struct answer *answer; /* with it; NULL: none */
 	struct requests *requests;
 	struct master_state state;
 	struct master_tests *tests;
@@ -200,62 +206,142 @@ static void list_look(struct master *m)
 
 /* Answers */
 
-static int put_answer(struct master *m, struct str to, struct str message_id, const char *host,
-		      struct str sentence, struct err *err)
+struct answer {
+	struct pool_job job;
+	struct master *m;
+	struct master_record request; /* a copy */
+	struct buf subject, text;
+	int rc;
+	struct err err;
+};
+
+static void answer_free(struct answer **ap)
 {
-	CLEANUP(buf_free) struct buf text = BUF_INIT(8 << 10), subject = BUF_INIT(1 << 10);
-	buf_printf(&subject, "addnewsite %s", host);
-	buf_printf(&text,
-		   "You asked that %s be indexed.\n\n" STR_FMT ".\n\n"
+	if (!*ap)
+		return;
+	buf_free(&(*ap)->subject);
+	buf_free(&(*ap)->text);
+	mem_free(ap);
+}
+
+/* Sent, refused for good, or to be sent again later. */
+static void answer_settle(struct master *m, size_t request, const struct answer *a)
+{
+	struct master_record *r = &m->state.request[request];
+	int64_t now_us = clock_wall_us();
+	if (!r->failing_us || r->failing_us > now_us)
+		r->failing_us = now_us;
+	bool is_over = a->rc < 0 && now_us - r->failing_us >= ANSWER_OVER_US;
+	if (a->rc == 0 || a->err.code == ERR_USAGE || is_over) {
+		if (a->rc < 0)
+			log_outside(ROLE, "answer lost", KV_TEXT("to", r->reply_to),
+				    KV_TEXT("host", r->host), KV_TEXT("why", a->err.msg));
+		master_state_answered(&m->state, request);
+		return;
+	}
+	r->sending = false;
+	r->failures++;
+	r->next_us = now_us + backoff_us(r->failures, ANSWER_MIN_US, ANSWER_MAX_US);
+	log_warn(ROLE, "an answer cannot be sent now", KV_TEXT("to", r->reply_to),
+		 KV_TEXT("why", a->err.msg));
+}
+
+static void answer_done(void *ctx)
+{
+	struct answer *a = ctx;
+	struct master *m = a->m;
+	size_t i = 0;
+	while (i < m->state.requests && !m->state.request[i].sending)
+		i++;
+	ENSURE(i < m->state.requests);
+	FAULT("master.answered");
+	answer_settle(m, i, a);
+	answer_free(&m->answer);
+	(void)state_save(m);
+}
+
+/* In the thread. */
+static void answer_run(struct pool_job *job)
+{
+	struct answer *a = LIST_OF(struct answer, job, job);
+	const struct mail mail = {.to = str_of(a->request.reply_to),
+				  .subject = buf_str(&a->subject),
+				  .answers = true,
+				  .in_reply_to = str_of(a->request.message_id),
+				  .text = buf_str(&a->text)};
+	a->rc = mailer_send(&a->m->mailer, &mail, &a->err);
+	loop_post(a->m->role.loop, answer_done, a);
+}
+
+/* 1: nothing is known of the site any more, so that it has to be tested again. */
+static int answer_print(const struct master *m, const struct master_record *request,
+			struct buf *out)
+{
+	CLEANUP(buf_free) struct buf sentence = BUF_INIT(2 << 10);
+	const struct master_record *site = master_state_find(&m->state, str_of(request->url));
+	if (request->error[0])
+		buf_add_text(&sentence, request->error); /* it was about no site */
+	else if (site)
+		master_record_say(site, &sentence);
+	else
+		return 1;
+	buf_printf(out,
+		   "You asked that %s be indexed.\n\n%s.\n\n"
 		   "Archive servers index what is in the list once they have fetched it anew. "
 		   "Nobody reads\nanswers to this mail.\n",
-		   host, STR_ARG(sentence));
-	const struct mail mail = {.to = to,
-				  .subject = buf_str(&subject),
-				  .answers = true,
-				  .in_reply_to = message_id,
-				  .text = buf_str(&text)};
-	FAULT("master.answer");
-	int rc = outbox_put(m->outbox, &mail, err);
-	FAULT("master.answered");
-	if (rc == 0)
-		outbox_sender_wake(m->sender);
-	return rc;
+		   request->host, buf_text(&sentence));
+	return 0;
 }
 
-/* 0: nothing more is to be done for it. */
-static int request_answer(struct master *m, const struct master_record *request,
-			  struct str sentence, struct err *err)
+static void answer_send(struct master *m, struct master_record *request)
 {
-	log_info(ROLE, "a request is answered", KV_TEXT("host", request->host),
-		 KV_STR("answer", sentence));
-	if (!request->reply_to[0])
-		return 0;
-	int rc = put_answer(m, str_of(request->reply_to), str_of(request->message_id),
-			    request->host, sentence, err);
-	return rc < 0 && err->code != ERR_USAGE ? -1 : 0;
+	struct answer *a = mem_alloc(sizeof *a);
+	*a = (struct answer){.job = {.run = answer_run},
+			     .m = m,
+			     .request = *request,
+			     .subject = BUF_INIT(1 << 10),
+			     .text = BUF_INIT(8 << 10)};
+	if (answer_print(m, request, &a->text) != 0) {
+		request->tested_us = 0;
+		answer_free(&a);
+		return;
+	}
+	buf_printf(&a->subject, "addnewsite %s", request->host);
+	m->answer = a;
+	request->sending = true;
+	FAULT("master.answer");
+	pool_post(m->pool, &a->job);
 }
 
-/* All that are about this site. */
+/* A time that is too far away was written by a clock that was wrong. */
+static void send_answers(struct master *m, int64_t now_us)
+{
+	for (size_t i = 0; i < m->state.requests && !m->answer; i++) {
+		struct master_record *r = &m->state.request[i];
+		if (r->tested_us && (r->next_us <= now_us || r->next_us > now_us + ANSWER_MAX_US))
+			answer_send(m, r);
+	}
+}
+
+/* The requests about this site need no more tests. */
 static void answer_requests(struct master *m, struct str url)
 {
 	CLEANUP(buf_free) struct buf sentence = BUF_INIT(2 << 10);
 	struct master_record *site = master_state_of(&m->state, url);
-	struct err err;
-	int rc = 0;
+	int64_t now_us = clock_wall_us();
 	master_record_say(site, &sentence);
-	for (size_t i = 0; i < m->state.requests && rc == 0;) {
-		if (!str_is(url, m->state.request[i].url)) {
-			i++;
+	for (size_t i = m->state.requests; i-- > 0;) {
+		struct master_record *r = &m->state.request[i];
+		if (r->tested_us || !str_is(url, r->url))
 			continue;
-		}
-		rc = request_answer(m, &m->state.request[i], buf_str(&sentence), &err);
-		if (rc == 0)
+		log_info(ROLE, "a request is answered", KV_TEXT("host", r->host),
+			 KV_STR("answer", buf_str(&sentence)));
+		r->tested_us = now_us;
+		if (!r->reply_to[0])
 			master_state_answered(&m->state, i);
 	}
-	site->asked_us = clock_wall_us();
-	if (state_save(m) == 0 && rc < 0)
-		take_break(m, "an answer cannot be kept; the site is tested again later", err.msg);
+	site->asked_us = now_us;
+	(void)state_save(m);
 }
 
 /* What tests say */
@@ -263,7 +349,7 @@ static void answer_requests(struct master *m, struct str url)
 static bool is_asked(const struct master *m, struct str url)
 {
 	for (size_t i = 0; i < m->state.requests; i++)
-		if (str_is(url, m->state.request[i].url))
+		if (!m->state.request[i].tested_us && str_is(url, m->state.request[i].url))
 			return true;
 	return false;
 }
@@ -384,7 +470,7 @@ static int take_line(void *ctx, struct str line, struct err *err)
 	struct newsite n;
 	struct err why;
 	struct str url;
-	char host[NEWSITE_HOST_MOST + 1];
+	int64_t now_us = clock_wall_us();
 	(void)err;
 	if (!newsite_parse(line, &n)) {
 		log_warn(ROLE, "a line that is not a request", KV_STR("line", str_head(line, 200)));
@@ -392,15 +478,13 @@ static int take_line(void *ctx, struct str line, struct err *err)
 	}
 	m->now[COUNT_REQUESTS]++;
 	if (newsite_url(n.host, &arena, &url, &why) == 0) {
-		master_state_ask(&m->state, url, &n, clock_wall_us());
+		master_state_ask(&m->state, url, &n, now_us);
 		return 0;
 	}
 	log_outside(ROLE, "a request for what is not a host", KV_TEXT("why", why.msg));
 	m->now[COUNT_REFUSED]++;
-	snprintf(host, sizeof host, STR_FMT, STR_ARG(n.host));
-	if (n.reply_to.n &&
-	    put_answer(m, n.reply_to, n.message_id, host, str_of(why.msg), &why) < 0)
-		log_warn(ROLE, "an answer cannot be kept", KV_TEXT("why", why.msg));
+	if (n.reply_to.n)
+		master_state_refuse(&m->state, &n, why.msg, now_us);
 	return 0;
 }
 
@@ -472,6 +556,7 @@ static void master_look(void *ctx)
 	take_requests(m);
 	begin_requests(m);
 	begin_due(m, clock_wall_us());
+	send_answers(m, clock_wall_us());
 }
 
 /* The role */
@@ -525,11 +610,11 @@ static int master_open(struct master *m, struct err *err)
 						   .disk_free = env->disk_free,
 						   .told = site_told,
 						   .ctx = m};
-	if (master_tests_new(&m->tests, &tests, err) < 0)
+	if (master_tests_new(&m->tests, &tests, err) < 0 ||
+	    pool_new(&m->pool, &(struct pool_options){.threads = 1}, err) < 0)
 		return -1;
 	m->requests = requests_new(newsites, NEWSITE_KIND);
-	m->outbox = outbox_new(env->data, env->config, env->disk_free);
-	m->sender = outbox_sender_new(m->role.loop, m->outbox);
+	m->mailer = mailer_of(env->data, env->config);
 	m->timer = (struct loop_timer){.fn = master_look, .ctx = m};
 	loop_timer_every(m->role.loop, &m->timer, LOOK_US);
 	list_use(m);
@@ -554,8 +639,10 @@ static int role_run(struct role_env *env, struct err *err)
 		rc = role_loop_run(&m.role, err);
 	loop_timer_stop(&m.timer);
 	master_tests_free(&m.tests);
-	outbox_sender_free(&m.sender);
-	outbox_free(&m.outbox);
+	pool_free(&m.pool); /* waits for what is being sent */
+	if (m.answer)
+		loop_post_cancel(m.role.loop, m.answer);
+	answer_free(&m.answer);
 	requests_free(&m.requests);
 	master_state_free(&m.state);
 	arena_free(&m.arena);

@@ -125,6 +125,15 @@ void master_state_ask(struct master_state *s, struct str url, const struct newsi
 		*c = ascii_lower(*c);
 }
 
+void master_state_refuse(struct master_state *s, const struct newsite *n, const char *why,
+			 int64_t now_us)
+{
+	master_state_ask(s, STR(""), n, now_us);
+	struct master_record *r = &s->request[s->requests - 1];
+	r->tested_us = now_us;
+	snprintf(r->error, sizeof r->error, "%.*s", GETTER_TEXT, why);
+}
+
 void master_state_answered(struct master_state *s, size_t request)
 {
 	struct master_record *r = &s->request[request];
@@ -151,7 +160,7 @@ size_t master_state_next(const struct master_state *s, size_t abreast,
 		struct master_sender *one = master_senders_put(&senders, str_of(r->sender));
 		bool is_under_way = under_way(ctx, str_of(r->url));
 		one->busy += is_under_way;
-		if (!is_under_way && !one->waits)
+		if (!is_under_way && !one->waits && !r->tested_us)
 			*one = (struct master_sender){one->busy, true, i};
 	}
 	for (size_t i = 0; i < s->requests; i++) {

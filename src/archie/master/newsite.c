@@ -32,7 +32,7 @@ int newsite_url(struct str host, struct arena *arena, struct str *ret, struct er
 		host = str_from(host, 6);
 	if (str_ends(host, STR("/")))
 		host = str_head(host, host.n - 1);
-	if (host.n > NEWSITE_HOST_MOST || !outbox_is_host(host))
+	if (host.n > NEWSITE_HOST_MOST || !mailer_is_host(host))
 		return err_set(err, ERR_USAGE, "'%s' is not the name of a host",
 			       value_show(host, shown));
 	snprintf(text, sizeof text, is_v6(host) ? "ftp://[" STR_FMT "]/" : "ftp://" STR_FMT "/",

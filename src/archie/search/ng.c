@@ -1,11 +1,11 @@
 /* Sessions of the line protocol. All that a session says goes through one buffer, from which as
  * much is sent as the peer takes; while there is something in it, or a question is with the queuer,
- * or a request for a site with those who keep it, lines wait. So each line has one answer, in the
+ * or a request for a site with those who send it, lines wait. So each line has one answer, in the
  * order of lines, also for those who send many before they read. */
 #include "archie/search/ng.h"
 
 #include "archie/archie.h"
-#include "archie/mail/outbox_desk.h"
+#include "archie/mail/mailer_desk.h"
 #include "archie/ng_peers.h"
 #include "archie/ng_vars.h"
 #include "base/clock.h"
@@ -29,7 +29,7 @@ struct ng {
 	char *self;
 	struct archie_link *link;
 	struct ng_peers *peers;
-	struct outbox_desk *desk;
+	struct mailer_desk *desk;
 	struct link loads; /* sessions that asked for the load */
 	bool load_asked;
 	struct ng_counts counts;
@@ -44,7 +44,7 @@ struct ng_session {
 	bool asking;       /* the queuer; id is its number */
 	uint64_t id;
 	struct link load;             /* in ng->loads, while it waits for that */
-	struct outbox_errand *errand; /* its request for a site, while that is being kept */
+	struct mailer_errand *errand; /* its request for a site, while that is being sent */
 	struct buf out;               /* what is to be sent, from `sent` on */
 	size_t sent;
 	struct buf ahead; /* lines that wait, from ahead_at on, each with its end */
@@ -353,22 +353,18 @@ static void run_load(struct ng_session *s, struct str rest)
 	archie_link_load(s->ng->link, load_came, s->ng);
 }
 
-static void site_kept(void *ctx, const struct err *why)
+static void site_asked(void *ctx, const struct err *why)
 {
 	struct ng_session *s = ctx;
 	s->errand = NULL;
 	if (!why) {
 		session_say(s, "OK 0\n");
 	} else {
-		const char *told = outbox_told(why);
 		session_error(s,
 			      why->code == ERR_USAGE  ? "refused"
 			      : why->code == ERR_BUSY ? "busy"
 						      : "failed",
-			      told);
-		if (told != why->msg)
-			log_warn(ROLE, "nothing can be kept in the outbox",
-				 KV_TEXT("why", why->msg), KV_TEXT("from", s->from));
+			      mailer_told(why));
 	}
 	session_next(s);
 }
@@ -379,9 +375,9 @@ static void run_addnewsite(struct ng_session *s, struct str rest)
 	struct str host = str_head(str_trim(rest), str_find_byte(str_trim(rest), ' '));
 	struct str reply_to = str_trim(str_from(str_trim(rest), host.n));
 	s->errand =
-		outbox_desk_new_site(s->ng->desk, host, reply_to, str_of(s->from), site_kept, s);
+		mailer_desk_ask_site(s->ng->desk, host, reply_to, str_of(s->from), site_asked, s);
 	if (!s->errand)
-		session_error(s, "busy", "too many requests are being kept; try again later");
+		session_error(s, "busy", "too many requests are being sent; try again later");
 }
 
 static void run_quit(struct ng_session *s, struct str rest)
@@ -484,7 +480,7 @@ static void forget_question(struct ng_session *s)
 	if (list_has(&s->load))
 		list_remove(&s->load);
 	if (s->errand)
-		outbox_errand_forget(s->errand);
+		mailer_errand_forget(s->errand);
 	s->errand = NULL;
 }
 
@@ -572,8 +568,7 @@ int ng_new(struct ng **ret, const struct ng_options *options, struct err *err)
 	ng->domains = domains_file_new(folder);
 	if (ng_peers_new(&ng->peers, options->asks_servers ? options->pool : NULL, options->servers,
 			 ng->self, err) < 0 ||
-	    outbox_desk_new(&ng->desk, conn_pool_loop(options->pool), options->outbox,
-			    options->sender, err) < 0) {
+	    mailer_desk_new(&ng->desk, conn_pool_loop(options->pool), &options->mailer, err) < 0) {
 		ng_free(&ng);
 		return -1;
 	}
@@ -587,7 +582,7 @@ void ng_free(struct ng **ng)
 	if (!*ng)
 		return;
 	archie_link_free(&(*ng)->link);
-	outbox_desk_free(&(*ng)->desk);
+	mailer_desk_free(&(*ng)->desk);
 	ng_peers_free(&(*ng)->peers);
 	domains_file_free(&(*ng)->domains);
 	mem_free(&(*ng)->self);

@@ -5,7 +5,7 @@
  * A session has one request under way. What a client sends ahead waits, is bounded, and is answered
  * in its order; CANCEL alone is heard at once. */
 #pragma once
-#include "archie/outbox.h"
+#include "archie/mailer.h"
 #include "base/value.h"
 #include "net/conn.h"
 
@@ -41,9 +41,8 @@ struct ng_options {
 	const char *data;                 /* the data directory */
 	const char *self;                 /* HOST:PORT, as others are told of this server */
 	const struct value_list *servers; /* others; used where they are */
-	bool asks_servers;     /* for their loads; otherwise nobody knows these, and names do */
-	struct outbox *outbox; /* for requests for new sites */
-	struct outbox_sender *sender; /* woken when there is one */
+	bool asks_servers;    /* for their loads; otherwise nobody knows these, and names do */
+	struct mailer mailer; /* for requests for new sites */
 };
 int ng_new(struct ng **ret, const struct ng_options *options, struct err *err);
 /* After its sessions. */

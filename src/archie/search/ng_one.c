@@ -57,8 +57,7 @@ static void from_of(int fd, char ret[ADDR_SHOWN])
 	conn_tune_tcp(fd);
 }
 
-int ng_one_serve(int fd, const struct config *config, const char *data, uint64_t disk_free,
-		 struct err *err)
+int ng_one_serve(int fd, const struct config *config, const char *data, struct err *err)
 {
 	const struct archie_conf *archie = config_get(config, &archie_section);
 	const struct server_limits *most = archie_ng_limits(config);
@@ -76,15 +75,12 @@ int ng_one_serve(int fd, const struct config *config, const char *data, uint64_t
 	if (loop_new(&o.loop, NULL, err) < 0)
 		return -1;
 	struct conn_pool *pool = conn_pool_new(o.loop, most->memory);
-	struct outbox *outbox = outbox_new(data, config, disk_free);
-	struct outbox_sender *sender = outbox_sender_new(o.loop, outbox);
 	archie_ng_self(archie, fd, self);
 	const struct ng_options options = {.pool = pool,
 					   .data = data,
 					   .self = self,
 					   .servers = &archie->servers,
-					   .outbox = outbox,
-					   .sender = sender};
+					   .mailer = mailer_of(data, config)};
 	int rc = ng_new(&ng, &options, err);
 	if (rc == 0) {
 		from_of(fd, from);
@@ -93,8 +89,6 @@ int ng_one_serve(int fd, const struct config *config, const char *data, uint64_t
 		rc = loop_run(o.loop, err);
 	}
 	ng_free(&ng);
-	outbox_sender_free(&sender);
-	outbox_free(&outbox);
 	conn_pool_free(&pool);
 	loop_free(&o.loop);
 	return rc;

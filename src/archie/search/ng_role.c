@@ -105,8 +105,6 @@ struct ng_role {
 	struct role_loop role;
 	const struct ng_conf *conf;
 	struct conn_pool *pool;
-	struct outbox *outbox;
-	struct outbox_sender *sender;
 	struct ng *ng;
 	struct server *server;
 };
@@ -199,15 +197,13 @@ static int role_make(struct ng_role *r, struct err *err)
 		return -1;
 	archie_ng_self(archie, fd, self);
 	r->pool = conn_pool_new(r->role.loop, LINK_MEMORY);
-	r->outbox = outbox_new(r->role.env->data, r->role.env->config, r->role.env->disk_free);
-	r->sender = outbox_sender_new(r->role.loop, r->outbox);
-	const struct ng_options options = {.pool = r->pool,
-					   .data = r->role.env->data,
-					   .self = self,
-					   .servers = &archie->servers,
-					   .asks_servers = true,
-					   .outbox = r->outbox,
-					   .sender = r->sender};
+	const struct ng_options options = {
+		.pool = r->pool,
+		.data = r->role.env->data,
+		.self = self,
+		.servers = &archie->servers,
+		.asks_servers = true,
+		.mailer = mailer_of(r->role.env->data, r->role.env->config)};
 	if (ng_new(&r->ng, &options, err) < 0)
 		return -1;
 	r->server = server_new(r->role.loop, &protocol, &r->conf->limits, NULL, r);
@@ -226,8 +222,6 @@ static int role_run(struct role_env *env, struct err *err)
 		rc = role_loop_run(&r.role, err);
 	server_free(&r.server);
 	ng_free(&r.ng);
-	outbox_sender_free(&r.sender);
-	outbox_free(&r.outbox);
 	conn_pool_free(&r.pool);
 	role_loop_close(&r.role);
 	return rc;

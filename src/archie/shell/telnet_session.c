@@ -21,6 +21,7 @@
 #define SETTLE_US (300 * US_PER_MS)
 #define WRITE_US (60 * US_PER_S) /* that a user may not read */
 #define HAND_US (4 * US_PER_S)   /* that the parent may not answer */
+#define SEND_US (150 * US_PER_S) /* the same, while it sends a mail */
 #define LINGER_US (1 * US_PER_S)
 enum { MEMORY = 256 << 20, TEXT_BYTES = 2048 };
 
@@ -176,11 +177,10 @@ static int hand_over(struct user *u, struct str bytes, struct err *err)
 }
 
 /* *ret_fd: of the socket that came with it; -1: none did. */
-static int hear_answer(struct user *u, int *ret_fd, struct err *err)
+static int hear_answer(struct user *u, int64_t until_us, int *ret_fd, struct err *err)
 {
 	char line[HAND_ANSWER_MOST];
 	size_t n = 0;
-	int64_t until_us = clock_mono_us() + HAND_US;
 	*ret_fd = -1;
 	while (n < sizeof line && wait_for_either(0, until_us) == READY_PARENT) {
 		int fd = -1;
@@ -206,7 +206,8 @@ static int ask_parent(struct user *u, const struct hand_ask *ask, int *ret_fd, s
 		return err_set(err, ERR_USAGE, "it is too large");
 	if (hand_over(u, buf_str(&bytes), err) < 0)
 		return -1;
-	return hear_answer(u, ret_fd, err);
+	int64_t most_us = ask->what == HAND_CONNECT ? HAND_US : SEND_US;
+	return hear_answer(u, clock_mono_us() + most_us, ret_fd, err);
 }
 
 static int user_connect(void *ctx)

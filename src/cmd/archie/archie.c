@@ -11,5 +11,5 @@ const struct command archie_command = {
 	CMD_SUBS(&archie_find_command, &archie_sites_command, &archie_get_command,
 		 &archie_build_command, &archie_parse_command, &archie_shell_command,
 		 &archie_whatis_command, &archie_ng_command, &archie_mail_command,
-		 &archie_newsite_command, &archie_outbox_command, &archie_searcher_command),
+		 &archie_newsite_command, &archie_searcher_command),
 };

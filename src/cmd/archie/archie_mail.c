@@ -20,10 +20,8 @@ static int answer_mail(const struct config *config, const char *data, const stru
 		       struct err *err)
 {
 	CLEANUP(buf_free) struct buf warnings = BUF_INIT(1 << 20);
-	const struct global_conf *global = config_get(config, &global_section);
 	const struct mail_options options = {.data = data,
 					     .config = config,
-					     .disk_free = global->disk_free,
 					     .until_us = clock_mono_us() + SEARCH_US,
 					     .warnings = &warnings};
 	*err = (struct err){0};
@@ -34,7 +32,10 @@ static int answer_mail(const struct config *config, const char *data, const stru
 	if (end == MAIL_ANSWERED)
 		log_info(MAIN, "a mail was answered");
 	else
-		log_outside(MAIN, "a mail is not answered", KV_TEXT("why", err->msg));
+		log_outside(MAIN,
+			    end == MAIL_PARTLY ? "a mail is answered in part"
+					       : "a mail is not answered",
+			    KV_TEXT("why", err->msg));
 	return 0;
 }
 
@@ -49,11 +50,13 @@ const struct command archie_mail_command = {
 	.description =
 		"Reads a mail on standard input, runs its subject and lines as commands of the "
 		"shell, and sends the output back, as mail.via says. For a .forward or an alias of "
-		"a mail server, which brings the mail again after exit code 75. Mails of programs, "
+		"a mail server, which brings the mail again after exit code 75. If something was "
+		"sent "
+		"already, the exit code is 0, and the log names what was lost. Mails of programs, "
 		"lists and mailer daemons are not answered, and one address gets at most "
 		"archie.mails_per_day mails. The role archie-queuer has to run, and the command as "
 		"the user of the roles: it writes in archie/ of the data directory, as they do.",
 	CMD_EXAMPLES({"garner archie mail < mail", "one mail"}),
-	CMD_EXITS({75, "nothing can be sent now; the mail is to be brought again"}),
+	CMD_EXITS({75, "nothing was sent, nor can be now; the mail is to be brought again"}),
 	.run = run,
 };

@@ -32,9 +32,8 @@ static int run_ng(const struct cmd_call *call)
 	int rc = cmd_data_dir(config, data, sizeof data, &err);
 	if (rc == 0)
 		rc = take_connection(&fd, &err);
-	const struct global_conf *global = config_get(config, &global_section);
 	if (rc == 0)
-		rc = ng_one_serve(fd, config, data, global->disk_free, &err);
+		rc = ng_one_serve(fd, config, data, &err);
 	config_free(&config);
 	return rc < 0 ? cmd_fail(call, &err) : 0;
 }

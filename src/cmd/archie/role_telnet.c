@@ -2,15 +2,15 @@
  * does for the sessions what they may not do themselves. Sessions are forked and not executed anew:
  * so they share their memory with this process until they change it, and a thousand that wait are
  * no burden. This process itself never reads a byte of a user, and of a session only what
- * archie/telnet_hand.h bounds. What waits for a disk is done by keepers, processes that are forked
- * for one mail or one request each: a thread would do, were there no forks, and the loop would keep
- * everybody else waiting.
+ * archie/telnet_hand.h bounds. Mails and requests are sent by couriers, processes that are forked
+ * for one each: a thread would do, were there no forks, and the loop would keep everybody else
+ * waiting.
  *
  * It is in this room since only here processes are started. */
 #include "cmd/archie/role_telnet.h"
 
 #include "archie/archie_conf.h"
-#include "archie/outbox.h"
+#include "archie/mailer.h"
 #include "archie/telnet_hand.h"
 #include "archie/telnet_session.h"
 #include "archie/telnet_wire.h"
@@ -40,8 +40,8 @@ enum {
 	TRIES_MOST = 30, /* of a session: mails and sites, taken or not */
 	ASKS_MOST = 200, /* of a session within a second; one that waits for the queuer: 20 */
 	MAIL_MEMORY = 64 << 20, /* of all that sessions hand over at the same time */
-	KEEPERS_MOST = 16,
-	KEEPER_FD = PROC_FIRST_FD, /* where a keeper says why it could not */
+	COURIERS_MOST = 16,
+	COURIER_FD = PROC_FIRST_FD, /* where a courier says why it could not */
 	/* We do not wait for those we refuse, so this has to fit into the kernel's buffer. */
 	SERVERS_MOST = 16 << 10,
 	REFUSAL_MOST = 2 * SERVERS_MOST + 1024,
@@ -99,9 +99,9 @@ static const struct counter_def counter_defs[] = {
 			  "sessions that ended otherwise than by themselves"},
 	[COUNT_CONNECTS] = {"connects", NULL, COUNTER_TOTAL,
 			    "connections to the queuer that sessions were handed"},
-	[COUNT_MAILS] = {"mails", NULL, COUNTER_TOTAL, "results that were taken to be mailed"},
+	[COUNT_MAILS] = {"mails", NULL, COUNTER_TOTAL, "results that were mailed"},
 	[COUNT_MAILS_REFUSED] = {"mails_refused", NULL, COUNTER_TOTAL,
-				 "results and requests for sites that were not taken"},
+				 "results and requests for sites that were not sent"},
 	[COUNT_NEW_SITES] = {"new_sites", NULL, COUNTER_TOTAL, "requests that a site be indexed"},
 	[COUNT_SESSIONS] = {"sessions", NULL, COUNTER_GAUGE, "sessions now"},
 };
@@ -113,8 +113,7 @@ struct telnet_role {
 	struct shell_texts texts;
 	struct telnet_session how; /* what all sessions have in common */
 	char host[ARCHIE_HOST_MOST];
-	struct outbox *outbox;
-	struct outbox_sender *sender;
+	struct mailer mailer;
 	struct gate *gate;
 	struct listener *listener;
 	struct buf refusal;  /* stays where it is: the listener has it */
@@ -124,8 +123,8 @@ struct telnet_role {
 	struct loop_timer deadline;
 	bool drains;
 	size_t held; /* bytes of what sessions are handing over */
-	struct link keepers;
-	size_t nkeepers;
+	struct link couriers;
+	size_t ncouriers;
 	uint64_t counts[COUNTS];
 };
 
@@ -140,13 +139,13 @@ struct served {
 	struct buf asked;
 	unsigned mails, tries;
 	int64_t since_us;
-	unsigned asks;         /* since then */
-	struct keeper *keeper; /* of what it asked for last, while it is at work */
-	bool ends;             /* nothing more is done for it */
+	unsigned asks;           /* since then */
+	struct courier *courier; /* of what it asked for last, while it is at work */
+	bool ends;               /* nothing more is done for it */
 };
 
-/* A process that puts something into the outbox. */
-struct keeper {
+/* A process that sends a mail. */
+struct courier {
 	struct link link;
 	struct telnet_role *r;
 	struct served *served; /* NULL: that session has ended */
@@ -196,39 +195,39 @@ static bool may_try(struct served *s)
 /* What a stranger hears of a failure; the log has the rest. */
 static const char *told_of(const struct served *s, const struct err *err)
 {
-	const char *told = outbox_told(err);
+	const char *told = mailer_told(err);
 	if (told != err->msg)
-		log_warn(ROLE, "nothing can be kept in the outbox", KV_TEXT("why", err->msg),
+		log_warn(ROLE, "mail lost", KV_TEXT("why", err->msg),
 			 KV_TEXT("from", s->peer.text));
 	return told;
 }
 
 /* In the child. */
-static _Noreturn void keeper_run(const struct served *s, const struct hand_ask *ask)
+static _Noreturn void courier_run(const struct served *s, const struct hand_ask *ask)
 {
 	struct telnet_role *r = s->r;
 	struct str from = str_of(s->peer.text);
 	struct err err;
-	(void)prctl(PR_SET_NAME, "archie-keeper");
+	(void)prctl(PR_SET_NAME, "archie-courier");
 	int rc = ask->what == HAND_MAIL
-			 ? outbox_put_output(r->outbox, &ask->mail, from, &err)
-			 : outbox_put_new_site(r->outbox, ask->host, ask->reply_to, from, &err);
+			 ? mailer_send_output(&r->mailer, &ask->mail, from, &err)
+			 : mailer_ask_site(&r->mailer, ask->host, ask->reply_to, from, &err);
 	if (rc < 0)
-		dprintf(KEEPER_FD, "%c%s", (char)err.code, err.msg);
+		dprintf(COURIER_FD, "%c%s", (char)err.code, err.msg);
 	_exit(rc < 0);
 }
 
 /* 0: it is at work. Negative: nothing has changed. */
-static int keeper_fork(struct keeper *k, const struct hand_ask *ask, struct err *err)
+static int courier_fork(struct courier *k, const struct hand_ask *ask, struct err *err)
 {
 	int pair[2];
 	if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0)
-		return err_sys(err, "no pipe for what is to be kept");
+		return err_sys(err, "no pipe for what is to be sent");
 	int rc = proc_safe_fd(&pair[1], err);
 	if (rc == 0)
 		rc = proc_fork(&k->proc, &pair[1], 1, err);
 	if (rc == 1)
-		keeper_run(k->served, ask);
+		courier_run(k->served, ask);
 	close(pair[1]);
 	if (rc < 0)
 		close(pair[0]);
@@ -237,16 +236,16 @@ static int keeper_fork(struct keeper *k, const struct hand_ask *ask, struct err 
 	return rc;
 }
 
-static void keeper_free(struct keeper *k)
+static void courier_free(struct courier *k)
 {
 	close(k->fd);
 	list_remove(&k->link);
-	k->r->nkeepers--;
+	k->r->ncouriers--;
 	mem_free(&k);
 }
 
-/* 0: it has kept it. Negative: err says why not. */
-static int keeper_result(struct keeper *k, struct err *err)
+/* 0: it was sent. Negative: err says why not. */
+static int courier_result(struct courier *k, struct err *err)
 {
 	char said[sizeof err->msg + 1];
 	siginfo_t info = {0};
@@ -264,24 +263,25 @@ static int keeper_result(struct keeper *k, struct err *err)
 
 static void serve_waiting(struct served *s);
 
-static void keeper_ended(void *ctx, unsigned what)
+static void courier_ended(void *ctx, unsigned what)
 {
-	struct keeper *k = ctx;
+	struct courier *k = ctx;
 	struct telnet_role *r = k->r;
 	struct served *s = k->served;
 	bool is_mail = k->what == HAND_MAIL;
 	struct err err;
 	(void)what;
-	int rc = keeper_result(k, &err);
+	int rc = courier_result(k, &err);
 	r->counts[rc < 0 ? COUNT_MAILS_REFUSED : is_mail ? COUNT_MAILS : COUNT_NEW_SITES]++;
-	if (rc == 0) {
-		FAULT("telnet.mail_kept");
-		outbox_sender_wake(r->sender);
-	}
-	keeper_free(k);
-	if (!s)
+	if (rc == 0)
+		FAULT("telnet.mail_sent");
+	courier_free(k);
+	if (!s) {
+		if (rc < 0)
+			log_warn(ROLE, "mail lost", KV_TEXT("why", err.msg));
 		return;
-	s->keeper = NULL;
+	}
+	s->courier = NULL;
 	s->mails += rc == 0 && is_mail;
 	served_answer(s, rc < 0 ? told_of(s, &err) : NULL, -1);
 	if (s->ends)
@@ -290,36 +290,36 @@ static void keeper_ended(void *ctx, unsigned what)
 	serve_waiting(s);
 }
 
-static int keeper_start(struct served *s, const struct hand_ask *ask, struct err *err)
+static int courier_start(struct served *s, const struct hand_ask *ask, struct err *err)
 {
 	struct telnet_role *r = s->r;
-	struct keeper *k = mem_alloc(sizeof *k);
-	*k = (struct keeper){.r = r, .served = s, .what = ask->what};
-	if (keeper_fork(k, ask, err) < 0) {
+	struct courier *k = mem_alloc(sizeof *k);
+	*k = (struct courier){.r = r, .served = s, .what = ask->what};
+	if (courier_fork(k, ask, err) < 0) {
 		mem_free(&k);
 		return -1;
 	}
-	list_append(&r->keepers, &k->link);
-	r->nkeepers++;
-	k->ended = (struct loop_io){.fn = keeper_ended, .ctx = k};
+	list_append(&r->couriers, &k->link);
+	r->ncouriers++;
+	k->ended = (struct loop_io){.fn = courier_ended, .ctx = k};
 	loop_io_want(r->role.loop, &k->ended, k->proc.pidfd, LOOP_READ);
-	s->keeper = k;
+	s->courier = k;
 	loop_io_want(r->role.loop, &s->hand, s->fd, 0);
 	return 0;
 }
 
-/* The answer comes when the keeper has ended; until then nothing is read of this session. */
-static void serve_keeping(struct served *s, const struct hand_ask *ask)
+/* The answer comes when the courier has ended; until then nothing is read of this session. */
+static void serve_sending(struct served *s, const struct hand_ask *ask)
 {
 	struct telnet_role *r = s->r;
 	struct err err;
 	int rc = 0;
 	if (ask->what == HAND_MAIL && s->mails >= MAILS_MOST)
 		rc = err_set(&err, ERR_BUSY, "a session may send %d mails, and has", MAILS_MOST);
-	else if (r->nkeepers >= KEEPERS_MOST)
+	else if (r->ncouriers >= COURIERS_MOST)
 		rc = err_set(&err, ERR_BUSY, "the server is busy; try again in a moment");
 	else
-		rc = keeper_start(s, ask, &err);
+		rc = courier_start(s, ask, &err);
 	if (rc == 0)
 		return;
 	r->counts[COUNT_MAILS_REFUSED]++;
@@ -343,8 +343,8 @@ static bool serve_next(struct served *s)
 	struct hand_ask ask;
 	struct err err;
 	size_t used;
-	int rc = s->asked.n && !s->keeper ? hand_ask_parse(buf_str(&s->asked), &ask, &used, &err)
-					  : 1;
+	int rc = s->asked.n && !s->courier ? hand_ask_parse(buf_str(&s->asked), &ask, &used, &err)
+					   : 1;
 	if (rc < 0 || (rc == 0 && asks_too_often(s))) {
 		served_kill(s);
 		return false;
@@ -356,7 +356,7 @@ static bool serve_next(struct served *s)
 	else if (!may_try(s))
 		served_answer(s, "this session has tried too often", -1);
 	else
-		serve_keeping(s, &ask);
+		serve_sending(s, &ask);
 	s->r->held -= used;
 	memmove(s->asked.p, s->asked.p + used, s->asked.n - used);
 	s->asked.n -= used;
@@ -433,8 +433,8 @@ static void read_texts(struct telnet_role *r)
 static void served_free(struct served *s)
 {
 	struct telnet_role *r = s->r;
-	if (s->keeper)
-		s->keeper->served = NULL;
+	if (s->courier)
+		s->courier->served = NULL;
 	loop_io_end(&s->ended);
 	loop_io_end(&s->hand);
 	r->held -= s->asked.n;
@@ -605,15 +605,14 @@ static int role_make(struct telnet_role *r, struct err *err)
 		return err_set(err, ERR_USAGE, ROLE ".listen is empty: there is nothing to do");
 	if (find_user(r, err) < 0 || role_loop_open(&r->role, err) < 0)
 		return -1;
-	/* of each session we have a socket and its process, of a keeper a pipe */
-	if (listener_make_room(2 * (r->conf->max_sessions + KEEPERS_MOST), &has, &wants) != 0)
+	/* of each session we have a socket and its process, of a courier a pipe */
+	if (listener_make_room(2 * (r->conf->max_sessions + COURIERS_MOST), &has, &wants) != 0)
 		log_warn(ROLE, "fewer descriptors than max_sessions need, see ulimit -n",
 			 KV_UINT("has", has), KV_UINT("wants", wants));
 	if (!buf_room(&r->refusal, REFUSAL_MOST))
 		die("out of memory");
 	read_texts(r);
-	r->outbox = outbox_new(env->data, env->config, env->disk_free);
-	r->sender = outbox_sender_new(r->role.loop, r->outbox);
+	r->mailer = mailer_of(env->data, env->config);
 	r->gate = gate_new((size_t)r->conf->max_sessions, (size_t)r->conf->max_per_address);
 	return listener_new(&r->listener, r->role.loop, fd, r->gate,
 			    &(struct listener_options){
@@ -633,15 +632,18 @@ static void sessions_end(struct telnet_role *r)
 	}
 }
 
-/* What they have begun they do: it takes a second or two at most. */
-static void keepers_end(struct telnet_role *r)
+/* What has not been sent by now is lost: their users have gone. */
+static void couriers_end(struct telnet_role *r)
 {
 	siginfo_t info;
 	struct err ignored;
-	LIST_EACH (struct keeper, k, &r->keepers, link) {
+	LIST_EACH (struct courier, k, &r->couriers, link) {
 		loop_io_end(&k->ended);
+		proc_signal(&k->proc, SIGKILL);
 		(void)proc_reap(&k->proc, &info, &ignored);
-		keeper_free(k);
+		if (info.si_code != CLD_EXITED)
+			log_warn(ROLE, "mail lost", KV_TEXT("why", "the role stops"));
+		courier_free(k);
 	}
 }
 
@@ -653,19 +655,17 @@ static int role_run(struct role_env *env, struct err *err)
 		.arena = ARENA_INIT((size_t)SHELL_TEXTS_MOST + (64 << 10)),
 		.refusal = BUF_INIT(REFUSAL_MOST)};
 	list_init(&r.sessions);
-	list_init(&r.keepers);
+	list_init(&r.couriers);
 	int rc = archie_conf_check(env->config, err);
 	if (rc == 0)
 		rc = role_make(&r, err);
 	if (rc == 0)
 		rc = role_loop_run(&r.role, err);
 	sessions_end(&r);
-	keepers_end(&r);
+	couriers_end(&r);
 	loop_timer_stop(&r.deadline);
 	listener_free(&r.listener);
 	gate_free(&r.gate);
-	outbox_sender_free(&r.sender);
-	outbox_free(&r.outbox);
 	role_loop_close(&r.role);
 	buf_free(&r.refusal);
 	buf_free(&r.warnings);
@@ -682,8 +682,9 @@ const struct role archie_telnet_role = {
 		"asked for. Each user has a process, which becomes another user before it reads "
 		"the "
 		"first byte, and can open, execute and write nothing; it asks the role "
-		"archie-queuer. What users have mailed to themselves waits in archie/outbox until "
-		"it is sent.",
+		"archie-queuer. What users mail to themselves is sent at once, as mail.via says, "
+		"or "
+		"they are told that it cannot be.",
 	.section = &section,
 	.counters = counter_defs,
 	.ncounters = ARRAY_LEN(counter_defs),

@@ -262,7 +262,7 @@ static void warn_of_master(const struct sections *s)
 				"is to have a machine of its own, where nobody searches\n");
 }
 
-/* Roles that have something to mail, where nothing can be: users are told that it is kept. */
+/* Roles that have something to mail, where nothing can be sent. */
 static void warn_of_mail(const struct sections *s)
 {
 	const struct value_list *named = setting_of(s, s->config, "up", "roles");
@@ -273,9 +273,7 @@ static void warn_of_mail(const struct sections *s)
 		for (size_t k = 0; k < ARRAY_LEN(mailers); k++)
 			if (strcmp(named->item[i], mailers[k]->name) == 0 &&
 			    archie_mail_check(s->config, &err) < 0) {
-				fprintf(stderr,
-					"warning: %s: what %s has to mail waits in the outbox, and "
-					"is given up after 5 days\n",
+				fprintf(stderr, "warning: %s: what %s has to mail cannot be sent\n",
 					err.msg, mailers[k]->name);
 				return;
 			}

@@ -2,7 +2,7 @@
  * is a function and a line of the table `checks`. */
 #include "cmd/system/doctor.h"
 #include "archie/archie_conf.h"
-#include "archie/outbox.h"
+#include "archie/master_state.h"
 #include "archie/sites.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -52,7 +52,6 @@ enum {
 	SITES_DAYS = 31, /* a list of archives that is older is reported */
 	SECONDS_PER_DAY = 86400,
 	OWNERS_LOOKED = 10000, /* entries of a folder */
-	MAILS_MAY_WAIT_S = 300,
 };
 
 void finding_set(struct finding *f, enum finding_level level, const char *fmt, ...)
@@ -516,8 +515,8 @@ static void count_strange(struct strange_files *s, const char *folder)
 /* In archie/ mail servers, inetd and people write as well as roles do. */
 static void check_owners(const struct patient *p, struct finding *f)
 {
-	static const char *const folders[] = {"",        "/outbox", "/newsites", "/master",
-					      "/public", "/lslr",   "/names"};
+	static const char *const folders[] = {"",        "/newsites", "/master",
+					      "/public", "/lslr",     "/names"};
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(SIZE_MAX);
 	struct strange_files strange = {.arena = &arena};
 	struct stat st;
@@ -542,33 +541,35 @@ static void check_owners(const struct patient *p, struct finding *f)
 		     owner);
 }
 
-/* Mails that could not be sent. A new one is sent within seconds, or tried again after a minute. */
+/* Answers of the master that could not be sent; nothing else waits. */
 static void check_mails(const struct patient *p, struct finding *f)
 {
 	CLEANUP(buf_free) struct buf age = BUF_INIT(64);
-	const struct mail_conf *mail = config_get(p->config, &mail_section);
-	struct outbox_waits w;
+	CLEANUP(master_state_free) struct master_state state = {0};
+	char folder[PATH_MAX + 16];
 	struct err err;
-	if (outbox_waiting(p->data, &w, &err) < 0) {
+	uint64_t n = 0;
+	int64_t now_us = clock_wall_us(), since_us = now_us;
+	snprintf(folder, sizeof folder, "%s/archie/master", p->data);
+	if (master_state_load(folder, &state, &err) < 0) {
 		finding_set(f, FINDING_FAIL, "%s", err.msg);
 		f->code = (int)err.code;
 		return;
 	}
-	int64_t now_s = clock_sane_us(clock_wall_us()) / US_PER_S;
-	int64_t age_s = now_s - (int64_t)MIN(w.since_s, (uint64_t)now_s);
-	if (w.mails == 0 || age_s < MAILS_MAY_WAIT_S)
+	for (size_t i = 0; i < state.requests; i++) {
+		const struct master_record *r = &state.request[i];
+		n += r->failures > 0;
+		since_us = r->failures ? MIN(since_us, r->failing_us) : since_us;
+	}
+	if (n == 0)
 		return;
-	duration_print_short(&age, age_s * US_PER_S);
+	duration_print_short(&age, now_us - since_us);
 	bool is_set = archie_mail_check(p->config, &err) == 0;
 	finding_set(f, FINDING_WARN,
-		    "%" PRIu64 " mail%s to be sent, the oldest for %s, tried up to %" PRIu64
-		    " time%s%s%s",
-		    w.mails, w.mails == 1 ? " waits" : "s wait", buf_text(&age), w.tries,
-		    w.tries == 1 ? "" : "s", is_set ? "" : ": ", is_set ? "" : err.msg);
-	finding_mend(f,
-		     "set mail.via to what can send mails here; garner archie outbox %s %s sends "
-		     "what is due, and says why where it cannot",
-		     p->data, mail->via);
+		    "%" PRIu64 " answer%s of archie-master cannot be sent, the first for %s%s%s", n,
+		    n == 1 ? "" : "s", buf_text(&age), is_set ? "" : ": ", is_set ? "" : err.msg);
+	finding_mend(f, "set mail.via to what can send mails here; the log of archie-master says "
+			"why each try fails");
 }
 
 /* What is found of archives by name. */

@@ -96,6 +96,24 @@ static void a_sender_has_only_so_many_under_way(void **state)
 	master_state_free(&s);
 }
 
+static void a_request_whose_answer_waits_is_not_tested(void **state)
+{
+	struct master_state s = {0};
+	CLEANUP(buf_free) struct buf under_way = BUF_INIT(1024);
+	(void)state;
+	ask_for(&s, "a1", "a@x");
+	ask_for(&s, "a2", "a@x");
+	master_state_refuse(&s, &(struct newsite){.host = STR("a b"), .sender = STR("b@x")},
+			    "it is not the name of a host", start_us);
+	buf_add_text(&under_way, "-");
+	s.request[0].tested_us = start_us;
+	assert_int_equal(1, master_state_next(&s, 1, has_url, &under_way));
+	s.request[1].tested_us = start_us;
+	assert_int_equal(s.requests, master_state_next(&s, 1, has_url, &under_way));
+	assert_string_equal("it is not the name of a host", s.request[2].error);
+	master_state_free(&s);
+}
+
 static void a_good_site_is_tested_anew_after_a_month(void **state)
 {
 	struct master_record r = {.kind = MASTER_REFUSED, .cause = "login", .error = "no"};
@@ -186,6 +204,7 @@ int main(void)
 		cmocka_unit_test(what_is_remembered_is_found_again),
 		cmocka_unit_test(senders_take_turns_however_many_requests_one_has),
 		cmocka_unit_test(a_sender_has_only_so_many_under_way),
+		cmocka_unit_test(a_request_whose_answer_waits_is_not_tested),
 		cmocka_unit_test(a_good_site_is_tested_anew_after_a_month),
 		cmocka_unit_test(a_site_leaves_after_failing_for_ninety_days),
 		cmocka_unit_test(what_is_not_listed_is_forgotten),

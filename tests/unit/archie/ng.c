@@ -1,19 +1,18 @@
 /* Sessions of the line protocol, on a loop of their own: what they do while requests for sites are
- * being kept. The counts of the day are locked by the test, so that all who want them wait. */
+ * being sent. The sendmail program is a script that waits as long as a file is there. */
 #include "archie/search/ng.h"
 
 #include "../scratch.h"
 #include "../unit.h"
 #include "archie/archie_conf.h"
-#include "archie/mail/outbox_desk.h"
+#include "archie/mail/mailer_desk.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "disk/lock.h"
 
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { CLIENTS = OUTBOX_DESK_SHARE + 1 };
+enum { CLIENTS = MAILER_DESK_SHARE + 1 };
 #define WAIT_US (60 * US_PER_S)
 
 struct unit_client {
@@ -25,10 +24,7 @@ struct unit_client {
 static struct config *config;
 static struct loop *loop;
 static struct conn_pool *pool;
-static struct outbox *box;
-static struct outbox_sender *sender;
 static struct ng *ng;
-static struct lock counts;
 static struct unit_client client[CLIENTS];
 
 static void on_line(void *ctx, struct str line)
@@ -91,40 +87,45 @@ static void client_hears(struct unit_client *c, const char *all)
 	assert_string_equal(all, buf_text(&c->heard));
 }
 
-static void counts_lock(void)
+static void mails_hold(void)
 {
 	struct err err;
-	int64_t until_us = clock_mono_us() + WAIT_US;
-	while (lock_take(&counts, scratch("data/archie/daily.lock"), "a test", &err) < 0) {
-		assert_true(clock_mono_us() < until_us);
-		usleep(1000);
-	}
+	assert_int_equal(0, file_replace(scratch("hold"), STR(""), 0600, &err));
 }
 
-static size_t mails_kept(void)
+static void mails_go(void)
 {
-	struct dir dir;
 	struct err err;
-	const char *name;
+	assert_int_equal(0, file_remove(scratch("hold"), &err));
+}
+
+static size_t mails_sent(void)
+{
+	CLEANUP(buf_free) struct buf got = BUF_INIT(1 << 20);
+	struct err err;
 	size_t n = 0;
-	if (dir_init(&dir, scratch("data/archie/outbox"), &err) != 0)
-		return 0;
-	while (dir_next(&dir, &name) == 0)
+	assert_in_range(file_slurp(scratch("got"), &got, &err), 0, 1);
+	for (const char *at = buf_text(&got); (at = strstr(at, "\naddnewsite ")); at++)
 		n++;
-	dir_done(&dir);
 	return n;
 }
 
 static int make_all(void **state)
 {
 	static const struct config_section *const sections[] = {&archie_section, &mail_section};
-	static const char *const sets[] = {"archie.host=archie.x.org", "archie.master=master@m.org",
-					   "mail.via=/nonexistent"};
-	const struct config_input in = {.sets = sets, .nsets = ARRAY_LEN(sets)};
+	CLEANUP(buf_free) struct buf script = BUF_INIT(4096), via = BUF_INIT(4096);
 	struct err err;
 	if (scratch_make_in_memory(state) < 0 || dir_make(scratch("data"), DIR_MODE, &err) < 0 ||
 	    dir_make(scratch("data/archie"), DIR_MODE, &err) < 0)
 		return -1;
+	buf_printf(&script, "#!/bin/sh\nwhile [ -e '%s' ]; do sleep 0.02; done\nexec cat >>'%s'\n",
+		   scratch("hold"), scratch("got"));
+	buf_printf(&via, "mail.via=%s", scratch("sendmail"));
+	if (file_replace(scratch("sendmail"), buf_str(&script), 0755, &err) < 0)
+		return -1;
+	const char *const sets[] = {"archie.host=archie.x.org", "archie.master=master@m.org",
+				    buf_text(&via)};
+	const struct config_input in = {.sets = sets, .nsets = ARRAY_LEN(sets)};
 	return config_load(&config, sections, ARRAY_LEN(sections), &in, NULL, &err);
 }
 
@@ -136,14 +137,11 @@ static int begin(void **state)
 	if (loop_new(&loop, NULL, &err) < 0)
 		return -1;
 	pool = conn_pool_new(loop, 1 << 20);
-	box = outbox_new(scratch("data"), config, 0);
-	sender = outbox_sender_new(loop, box);
 	const struct ng_options options = {.pool = pool,
 					   .data = scratch("data"),
 					   .self = "archie.x.org:1527",
 					   .servers = &none,
-					   .outbox = box,
-					   .sender = sender};
+					   .mailer = mailer_of(scratch("data"), config)};
 	return ng_new(&ng, &options, &err);
 }
 
@@ -152,84 +150,66 @@ static int end(void **state)
 	(void)state;
 	conn_pool_free(&pool);
 	ng_free(&ng);
-	outbox_sender_free(&sender);
-	outbox_free(&box);
 	loop_free(&loop);
 	return 0;
 }
 
 #define SERVERS "SERVER\tarchie.x.org:1527\nOK 1\n"
 
-/* Whether the second one was answered while the first one waited: its patience with the lock is a
- * second, which a busy machine may use up. */
-static bool others_are_served(const char *first, const char *second)
+static void one_whose_request_is_being_sent_keeps_nobody_else_waiting(void **state)
 {
 	struct unit_client *a = &client[0], *b = &client[1];
-	client_open(a, first);
-	client_open(b, second);
-	counts_lock();
+	size_t before = mails_sent();
+	(void)state;
+	client_open(a, "192.0.2.1");
+	client_open(b, "192.0.2.2");
+	mails_hold();
 	client_say(a, "ADDNEWSITE ftp.new.org me@x.org\nSERVERS\n");
 	client_listen(a);
 	client_say(b, "SERVERS\n");
 	client_hears(b, SERVERS);
 	client_listen(a);
-	bool waited = a->heard.n == 0;
-	lock_free(&counts);
-	if (waited)
-		client_hears(a, "OK 0\n" SERVERS);
+	assert_int_equal(0, a->heard.n);
+	mails_go();
+	client_hears(a, "OK 0\n" SERVERS);
 	client_close(a);
 	client_close(b);
-	return waited;
+	assert_int_equal(before + 1, mails_sent());
 }
 
-static void one_whose_request_is_being_kept_keeps_nobody_else_waiting(void **state)
+static void a_request_is_sent_even_if_its_asker_hangs_up_or_cancels(void **state)
 {
-	size_t before = mails_kept();
-	int tries = 0;
-	(void)state;
-	while (!others_are_served("192.0.2.1", "192.0.2.2"))
-		assert_true(++tries < 20);
-	assert_int_equal(before + 1, mails_kept());
-}
-
-static void a_request_is_kept_even_if_its_asker_hangs_up_or_cancels(void **state)
-{
-	size_t before = mails_kept();
+	size_t before = mails_sent();
 	int64_t until_us = clock_mono_us() + WAIT_US;
 	(void)state;
 	for (size_t i = 0; i < 2; i++)
 		client_open(&client[i], "192.0.2.3");
-	counts_lock();
+	mails_hold();
 	client_say(&client[0], "ADDNEWSITE ftp.one.org\n");
 	client_listen(&client[0]);
 	client_close(&client[0]);
-	lock_free(&counts);
-	while (mails_kept() == before && clock_mono_us() < until_us)
-		client_listen(&client[1]);
-	counts_lock();
 	client_say(&client[1], "ADDNEWSITE ftp.two.org\nSERVERS\nCANCEL\nSERVERS\n");
-	client_listen(&client[1]);
-	lock_free(&counts);
 	client_hears(&client[1], "ERROR cancelled as was asked\nERROR cancelled as was asked\n"
 				 "OK 2\n" SERVERS);
 	client_close(&client[1]);
-	while (mails_kept() < before + 2 && clock_mono_us() < until_us)
+	mails_go();
+	while (mails_sent() < before + 2 && clock_mono_us() < until_us)
 		loop_poll(loop);
-	assert_int_equal(before + 2, mails_kept());
+	assert_int_equal(before + 2, mails_sent());
 }
 
-static void requests_that_are_being_kept_are_bounded(void **state)
+static void requests_that_are_being_sent_are_bounded(void **state)
 {
 	(void)state;
-	counts_lock();
+	mails_hold();
 	for (size_t i = 0; i < CLIENTS; i++) {
 		client_open(&client[i], "192.0.2.4");
 		client_say(&client[i], "ADDNEWSITE ftp.many.org\n");
 		client_listen(&client[i]);
 	}
 	client_hears(&client[CLIENTS - 1],
-		     "ERROR busy too many requests are being kept; try again later\n");
-	lock_free(&counts);
+		     "ERROR busy too many requests are being sent; try again later\n");
+	mails_go();
 	for (size_t i = 0; i < CLIENTS; i++)
 		client_close(&client[i]);
 }
@@ -239,9 +219,9 @@ static void requests_that_are_being_kept_are_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(one_whose_request_is_being_kept_keeps_nobody_else_waiting),
-		TEST(a_request_is_kept_even_if_its_asker_hangs_up_or_cancels),
-		TEST(requests_that_are_being_kept_are_bounded),
+		TEST(one_whose_request_is_being_sent_keeps_nobody_else_waiting),
+		TEST(a_request_is_sent_even_if_its_asker_hangs_up_or_cancels),
+		TEST(requests_that_are_being_sent_are_bounded),
 	};
 	int rc = cmocka_run_group_tests(tests, make_all, scratch_done);
 	config_free(&config);

@@ -586,6 +586,34 @@ bool value_equal(const struct value_spec *spec, const void *a, const void *b)
 	return type->equal ? type->equal(x, y) : memcmp(x, y, type->size) == 0;
 }
 
+void value_copy(const struct value_spec *to, void *to_base, const struct value_spec *from,
+		const void *from_base)
+{
+	ENSURE(to->type == from->type);
+	memcpy((char *)to_base + to->offset, (const char *)from_base + from->offset,
+	       types[to->type].size);
+}
+
+void value_move_port(const struct value_spec *spec, int64_t distance, bool without,
+		     struct arena *arena, void *base)
+{
+	bool listens = spec->type == VALUE_LISTEN || spec->type == VALUE_UDP;
+	struct str text = str_of(spec->fallback);
+	const char *colon = memrchr(text.p, ':', text.n);
+	struct str before = str_head(text, colon ? (size_t)(colon + 1 - text.p) : 0);
+	struct str after = str_from(text, before.n);
+	struct str digits = str_head(after, digit_run(after));
+	struct value_spec moved = *spec;
+	uint64_t port;
+	ENSURE(str_u64(digits, &port));
+	moved.fallback = NULL;
+	if (!without || listens)
+		moved.fallback = arena_printf(arena, STR_FMT "%lld" STR_FMT, STR_ARG(before),
+					      without ? 0 : (long long)port + distance,
+					      STR_ARG(str_from(after, digits.n)));
+	value_defaults(&moved, 1, arena, base);
+}
+
 void value_describe(const struct value_spec *spec, struct buf *out)
 {
 	if (spec->type == VALUE_WORD)

@@ -35,6 +35,10 @@ struct value_spec {
 	const char *const *words; /* VALUE_WORD: the choices, ends in NULL; numbers: NULL, or a
 				   * word that stands for 0 whatever the bounds ("auto") */
 	const char *help;         /* one sentence, no full stop needed */
+	/* Other settings that this one depends on until it is set itself, "net.idle": see
+	 * role/config.h. */
+	const char *inherits; /* whose value it has, of the same type; NULL: none */
+	const char *moves;    /* of a default with a port: what that keeps its distance to */
 };
 
 /* offset of a member whose C type fits the value's type, checked at compile time */
@@ -70,6 +74,14 @@ void value_defaults(const struct value_spec *specs, size_t n, struct arena *aren
 void value_print(const struct value_spec *spec, const void *base, struct buf *out);
 void value_print_default(const struct value_spec *spec, struct buf *out);
 bool value_equal(const struct value_spec *spec, const void *a, const void *b);
+/* Both are of one type; texts and lists are shared, not copied. */
+void value_copy(const struct value_spec *to, void *to_base, const struct value_spec *from,
+		const void *from_base);
+/* Replaces the port in a default, "udp:127.0.0.1:1525", "http://127.0.0.1:8083/" or a number, by
+ * one that is `distance` higher. without: there is none, so the default of a listener is a port
+ * that the kernel chooses, and any other is empty, or 0. */
+void value_move_port(const struct value_spec *spec, int64_t distance, bool without,
+		     struct arena *arena, void *base);
 /* "time", "size", "yes or no", "one of a, b" ... and the bounds: "time, 1ms to 1h". */
 void value_describe(const struct value_spec *spec, struct buf *out);
 const struct value_spec *value_find(const struct value_spec *specs, size_t n, struct str name);

@@ -364,6 +364,59 @@ static void take_sets(struct loader *l, const struct config_input *in)
 	}
 }
 
+/* A setting, and the part of the configuration that has it. */
+struct place {
+	struct part *part;
+	const struct value_spec *spec;
+};
+
+/* The origin of the value at that place. */
+static const char **origin_at(struct place p)
+{
+	return &p.part->origin[p.spec - p.part->section->specs];
+}
+
+/* Finds what a setting depends on, "net.idle". spec is NULL: nothing, or there is no such section
+ * in this program, or it is that very setting, of whose table others have a part. */
+static struct place place_above(const struct config *c, struct place p)
+{
+	const char *name = p.spec->inherits ? p.spec->inherits : p.spec->moves;
+	struct str key = str_of(name ? name : ""), section;
+	struct place above = {0};
+	if (!name)
+		return above;
+	ENSURE(str_cut(&key, '.', &section) == 0 && key.n);
+	above.part = find_part(c, section);
+	if (above.part && above.part != p.part)
+		above.spec =
+			value_find(above.part->section->specs, above.part->section->nspecs, key);
+	return above;
+}
+
+/* Gives a value to what was not set, but depends on a setting that was. */
+static void place_settle(struct config *c, struct place p)
+{
+	struct place above = place_above(c, p);
+	if (*origin_at(p) != default_origin || !above.spec || *origin_at(above) == default_origin)
+		return;
+	*origin_at(p) = *origin_at(above);
+	if (p.spec->inherits) {
+		value_copy(p.spec, p.part->base, above.spec, above.part->base);
+		return;
+	}
+	const int64_t *port = (const void *)((char *)above.part->base + above.spec->offset);
+	uint64_t usual;
+	ENSURE(str_u64(str_of(above.spec->fallback), &usual));
+	value_move_port(p.spec, *port - (int64_t)usual, *port == 0, &c->arena, p.part->base);
+}
+
+static void settle_all(struct config *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		for (size_t k = 0; k < c->part[i].section->nspecs; k++)
+			place_settle(c, (struct place){&c->part[i], &c->part[i].section->specs[k]});
+}
+
 static struct part part_new(struct arena *arena, const struct config_section *section)
 {
 	return (struct part){
@@ -458,6 +511,7 @@ int config_load(struct config **ret, const struct config_section *const *section
 	if (in->file && !in->text.p)
 		read_file(l, in);
 	take_all(l, in);
+	settle_all(c);
 	name_instances(l, in);
 	add_instances(l);
 	l->second = true;
@@ -487,7 +541,7 @@ void config_free(struct config **c)
 	mem_free(c);
 }
 
-static const struct part *part_of(const struct config *c, const struct config_section *section)
+static struct part *part_of(const struct config *c, const struct config_section *section)
 {
 	for (size_t i = 0; i < c->n; i++)
 		if (c->part[i].section == section)
@@ -506,10 +560,44 @@ const char *config_origin(const struct config *c, const struct config_section *s
 	return part_of(c, section)->origin[spec - section->specs];
 }
 
+static struct place place_of(const struct config *c, const struct config_section *section,
+			     const struct value_spec *spec)
+{
+	return (struct place){part_of(c, section), spec};
+}
+
+/* Each value that was set has an origin of its own, so the same one means the same value. */
+static bool place_depends(const struct config *c, struct place p)
+{
+	struct place above = place_above(c, p);
+	return above.spec && *origin_at(p) == *origin_at(above);
+}
+
 bool config_is_set(const struct config *c, const struct config_section *section,
 		   const struct value_spec *spec)
 {
-	return config_origin(c, section, spec) != default_origin;
+	struct place p = place_of(c, section, spec);
+	return *origin_at(p) != default_origin && !place_depends(c, p);
+}
+
+static bool default_same(const struct value_spec *a, const struct value_spec *b)
+{
+	return strcmp(a->fallback ? a->fallback : "", b->fallback ? b->fallback : "") == 0;
+}
+
+bool config_inherits(const struct config *c, const struct config_section *section,
+		     const struct value_spec *spec)
+{
+	struct place p = place_of(c, section, spec), above = place_above(c, p);
+	if (!spec->inherits || !place_depends(c, p))
+		return false;
+	return *origin_at(p) != default_origin || default_same(spec, above.spec);
+}
+
+bool config_is_shared(const struct config_section *section, const struct value_spec *spec)
+{
+	struct str name = str_of(spec->inherits ? spec->inherits : "");
+	return name.n && !str_is(str_head(name, str_find_byte(name, '.')), section->name);
 }
 
 const struct config_section *config_section_at(const struct config *c, size_t i)
@@ -553,7 +641,7 @@ static void write_part(const struct config *c, const struct part *part, bool onl
 	CLEANUP(buf_free) struct buf value = BUF_INIT(INI_FILE_MAX);
 	for (size_t k = 0; k < section->nspecs; k++) {
 		const struct value_spec *spec = &section->specs[k];
-		if (only_set && !config_is_set(c, section, spec))
+		if (only_set ? !config_is_set(c, section, spec) : config_inherits(c, section, spec))
 			continue;
 		if (part->over && value_equal(spec, part->base, part->over->base))
 			continue;
@@ -594,11 +682,56 @@ static void add_comment(struct str text, struct buf *out)
 	buf_add_byte(out, '\n');
 }
 
-static void sample_setting(const struct config_section *section, const struct value_spec *spec,
-			   struct buf *out)
+bool config_is_above(const struct config_section *section, const struct value_spec *spec,
+		     const struct value_spec *other)
+{
+	const char *name = other->inherits ? other->inherits : other->moves;
+	struct str key = str_of(name ? name : ""), of;
+	return str_cut(&key, '.', &of) == 0 && str_is(of, section->name) &&
+	       str_is(key, spec->name) && other != spec;
+}
+
+void config_other_defaults(const struct config_list *list, const struct config_section *section,
+			   const struct value_spec *spec, struct buf *out)
+{
+	const char *before = "; other defaults: ";
+	for (size_t i = 0; i < list->n; i++)
+		for (size_t k = 0; k < list->section[i]->nspecs; k++) {
+			const struct value_spec *other = &list->section[i]->specs[k];
+			if (!other->inherits || !config_is_above(section, spec, other) ||
+			    default_same(spec, other))
+				continue;
+			buf_printf(out, "%s%s ", before, list->section[i]->name);
+			value_print_default(other, out);
+			before = ", ";
+		}
+}
+
+void config_exceptions(const struct config_section *section, struct buf *out)
+{
+	bool any = false;
+	for (size_t k = 0; k < section->nspecs; k++) {
+		const struct value_spec *spec = &section->specs[k];
+		if (!config_is_shared(section, spec))
+			continue;
+		if (any)
+			buf_printf(out, ", %s", spec->name);
+		else
+			buf_printf(out, "Also, as exceptions from [%.*s]: %s",
+				   (int)str_find_byte(str_of(spec->inherits), '.'), spec->inherits,
+				   spec->name);
+		any = true;
+	}
+	if (any)
+		buf_add_byte(out, '.');
+}
+
+static void sample_setting(const struct config_list *list, const struct config_section *section,
+			   const struct value_spec *spec, struct buf *out)
 {
 	CLEANUP(buf_free) struct buf facts = BUF_INIT(INI_LINE_MAX);
 	value_describe(spec, &facts);
+	config_other_defaults(list, section, spec, &facts);
 	buf_add_text(&facts, "; ");
 	config_env_name(section, spec, &facts);
 	buf_add_byte(out, '\n');
@@ -611,7 +744,8 @@ static void sample_setting(const struct config_section *section, const struct va
 	buf_add_byte(out, '\n');
 }
 
-static void sample_section(const struct config_section *section, struct buf *out)
+static void sample_section(const struct config_list *list, const struct config_section *section,
+			   struct buf *out)
 {
 	if (section->name[0]) {
 		buf_add_byte(out, '\n');
@@ -619,20 +753,27 @@ static void sample_section(const struct config_section *section, struct buf *out
 		buf_printf(out, "[%s]\n", section->name);
 	}
 	for (size_t k = 0; k < section->nspecs; k++)
-		sample_setting(section, &section->specs[k], out);
+		if (!config_is_shared(section, &section->specs[k]))
+			sample_setting(list, section, &section->specs[k], out);
+	CLEANUP(buf_free) struct buf shared = BUF_INIT(INI_LINE_MAX);
+	config_exceptions(section, &shared);
+	if (shared.n) {
+		buf_add_byte(out, '\n');
+		add_comment(buf_str(&shared), out);
+	}
 }
 
-void config_sample(const struct config_section *const *sections, size_t n, struct buf *out)
+void config_sample(const struct config_list *list, struct buf *out)
 {
 	add_comment(STR("Configuration of garner. Every setting is here with its default: take "
 			"away the # before it to change it."),
 		    out);
-	for (size_t i = 0; i < n; i++)
-		if (!sections[i]->name[0])
-			sample_section(sections[i], out);
-	for (size_t i = 0; i < n; i++)
-		if (sections[i]->name[0])
-			sample_section(sections[i], out);
+	for (size_t i = 0; i < list->n; i++)
+		if (!list->section[i]->name[0])
+			sample_section(list, list->section[i], out);
+	for (size_t i = 0; i < list->n; i++)
+		if (list->section[i]->name[0])
+			sample_section(list, list->section[i], out);
 }
 
 void config_env_name(const struct config_section *section, const struct value_spec *spec,

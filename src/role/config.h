@@ -5,7 +5,13 @@
 #pragma once
 #include "base/value.h"
 
-/* A section of the file and the struct that its values fill. The global section has the name "":
+/* What sections share stands in one of them: a key whose spec `inherits` "net.idle" has the value
+ * of [net] idle where that was set, unless it was set itself; [uns] idle is then the exception of
+ * uns. Without either it keeps its own default. The default of an address whose spec `moves` with
+ * "net.port" has a port, which keeps its distance to that one; where that is 0, see
+ * value_move_port(). Neither changes what was set.
+ *
+ * A section of the file and the struct that its values fill. The global section has the name "":
  * its keys stand before the first [section], its variables are GARNER_KEY, its -s form is
  * key=value. Elsewhere: [section] key = value, GARNER_SECTION_KEY (dashes as underscores), -s
  * section.key=value. With += in place of = a list that was set before grows.
@@ -56,9 +62,16 @@ const void *config_get(const struct config *c, const struct config_section *sect
 /* Where a value came from: "default", "garner.conf:12", "GARNER_WEB_LISTEN", "-s". */
 const char *config_origin(const struct config *c, const struct config_section *section,
 			  const struct value_spec *spec);
-/* Whether it was set at all, even to its default. */
+/* Whether it was set itself, even to its default. */
 bool config_is_set(const struct config *c, const struct config_section *section,
 		   const struct value_spec *spec);
+/* Whether it has the value of the setting that it inherits from; not where nothing was set and the
+ * two have different defaults. */
+bool config_inherits(const struct config *c, const struct config_section *section,
+		     const struct value_spec *spec);
+/* Whether it inherits from another section, and is here for exceptions: lists of settings leave it
+ * out. */
+bool config_is_shared(const struct config_section *section, const struct value_spec *spec);
 /* All sections that it has: those given to config_load(), then instances, which are those that a
  * section, a variable, a -s or an item of a list (up.roles) names. NULL: no more. */
 const struct config_section *config_section_at(const struct config *c, size_t i);
@@ -75,8 +88,21 @@ bool config_section_equal(const struct config *a, const struct config *b,
 
 /* The file that would give just these values; with only_set, without the defaults. */
 void config_write(const struct config *c, bool only_set, struct buf *out);
-/* The commented sample file: every key with help, type, bounds and default. */
-void config_sample(const struct config_section *const *sections, size_t n, struct buf *out);
+/* What the tables say. */
+struct config_list {
+	const struct config_section *const *section;
+	size_t n;
+};
+/* Appends a sentence with the keys that the section shares; nothing where there are none. */
+void config_exceptions(const struct config_section *section, struct buf *out);
+/* The commented sample file: every key with help, type, bounds and default; shared ones once. */
+void config_sample(const struct config_list *list, struct buf *out);
+/* Whether the other one inherits from this setting, or moves with it. */
+bool config_is_above(const struct config_section *section, const struct value_spec *spec,
+		     const struct value_spec *other);
+/* Appends "; other defaults: qm 0, spider 0", of those that inherit from it; or nothing. */
+void config_other_defaults(const struct config_list *list, const struct config_section *section,
+			   const struct value_spec *spec, struct buf *out);
 /* The name of the environment variable of a key. */
 void config_env_name(const struct config_section *section, const struct value_spec *spec,
 		     struct buf *out);

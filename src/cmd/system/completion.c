@@ -172,8 +172,10 @@ static void put_settings(const struct program *program, struct buf *out)
 	buf_add_text(out, "_garner_settings='");
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < sections[i]->nspecs; k++)
-			buf_printf(out, "%s%s%s ", sections[i]->name, *sections[i]->name ? "." : "",
-				   sections[i]->specs[k].name);
+			if (!config_is_shared(sections[i], &sections[i]->specs[k]))
+				buf_printf(out, "%s%s%s ", sections[i]->name,
+					   *sections[i]->name ? "." : "",
+					   sections[i]->specs[k].name);
 	buf_add_text(out, "'\n");
 }
 

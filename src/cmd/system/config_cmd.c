@@ -366,6 +366,15 @@ static int run_check(const struct cmd_call *call)
 	return code;
 }
 
+/* Of those that share a setting the exceptions alone. */
+static bool is_shown(const struct config *config, const struct setting *it, bool all)
+{
+	if (!all)
+		return config_is_set(config, it->section, it->spec);
+	return !config_is_shared(it->section, it->spec) ||
+	       !config_inherits(config, it->section, it->spec);
+}
+
 static void show_text(const struct sections *s, const struct config *config, bool all,
 		      struct buf *out)
 {
@@ -375,7 +384,7 @@ static void show_text(const struct sections *s, const struct config *config, boo
 	text_table_add(&table, "VALUE");
 	text_table_add(&table, "FROM");
 	for (struct setting it = {s}; next_setting(&it);) {
-		if (!all && !config_is_set(config, it.section, it.spec))
+		if (!is_shown(config, &it, all))
 			continue;
 		buf_clear(&cell);
 		put_name(&cell, it.section, it.spec);
@@ -420,7 +429,7 @@ static void show_json(const struct sections *s, const struct config *config, boo
 	struct jsonw j = JSONW_INIT(out);
 	jsonw_array(&j);
 	for (struct setting it = {s}; next_setting(&it);)
-		if (all || config_is_set(config, it.section, it.spec))
+		if (is_shown(config, &it, all))
 			show_json_setting(&j, config, it.section, it.spec);
 	jsonw_array_end(&j);
 	buf_add_byte(out, '\n');
@@ -447,8 +456,52 @@ static void put_fact(struct buf *out, const char *what, struct buf *fact)
 	buf_clear(fact);
 }
 
-static void explain_setting(struct buf *out, const struct config_section *section,
-			    const struct value_spec *spec)
+/* Appends a setting that depends on this one: its section, or its name where that is another; and
+ * its value, where that is another. */
+static void put_dependent(const struct config *config, const char *name, const struct setting *it,
+			  bool differs, struct buf *out)
+{
+	buf_add_text(out, out->n ? ", " : "");
+	if (strcmp(it->spec->name, name) == 0)
+		buf_add_text(out, it->section->name);
+	else
+		put_name(out, it->section, it->spec);
+	if (!differs)
+		return;
+	buf_add_byte(out, ' ');
+	put_value(out, it->spec, config_get(config, it->section));
+	if (it->spec->inherits)
+		buf_printf(out, " (%s)", config_origin(config, it->section, it->spec));
+}
+
+/* Who has the value of this setting, and who has another, be it by default. Of instances only
+ * those that differ: the others are as their section. */
+static void put_dependents(struct buf *out, const struct config *config,
+			   const struct config_section *section, const struct value_spec *spec)
+{
+	CLEANUP(buf_free) struct buf same = BUF_INIT(INI_FILE_MAX), other = BUF_INIT(INI_FILE_MAX);
+	const struct sections all = {.config = config};
+	for (struct setting it = {&all}; next_setting(&it);) {
+		if (!config_is_above(section, spec, it.spec))
+			continue;
+		bool differs = !config_inherits(config, it.section, it.spec);
+		if (differs || !strchr(it.section->name, '@'))
+			put_dependent(config, spec->inherits ? spec->name : "", &it, differs,
+				      differs ? &other : &same);
+	}
+	const struct {
+		const char *what;
+		const struct buf *list;
+	} facts[] = {{"shared by", &same}, {spec->inherits ? "differs in" : "moves", &other}};
+	for (size_t i = 0; i < ARRAY_LEN(facts); i++)
+		if (facts[i].list->n) {
+			buf_printf(out, "    %-12s ", facts[i].what);
+			text_wrap(out, buf_text(facts[i].list), 17, 17);
+		}
+}
+
+static void explain_setting(struct buf *out, const struct config *config,
+			    const struct config_section *section, const struct value_spec *spec)
 {
 	CLEANUP(buf_free) struct buf fact = BUF_INIT(INI_FILE_MAX), value = BUF_INIT(INI_FILE_MAX);
 	value_print_default(spec, &value);
@@ -469,18 +522,38 @@ static void explain_setting(struct buf *out, const struct config_section *sectio
 	put_name(&fact, section, spec);
 	buf_add_text(&fact, "=VALUE");
 	put_fact(out, "command line", &fact);
+	if (config_is_shared(section, spec)) {
+		buf_printf(&fact, "%s, unless it is set here", spec->inherits);
+		put_fact(out, "inherits", &fact);
+	}
+	put_dependents(out, config, section, spec);
 }
 
-static void explain_section(struct buf *out, const struct config_section *section)
+static void put_exceptions(struct buf *out, const struct config_section *section,
+			   const char *before)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(INI_LINE_MAX);
+	config_exceptions(section, &text);
+	if (text.n) {
+		buf_add_text(out, before);
+		text_wrap(out, buf_text(&text), 0, 0);
+	}
+}
+
+static void explain_section(struct buf *out, const struct config *config,
+			    const struct config_section *section)
 {
 	if (section->name[0])
 		buf_printf(out, "[%s] ", section->name);
 	size_t at = section->name[0] ? strlen(section->name) + 3 : 0;
 	text_wrap(out, section->help ? section->help : "", at, 0);
 	for (size_t k = 0; k < section->nspecs; k++) {
+		if (config_is_shared(section, &section->specs[k]))
+			continue;
 		buf_add_byte(out, '\n');
-		explain_setting(out, section, &section->specs[k]);
+		explain_setting(out, config, section, &section->specs[k]);
 	}
+	put_exceptions(out, section, "\n");
 }
 
 /* One line a setting. */
@@ -494,29 +567,33 @@ static void explain_all(struct buf *out, const struct sections *s)
 		text_wrap(out, section->help ? section->help : "",
 			  i ? strlen(section->name) + 3 : 0, 0);
 		for (size_t k = 0; k < section->nspecs; k++) {
+			if (config_is_shared(section, &section->specs[k]))
+				continue;
 			buf_clear(&name);
 			put_name(&name, section, &section->specs[k]);
 			text_term(out, buf_text(&name),
 				  section->specs[k].help ? section->specs[k].help : "", 26);
 		}
+		put_exceptions(out, section, "");
 	}
 	buf_add_text(out, "\nMore of each: garner config explain SECTION or SECTION.KEY\n");
 }
 
 /* Explains what has that name; 1: nothing has. */
-static int explain_name(struct buf *out, const struct sections *s, struct str name)
+static int explain_name(struct buf *out, const struct sections *s, const struct config *config,
+			struct str name)
 {
 	CLEANUP(buf_free) struct buf full = BUF_INIT(INI_FILE_MAX);
 	for (size_t i = 0; i < s->n; i++)
 		if (s->list[i]->name[0] && str_is(name, s->list[i]->name)) {
-			explain_section(out, s->list[i]);
+			explain_section(out, config, s->list[i]);
 			return 0;
 		}
 	for (struct setting it = {s}; next_setting(&it);) {
 		buf_clear(&full);
 		put_name(&full, it.section, it.spec);
 		if (str_eq(name, buf_str(&full))) {
-			explain_setting(out, it.section, it.spec);
+			explain_setting(out, config, it.section, it.spec);
 			return 0;
 		}
 	}
@@ -566,8 +643,14 @@ static int run_explain(const struct cmd_call *call)
 		explain_all(&out, &s);
 		return cmd_print(call, &out);
 	}
+	/* one that is wrong keeps nobody from reading how to mend it */
+	CLEANUP(config_free) struct config *config = NULL;
+	struct err err;
+	if (cmd_config_quiet(call, &config, &err) < 0 &&
+	    cmd_load(call->program, &(struct config_input){0}, &config, NULL, &err) < 0)
+		return cmd_fail(call, &err);
 	struct str name = without_instance(&s, str_of(call->argv[0]), &room);
-	if (explain_name(&out, &s, name) == 1)
+	if (explain_name(&out, &s, config, name) == 1)
 		return no_such_setting(call, &s, str_of(call->argv[0]));
 	return cmd_print(call, &out);
 }
@@ -576,7 +659,7 @@ static int run_sample(const struct cmd_call *call)
 {
 	struct sections s = sections_of(call);
 	struct buf out = BUF_INIT(OUTPUT_MAX);
-	config_sample(s.list, s.n, &out);
+	config_sample(&(struct config_list){s.list, s.n}, &out);
 	return cmd_print(call, &out);
 }
 

@@ -124,8 +124,16 @@ static void put_settings(struct help *h, const struct config_section *section)
 	buf_printf(&title, "Settings of [%s], also -s %s.KEY=VALUE", section->name, section->name);
 	put_heading(h, buf_text(&title));
 	for (size_t i = 0; i < section->nspecs; i++) {
+		if (config_is_shared(section, &section->specs[i]))
+			continue;
 		spec_meaning(&section->specs[i], &meaning);
 		text_term(h->out, section->specs[i].name, buf_text(&meaning), COLUMN_MOST);
+	}
+	buf_clear(&meaning);
+	config_exceptions(section, &meaning);
+	if (meaning.n) {
+		buf_add_text(h->out, "  ");
+		text_wrap(h->out, buf_text(&meaning), 2, 2);
 	}
 	buf_free(&title);
 	buf_free(&meaning);

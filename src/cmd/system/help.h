@@ -22,7 +22,7 @@ enum { HELP_MOST = 1 << 20 }; /* no text of ours is longer */
 void man_program(const struct program *program, struct buf *out);
 void man_command(const struct command *command, const char *full_name, struct buf *out);
 /* garner.conf(5). */
-void config_man(const struct config_section *const *sections, size_t n, struct buf *out);
+void config_man(const struct config_list *list, struct buf *out);
 /* All pages: DIR/man1/garner.1, DIR/man1/garner-COMMAND.1, DIR/man5/garner.conf.5. */
 int man_write(const struct program *program, const char *dir, struct err *err);
 

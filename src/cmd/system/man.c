@@ -125,6 +125,16 @@ static void man_options(struct buf *out, const struct cmd_option *list, size_t n
 	buf_add_text(out, ".El\n");
 }
 
+static void man_exceptions(struct buf *out, const struct config_section *section)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(INI_LINE_MAX);
+	config_exceptions(section, &text);
+	if (text.n) {
+		buf_add_text(out, ".Pp\n");
+		man_paragraph(out, buf_str(&text));
+	}
+}
+
 static void man_settings(struct buf *out, const struct config_section *section)
 {
 	if (!section || section->nspecs == 0)
@@ -133,10 +143,13 @@ static void man_settings(struct buf *out, const struct config_section *section)
 		   section->name);
 	buf_add_text(out, ".Bl -tag -width Ds\n");
 	for (size_t i = 0; i < section->nspecs; i++) {
+		if (config_is_shared(section, &section->specs[i]))
+			continue;
 		buf_printf(out, ".It Cm %s\n", section->specs[i].name);
 		man_meaning(out, &section->specs[i]);
 	}
 	buf_add_text(out, ".El\n");
+	man_exceptions(out, section);
 }
 
 static void man_args(struct buf *out, const struct command *command)
@@ -323,6 +336,8 @@ static const char conf_head[] =
 	".Cm up.roles\nnames\n.Cm bot@1 bot@2 ;\n"
 	"what the section\n.Cm [bot@2]\nsays holds for that one, over what\n.Cm [bot]\n"
 	"says for all of them.\nIts variables are\n.Ev GARNER_BOT_2_KEY .\n"
+	"What listeners have in common is in the section\n.Cm [net] ;\n"
+	"a role that has the same key in its own section makes an exception.\n"
 	"In double quotes a value may begin or end with a blank and hold what would\n"
 	"begin a comment; there\n.Li \\e\\(dq ,\n.Li \\e\\e\nand\n.Li \\en\n"
 	"stand for a quote, a backslash and a line feed.\n"
@@ -373,8 +388,8 @@ static void man_sentence(struct buf *out, const char *text)
 	man_paragraph(out, buf_str(&sentence));
 }
 
-static void setting_facts(struct buf *out, const struct config_section *section,
-			  const struct value_spec *spec)
+static void setting_facts(struct buf *out, const struct config_list *list,
+			  const struct config_section *section, const struct value_spec *spec)
 {
 	CLEANUP(buf_free) struct buf facts = BUF_INIT(INI_LINE_MAX), value = BUF_INIT(INI_LINE_MAX);
 	buf_add_text(&facts, "Type: ");
@@ -385,13 +400,15 @@ static void setting_facts(struct buf *out, const struct config_section *section,
 		ini_quote(buf_str(&value), &facts);
 	else
 		buf_add_text(&facts, "empty");
+	config_other_defaults(list, section, spec, &facts);
 	buf_add_text(&facts, "; environment: ");
 	config_env_name(section, spec, &facts);
 	buf_add_byte(&facts, '.');
 	man_paragraph(out, buf_str(&facts));
 }
 
-static void section_settings(struct buf *out, const struct config_section *section)
+static void section_settings(struct buf *out, const struct config_list *list,
+			     const struct config_section *section)
 {
 	if (section->name[0])
 		buf_printf(out, ".Ss Section %s\n", section->name);
@@ -404,18 +421,21 @@ static void section_settings(struct buf *out, const struct config_section *secti
 	buf_add_text(out, ".Bl -tag -width Ds\n");
 	for (size_t k = 0; k < section->nspecs; k++) {
 		const struct value_spec *spec = &section->specs[k];
+		if (config_is_shared(section, spec))
+			continue;
 		buf_printf(out, ".It Cm %s\n", spec->name);
 		man_sentence(out, spec->help ? spec->help : spec->name);
-		setting_facts(out, section, spec);
+		setting_facts(out, list, section, spec);
 	}
 	buf_add_text(out, ".El\n");
+	man_exceptions(out, section);
 }
 
-void config_man(const struct config_section *const *sections, size_t n, struct buf *out)
+void config_man(const struct config_list *list, struct buf *out)
 {
 	buf_add_text(out, conf_head);
-	for (size_t i = 0; i < n; i++)
-		section_settings(out, sections[i]);
+	for (size_t i = 0; i < list->n; i++)
+		section_settings(out, list, list->section[i]);
 	buf_add_text(out, conf_tail);
 }
 
@@ -511,9 +531,10 @@ static int write_config(const struct program *program, const char *dir, struct b
 			struct err *err)
 {
 	const struct config_section *sections[CMD_SECTIONS_MAX];
-	size_t n = cmd_sections(program, sections, ARRAY_LEN(sections));
+	const struct config_list list = {sections,
+					 cmd_sections(program, sections, ARRAY_LEN(sections))};
 	buf_clear(page);
-	config_man(sections, n, page);
+	config_man(&list, page);
 	return write_page(dir, "garner.conf", 5, page, err);
 }
 

@@ -254,7 +254,7 @@ static void the_page_has_every_setting(void **state)
 	const struct config_section *list[CMD_SECTIONS_MAX];
 	size_t n = cmd_sections(&program, list, ARRAY_LEN(list));
 	struct buf page = BUF_INIT(1 << 20);
-	config_man(list, n, &page);
+	config_man(&(struct config_list){list, n}, &page);
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < list[i]->nspecs; k++) {
 			char item[100];

@@ -598,7 +598,7 @@ static void the_sample_is_a_file_of_defaults(void **state)
 {
 	struct fixture *f = *state;
 	struct buf sample = BUF_INIT(1 << 16), said = BUF_INIT(1 << 16);
-	config_sample(sections, ARRAY_LEN(sections), &sample);
+	config_sample(&(struct config_list){sections, ARRAY_LEN(sections)}, &sample);
 	assert_int_equal(load_text(f, buf_str(&sample)), 0);
 	struct config *defaults = f->c;
 	f->c = NULL;

@@ -12,6 +12,7 @@
 #include "extract/cage_section.h"
 #include "fetch/robot.h"
 #include "net/mail.h"
+#include "net/net_section.h"
 #include "url/url.h"
 
 #include <errno.h>
@@ -276,9 +277,10 @@ bool cmd_has_role(const struct program *program, const struct role *role)
 size_t cmd_sections(const struct program *program, const struct config_section **ret, size_t cap)
 {
 	size_t n = 0;
-	ENSURE(cap >= 7);
+	ENSURE(cap >= 8);
 	ret[n++] = &global_section;
 	ret[n++] = &up_section;
+	ret[n++] = &net_section;
 	ret[n++] = &robot_section;
 	ret[n++] = &cage_section;
 	ret[n++] = &mail_section;

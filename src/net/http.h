@@ -205,58 +205,42 @@ struct http_limits {
 	int64_t idle_us, request_us, answer_us;
 };
 
-/* The settings of every role that serves HTTP: `member` is the struct http_limits in its struct. */
-#define HTTP_LIMIT_SPECS(strukt, member)                                                             \
-	{"threads", VALUE_INT_AT(strukt, member.threads),  .fallback = "2", .min = 1,                \
-	 .max = 64, .help = "Threads that answer requests"},                                         \
-		{"slow_threads",                                                                     \
-		 VALUE_INT_AT(strukt, member.slow_threads),                                          \
-		 .fallback = "4",                                                                    \
-		 .min = 1,                                                                           \
-		 .max = 64,                                                                          \
-		 .help = "Threads for answers that take their time; one address has at most "        \
-			 "half"},                                                                    \
-		{"slow_queue",                                                                       \
-		 VALUE_INT_AT(strukt, member.slow_queue),                                            \
-		 .fallback = "64",                                                                   \
-		 .min = 1,                                                                           \
-		 .max = 100000,                                                                      \
-		 .help = "Requests that may wait for one of these; more are refused with 503"},      \
-		{"max_connections",  VALUE_INT_AT(strukt, member.max_connections),                   \
-		 .fallback = "2000", .min = 1,                                                       \
-		 .max = 100000,      .help = "Open connections; more are closed at once"},           \
-		{"max_per_address", VALUE_INT_AT(strukt, member.max_per_address),                    \
-		 .fallback = "500", .min = 1,                                                        \
-		 .max = 100000,     .help = "Open connections from one address (of IPv6: one /64)"}, \
-		{"connection_memory",                                                                \
-		 VALUE_SIZE_AT(strukt, member.connection_memory),                                    \
-		 .fallback = "32K",                                                                  \
-		 .min = 4096,                                                                        \
-		 .max = 1 << 20,                                                                     \
-		 .help = "Memory of a connection, which bounds what a request's head may be"},       \
-		{"answer_memory",                                                                    \
-		 VALUE_SIZE_AT(strukt, member.answer_memory),                                        \
-		 .fallback = "32M",                                                                  \
-		 .min = 1 << 20,                                                                     \
-		 .max = 1e12,                                                                        \
-		 .help = "Memory that answers over 64 KiB may hold while they are sent; one "        \
-			 "address "                                                                  \
-			 "has at most half, more are refused with 503"},                             \
-		{"idle_timeout",                                                                     \
-		 VALUE_TIME_AT(strukt, member.idle_us),                                              \
-		 .fallback = "30s",                                                                  \
-		 .min = 1e6,                                                                         \
-		 .max = 3600e6,                                                                      \
-		 .help = "How long a connection may be silent before it is closed"},                 \
-		{"request_timeout", VALUE_TIME_AT(strukt, member.request_us),                        \
-		 .fallback = "30s", .min = 1e6,                                                      \
-		 .max = 3600e6,     .help = "How long a client may take to send a whole request"},   \
-	{                                                                                            \
-		"answer_timeout", VALUE_TIME_AT(strukt, member.answer_us),                           \
-			.fallback = "5min", .min = 1e6, .max = 86400e6,                              \
-			.help = "How long a client may take to receive an answer that is not a "     \
-				"stream"                                                             \
-	}
+/* The settings of every role that serves HTTP, which [net] has for all of them: `m` is the struct
+ * http_limits. Two of them line servers have as well, with other defaults. */
+/* clang-format off */
+#define HTTP_LIMIT_SPECS(s, m) \
+	{"max_connections", VALUE_INT_AT(s, m.max_connections), "2000", 1, 100000, \
+	 .help = "Connections at the same time; more are closed at once", \
+	 .inherits = "net.max_connections"}, \
+	{"max_per_address", VALUE_INT_AT(s, m.max_per_address), "500", 1, 100000, \
+	 .help = "Connections from one address, or one IPv6 network of 64 bits", \
+	 .inherits = "net.max_per_address"}, \
+	HTTP_OWN_SPECS(s, m)
+#define HTTP_OWN_SPECS(s, m) \
+	{"threads", VALUE_INT_AT(s, m.threads), "2", 1, 64, \
+	 .help = "Threads that answer HTTP requests", .inherits = "net.threads"}, \
+	{"slow_threads", VALUE_INT_AT(s, m.slow_threads), "4", 1, 64, \
+	 .help = "Threads for HTTP answers that take their time; one address has at most half", \
+	 .inherits = "net.slow_threads"}, \
+	{"slow_queue", VALUE_INT_AT(s, m.slow_queue), "64", 1, 100000, \
+	 .help = "HTTP requests that may wait for one of these; more are refused with 503", \
+	 .inherits = "net.slow_queue"}, \
+	{"connection_memory", VALUE_SIZE_AT(s, m.connection_memory), "32K", 4096, 1 << 20, \
+	 .help = "Memory of an HTTP connection, which bounds the head of a request", \
+	 .inherits = "net.connection_memory"}, \
+	{"answer_memory", VALUE_SIZE_AT(s, m.answer_memory), "32M", 1 << 20, 1e12, \
+	 .help = "Memory that HTTP answers over 64 KiB may hold while they are sent; one address has " \
+		 "at most half, more are refused with 503", \
+	 .inherits = "net.answer_memory"}, \
+	{"idle_timeout", VALUE_TIME_AT(s, m.idle_us), "30s", 1e6, 3600e6, \
+	 .help = "Time without data after which an HTTP connection is closed", \
+	 .inherits = "net.idle_timeout"}, \
+	{"request_timeout", VALUE_TIME_AT(s, m.request_us), "30s", 1e6, 3600e6, \
+	 .help = "Time allowed to send a whole HTTP request", .inherits = "net.request_timeout"}, \
+	{"answer_timeout", VALUE_TIME_AT(s, m.answer_us), "5min", 1e6, 86400e6, \
+	 .help = "Time allowed to receive an HTTP answer that is not a stream", \
+	 .inherits = "net.answer_timeout"}
+/* clang-format on */
 
 /* How people call the server. Asked by any other name than these, localhost or an address it
  * answers 421: such a name may be anyone's, and a page that has it could read what is served here.

@@ -60,8 +60,9 @@ struct server_protocol {
 	void (*refused)(struct session *s, const char *why);
 };
 
-/* One table of settings for all line servers: SERVER_LIMITS_AT(struct conf, member); with another
- * time without a byte than 10 minutes: SERVER_LIMITS_IDLE_AT(struct conf, member, "0"). */
+/* The settings of every line server, which [net] has for all of them: SERVER_LIMITS_AT(struct conf,
+ * member); where idle connections are closed at another time than there:
+ * SERVER_LIMITS_IDLE_AT(struct conf, member, "0"). */
 struct server_limits {
 	int64_t max_connections, max_per_address, backlog;
 	uint64_t line_max, block_max, queue_max, memory;
@@ -69,39 +70,33 @@ struct server_limits {
 };
 
 #define SERVER_LIMITS_AT(s, m) SERVER_LIMITS_IDLE_AT(s, m, "10min")
-#define SERVER_LIMITS_IDLE_AT(s, m, idle)                                                          \
-	{"max_connections", VALUE_INT_AT(s, m.max_connections),    .fallback = "1000", .min = 1,   \
-	 .max = 100000,     .help = "Connections at the same time"},                               \
-		{"max_per_address",                                                                \
-		 VALUE_INT_AT(s, m.max_per_address),                                               \
-		 .fallback = "100",                                                                \
-		 .min = 1,                                                                         \
-		 .max = 100000,                                                                    \
-		 .help = "Of those from one address, or one IPv6 network of 64 bits"},             \
-		{"backlog",          VALUE_INT_AT(s, m.backlog),                                   \
-		 .fallback = "1024", .min = 1,                                                     \
-		 .max = 65535,       .help = "Connections that may wait to be accepted"},          \
-		{"line_max",      VALUE_SIZE_AT(s, m.line_max), .fallback = "8K", .min = 64,       \
-		 .max = 16 << 20, .help = "Bytes of a line"},                                      \
-		{"block_max",    VALUE_SIZE_AT(s, m.block_max),     .fallback = "1M", .min = 0,    \
-		 .max = 1 << 30, .help = "Bytes of a counted block"},                              \
-		{"queue_max",      VALUE_SIZE_AT(s, m.queue_max),                                  \
-		 .fallback = "4M", .min = 65536,                                                   \
-		 .max = 1 << 30,   .help = "Bytes of answers that may wait for one connection"},   \
-		{"memory",           VALUE_SIZE_AT(s, m.memory),                                   \
-		 .fallback = "256M", .min = 1 << 20,                                               \
-		 .max = INFINITY,    .help = "Bytes of all connections; past it nothing is read"}, \
-		{"idle",                                                                           \
-		 VALUE_TIME_AT(s, m.idle_us),                                                      \
-		 .fallback = idle,                                                                 \
-		 .min = 0,                                                                         \
-		 .max = INFINITY,                                                                  \
-		 .help = "A connection ends after so long without a byte; 0: never"},              \
-	{                                                                                          \
-		"line_time", VALUE_TIME_AT(s, m.line_us),                                          \
-			.fallback = "1min", .min = 0, .max = INFINITY,                             \
-			.help = "A line or block must be complete after so long; 0: never"         \
-	}
+/* clang-format off */
+#define SERVER_LIMITS_IDLE_AT(s, m, idle) \
+	{"max_connections", VALUE_INT_AT(s, m.max_connections), "1000", 1, 100000, \
+	 .help = "Connections at the same time; more are closed at once", \
+	 .inherits = "net.max_connections"}, \
+	{"max_per_address", VALUE_INT_AT(s, m.max_per_address), "100", 1, 100000, \
+	 .help = "Connections from one address, or one IPv6 network of 64 bits", \
+	 .inherits = "net.max_per_address"}, \
+	{"backlog", VALUE_INT_AT(s, m.backlog), "1024", 1, 65535, \
+	 .help = "Connections that may wait to be accepted", .inherits = "net.backlog"}, \
+	{"line_max", VALUE_SIZE_AT(s, m.line_max), "8K", 64, 16 << 20, \
+	 .help = "Bytes of a line", .inherits = "net.line_max"}, \
+	{"block_max", VALUE_SIZE_AT(s, m.block_max), "1M", 0, 1 << 30, \
+	 .help = "Bytes of a counted block", .inherits = "net.block_max"}, \
+	{"queue_max", VALUE_SIZE_AT(s, m.queue_max), "4M", 65536, 1 << 30, \
+	 .help = "Bytes of answers that may wait for one connection", \
+	 .inherits = "net.queue_max"}, \
+	{"memory", VALUE_SIZE_AT(s, m.memory), "256M", 1 << 20, INFINITY, \
+	 .help = "Bytes of all connections of a role; above that nothing is read", \
+	 .inherits = "net.memory"}, \
+	{"idle", VALUE_TIME_AT(s, m.idle_us), idle, 0, INFINITY, \
+	 .help = "Time without data after which a connection is closed; 0: never", \
+	 .inherits = "net.idle"}, \
+	{"line_time", VALUE_TIME_AT(s, m.line_us), "1min", 0, INFINITY, \
+	 .help = "Time allowed to receive a complete line or block; 0: no limit", \
+	 .inherits = "net.line_time"}
+/* clang-format on */
 
 /* The protocol and tls (NULL: none) are used where they are; ctx is for server_ctx(). */
 struct server *server_new(struct loop *loop, const struct server_protocol *protocol,

@@ -17,21 +17,28 @@ struct tls_conf {
 	const char *shared_key, *cert, *key, *ca; /* paths; NULL or empty: not set */
 };
 
-/* For the table of a section; `m` is the struct tls_conf in it. */
+/* For the table of a section; `m` is the struct tls_conf in it. [net] has these for all links
+ * between roles; TLS_SPECS_FROM is for others, and names what each inherits from. */
 /* clang-format off */
 #define TLS_SPECS(s, m) \
+	TLS_SPECS_FROM(s, m, "net.tls_shared_key", "net.tls_cert", "net.tls_key", "net.tls_ca")
+#define TLS_SPECS_FROM(s, m, from_shared_key, from_cert, from_key, from_ca) \
 	{"tls_shared_key", VALUE_PATH_AT(s, m.shared_key), \
-	 .help = "connections are encrypted (TLS 1.3) by the key in this file, a line of at least 64 " \
-		 "hexadecimal digits; the peer has the same file, and nobody else may read it"}, \
+	 .help = "Connections are encrypted (TLS 1.3) by the key in this file, a line of at least 64 " \
+		 "hexadecimal digits; the peer has the same file, and nobody else may read it", \
+	 .inherits = from_shared_key}, \
 	{"tls_cert", VALUE_PATH_AT(s, m.cert), \
-	 .help = "connections are encrypted (TLS 1.3) by certificates: a file with ours and those " \
-		 "between it and its root, PEM"}, \
+	 .help = "Connections are encrypted (TLS 1.3) by certificates: a file with ours and those " \
+		 "between it and its root, PEM", \
+	 .inherits = from_cert}, \
 	{"tls_key", VALUE_PATH_AT(s, m.key), \
-	 .help = "the key of tls_cert, PEM without a password; nobody else may read it"}, \
+	 .help = "The key of tls_cert, PEM without a password; nobody else may read it", \
+	 .inherits = from_key}, \
 	{"tls_ca", VALUE_PATH_AT(s, m.ca), \
-	 .help = "certificates of those who may vouch for the peer, PEM; a server that has them " \
-		 "wants a certificate of each client, a client needs them, and the certificate of " \
-		 "its server has to name the address that is connected to"}
+	 .help = "CA certificates (PEM) that the peer's certificate is verified against; a server that " \
+		 "has them wants a certificate of each client, a client needs them, and the " \
+		 "certificate of its server has to name the address that is connected to", \
+	 .inherits = from_ca}
 /* clang-format on */
 
 /* 1: nothing is set, there is no TLS (*ret is NULL). What cannot be used is ERR_USAGE, with the

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "net/html.h"
+#include "net/net_section.h"
 #include "web/docs_tree_inner.h"
 #include "web/serve.h"
 
@@ -117,14 +118,12 @@ struct docs_conf {
 
 static const struct value_spec specs[] = {
 	{"listen", VALUE_LISTEN_AT(struct docs_conf, listen), .fallback = "127.0.0.1:8081",
-	 .help = "Where the tree is served"},
+	 .moves = "net.port", .help = "Where the tree is served"},
 	{"root", VALUE_TEXT_AT(struct docs_conf, root), .fallback = "/usr/share/doc",
 	 .help = "The directory whose files are served; links that lead out of it are not "
 		 "followed, and names that begin with a dot are not there"},
-	{"access_log", VALUE_BOOL_AT(struct docs_conf, access_log), .fallback = "no",
-	 .help = "Whether each request is logged; log = http:1 does the same"},
-	{"drain", VALUE_TIME_AT(struct docs_conf, drain_us), .fallback = "2s", .min = 0,
-	 .max = 3600e6, .help = "How long running requests may take when the role has to stop"},
+	ACCESS_LOG_SPEC(struct docs_conf, access_log),
+	DRAIN_SPEC(struct docs_conf, drain_us, "2s"),
 	HTTP_LIMIT_SPECS(struct docs_conf, http),
 };
 

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "net/net_section.h"
 #include "web/files_inner.h"
 #include "web/layout.h"
 #include "web/numbers.h"
@@ -25,14 +26,12 @@ struct web_conf {
 
 static const struct value_spec specs[] = {
 	{"listen", VALUE_LISTEN_AT(struct web_conf, listen), .fallback = "127.0.0.1:8080",
-	 .help = "Where pages and the JSON interface are served"},
+	 .moves = "net.port", .help = "Where pages and the JSON interface are served"},
 	HTTP_NAME_SPECS(struct web_conf, names),
-	{"access_log", VALUE_BOOL_AT(struct web_conf, access_log), .fallback = "no",
-	 .help = "Whether each request is logged; log = http:1 does the same"},
+	ACCESS_LOG_SPEC(struct web_conf, access_log),
 	{"max_listeners", VALUE_INT_AT(struct web_conf, max_listeners), .fallback = "1000",
 	 .min = 1, .max = 100000, .help = "Open event streams; more are refused with 503"},
-	{"drain", VALUE_TIME_AT(struct web_conf, drain_us), .fallback = "5s", .min = 0,
-	 .max = 3600e6, .help = "How long running requests may take when the role has to stop"},
+	DRAIN_SPEC(struct web_conf, drain_us, "5s"),
 	HTTP_LIMIT_SPECS(struct web_conf, http),
 };
 

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "cmd/command.h"
+#include "net/net_section.h"
 #include "role/notify.h"
 
 #include <fcntl.h>
@@ -25,7 +26,7 @@ struct demo_conf {
 static const struct value_spec specs[] = {
 	{"listen", VALUE_LISTEN_AT(struct demo_conf, listen), .fallback = "127.0.0.1:0"},
 	{"file", VALUE_PATH_AT(struct demo_conf, file), .help = "What /file sends"},
-	{"drain", VALUE_TIME_AT(struct demo_conf, drain_us), .fallback = "5s"},
+	DRAIN_SPEC(struct demo_conf, drain_us, "5s"),
 	{"max_listeners", VALUE_INT_AT(struct demo_conf, max_listeners), .fallback = "1000"},
 	{"beat", VALUE_TIME_AT(struct demo_conf, beat_us), .fallback = "15s"},
 	{"url", VALUE_TEXT_AT(struct demo_conf, names.url)},

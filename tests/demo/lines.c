@@ -1,6 +1,7 @@
 /* garner with one role more: a line protocol, as small as they come. The scenes of the line server
  * and the benchmark talk to it. */
 #include "cmd/command.h"
+#include "net/net_section.h"
 #include "net/role_loop.h"
 #include "net/server.h"
 
@@ -19,8 +20,7 @@ static const struct value_spec specs[] = {
 	{"second", VALUE_LISTEN_AT(struct lines_conf, second), .help = "And where else"},
 	SERVER_LIMITS_AT(struct lines_conf, limits),
 	TLS_SPECS(struct lines_conf, tls),
-	{"drain", VALUE_TIME_AT(struct lines_conf, drain_us), .fallback = "5s",
-	 .help = "How long answers may take when it stops"},
+	DRAIN_SPEC(struct lines_conf, drain_us, "5s"),
 };
 
 static const struct config_section section = {"lines", "A demonstration.",

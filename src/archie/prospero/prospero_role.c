@@ -52,7 +52,7 @@ struct prospero_conf {
 
 static const struct value_spec specs[] = {
 	{"listen", VALUE_UDP_AT(struct prospero_conf, listen), .fallback = "udp:127.0.0.1:1525",
-	 .help = "Where clients of Prospero ask for files"},
+	 .moves = "net.port", .help = "Where clients of Prospero ask for files"},
 	{"daemons", VALUE_INT_AT(struct prospero_conf, daemons), .fallback = "4", .min = 1,
 	 .max = 64, .help = "How many processes answer at this address, under garner up"},
 	{"unacked", VALUE_SIZE_AT(struct prospero_conf, unacked), .fallback = "64K", .min = 4096,

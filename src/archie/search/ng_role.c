@@ -4,6 +4,7 @@
 
 #include "archie/search/ng.h"
 #include "base/endpoint.h"
+#include "net/net_section.h"
 #include "net/role_loop.h"
 
 #include <inttypes.h>
@@ -23,10 +24,9 @@ struct ng_conf {
 
 static const struct value_spec specs[] = {
 	{"listen", VALUE_LISTEN_AT(struct ng_conf, listen), .fallback = "127.0.0.1:1527",
-	 .help = "Where programs ask for files"},
+	 .moves = "net.port", .help = "Where programs ask for files"},
 	SERVER_LIMITS_AT(struct ng_conf, limits),
-	{"drain", VALUE_TIME_AT(struct ng_conf, drain_us), .fallback = "2s", .min = 0,
-	 .max = 3600e6, .help = "How long answers may take when the role has to stop"},
+	DRAIN_SPEC(struct ng_conf, drain_us, "2s"),
 };
 
 static const struct config_section section = {

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "cache/cache_conf.h"
 #include "cache/qm/qm_rounds.h"
+#include "net/net_section.h"
 #include "net/role_loop.h"
 
 #include <inttypes.h>
@@ -18,11 +19,11 @@
 enum { DELETES_AT_ONCE = 1000, STAY = 100 };
 
 static const struct value_spec specs[] = {
-	{"listen", VALUE_LISTEN_AT(S, listen), .fallback = "127.0.0.1:8192",
+	{"listen", VALUE_LISTEN_AT(S, listen), .fallback = "127.0.0.1:8192", .moves = "net.port",
 	 .help = "where notification servers (the role uns) connect to: an address with a port, or "
 		 "unix:PATH"},
 	{"botm_listen", VALUE_LISTEN_AT(S, botm_listen), .fallback = "127.0.0.1:8193",
-	 .help = "where the botm connects to that has URLs fetched"},
+	 .moves = "net.port", .help = "where the botm connects to that has URLs fetched"},
 	{"overload", VALUE_PERCENT_AT(S, overload), .fallback = "10%", .min = 0, .max = 1000,
 	 .help = "how far the botm is filled beyond its capacity, so that robots need not wait for "
 		 "URLs"},
@@ -48,8 +49,7 @@ static const struct value_spec specs[] = {
 		 "only time while qm runs counts"},
 	{"expire_after", VALUE_TIME_AT(S, expire_after_us), .fallback = "180d", .min = 1e6,
 	 .max = 36500 * 86400e6, .help = "URLs that were not confirmed for so long are deleted"},
-	{"drain", VALUE_TIME_AT(S, drain_us), .fallback = "5s", .min = 0, .max = 600e6,
-	 .help = "how long answers may take to get out when it stops"},
+	DRAIN_SPEC(S, drain_us, "5s"),
 	SERVER_LIMITS_IDLE_AT(S, limits, "0"),
 	TLS_SPECS(S, tls),
 };

@@ -5,13 +5,14 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "cache/rs/rs_inner.h"
+#include "net/net_section.h"
 
 #include <stdio.h>
 
 #define S struct rs_conf
 
 static const struct value_spec specs[] = {
-	{"listen", VALUE_LISTEN_AT(S, listen), .fallback = "127.0.0.1:8083",
+	{"listen", VALUE_LISTEN_AT(S, listen), .fallback = "127.0.0.1:8083", .moves = "net.port",
 	 .help = "where people and programs register"},
 	{"url", VALUE_TEXT_AT(S, url),
 	 .help = "the address of these pages as people type it, for mails; its host belongs into "
@@ -26,10 +27,8 @@ static const struct value_spec specs[] = {
 	 .help = "from whom mails with registrations come; empty: garner@ and this machine's name"},
 	{"mails_per_day", VALUE_INT_AT(S, mails_per_day), "100", 0, 1000000,
 	 .help = "mails with registrations that are sent in a day, to all together"},
-	{"access_log", VALUE_BOOL_AT(S, access_log), .fallback = "no",
-	 .help = "whether each request is logged; log = http:1 does the same"},
-	{"drain", VALUE_TIME_AT(S, drain_us), .fallback = "5s", .min = 0, .max = 3600e6,
-	 .help = "how long running requests may take when the role has to stop"},
+	ACCESS_LOG_SPEC(S, access_log),
+	DRAIN_SPEC(S, drain_us, "5s"),
 	HTTP_LIMIT_SPECS(S, http),
 };
 

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "cache/uns/uns_inner.h"
 #include "fetch/robot.h"
+#include "net/net_section.h"
 #include "net/outgoing.h"
 
 #include <inttypes.h>
@@ -22,12 +23,12 @@ enum {
 #define S struct uns_conf
 
 static const struct value_spec specs[] = {
-	{"listen", VALUE_LISTEN_AT(S, listen), .fallback = "127.0.0.1:8194",
+	{"listen", VALUE_LISTEN_AT(S, listen), .fallback = "127.0.0.1:8194", .moves = "net.port",
 	 .help = "where providers say what has changed: an address with a port, or unix:PATH"},
 	{"plain", VALUE_BOOL_AT(S, plain), .fallback = "no",
 	 .help = "other machines may connect without TLS, and so say their passwords for anyone to "
 		 "hear"},
-	{"qm", VALUE_TEXT_AT(S, qm), .fallback = "127.0.0.1:8192",
+	{"qm", VALUE_TEXT_AT(S, qm), .fallback = "127.0.0.1:8192", .moves = "net.port",
 	 .help = "the address of the queue manager"},
 	{"set_max", VALUE_INT_AT(S, set_max), .fallback = "10000000", .min = 1, .max = 1e12,
 	 .help = "URLs of one set, those in error included"},
@@ -37,18 +38,19 @@ static const struct value_spec specs[] = {
 	 .help = "how long a set may take to arrive; 0: any time"},
 	{"unsdb_max", VALUE_SIZE_AT(S, unsdb_max), .fallback = "1G", .min = 0, .max = INFINITY,
 	 .help = "while the sets that wait for the queue manager take more, no others are taken"},
-	{"drain", VALUE_TIME_AT(S, drain_us), .fallback = "5s", .min = 0, .max = 3600e6,
-	 .help = "how long sets that are whole may take to be kept when the role has to stop"},
+	DRAIN_SPEC(S, drain_us, "5s"),
 	SERVER_LIMITS_AT(S, limits),
-	TLS_SPECS(S, tls),
+	TLS_SPECS_FROM(S, tls, NULL, "net.tls_cert", "net.tls_key", NULL),
 	{"qm_tls_shared_key", VALUE_PATH_AT(S, tls_qm.shared_key),
 	 .help = "the connection to the queue manager is encrypted by the key in this file, as "
-		 "tls_shared_key"},
+		 "tls_shared_key",
+	 .inherits = "net.tls_shared_key"},
 	{"qm_tls_cert", VALUE_PATH_AT(S, tls_qm.cert),
-	 .help = "our certificate for the queue manager, as tls_cert"},
-	{"qm_tls_key", VALUE_PATH_AT(S, tls_qm.key), .help = "the key of qm_tls_cert, as tls_key"},
+	 .help = "our certificate for the queue manager, as tls_cert", .inherits = "net.tls_cert"},
+	{"qm_tls_key", VALUE_PATH_AT(S, tls_qm.key), .help = "the key of qm_tls_cert, as tls_key",
+	 .inherits = "net.tls_key"},
 	{"qm_tls_ca", VALUE_PATH_AT(S, tls_qm.ca),
-	 .help = "who may vouch for the queue manager, as tls_ca"},
+	 .help = "who may vouch for the queue manager, as tls_ca", .inherits = "net.tls_ca"},
 };
 
 const struct config_section uns_section = {

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "cmd/system/proc.h"
 #include "net/listener.h"
+#include "net/net_section.h"
 #include "net/role_loop.h"
 
 #include <errno.h>
@@ -56,7 +57,7 @@ struct telnet_conf {
 
 static const struct value_spec specs[] = {
 	{"listen", VALUE_LISTEN_AT(struct telnet_conf, listen), .fallback = "127.0.0.1:2323",
-	 .help = "Where people ask for files by telnet"},
+	 .moves = "net.port", .help = "Where people ask for files by telnet"},
 	{"max_sessions", VALUE_INT_AT(struct telnet_conf, max_sessions), .fallback = "200",
 	 .min = 1, .max = 100000,
 	 .help = "Sessions at the same time, each a process; further ones are told that the server "
@@ -66,8 +67,7 @@ static const struct value_spec specs[] = {
 	 .help = "Of those from one address, or one IPv6 network of 64 bits"},
 	{"user", VALUE_TEXT_AT(struct telnet_conf, user), .fallback = "nobody",
 	 .help = "Whom a session becomes, if the role runs as root; he should own nothing"},
-	{"drain", VALUE_TIME_AT(struct telnet_conf, drain_us), .fallback = "2s", .min = 0,
-	 .max = 3600e6, .help = "How long sessions may take to end when the role has to stop"},
+	DRAIN_SPEC(struct telnet_conf, drain_us, "2s"),
 };
 
 static const struct config_section section = {

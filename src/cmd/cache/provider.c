@@ -12,9 +12,9 @@
 #define S struct provider_conf
 
 static const struct value_spec specs[] = {
-	{"rs", VALUE_TEXT_AT(S, rs), "http://127.0.0.1:8083/",
+	{"rs", VALUE_TEXT_AT(S, rs), "http://127.0.0.1:8083/", .moves = "net.port",
 	 .help = "the registration server of the cache: for registration, contract and receipts"},
-	{"uns", VALUE_TEXT_AT(S, uns), "127.0.0.1:8194",
+	{"uns", VALUE_TEXT_AT(S, uns), "127.0.0.1:8194", .moves = "net.port",
 	 .help = "the notification server of the cache, HOST:PORT, where sets are sent to"},
 	{"file", VALUE_PATH_AT(S, file),
 	 .help = "the file with id, password and what was sent last, which nobody else may read, "
@@ -37,7 +37,7 @@ static const struct value_spec specs[] = {
 	{"plain", VALUE_BOOL_AT(S, plain), "no",
 	 .help = "whether the password may go to another machine without TLS, for all on the way "
 		 "to read"},
-	TLS_SPECS(S, tls),
+	TLS_SPECS_FROM(S, tls, NULL, NULL, NULL, NULL),
 };
 
 const struct config_section provider_section = {

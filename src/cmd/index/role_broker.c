@@ -65,6 +65,7 @@ static const struct value_spec specs[] = {
 	 .help = "what each start does with gatherers: asks them for what changed (collect), collects "
 		 "everything of all sources again (new), or does not ask them at all (nocol)"},
 	{"listen", VALUE_LISTEN_AT(struct broker_conf, listen), "127.0.0.1:8501",
+	 .moves = "net.port",
 	 .help = "where queries, bulk transfers and the administrator are answered (doc/broker-port.md); "
 		 "empty: nowhere"},
 	{"password", VALUE_TEXT_AT(struct broker_conf, password),

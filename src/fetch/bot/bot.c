@@ -20,6 +20,7 @@ struct bot_conf {
 
 static const struct value_spec specs[] = {
 	{"botm", VALUE_TEXT_AT(struct bot_conf, botm), .fallback = "127.0.0.1:8191",
+	 .moves = "net.port",
 	 .help = "where its botm listens: an address or a name with a port, or unix:PATH"},
 	{"listen", VALUE_LISTEN_AT(struct bot_conf, listen),
 	 .help = "in place of connecting to a botm, it listens here for people who type (telnet), "

@@ -19,9 +19,11 @@
 
 static const struct value_spec specs[] = {
 	{"listen", VALUE_LISTEN_AT(struct botm_conf, listen), .fallback = "127.0.0.1:8191",
+	 .moves = "net.port",
 	 .help = "where robots connect to it, or botms where it has no folder: an address with a "
 		 "port, or unix:PATH"},
 	{"source", VALUE_TEXT_AT(struct botm_conf, source), .fallback = "127.0.0.1:8193",
+	 .moves = "net.port",
 	 .help = "where its URLs come from: the address of the queue manager, of another botm, or "
 		 "of garner fetch --through"},
 	{"machine", VALUE_TEXT_AT(struct botm_conf, machine),

@@ -22,6 +22,7 @@ struct spider_conf {
 
 static const struct value_spec specs[] = {
 	{"listen", VALUE_LISTEN_AT(struct spider_conf, listen), .fallback = "127.0.0.1:8190",
+	 .moves = "net.port",
 	 .help = "where it waits for URL servers: an address with a port, or unix:PATH"},
 	{"results", VALUE_TEXT_AT(struct spider_conf, results), .fallback = "",
 	 .help = "where results go: dir:PATH, below the data directory or absolute, files and "

@@ -40,8 +40,8 @@ static const struct value_spec specs[] = {
 	{"spider_host", AT(LIST, spiders), "127.0.0.1",
 	 .help = "the spiders: addresses or names of machines, or of single ones as HOST:PORT or "
 		 "unix:PATH"},
-	{"spider_port", AT(INT, port), "8190", 1, 65535,
-	 .help = "the port of those spiders that are named without one"},
+	{"spider_port", AT(INT, port), "8190", 0, 65535, .moves = "net.port",
+	 .help = "the port of those spiders that are named without one; 0: there are none"},
 	{"timeout_spider_status", AT(TIME, status_us), "2min", 1e3, 86400e6,
 	 .help = "a URL of which its spider said neither WORKING nor DONE for so long is sent "
 		 "again; at least twice the spider's status_interval"},

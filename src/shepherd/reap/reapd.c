@@ -24,6 +24,7 @@ struct reapd_conf {
 
 static const struct value_spec specs[] = {
 	{"listen", VALUE_LISTEN_AT(struct reapd_conf, listen), .fallback = "127.0.0.1:8188",
+	 .moves = "net.port",
 	 .help = "where it waits for its master: an address with a port, or unix:PATH"},
 	{"capacity", VALUE_INT_AT(struct reapd_conf, capacity), .fallback = "1000", .min = 1,
 	 .max = 100000, .help = "jobs that it takes at a time"},

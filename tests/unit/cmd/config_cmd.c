@@ -82,15 +82,16 @@ static void sections_come_once_each(void **state)
 {
 	(void)state;
 	const struct config_section *list[CMD_SECTIONS_MAX];
-	assert_int_equal(cmd_sections(&program, list, ARRAY_LEN(list)), 8);
+	assert_int_equal(cmd_sections(&program, list, ARRAY_LEN(list)), 9);
 	assert_ptr_equal(list[0], &global_section);
 	assert_string_equal(list[1]->name, "up");
-	assert_string_equal(list[2]->name, "robot");
-	assert_string_equal(list[3]->name, "parse");
-	assert_string_equal(list[4]->name, "mail");
-	assert_string_equal(list[5]->name, "cache");
-	assert_string_equal(list[6]->name, "provider");
-	assert_ptr_equal(list[7], &web_section);
+	assert_string_equal(list[2]->name, "net");
+	assert_string_equal(list[3]->name, "robot");
+	assert_string_equal(list[4]->name, "parse");
+	assert_string_equal(list[5]->name, "mail");
+	assert_string_equal(list[6]->name, "cache");
+	assert_string_equal(list[7]->name, "provider");
+	assert_ptr_equal(list[8], &web_section);
 }
 
 static void check_counts_what_a_good_file_sets(void **state)

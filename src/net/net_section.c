@@ -1,0 +1,46 @@
+/* What listeners share, out of the tables of those who serve: line servers, HTTP servers, and TLS
+ * below both. The tables inherit from this section, which inherits from none. Where roles have
+ * defaults of their own, theirs is in force until a value is set here: someone who sets it means
+ * all listeners, and a role's own section can still say otherwise. */
+#include "net/net_section.h"
+
+#include "net/http.h"
+#include "net/server.h"
+#include "net/tls.h"
+
+#define S struct net_conf
+
+struct net_conf {
+	int64_t port, drain_us;
+	bool access_log;
+	struct server_limits limits;
+	struct http_limits http;
+	struct tls_conf tls;
+};
+
+static const char *const any_port[] = {"0", NULL};
+
+static const struct value_spec specs[] = {
+	{"port", VALUE_INT_AT(S, port), "8080", 7600, 65000, .words = any_port,
+	 .help = "the port of the role web, to which all other default ports keep their distance, "
+		 "also those that roles connect to, so that a second garner needs this and another "
+		 "data directory; addresses that are set do not move; 0: listeners without an "
+		 "address take free ports, and roles that connect to them need addresses"},
+	DRAIN_SPEC(S, drain_us, "5s"),
+	ACCESS_LOG_SPEC(S, access_log),
+	SERVER_LIMITS_AT(S, limits),
+	HTTP_OWN_SPECS(S, http),
+	TLS_SPECS(S, tls),
+};
+
+const struct config_section net_section = {
+	.name = "net",
+	.help = "What all listeners share. A role that has a key of this section takes the same "
+		"key "
+		"in its own as an exception: [uns] idle. tls_shared_key and tls_ca hold for links "
+		"between roles, not for providers (uns.listen), nor does anything here for "
+		"[provider].",
+	.size = sizeof(S),
+	.specs = specs,
+	.nspecs = ARRAY_LEN(specs),
+};

@@ -133,8 +133,9 @@ static int check_host(const char *host, struct err *err)
 		       value_show(str_of(host), shown));
 }
 
-int archie_conf_check(const struct config *config, struct err *err)
+int archie_conf_check(const struct config *config, const struct config_section *of, struct err *err)
 {
+	(void)of;
 	const struct archie_conf *conf = config_get(config, &archie_section);
 	int64_t at_s;
 	if (archie_nightly_s(conf, &at_s, err) < 0 || check_host(conf->host, err) < 0 ||

@@ -35,10 +35,11 @@ const char *archie_host(const struct archie_conf *conf, char ret[ARCHIE_HOST_MOS
  * archie_host(). Returns ret. */
 enum { ARCHIE_ERRORS_MOST = ARCHIE_HOST_MOST + 16 };
 const char *archie_errors(const struct archie_conf *conf, char ret[ARCHIE_ERRORS_MOST]);
-/* Whether names, addresses, servers, times and the way of mails have their forms: with a wrong
- * sender no mail would be sent. ERR_USAGE names what is wrong. Each role of the archive begins with
- * it, so that it refuses with the words of garner config check. */
-int archie_conf_check(const struct config *config, struct err *err);
+/* The `check` of every role of the archive, of [archie] and [mail]: whether names, addresses,
+ * servers, times and the way of mails have their forms. With a wrong sender no mail would be sent.
+ */
+int archie_conf_check(const struct config *config, const struct config_section *of,
+		      struct err *err);
 /* Whether the program that mail.via names can be executed, where it names one. It need not be there
  * where nobody wants mails. ERR_USAGE says why not. */
 int archie_mail_check(const struct config *config, struct err *err);

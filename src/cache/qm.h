@@ -19,4 +19,3 @@ struct qm_conf {
 extern const struct config_section qm_section;
 
 extern const struct role qm_role;
-int qm_conf_check(const struct config *config, struct err *err);

@@ -15,7 +15,7 @@ struct rs_frame {
 extern const struct config_section rs_section;
 enum { RS_NCOUNTERS = HTTP_NCOUNTERS + 6 };
 extern const struct counter_def rs_counters[RS_NCOUNTERS];
-/* ERR_USAGE names what is wrong in the section. */
-int rs_conf_check(const struct config *config, struct err *err);
+/* The role's `check`. */
+int rs_conf_check(const struct config *config, const struct config_section *of, struct err *err);
 /* Serves until a signal ends it. */
 int rs_run(struct role_env *env, const struct rs_frame *frame, struct err *err);

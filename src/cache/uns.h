@@ -16,6 +16,3 @@ struct uns_conf {
 extern const struct config_section uns_section;
 
 extern const struct role uns_role;
-/* Whether a start would get by its settings, as far as they and the files that they name tell.
- * ERR_USAGE names what is wrong. */
-int uns_conf_check(const struct config *config, struct err *err);

@@ -14,9 +14,6 @@ struct botm_conf {
 extern const struct config_section botm_section;
 
 extern const struct role botm_role;
-/* Whether a start would get by its settings, as far as they and the files that they name tell.
- * ERR_USAGE names what is wrong. */
-int botm_conf_check(const struct config *config, struct err *err);
 
 /* The folders of botms: those that settings name, and all that are called cache/files,
  * cache/files@1 and so on in the data directory. Not all of them need be there. */

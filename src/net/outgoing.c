@@ -19,6 +19,8 @@
 	"it is another machine, so it has to show who it is: set tls_shared_key, or tls_ca " \
 	"and what else certificates need"
 
+#define NOT_TOLD "empty: set HOST:PORT or unix:PATH (with net.port = 0 there is no default)"
+
 struct outgoing {
 	struct conn_pool *pool;
 	struct loop *loop;
@@ -293,6 +295,8 @@ int outgoing_may_connect(const char *address, const char *others, const struct t
 	uint16_t port;
 	if (is_name_and_port(str_of(address), &name, &port))
 		return 0;
+	if (!address[0])
+		return err_set(err, ERR_USAGE, NOT_TOLD);
 	if (listen_address(address, &to, &n, err) < 0)
 		return str_starts(str_of(address), STR("unix:"))
 			       ? -1
@@ -366,5 +370,6 @@ int outgoing_check(const char *address, struct err *err)
 	uint16_t port;
 	if (is_name_and_port(str_of(address), &name, &port))
 		return 0;
-	return listen_address(address, &to, &n, err);
+	return address[0] ? listen_address(address, &to, &n, err)
+			  : err_set(err, ERR_USAGE, NOT_TOLD);
 }

@@ -605,16 +605,6 @@ const struct config_section *config_section_at(const struct config *c, size_t i)
 	return i < c->n ? c->part[i].section : NULL;
 }
 
-int config_check_each(const struct config *c, const struct config_section *section,
-		      int (*check)(const void *conf, struct err *err), struct err *err)
-{
-	const struct config_section *one;
-	for (size_t i = 0; (one = config_section_at(c, i)); i++)
-		if (one->specs == section->specs && check(config_get(c, one), err) < 0)
-			return err_in(err, "%s", one->name);
-	return 0;
-}
-
 const struct config_section *config_instance(const struct config *c,
 					     const struct config_section *section, const char *name)
 {

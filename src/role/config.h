@@ -75,10 +75,6 @@ bool config_is_shared(const struct config_section *section, const struct value_s
 /* All sections that it has: those given to config_load(), then instances, which are those that a
  * section, a variable, a -s or an item of a list (up.roles) names. NULL: no more. */
 const struct config_section *config_section_at(const struct config *c, size_t i);
-/* Asks about the settings of a section and of each of its instances, until one is wrong; the error
- * begins with its name. */
-int config_check_each(const struct config *c, const struct config_section *section,
-		      int (*check)(const void *conf, struct err *err), struct err *err);
 /* The section of an instance, "bot@2"; of one that is named nowhere, the section itself. */
 const struct config_section *
 config_instance(const struct config *c, const struct config_section *section, const char *name);

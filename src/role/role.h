@@ -76,6 +76,11 @@ struct role {
 	const struct role_file *file; /* NULL: it takes none */
 	const struct counter_def *counters;
 	size_t ncounters;
+	/* What the types of its settings cannot say: keys, who could connect, whom it connects to;
+	 * of the section, or of one of its instances. Asked by garner config check, and before each
+	 * start. ERR_USAGE names the section and the key. NULL: nothing. */
+	int (*check)(const struct config *config, const struct config_section *section,
+		     struct err *err);
 	/* Calls notify_send("READY=1") once it serves; drains and returns 0 on SIGTERM, SIGINT. */
 	int (*run)(struct role_env *env, struct err *err);
 };

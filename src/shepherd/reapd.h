@@ -4,6 +4,3 @@
 #include "role/role.h"
 
 extern const struct role reapd_role;
-/* Whether a start would get by its settings, as far as they and the files that they name tell.
- * ERR_USAGE names what is wrong. */
-int reapd_conf_check(const struct config *config, struct err *err);

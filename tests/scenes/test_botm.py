@@ -500,19 +500,19 @@ def test_an_instance_has_the_folder_of_its_robots_and_no_other_botm_has(garner):
 def test_config_check_compares_the_folders_of_a_botm_and_its_bots(garner):
     for bot, said in (("bot@1]\nbotm = unix:x\n", "no file will be stored"), ("bot@1]\nbotm = unix:y\n", ""),
                       ("bot@1]\nbotm = unix:x\nfolder = f\n", "")):
-        done = garner(config=f"[botm@1]\nlisten = unix:x\nfolder = f\n[{bot}").run("config", "check")
+        done = garner(config=f"[botm@1]\nlisten = unix:x\nfolder = f\n[{bot}").run("-s", "net.port=8080", "config", "check")
         assert done.code == 0 and (said in done.err if said else not done.err), (bot, done)
     # the same, spelled otherwise
     g = garner()
     for folder, said in ((f"{g.data}/f/", False), (f"{g.data}/g", True)):
         g.configure(f"[botm]\nlisten = 127.0.0.1:8191\nfolder = f\n[bot]\nbotm = localhost:8191\nfolder = {folder}\n")
-        assert ("no file will be stored" in g.run("config", "check").err) == said, folder
+        assert ("no file will be stored" in g.run("-s", "net.port=8080", "config", "check").err) == said, folder
 
 
 def test_settings_are_checked(garner):
     for settings, words in (("listen = 0.0.0.0:8191", "tls"), ("source = 192.0.2.1:1", "tls"),
-                            ("machine = a/b", "botm.machine"), ("source =", "source: expected HOST:PORT")):
-        done = garner(config=f"[botm]\n{settings}\n").run("config", "check")
+                            ("machine = a/b", "botm.machine"), ("source =", "source: empty: set HOST:PORT")):
+        done = garner(config=f"[botm]\n{settings}\n").run("-s", "net.port=8080", "config", "check")
         assert done.code == 2 and words in done.err, (settings, done)
 
 

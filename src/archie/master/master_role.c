@@ -632,9 +632,7 @@ static int role_run(struct role_env *env, struct err *err)
 				     .retry_min_us = archie->retry_min_us,
 				     .retry_max_us = archie_retry_most_us(archie)},
 			   .arena = ARENA_INIT(SIZE_MAX)};
-	int rc = archie_conf_check(env->config, err);
-	if (rc == 0)
-		rc = master_open(&m, err);
+	int rc = master_open(&m, err);
 	if (rc == 0)
 		rc = role_loop_run(&m.role, err);
 	loop_timer_stop(&m.timer);
@@ -663,5 +661,6 @@ const struct role archie_master_role = {
 	.section = &section,
 	.counters = counter_defs,
 	.ncounters = ARRAY_LEN(counter_defs),
+	.check = archie_conf_check,
 	.run = role_run,
 };

@@ -784,9 +784,7 @@ static int role_run(struct role_env *env, struct err *err)
 	crowd_init(&r.asking, CROWD_ASKING);
 	crowd_init(&r.kept, CROWD_KEPT);
 	shares_init(&r.shares, r.conf->unacked);
-	int rc = archie_conf_check(env->config, err);
-	if (rc == 0)
-		rc = role_make(&r, err);
+	int rc = role_make(&r, err);
 	if (rc == 0)
 		rc = role_loop_run(&r.role, err);
 	role_unmake(&r);
@@ -806,5 +804,6 @@ const struct role archie_prospero_role = {
 	.processes = "daemons",
 	.counters = counter_defs,
 	.ncounters = ARRAY_LEN(counter_defs),
+	.check = archie_conf_check,
 	.run = role_run,
 };

@@ -215,9 +215,7 @@ static int role_run(struct role_env *env, struct err *err)
 	struct ng_role r = {
 		.role = {.env = env, .tell = tell_counters, .drain = role_drain, .ctx = &r},
 		.conf = config_get(env->config, &section)};
-	int rc = archie_conf_check(env->config, err);
-	if (rc == 0)
-		rc = role_make(&r, err);
+	int rc = role_make(&r, err);
 	if (rc == 0)
 		rc = role_loop_run(&r.role, err);
 	server_free(&r.server);
@@ -238,5 +236,6 @@ const struct role archie_ng_role = {
 	.section = &section,
 	.counters = counter_defs,
 	.ncounters = ARRAY_LEN(counter_defs),
+	.check = archie_conf_check,
 	.run = role_run,
 };

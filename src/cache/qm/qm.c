@@ -306,9 +306,7 @@ static int qm_run(struct role_env *env, struct err *err)
 	struct role_qm q = {
 		.role = {.env = env, .tell = tell_counters, .drain = role_drain, .ctx = &q},
 		.conf = config_get(env->config, &qm_section)};
-	int rc = cache_conf_check(env->config, err);
-	if (rc == 0)
-		rc = role_make(&q, err);
+	int rc = role_make(&q, err);
 	if (rc == 0)
 		rc = role_loop_run(&q.role, err);
 	qm_rounds_stop(q.rounds);
@@ -319,11 +317,9 @@ static int qm_run(struct role_env *env, struct err *err)
 	return rc;
 }
 
-int qm_conf_check(const struct config *config, struct err *err)
+static int qm_check(const struct config *config, const struct config_section *of, struct err *err)
 {
-	const struct qm_conf *conf = config_get(config, &qm_section);
-	if (cache_conf_check(config, err) < 0)
-		return -1;
+	const struct qm_conf *conf = config_get(config, of);
 	if (server_may_listen_at(conf->listen, &conf->tls, err) < 0)
 		return err_in(err, "qm.listen");
 	if (server_may_listen_at(conf->botm_listen, &conf->tls, err) < 0)
@@ -345,5 +341,6 @@ const struct role qm_role = {
 	.section = &qm_section,
 	.counters = counters,
 	.ncounters = ARRAY_LEN(counters),
+	.check = qm_check,
 	.run = qm_run,
 };

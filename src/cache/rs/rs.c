@@ -52,12 +52,12 @@ const struct counter_def rs_counters[RS_NCOUNTERS] = {
 };
 /* clang-format on */
 
-int rs_conf_check(const struct config *config, struct err *err)
+int rs_conf_check(const struct config *config, const struct config_section *of, struct err *err)
 {
-	const struct rs_conf *conf = config_get(config, &rs_section);
+	const struct rs_conf *conf = config_get(config, of);
 	if (conf->mail_from[0] && !mail_is_address(str_of(conf->mail_from)))
 		return err_set(err, ERR_USAGE, "rs.mail_from: not the address of a mailbox");
-	return cache_conf_check(config, err);
+	return 0;
 }
 
 /* Routes */
@@ -247,7 +247,7 @@ int rs_run(struct role_env *env, const struct rs_frame *frame, struct err *err)
 			.lock = PTHREAD_MUTEX_INITIALIZER};
 	thread_cond_init(&rs.wake);
 	snprintf(rs.folder, sizeof rs.folder, "%s/cache", env->data);
-	if (rs_conf_check(env->config, err) < 0 || pidb_open(&rs.pidb, rs.folder, err) < 0)
+	if (pidb_open(&rs.pidb, rs.folder, err) < 0)
 		return -1;
 	int rc = rs_login_open(&rs, err);
 	if (rc == 0)

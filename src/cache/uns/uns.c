@@ -141,24 +141,17 @@ static int check_listen(const struct uns_conf *conf, struct err *err)
 	return rc;
 }
 
-static int check_one(const void *of, struct err *err)
+static int uns_check(const struct config *config, const struct config_section *of, struct err *err)
 {
-	const struct uns_conf *conf = of;
+	const struct uns_conf *conf = config_get(config, of);
 	struct tls *tls = NULL;
-	if (check_listen(conf, err) < 0)
-		return -1;
-	int rc = MIN(tls_new(&tls, &conf->tls_qm, false, err), 0);
+	int rc = check_listen(conf, err);
+	if (rc == 0)
+		rc = MIN(tls_new(&tls, &conf->tls_qm, false, err), 0);
 	if (rc == 0 && outgoing_may_connect(conf->qm, "", tls, err) < 0)
 		rc = err_in(err, "qm");
 	tls_free(&tls);
-	return rc;
-}
-
-int uns_conf_check(const struct config *config, struct err *err)
-{
-	if (cache_conf_check(config, err) < 0)
-		return -1;
-	return config_check_each(config, &uns_section, check_one, err);
+	return rc < 0 ? err_in(err, "%s", of->name) : 0;
 }
 
 /* Telling. */
@@ -336,7 +329,7 @@ static int uns_make(struct uns *u, struct err *err)
 {
 	uint64_t has, wants;
 	int fd = -1;
-	if (cache_conf_check(u->role.env->config, err) < 0 || listen_make(u, &fd, err) < 0 ||
+	if (listen_make(u, &fd, err) < 0 ||
 	    file_below(u->role.env->data, "cache", u->folder, err) < 0 ||
 	    dir_make(u->folder, DIR_MODE, err) < 0 || role_loop_open(&u->role, err) < 0 ||
 	    pools_make(u, err) < 0 || pidb_open(&u->pidb, u->folder, err) < 0)
@@ -410,5 +403,6 @@ const struct role uns_role = {
 	.section = &uns_section,
 	.counters = counter_defs,
 	.ncounters = ARRAY_LEN(counter_defs),
+	.check = uns_check,
 	.run = uns_run,
 };

@@ -399,9 +399,7 @@ static int run(struct role_env *env, struct err *err)
 	};
 	siginfo_t info;
 	struct err ignored;
-	int rc = archie_conf_check(env->config, err);
-	if (rc == 0)
-		rc = night_open(&n, err);
+	int rc = night_open(&n, err);
 	if (rc == 0)
 		rc = role_loop_run(&n.role, err);
 	getter_close(&n);
@@ -432,5 +430,6 @@ const struct role archie_getter_role = {
 	.section = &archie_section,
 	.counters = counters,
 	.ncounters = ARRAY_LEN(counters),
+	.check = archie_conf_check,
 	.run = run,
 };

@@ -303,8 +303,6 @@ static int queuer_serve(struct role_queuer *r, struct err *err)
 static int run(struct role_env *env, struct err *err)
 {
 	struct err ignored;
-	if (archie_conf_check(env->config, err) < 0)
-		return -1;
 	struct role_queuer *r = mem_alloc(sizeof *r);
 	*r = (struct role_queuer){.env = env, .conf = config_get(env->config, &archie_section)};
 	for (size_t i = 0; i < ARRAY_LEN(r->child); i++)
@@ -335,5 +333,6 @@ const struct role archie_queuer_role = {
 	.section = &archie_section,
 	.counters = counters,
 	.ncounters = ARRAY_LEN(counters),
+	.check = archie_conf_check,
 	.run = run,
 };

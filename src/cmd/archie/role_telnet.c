@@ -656,9 +656,7 @@ static int role_run(struct role_env *env, struct err *err)
 		.refusal = BUF_INIT(REFUSAL_MOST)};
 	list_init(&r.sessions);
 	list_init(&r.couriers);
-	int rc = archie_conf_check(env->config, err);
-	if (rc == 0)
-		rc = role_make(&r, err);
+	int rc = role_make(&r, err);
 	if (rc == 0)
 		rc = role_loop_run(&r.role, err);
 	sessions_end(&r);
@@ -688,5 +686,6 @@ const struct role archie_telnet_role = {
 	.section = &section,
 	.counters = counter_defs,
 	.ncounters = ARRAY_LEN(counter_defs),
+	.check = archie_conf_check,
 	.run = role_run,
 };

@@ -106,6 +106,10 @@ static int rs_check(const struct provider_conf *conf, struct err *err)
 {
 	char room[URL_MAX];
 	struct url u;
+	if (!conf->rs[0])
+		return err_set(err, ERR_USAGE,
+			       "provider.rs: empty: set the URL of the registration server (with "
+			       "net.port = 0 there is no default)");
 	int rc = url_parse(str_of(conf->rs), NULL, room, sizeof room, &u);
 	if (rc == 0 && u.protocol == URL_FTP)
 		rc = -URL_PROTOCOL;
@@ -136,7 +140,9 @@ static int uns_check(const struct provider_conf *conf, struct err *err)
 int provider_conf_check(const struct config *config, struct err *err)
 {
 	const struct provider_conf *conf = config_get(config, &provider_section);
-	return rs_check(conf, err) < 0 ? -1 : uns_check(conf, err);
+	if (conf->rs[0] && rs_check(conf, err) < 0)
+		return -1;
+	return conf->uns[0] ? uns_check(conf, err) : 0;
 }
 
 /* The URL of what is asked. */

@@ -31,5 +31,6 @@ const struct role rs_role = {
 	.section = &rs_section,
 	.counters = rs_counters,
 	.ncounters = RS_NCOUNTERS,
+	.check = rs_conf_check,
 	.run = run,
 };

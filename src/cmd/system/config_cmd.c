@@ -5,24 +5,15 @@
 #include "base/file.h"
 #include "base/jsonw.h"
 #include "base/nearest.h"
-#include "cache/qm.h"
-#include "cache/rs.h"
-#include "cache/uns.h"
 #include "cmd/archie/role_queuer.h"
 #include "cmd/archie/role_telnet.h"
 #include "cmd/cache/provider.h"
-#include "cmd/cache/role_rs.h"
 #include "cmd/commands.h"
 #include "cmd/index/role_broker.h"
 #include "cmd/system/text.h"
 #include "cmd/system/up_plan.h"
-#include "fetch/bot.h"
-#include "fetch/botm.h"
-#include "fetch/spider.h"
-#include "fetch/urlserver.h"
 #include "role/ini.h"
 #include "shepherd/master.h"
-#include "shepherd/reapd.h"
 
 #include <limits.h>
 #include <unistd.h>
@@ -152,13 +143,33 @@ static bool is_meant(const struct sections *s, const struct config_section *sect
 	return is_set;
 }
 
-static int check_proxy(const struct sections *s, struct err *err)
+static bool is_listed(const struct up_plan *plan, const struct role *role)
+{
+	for (size_t i = 0; i < plan->nlisted; i++)
+		if (plan->unit[i].role == role)
+			return true;
+	return false;
+}
+
+/* What roles would refuse to start with: those that garner up would run, and of the others those
+ * that have settings, which may be started by themselves. */
+static int check_roles(const struct cmd_call *call, const struct sections *s, struct err *err)
 {
 	const struct config_section *one;
-	for (size_t i = 0; (one = section_at(s, i)); i++)
-		if (is_section_of(one, "spider") && is_meant(s, one))
-			return spider_proxy_check(s->config, err);
-	return 0;
+	struct up_plan plan;
+	int rc = 0;
+	up_plan_list(&plan, call->program, s->config);
+	for (size_t i = 0; rc == 0 && i < plan.nlisted; i++)
+		rc = role_check(plan.unit[i].role, plan.unit[i].name, s->config, err);
+	for (size_t i = 0; i < call->program->nroles; i++) {
+		const struct role *role = call->program->roles[i];
+		for (size_t k = 0; rc == 0 && (one = section_at(s, k)); k++)
+			if (role->section && one->specs == role->section->specs &&
+			    !is_listed(&plan, role) && is_meant(s, one))
+				rc = role_check(role, one->name, s->config, err);
+	}
+	up_plan_free(&plan);
+	return rc;
 }
 
 /* Keys and certificates of connections between machines, who could connect, and what cannot be
@@ -166,25 +177,16 @@ static int check_proxy(const struct sections *s, struct err *err)
 static int check_links(const struct cmd_call *call, const struct sections *s,
 		       const struct config *config, struct err *err)
 {
-	static const struct {
-		const struct role *role;
-		int (*check)(const struct config *config, struct err *err);
-	} links[] = {
-		{&reapd_role, reapd_conf_check},   {&bot_role, bot_conf_check},
-		{&botm_role, botm_conf_check},     {&urlserver_role, urlserver_conf_check},
-		{&spider_role, spider_conf_check}, {&archie_queuer_role, archie_conf_check},
-		{&qm_role, qm_conf_check},         {&uns_role, uns_conf_check},
-		{&rs_role, rs_conf_check},
-	};
 	struct tls *tls = NULL;
 	if (cmd_has_role(call->program, &shepherd_role) &&
 	    tls_new(&tls, &crawl_conf_of(config)->tls, false, err) < 0)
 		return err_in(err, "shepherd");
 	tls_free(&tls);
-	for (size_t i = 0; i < ARRAY_LEN(links); i++)
-		if (cmd_has_role(call->program, links[i].role) && links[i].check(config, err) < 0)
-			return -1;
-	return provider_conf_check(config, err) < 0 ? -1 : check_proxy(s, err);
+	/* [archie] and [mail] are not of one role */
+	if (cmd_has_role(call->program, &archie_queuer_role) &&
+	    archie_conf_check(config, &archie_section, err) < 0)
+		return -1;
+	return check_roles(call, s, err) < 0 ? -1 : provider_conf_check(config, err);
 }
 
 static const void *value_in(const struct sections *s, const struct config_section *section,

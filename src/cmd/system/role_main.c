@@ -43,6 +43,14 @@ size_t role_listens(const struct role *role, const char *name, const struct conf
 	return n;
 }
 
+int role_check(const struct role *role, const char *name, const struct config *config,
+	       struct err *err)
+{
+	if (!role->check)
+		return 0;
+	return role->check(config, config_instance(config, role->section, name), err);
+}
+
 int run_path(const char *data, const char *folder, const char *name, char *ret, size_t cap,
 	     struct err *err)
 {
@@ -218,8 +226,8 @@ static int run_role(const struct cmd_call *call, const struct role *role, const 
 	struct role_socket sockets[ROLE_MOST_LISTENS];
 	char data[PATH_MAX], path[PATH_MAX];
 	struct lock lock;
-	if (own_signals(err) < 0 || cmd_data_dir(config, data, sizeof data, err) < 0 ||
-	    run_dirs_make(data, err) < 0 ||
+	if (own_signals(err) < 0 || role_check(role, name, config, err) < 0 ||
+	    cmd_data_dir(config, data, sizeof data, err) < 0 || run_dirs_make(data, err) < 0 ||
 	    run_path(data, "locks", name, path, sizeof path, err) < 0 ||
 	    lock_take(&lock, path, name, err) < 0)
 		return -1;

@@ -15,6 +15,10 @@ enum { ROLE_MOST_LISTENS = 16 }; /* more in one section is a broken promise */
 size_t role_listens(const struct role *role, const char *name, const struct config *config,
 		    struct role_listen ret[ROLE_MOST_LISTENS]);
 
+/* The role's `check` for the process of this name, if it has one. */
+int role_check(const struct role *role, const char *name, const struct config *config,
+	       struct err *err);
+
 int role_listen_open(const struct role_listen *listen, const struct config *config, int *ret_fd,
 		     struct err *err);
 

@@ -271,6 +271,9 @@ static int fill_plan(struct up_plan *plan, const struct program *program,
 		add_unit(plan, program->roles[i], program->roles[i]->name);
 	for (size_t i = 0; before && i < before->nunits; i++)
 		add_unit(plan, before->unit[i].role, before->unit[i].name);
+	for (size_t i = 0; i < plan->nlisted; i++)
+		if (role_check(plan->unit[i].role, plan->unit[i].name, plan->config, err) < 0)
+			return -1;
 	for (size_t i = 0; i < plan->nlisted; i++) /* units do not move any more */
 		if (open_sockets_of(plan, &plan->unit[i], before, err) < 0)
 			return -1;

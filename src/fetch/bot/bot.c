@@ -115,22 +115,17 @@ static bool bot_listens(const struct bot_conf *conf)
 	return conf->listen && conf->listen[0];
 }
 
-static int check_one(const void *of, struct err *err)
+static int bot_check(const struct config *config, const struct config_section *of, struct err *err)
 {
-	const struct bot_conf *conf = of;
+	const struct bot_conf *conf = config_get(config, of);
 	struct tls *tls = NULL;
-	if (bot_listens(conf))
-		return server_may_listen_at(conf->listen, &conf->tls, err);
-	int rc = MIN(tls_new(&tls, &conf->tls, false, err), 0);
-	if (rc == 0 && outgoing_may_connect(conf->botm, "", tls, err) < 0)
+	bool listens = bot_listens(conf);
+	int rc = listens ? server_may_listen_at(conf->listen, &conf->tls, err)
+			 : MIN(tls_new(&tls, &conf->tls, false, err), 0);
+	if (rc == 0 && !listens && outgoing_may_connect(conf->botm, "", tls, err) < 0)
 		rc = err_in(err, "botm");
 	tls_free(&tls);
-	return rc;
-}
-
-int bot_conf_check(const struct config *config, struct err *err)
-{
-	return config_check_each(config, &section, check_one, err);
+	return rc < 0 ? err_in(err, "%s", of->name) : 0;
 }
 
 static int bot_make(struct bot_process *d, struct err *err)
@@ -192,5 +187,6 @@ const struct role bot_role = {
 	.section = &section,
 	.counters = counters,
 	.ncounters = ARRAY_LEN(counters),
+	.check = bot_check,
 	.run = bot_run,
 };

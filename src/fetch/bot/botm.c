@@ -176,9 +176,9 @@ static int machine_of(const struct botm_conf *conf, char ret[BOT_ID_MAX + 1], st
 	return 0;
 }
 
-static int check_one(const void *of, struct err *err)
+static int botm_check(const struct config *config, const struct config_section *of, struct err *err)
 {
-	const struct botm_conf *conf = of;
+	const struct botm_conf *conf = config_get(config, of);
 	char machine[BOT_ID_MAX + 1];
 	struct tls *tls_source = NULL;
 	int rc = server_may_listen_at(conf->listen, &conf->tls, err);
@@ -189,12 +189,7 @@ static int check_one(const void *of, struct err *err)
 	if (rc == 0)
 		rc = machine_of(conf, machine, err);
 	tls_free(&tls_source);
-	return rc;
-}
-
-int botm_conf_check(const struct config *config, struct err *err)
-{
-	return config_check_each(config, &botm_section, check_one, err);
+	return rc < 0 ? err_in(err, "%s", of->name) : 0;
 }
 
 static void slashes_cut(char *folder)
@@ -329,5 +324,6 @@ const struct role botm_role = {
 	.section = &botm_section,
 	.counters = counters,
 	.ncounters = ARRAY_LEN(counters),
+	.check = botm_check,
 	.run = botm_run,
 };

@@ -156,21 +156,9 @@ static const char *results_folder(const struct spider_conf *conf, const char *in
 		       : NULL;
 }
 
-static int check_one(const void *of, struct err *err)
-{
-	const struct spider_conf *conf = of;
-	if (!results_folder(conf, section.name))
-		return err_set(err, ERR_USAGE, "results: expected dir:PATH, got '%s'",
-			       conf->results);
-	return server_may_listen_at(conf->listen, &conf->tls, err);
-}
-
-int spider_conf_check(const struct config *config, struct err *err)
-{
-	return config_check_each(config, &section, check_one, err);
-}
-
-int spider_proxy_check(const struct config *config, struct err *err)
+/* A proxy would look up the names itself, and fetch from another address than the URL server said,
+ * whatever `networks` allows. */
+static int check_proxy(const struct config *config, struct err *err)
 {
 	const struct robot_section_conf *robot = config_get(config, &robot_section);
 	if (!robot->robot.proxy || !robot->robot.proxy[0])
@@ -181,14 +169,24 @@ int spider_proxy_check(const struct config *config, struct err *err)
 		       "configuration of its own");
 }
 
+static int spider_check(const struct config *config, const struct config_section *of,
+			struct err *err)
+{
+	const struct spider_conf *conf = config_get(config, of);
+	int rc = check_proxy(config, err);
+	if (rc == 0 && !results_folder(conf, section.name))
+		rc = err_set(err, ERR_USAGE, "results: expected dir:PATH, got '%s'", conf->results);
+	if (rc == 0)
+		rc = server_may_listen_at(conf->listen, &conf->tls, err);
+	return rc < 0 ? err_in(err, "%s", of->name) : 0;
+}
+
 /* Beginning and end. */
 
 static int open_store(struct spider *sp, struct err *err)
 {
 	const struct role_env *env = sp->role.env;
 	char path[PATH_MAX];
-	if (check_one(sp->conf, err) < 0)
-		return -1;
 	if (file_below(env->data, results_folder(sp->conf, env->name), path, err) < 0 ||
 	    spider_store_open(&sp->store, path, env->disk_free, sp->role.loop,
 			      spider_server_host(sp->server), err) < 0)
@@ -200,8 +198,7 @@ static int spider_make(struct spider *sp, struct err *err)
 {
 	int fd;
 	/* anyone who can connect can have pages fetched */
-	if (spider_proxy_check(sp->role.env->config, err) < 0 ||
-	    role_loop_socket(&sp->role, &sp->conf->tls, &fd, err) < 0 ||
+	if (role_loop_socket(&sp->role, &sp->conf->tls, &fd, err) < 0 ||
 	    role_loop_open(&sp->role, err) < 0 ||
 	    kit_open(&sp->kit, sp->role.loop, sp->role.env->data, sp->robot, err) < 0)
 		return -1;
@@ -254,5 +251,6 @@ const struct role spider_role = {
 	.section = &section,
 	.counters = counters,
 	.ncounters = ARRAY_LEN(counters),
+	.check = spider_check,
 	.run = spider_run,
 };

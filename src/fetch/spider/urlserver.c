@@ -168,6 +168,11 @@ static int spiders_of(const struct urlserver_conf *conf, const struct tls *tls, 
 		return err_set(err, ERR_USAGE, "spider_host is empty: there is nobody to feed");
 	for (size_t i = 0; i < conf->spiders.n; i++) {
 		list[i] = spider_address(conf->spiders.item[i], conf->port, arena);
+		if (str_ends(str_of(list[i]), STR(":0")))
+			return err_set(err, ERR_USAGE,
+				       "spider_host: %s has no port: set one, or spider_port (with "
+				       "net.port = 0 there is no default)",
+				       conf->spiders.item[i]);
 		if (outgoing_may_connect(list[i], "", tls, err) < 0)
 			return err_in(err, "spider_host");
 	}
@@ -175,9 +180,10 @@ static int spiders_of(const struct urlserver_conf *conf, const struct tls *tls, 
 	return 0;
 }
 
-static int check_one(const void *of, struct err *err)
+static int urlserver_check(const struct config *config, const struct config_section *of,
+			   struct err *err)
 {
-	const struct urlserver_conf *conf = of;
+	const struct urlserver_conf *conf = config_get(config, of);
 	struct arena arena = ARENA_INIT(1 << 20);
 	struct tls *tls = NULL;
 	const char **list;
@@ -191,12 +197,7 @@ static int check_one(const void *of, struct err *err)
 		rc = docindex_may_open(conf->doc_index, tls, err);
 	tls_free(&tls);
 	arena_free(&arena);
-	return rc;
-}
-
-int urlserver_conf_check(const struct config *config, struct err *err)
-{
-	return config_check_each(config, &section, check_one, err);
+	return rc < 0 ? err_in(err, "%s", of->name) : 0;
 }
 
 /* The role. */
@@ -338,5 +339,6 @@ const struct role urlserver_role = {
 	.section = &section,
 	.counters = counters,
 	.ncounters = ARRAY_LEN(counters),
+	.check = urlserver_check,
 	.run = urlserver_run,
 };

@@ -138,9 +138,10 @@ static void tell_counters(void *ctx)
 		       "%" PRIu64 " jobs under way, %" PRIu64 " documents", c->out, c->documents);
 }
 
-int reapd_conf_check(const struct config *config, struct err *err)
+static int reapd_check(const struct config *config, const struct config_section *of,
+		       struct err *err)
 {
-	const struct reapd_conf *conf = config_get(config, &section);
+	const struct reapd_conf *conf = config_get(config, of);
 	return server_may_listen_at(conf->listen, &conf->tls, err) < 0 ? err_in(err, "reapd") : 0;
 }
 
@@ -220,5 +221,6 @@ const struct role reapd_role = {
 	.section = &section,
 	.counters = counters,
 	.ncounters = ARRAY_LEN(counters),
+	.check = reapd_check,
 	.run = reapd_run,
 };

@@ -1,6 +1,7 @@
 # The face of the build; meson does the work, in build/.
 #   make                            builds build/garner
 #   make run [URL=https://...]      and starts it: crawls that site, or the documents of this machine
+#            [PORT=18080]           a further garner, at other ports and with data of its own
 #   make test | check               every check and test | the fast checks alone
 #   make prove [AREA=name]          the long tests, recorded in doc/proofs.md
 #   make asan                       units, scenes and kill tests with the sanitizers
@@ -13,6 +14,7 @@ BOOTSTRAP = script/bootstrap
 PREFIX = /usr/local
 DESTDIR =
 URL =
+PORT =
 AREA =
 SCALE = 1
 TARGET =
@@ -33,7 +35,7 @@ all:
 run:
 	$(BOOTSTRAP) build run
 	$(MAKE) --no-print-directory BOOTSTRAP=: all
-	exec script/run $(URL)
+	PORT=$(PORT) exec script/run $(URL)
 
 test:
 	$(BOOTSTRAP) build run test

@@ -228,18 +228,15 @@ class Garner:
         self.data = self.dir / "data"
         self.conf = self.dir / "garner.conf"
         self.program = BUILD / program
+        # scenes run side by side: what is not told where to listen takes a free port, and what is
+        # not told where to connect to fails
         self.env = clean_environment(SCENE=str(self.dir), HOME=str(self.dir),
-                                     GARNER_DATA=str(self.data))
+                                     GARNER_DATA=str(self.data), GARNER_NET_PORT="0")
         self.processes = []
         self.configure(config)
 
     def configure(self, text):
         self.conf.write_text(text)
-
-    def broker_listens(self):
-        """Whether the configuration says where the broker's port is."""
-        sections = re.split(r"^\[", self.conf.read_text(errors="replace"), flags=re.M)
-        return any(re.match(r"broker\](?s:.*)^listen *=", one, re.M) for one in sections)
 
     def command(self, *args):
         return [str(self.program), "-c", str(self.conf), *map(str, args)]
@@ -255,8 +252,6 @@ class Garner:
 
     def start(self, *args, env=None):
         """Starts and leaves it running; the scene's end stops it."""
-        if self.program.name == "garner" and args[:1] in (("up",), ("broker",)) and not self.broker_listens():
-            args = ("-s", "broker.listen=127.0.0.1:0", *args)  # scenes run side by side
         log = self.dir / f"log{len(self.processes) + 1}"
         process = Process(self.command(*args), {**self.env, **(env or {})}, self.dir, log)
         self.processes.append(process)

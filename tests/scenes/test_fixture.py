@@ -96,4 +96,4 @@ def test_it(garner):
 def test_variables_of_garner_do_not_leak_into_scenes(garner, monkeypatch):
     monkeypatch.setenv("GARNER_WEB_LISTEN", "nonsense")
     g = garner()
-    assert [k for k in g.env if k.startswith("GARNER_")] == ["GARNER_DATA"]
+    assert [k for k in g.env if k.startswith("GARNER_")] == ["GARNER_DATA", "GARNER_NET_PORT"]

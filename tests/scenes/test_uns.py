@@ -552,7 +552,7 @@ def test_settings_that_would_tell_passwords_to_anyone_are_refused(garner):
     g = garner(config="[uns]\nlisten = 0.0.0.0:8194\n")
     done = g.run("config", "check")
     assert done.code == 2 and "plain = yes" in done.err and "0.0.0.0:8194" in done.err
-    g.configure("[uns]\nlisten = 0.0.0.0:8194\nplain = yes\n")
+    g.configure("[uns]\nlisten = 0.0.0.0:8194\nplain = yes\nqm = unix:qm\n")
     assert g.run("config", "check").code == 0
     g.configure("[uns]\nqm = 192.0.2.1:8192\n")
     assert g.run("config", "check").code == 2

@@ -149,7 +149,7 @@ def test_config_check_compares_status_words(garner):
     for words, said in ((both.format("yes", "yes"), ""), ("[spider]\nstatus_words = yes\n", ""),
                         (both.format("yes", "no"), "what is done will be sent again"),
                         (both.format("no", "yes"), "how a fetch went will not be said")):
-        done = garner(config=words).run("config", "check")
+        done = garner(config=words).run("-s", "net.port=8080", "config", "check")
         assert done.code == 0 and (said in done.err if said else not done.err), (words, done)
 
 
@@ -359,7 +359,7 @@ def test_names_of_full_queues_are_rejected(garner):
 
 def test_config_check_looks_at_each_instance(garner):
     g = garner(config="[urlserver]\nname = good\n[urlserver@2]\nname = two words\n")
-    done = g.run("config", "check")
+    done = g.run("-s", "net.port=8080", "config", "check")
     assert done.code == 2 and "urlserver@2: name: 'two words' is not a word" in done.err
 
 
@@ -369,7 +369,7 @@ def test_settings_of_instances_are_checked(garner):
         checked = garner(config=text).run("config", "check")
         assert checked.code == 2 and said in checked.err, checked
     checked = garner(config="[urlserver@2]\ntimeout_spider_status = 70s\n[spider@3]\nstatus_interval = 40s\n"
-                     ).run("config", "check")
+                     ).run("-s", "net.port=8080", "config", "check")
     assert checked.code == 0 and "urlserver@2.timeout_spider_status" in checked.err, checked
     assert "spider@3.status_interval" in checked.err and "urlserver.timeout" not in checked.err
 

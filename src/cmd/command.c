@@ -104,9 +104,9 @@ static void emit_piece(void *to, struct str piece)
 }
 
 int cmd_print_file(const struct cmd_call *call, const struct format *f, const char *path,
-		   struct err *err)
+		   const char *part, struct err *err)
 {
-	return format_print(f, path, emit_piece, call->out, err);
+	return format_print_part(f, path, part, emit_piece, call->out, err);
 }
 
 void cmd_flush(const struct cmd_call *call, struct buf *out)

@@ -162,7 +162,7 @@ int cmd_data_path(const struct cmd_call *call, const char *below, char *ret, siz
 
 /* Prints a file that garner wrote, by its format. */
 int cmd_print_file(const struct cmd_call *call, const struct format *f, const char *path,
-		   struct err *err);
+		   const char *part, struct err *err);
 /* "garner: message" on standard error; returns the exit code of the err. */
 int cmd_fail(const struct cmd_call *call, const struct err *err);
 /* The same for what was asked in a way that cannot be done; returns ERR_USAGE. */

@@ -28,6 +28,7 @@
 #include "state/places.h"
 #include "state/plan.h"
 #include "state/state.h"
+#include "store/database_format.h"
 #include "store/db_format.h"
 #include "store/pidb.h"
 
@@ -48,6 +49,7 @@ const struct format *const formats[] = {
 	&control_format,
 	&counters_format,
 	&daily_format,
+	&database_format,
 	&docstore_format,
 	&docstore_table_format,
 	&feedback_format,

@@ -297,7 +297,13 @@ static int printed_or_absent(const char *path, int rc, struct err *err)
 int format_print(const struct format *f, const char *path, void (*emit)(void *ctx, struct str),
 		 void *ctx, struct err *err)
 {
-	struct printer p = {BUF_INIT(SIZE_MAX / 2), emit, ctx};
+	return format_print_part(f, path, NULL, emit, ctx, err);
+}
+
+int format_print_part(const struct format *f, const char *path, const char *part,
+		      void (*emit)(void *ctx, struct str), void *ctx, struct err *err)
+{
+	struct printer p = {BUF_INIT(SIZE_MAX / 2), emit, ctx, part};
 	int rc = f->print     ? f->print(path, &p, err)
 		 : f->records ? records_print(f, path, &p, err)
 			      : small_print(f, path, &p.out, err);

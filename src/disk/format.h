@@ -15,6 +15,7 @@ struct printer {
 	struct buf out;
 	void (*emit)(void *ctx, struct str);
 	void *ctx;
+	const char *part; /* print only this part of the file, such as a table; NULL: all */
 };
 /* Hands over what has come together, if it is worth it: call it after a line or a few. */
 void printer_step(struct printer *p);
@@ -45,6 +46,7 @@ struct format {
 	/* Formats with a layout of their own, or with more to check than payloads one by one. Both
 	 * return 1 where there is no such file. A file that can be printed is sound, unless there
 	 * is a verifier that knows better, and may say FORMAT_NOTED. */
+	bool has_parts; /* print() knows parts by name */
 	int (*print)(const char *path, struct printer *p, struct err *err);
 	int (*verify)(const char *path, struct err *err);
 };
@@ -52,6 +54,9 @@ struct format {
 /* Prints the file at path for people, in pieces handed to emit. */
 int format_print(const struct format *f, const char *path, void (*emit)(void *ctx, struct str),
 		 void *ctx, struct err *err);
+/* The same of one part of a file whose format has parts. */
+int format_print_part(const struct format *f, const char *path, const char *part,
+		      void (*emit)(void *ctx, struct str), void *ctx, struct err *err);
 /* Sound, but with something that a killed writer leaves and the next one mends; err says what. */
 enum { FORMAT_NOTED = 2 };
 /* 0: sound. FORMAT_NOTED. Negative: err names the place and the reason; ERR_DAMAGED. */

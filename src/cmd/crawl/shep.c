@@ -224,7 +224,7 @@ static int print_file(const struct cmd_call *call, const char *path, const struc
 		return 0;
 	if (title)
 		fprintf(call->out, "%s:\n", path);
-	return cmd_print_file(call, format, path, &err) < 0 ? cmd_fail(call, &err) : 0;
+	return cmd_print_file(call, format, path, NULL, &err) < 0 ? cmd_fail(call, &err) : 0;
 }
 
 static int dump_state(const struct cmd_call *call, struct states *s, const struct state *st)

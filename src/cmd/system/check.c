@@ -66,7 +66,9 @@ static void report_problem(struct check *c, enum verdict verdict, const char *pa
 /* What recovery has set aside. */
 static bool is_set_aside(const char *path, struct err *err)
 {
-	if (!str_ends(str_of(path), STR(".damaged")))
+	if (!str_ends(str_of(path), STR(".damaged")) &&
+	    !str_ends(str_of(path), STR(".damaged-wal")) &&
+	    !str_ends(str_of(path), STR(".damaged-shm")))
 		return false;
 	err_set(err, ERR_NONE, "%s: was damaged and is set aside; remove it when nobody wants it",
 		path);

@@ -6,8 +6,8 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "store/database_format.h"
 #include "store/small.h"
-#include "store/small_inner.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -552,23 +552,33 @@ static void it_is_printed_and_verified_without_declarations(void **state)
 	const char *path = fresh();
 	CLEANUP(buf_free) struct buf good = BUF_INIT(1 << 20);
 	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 20);
+	const struct format *f = &database_format;
 	sample(path, &good);
-	struct sql sql;
-	struct printer p = {.out = BUF_INIT(1 << 20), .emit = print_piece, .ctx = &out};
-	assert_int_equal(sql_open(&sql, path, &small_kind, SQL_READ, &err), 0);
-	assert_int_equal(small_verify(&sql, &err), 0);
-	assert_int_equal(small_print(&sql, "cats", &p, &err), 0);
-	assert_non_null(strstr(buf_text(&p.out), "which cats there are"));
-	assert_non_null(strstr(buf_text(&p.out),
+	assert_int_equal(format_verify(f, path, &err), 0);
+	assert_int_equal(format_print_part(f, path, "cats", print_piece, &out, &err), 0);
+	assert_non_null(strstr(buf_text(&out), "which cats there are"));
+	assert_non_null(strstr(buf_text(&out),
 			       "name='cat 001' lives=1 mice=4294967294 mark=18446744073709551614 "
 			       "born=1970-01-02T00:00:00Z chip=0101010101010101 note='n'\n"));
-	assert_null(strstr(buf_text(&p.out), "rain="));
-	assert_int_equal(small_print(&sql, "dogs", &p, &err), 1);
-	buf_clear(&p.out);
-	assert_int_equal(small_print(&sql, NULL, &p, &err), 0);
-	assert_non_null(strstr(buf_text(&p.out), "rain=77\n"));
-	sql_close(&sql);
-	buf_free(&p.out);
+	assert_null(strstr(buf_text(&out), "rain="));
+	assert_int_equal(format_print_part(f, path, "dogs", print_piece, &out, &err), -1);
+	assert_int_equal(err.code, ERR_USAGE);
+	assert_int_equal(format_print(f, path, print_piece, &out, &err), 0);
+	assert_non_null(strstr(buf_text(&out), "rain=77\n"));
+}
+
+static void a_row_that_was_changed_is_damage(void **state)
+{
+	(void)state;
+	const char *path = fresh();
+	CLEANUP(buf_free) struct buf good = BUF_INIT(1 << 20);
+	sample(path, &good);
+	char *row = memmem(good.p, good.n, "nnnnnnn", 7);
+	row[5] = 'm';
+	spill(path, buf_str(&good));
+	assert_int_equal(format_verify(&database_format, path, &err), -1);
+	assert_int_equal(err.code, ERR_DAMAGED);
+	assert_non_null(strstr(err.msg, "table cats"));
 }
 
 int main(void)
@@ -591,6 +601,7 @@ int main(void)
 		cmocka_unit_test(one_that_others_have_open_is_not_set_aside),
 		cmocka_unit_test(one_that_was_removed_begins_anew),
 		cmocka_unit_test(it_is_printed_and_verified_without_declarations),
+		cmocka_unit_test(a_row_that_was_changed_is_damage),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
 }

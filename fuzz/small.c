@@ -18,21 +18,21 @@ struct row {
 	uint8_t bytes[6];
 	struct str text;
 };
-static const struct small_column columns[] = {
-	{"name", SMALL(SMALL_TEXT, struct row, name)},
-	{"small", SMALL(SMALL_UINT, struct row, small), 3},
-	{"middle", SMALL(SMALL_UINT, struct row, middle)},
-	{"large", SMALL(SMALL_UINT, struct row, large)},
-	{"at", SMALL(SMALL_TIME, struct row, at_us)},
-	{"bytes", SMALL(SMALL_BYTES, struct row, bytes)},
-	{"text", SMALL(SMALL_STR, struct row, text), 20},
-	{"anyone", SMALL(SMALL_UINT, struct row, any)},
+static const struct column columns[] = {
+	COL("name", struct row, name),
+	COL("small", struct row, small, .most = 3),
+	COL("middle", struct row, middle),
+	COL("large", struct row, large),
+	COL("at", struct row, at_us, .unit = UNIT_TIME),
+	COL("bytes", struct row, bytes),
+	COL("text", struct row, text, .most = 20),
+	COL("anyone", struct row, any),
 };
 static const struct small_table table = {
 	.name = "rows",
-	SMALL_ROWS(struct row, columns),
+	.row = {ROWS(struct row, columns)},
 	.key = 2,
-	.rows = 10,
+	.most = 10,
 	.writer = "fuzz",
 	.loss = "nothing",
 };
@@ -86,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct sql_value v[SMALL_VALUES] = {0};
 	struct small_shape shape;
 	small_shape_of(&table, &shape);
-	for (size_t i = 0; i < table.n; i++) {
+	for (size_t i = 0; i < table.row.n; i++) {
 		uint8_t kind = reader_u8(&r);
 		v[i].type = (enum sql_type)(kind & 3);
 		if (v[i].type == SQL_INT)
@@ -95,8 +95,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			v[i].s = reader_bytes(&r, MIN(kind >> 2, reader_left(&r)));
 	}
 	check_row(&shape, v);
-	v[table.n] = (struct sql_value){.type = SQL_INT,
-					.n = (int64_t)small_values_sum(table.name, v, table.n)};
+	v[table.row.n] = (struct sql_value){
+		.type = SQL_INT, .n = (int64_t)small_values_sum(table.name, v, table.row.n)};
 	check_row(&shape, v);
 	check_shape((struct str){(const char *)data, size});
 	return 0;

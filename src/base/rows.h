@@ -72,6 +72,8 @@ struct column {
 	unsigned how;
 	size_t if_at, if_size;    /* there is no such member in JSON where this one is zero; size 0:
 				   * there always is. A text or list counts by its first byte. */
+	uint64_t most; /* small state: the greatest number, or bytes of a COL_STR; 0: what the
+			* member has room for */
 	uint64_t is;              /* 1 + the value that it must have instead; 0: any but zero */
 	const char *const *names; /* of the values of a number, nnames of them */
 	size_t nnames;

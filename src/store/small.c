@@ -35,29 +35,27 @@ struct small {
 	struct file folder; /* its lock */
 	pid_t pid;
 	bool grouped, loose;
-	struct buf room; /* what SMALL_STRs of small_get() point to */
+	struct buf room; /* what COL_STRs of small_get() point to */
 	size_t n;
 	struct open_table table[]; /* the first is small_tables */
 };
 
-static const struct small_column known_columns[] = {
-	{"name", SMALL(SMALL_TEXT, struct small_known, name)},
-	{"shape", SMALL(SMALL_TEXT, struct small_known, shape)},
-	{"keys", SMALL(SMALL_UINT, struct small_known, key), SMALL_COLUMNS},
-	{"most", SMALL(SMALL_UINT, struct small_known, rows)},
-	{"writer", SMALL(SMALL_TEXT, struct small_known, writer)},
-	{"loss", SMALL(SMALL_TEXT, struct small_known, loss)},
-	{"lost", SMALL(SMALL_UINT, struct small_known, lost), 1},
+#define S struct small_known
+static const struct column known_columns[] = {
+	COL("name", S, name), COL("shape", S, shape),   COL("keys", S, key, .most = SMALL_COLUMNS),
+	COL("most", S, most), COL("writer", S, writer), COL("loss", S, loss),
+	COL("lost", S, lost),
 };
 
 const struct small_table small_tables = {
 	.name = "tables",
-	SMALL_ROWS(struct small_known, known_columns),
+	.row = {ROWS(S, known_columns)},
 	.key = 1,
-	.rows = 1000,
+	.most = 1000,
 	.writer = "every role",
 	.loss = "what the other tables are for; the next start of each role writes it again",
 };
+#undef S
 
 /* As small_statement() would make it. */
 static const char *const schema[] = {
@@ -145,12 +143,12 @@ static int table_missing(struct small *s, struct open_table *o, struct err *err)
 static void strs_keep(struct small *s, const struct small_table *t, struct sql_value *v)
 {
 	size_t need = 1;
-	for (size_t i = 0; i < t->n; i++)
-		need += t->column[i].type == SMALL_STR ? v[i].s.n : 0;
+	for (size_t i = 0; i < t->row.n; i++)
+		need += t->row.column[i].type == COL_STR ? v[i].s.n : 0;
 	buf_clear(&s->room);
 	ENSURE(buf_room(&s->room, need));
-	for (size_t i = 0; i < t->n; i++)
-		if (t->column[i].type == SMALL_STR) {
+	for (size_t i = 0; i < t->row.n; i++)
+		if (t->row.column[i].type == COL_STR) {
 			size_t at = s->room.n;
 			buf_add_str(&s->room, v[i].s);
 			v[i].s.p = s->room.p + at;
@@ -173,7 +171,7 @@ int small_get(struct small *s, const struct small_table *t, void *row, struct er
 	rc = sql_step(&s->sql, st, err);
 	if (rc)
 		return rc;
-	values_get(st, v, t->n + 1);
+	values_get(st, v, t->row.n + 1);
 	if (small_values_ok(&o->shape, v, &why)) {
 		strs_keep(s, t, v);
 		small_values_take(t, v, row);
@@ -245,7 +243,7 @@ int small_iter_next(struct small_iter *it, void *row, struct err *err)
 	int rc = sql_step(&it->s->sql, it->st, err);
 	if (rc == 0) {
 		struct open_table *o = table_of(it->s, it->t);
-		values_get(it->st, v, it->t->n + 1);
+		values_get(it->st, v, it->t->row.n + 1);
 		if (!small_values_ok(&o->shape, v, &why))
 			return row_damaged(it->s, o, why, err);
 		small_values_take(it->t, v, row);
@@ -349,18 +347,18 @@ static int row_put(struct small *s, struct open_table *o, const void *row, size_
 	if (o->t->key == 0) {
 		if (row_drop_all(s, o, NULL, 0, err) < 0)
 			return -1;
-		return values_run(s, o, SMALL_ADD, v, o->t->n + 1, err);
+		return values_run(s, o, SMALL_ADD, v, o->t->row.n + 1, err);
 	}
-	if (values_run(s, o, SMALL_SET, v, o->t->n + 1, err) < 0)
+	if (values_run(s, o, SMALL_SET, v, o->t->row.n + 1, err) < 0)
 		return -1;
 	if (sql_changes(&s->sql))
 		return 0;
 	if (table_count(s, o, &count, err) < 0)
 		return -1;
-	if (count >= o->t->rows)
+	if (count >= o->t->most)
 		return 1;
 	o->count++;
-	return values_run(s, o, SMALL_ADD, v, o->t->n + 1, err);
+	return values_run(s, o, SMALL_ADD, v, o->t->row.n + 1, err);
 }
 
 static int row_drop(struct small *s, struct open_table *o, const void *row, size_t n,
@@ -379,9 +377,9 @@ static int row_drop(struct small *s, struct open_table *o, const void *row, size
 static int rows_replace(struct small *s, struct open_table *o, const void *rows, size_t n,
 			struct err *err)
 {
-	int rc = n > o->t->rows ? 1 : row_drop_all(s, o, NULL, 0, err);
+	int rc = n > o->t->most ? 1 : row_drop_all(s, o, NULL, 0, err);
 	for (size_t i = 0; i < n && rc == 0; i++)
-		rc = row_put(s, o, (const char *)rows + i * o->t->row, 1, err);
+		rc = row_put(s, o, (const char *)rows + i * o->t->row.size, 1, err);
 	return rc;
 }
 
@@ -405,7 +403,7 @@ int small_replace(struct small *s, const struct small_table *t, const void *rows
 
 static void known_of(const struct open_table *o, struct small_known *ret)
 {
-	*ret = (struct small_known){.key = (uint8_t)o->t->key, .rows = o->t->rows, .lost = o->lost};
+	*ret = (struct small_known){.key = (uint8_t)o->t->key, .most = o->t->most, .lost = o->lost};
 	snprintf(ret->name, sizeof ret->name, "%s", o->t->name);
 	snprintf(ret->writer, sizeof ret->writer, "%s", o->t->writer);
 	snprintf(ret->loss, sizeof ret->loss, "%s", o->t->loss);
@@ -492,7 +490,7 @@ static int table_known(struct small *s, struct open_table *o, struct err *err)
 	if (rc)
 		return MIN(rc, 0);
 	known_of(o, &known);
-	return known.key == is.key && known.rows == is.rows && strcmp(known.shape, is.shape) == 0 &&
+	return known.key == is.key && known.most == is.most && strcmp(known.shape, is.shape) == 0 &&
 	       strcmp(known.writer, is.writer) == 0 && strcmp(known.loss, is.loss) == 0;
 }
 

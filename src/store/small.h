@@ -2,12 +2,13 @@
  * directory, one table for each purpose; what is large, or begins anew at will, is a file of its
  * own by the same functions. A table is declared once, as constant data, and its rows are structs:
  *
- *   static const struct small_column columns[] = {
- *           {"name", SMALL(SMALL_TEXT, struct point, name)},
- *           {"state", SMALL(SMALL_UINT, struct point, state), POINT_STATES - 1},
+ *   #define S struct point
+ *   static const struct column columns[] = {
+ *           COL("name", S, name),
+ *           COL("state", S, state, .most = POINT_STATES - 1),
  *   };
  *   static const struct small_table points = {
- *           "points", SMALL_ROWS(struct point, columns), .key = 1, .rows = 10000,
+ *           "points", {ROWS(S, columns)}, .key = 1, .most = 10000,
  *           .writer = "broker", .loss = "the result of each last collection"};
  *
  * Several processes use one database at once: readers never wait, writers wait for each other some
@@ -18,42 +19,24 @@
  * rows that can be read are taken over, and one warning for each table is logged. A process that
  * meets damage later gets ERR_DAMAGED, and should end. */
 #pragma once
-#include "base/err.h"
-#include "base/str.h"
+#include "base/rows.h"
 
 #define SMALL_FILE "garner.db"
 
 enum { SMALL_COLUMNS = 24, SMALL_NAME = 40, SMALL_STR_MOST = 256 << 10 };
 
-enum small_type {
-	SMALL_UINT,  /* uint8_t to uint64_t, bool */
-	SMALL_TIME,  /* int64_t, microseconds since 1970 */
-	SMALL_TEXT,  /* char[]: as long as it has room for, ends in NUL in memory */
-	SMALL_BYTES, /* uint8_t[], all of it */
-	SMALL_STR,   /* struct str: any bytes */
-	SMALL_TYPES,
-};
-
-struct small_column {
-	const char *name; /* small letters, digits and _ */
-	enum small_type type;
-	size_t offset, size; /* of the member */
-	uint64_t most; /* greatest number; SMALL_STR: bytes. 0: what the member has room for */
-};
-#define SMALL(type, strukt, member) type, offsetof(strukt, member), sizeof(((strukt *)0)->member)
-
 struct small_table {
 	const char *name;
-	const struct small_column *column;
-	size_t n, row; /* columns; bytes of the struct */
+	/* A row. Keys of columns are small letters, digits and _. Columns may be numbers, times (an
+	 * int64_t of microseconds since 1970), char[], uint8_t[], and a struct str of any bytes
+	 * whose `most` is given. */
+	struct rows row;
 	size_t key;    /* the first columns that tell rows apart; 0: there is one row at most */
-	uint64_t rows; /* at most */
+	uint64_t most; /* rows */
 	bool loose;    /* a commit may be lost in a power cut, but not by a crash of the process */
 	const char *writer; /* the role */
 	const char *loss;   /* what is lost with the rows, as a noun phrase */
 };
-#define SMALL_ROWS(strukt, columns) \
-	.column = (columns), .n = ARRAY_LEN(columns), .row = sizeof(strukt)
 
 struct small;
 enum small_mode { SMALL_READ, SMALL_WRITE };
@@ -75,7 +58,7 @@ int small_forgive(struct small *s, const struct small_table *t, struct err *err)
 
 /* A row is a struct whose key is set. Outside a group each of these is a commit of its own. */
 
-/* 1: there is no such row, and *row is as it was. What its SMALL_STRs point to is valid until the
+/* 1: there is no such row, and *row is as it was. What its COL_STRs point to is valid until the
  * next call of small_get(). */
 int small_get(struct small *s, const struct small_table *t, void *row, struct err *err);
 /* Adds a row or replaces it. 1: it would be one too many. */
@@ -94,7 +77,7 @@ int small_begin(struct small *s, bool loose, struct err *err);
 int small_end(struct small *s, int rc, struct err *err);
 
 /* All rows in the order of the key, or those from a row (its key) on. Change nothing meanwhile.
- * What SMALL_STRs point to is valid until the next step. */
+ * What COL_STRs point to is valid until the next step. */
 struct small_iter {
 	struct small *s;
 	const struct small_table *t;

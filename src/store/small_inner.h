@@ -9,6 +9,8 @@
 
 enum { SMALL_SHAPE = 1700, SMALL_VALUES = SMALL_COLUMNS + 1 /* and the sum */ };
 
+enum small_type { SMALL_UINT, SMALL_TIME, SMALL_TEXT, SMALL_BYTES, SMALL_STR, SMALL_TYPES };
+
 struct small_shape {
 	char name[SMALL_NAME];
 	size_t n, key;
@@ -24,7 +26,7 @@ struct small_known {
 	char name[SMALL_NAME];
 	char shape[SMALL_SHAPE]; /* "name=text:255 state=uint:3" */
 	uint8_t key;
-	uint64_t rows;
+	uint64_t most;
 	char writer[SMALL_NAME];
 	char loss[240];
 	bool lost; /* rows of it may have been */
@@ -45,7 +47,7 @@ void small_values_of(const struct small_table *t, const void *row, const struct 
  * what is wrong. */
 bool small_values_ok(const struct small_shape *shape, const struct sql_value *v,
 		     const char **ret_why);
-/* Of values that are right; what a SMALL_STR points to is theirs. */
+/* Of values that are right; what a COL_STR points to is theirs. */
 void small_values_take(const struct small_table *t, const struct sql_value *v, void *row);
 uint64_t small_values_sum(const char *table, const struct sql_value *v, size_t n);
 void small_values_print(const struct small_shape *shape, const struct sql_value *v,

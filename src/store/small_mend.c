@@ -102,11 +102,11 @@ static int table_verify(const struct sql *sql, const struct small_known *known, 
 	*in_row = rc == WALK_BAD;
 	if (rc != 1)
 		return -1;
-	return rows <= known->rows
+	return rows <= known->most
 		       ? 0
 		       : err_set(err, ERR_DAMAGED,
 				 "%s: table %s: %" PRIu64 " rows, at most %" PRIu64 " may be there",
-				 sql->path, known->name, rows, known->rows);
+				 sql->path, known->name, rows, known->most);
 }
 
 static int count_objects(const struct sql *sql, uint64_t *ret, struct err *err)
@@ -321,9 +321,9 @@ static int rescue_table(struct rescue *r, struct small_known *known,
 	uint64_t kept = 0;
 	if (table_begin(r, shape, err) < 0)
 		return -1;
-	int whole = rows_copy(r, shape, SMALL_EACH, known->rows, &kept, err);
+	int whole = rows_copy(r, shape, SMALL_EACH, known->most, &kept, err);
 	if (whole == 0)
-		whole = rows_copy(r, shape, SMALL_EACH_DOWN, known->rows, &kept, err) < 0 ? -1 : 0;
+		whole = rows_copy(r, shape, SMALL_EACH_DOWN, known->most, &kept, err) < 0 ? -1 : 0;
 	if (whole < 0)
 		return -1;
 	if (!whole || r->all) {
@@ -380,7 +380,7 @@ static int known_match(void *ctx, const struct small_known *known, struct err *e
  * from the schema, and the next start of its owner says what they may hold. */
 static int rescue_made(struct rescue *r, struct str name, struct err *err)
 {
-	struct small_known known = {.rows = UINT64_MAX};
+	struct small_known known = {.most = UINT64_MAX};
 	struct small_shape raw, shape;
 	struct err why;
 	snprintf(known.name, sizeof known.name, STR_FMT, STR_ARG(name));
@@ -390,7 +390,7 @@ static int rescue_made(struct rescue *r, struct str name, struct err *err)
 		return rescue_table(r, &known, &shape, err);
 	if (!shape_raw(&r->old, known.name, &raw))
 		return 0;
-	known = (struct small_known){.key = (uint8_t)raw.key, .rows = UINT64_MAX};
+	known = (struct small_known){.key = (uint8_t)raw.key, .most = UINT64_MAX};
 	memcpy(known.name, raw.name, sizeof known.name);
 	small_shape_print(&raw, known.shape);
 	return rescue_table(r, &known, &raw, err);

@@ -29,10 +29,30 @@ bool small_name_ok(struct str name)
 	return name.n && name.n < SMALL_NAME && !str_starts(name, STR("sqlite_"));
 }
 
-static uint64_t column_most(const struct small_column *c)
+static enum small_type column_type(const struct column *c)
 {
 	switch (c->type) {
+	case COL_BOOL:
+	case COL_UINT:
+		return SMALL_UINT;
+	case COL_CHARS:
+		return SMALL_TEXT;
+	case COL_BYTES:
+		return SMALL_BYTES;
+	case COL_STR:
+		return SMALL_STR;
+	default:
+		ENSURE(c->type == COL_INT && c->size == 8 && c->unit == UNIT_TIME);
+		return SMALL_TIME;
+	}
+}
+
+static uint64_t column_most(const struct column *c)
+{
+	switch (column_type(c)) {
 	case SMALL_UINT:
+		if (c->type == COL_BOOL)
+			return 1;
 		return c->most ? c->most : c->size < 8 ? (1ULL << 8 * c->size) - 1 : UINT64_MAX;
 	case SMALL_TIME:
 		return INT64_MAX;
@@ -48,15 +68,15 @@ static uint64_t column_most(const struct small_column *c)
 
 void small_shape_of(const struct small_table *t, struct small_shape *ret)
 {
-	ENSURE(t->n <= SMALL_COLUMNS && t->key <= t->n && small_name_ok(str_of(t->name)));
-	*ret = (struct small_shape){.n = t->n, .key = t->key};
+	ENSURE(t->row.n <= SMALL_COLUMNS && t->key <= t->row.n && small_name_ok(str_of(t->name)));
+	*ret = (struct small_shape){.n = t->row.n, .key = t->key};
 	snprintf(ret->name, sizeof ret->name, "%s", t->name);
-	for (size_t i = 0; i < t->n; i++) {
-		ENSURE(small_name_ok(str_of(t->column[i].name)) &&
-		       strcmp(t->column[i].name, "sum") != 0);
-		snprintf(ret->column[i].name, SMALL_NAME, "%s", t->column[i].name);
-		ret->column[i].type = t->column[i].type;
-		ret->column[i].most = column_most(&t->column[i]);
+	for (size_t i = 0; i < t->row.n; i++) {
+		const struct column *c = &t->row.column[i];
+		ENSURE(small_name_ok(str_of(c->key)) && strcmp(c->key, "sum") != 0);
+		snprintf(ret->column[i].name, SMALL_NAME, "%s", c->key);
+		ret->column[i].type = column_type(c);
+		ret->column[i].most = column_most(c);
 	}
 }
 
@@ -114,21 +134,6 @@ int small_shape_parse(const struct small_known *known, struct small_shape *ret, 
 
 /* Values */
 
-static uint64_t uint_of(const void *from, size_t size)
-{
-	switch (size) {
-	case 1:
-		return *(const uint8_t *)from;
-	case 2:
-		return *(const uint16_t *)from;
-	case 4:
-		return *(const uint32_t *)from;
-	default:
-		ENSURE(size == 8);
-		return *(const uint64_t *)from;
-	}
-}
-
 static void uint_take(uint64_t v, void *to, size_t size)
 {
 	switch (size) {
@@ -146,16 +151,15 @@ static void uint_take(uint64_t v, void *to, size_t size)
 	}
 }
 
-static struct sql_value value_of(const struct small_column *c, const char *from)
+static struct sql_value value_of(const struct column *c, const char *from)
 {
-	struct sql_value v = {.type = types[c->type].value};
-	if (c->type == SMALL_UINT)
-		v.n = (int64_t)uint_of(from, c->size);
-	else if (c->type == SMALL_TIME)
-		memcpy(&v.n, from, sizeof v.n);
-	else if (c->type == SMALL_TEXT)
+	enum small_type type = column_type(c);
+	struct sql_value v = {.type = types[type].value};
+	if (v.type == SQL_INT)
+		v.n = (int64_t)rows_number(c, from);
+	else if (type == SMALL_TEXT)
 		v.s = (struct str){from, strnlen(from, c->size - 1)};
-	else if (c->type == SMALL_BYTES)
+	else if (type == SMALL_BYTES)
 		v.s = (struct str){from, c->size};
 	else
 		memcpy(&v.s, from, sizeof v.s);
@@ -179,11 +183,11 @@ uint64_t small_values_sum(const char *table, const struct sql_value *v, size_t n
 void small_values_of(const struct small_table *t, const void *row, const struct small_shape *shape,
 		     struct sql_value ret[SMALL_VALUES])
 {
-	for (size_t i = 0; i < t->n; i++)
-		ret[i] = value_of(&t->column[i], (const char *)row + t->column[i].offset);
-	ret[t->n] = (struct sql_value){
+	for (size_t i = 0; i < t->row.n; i++)
+		ret[i] = value_of(&t->row.column[i], (const char *)row + t->row.column[i].offset);
+	ret[t->row.n] = (struct sql_value){
 		.type = SQL_INT,
-		.n = (int64_t)small_values_sum(shape->name, ret, t->n),
+		.n = (int64_t)small_values_sum(shape->name, ret, t->row.n),
 	};
 }
 
@@ -220,12 +224,12 @@ bool small_values_ok(const struct small_shape *shape, const struct sql_value *v,
 
 void small_values_take(const struct small_table *t, const struct sql_value *v, void *row)
 {
-	for (size_t i = 0; i < t->n; i++) {
-		const struct small_column *c = &t->column[i];
+	for (size_t i = 0; i < t->row.n; i++) {
+		const struct column *c = &t->row.column[i];
 		char *to = (char *)row + c->offset;
-		if (c->type == SMALL_STR) {
+		if (c->type == COL_STR) {
 			memcpy(to, &v[i].s, sizeof v[i].s);
-		} else if (c->type == SMALL_UINT || c->type == SMALL_TIME) {
+		} else if (v[i].type == SQL_INT) {
 			uint_take((uint64_t)v[i].n, to, c->size);
 		} else {
 			memset(to, 0, c->size);

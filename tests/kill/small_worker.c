@@ -22,26 +22,26 @@ struct part {
 	uint64_t commit;
 	char fill[FILL];
 };
-static const struct small_column part_columns[] = {
-	{"who", SMALL(SMALL_UINT, struct part, who)},
-	{"part", SMALL(SMALL_UINT, struct part, part)},
-	{"last", SMALL(SMALL_UINT, struct part, commit)},
-	{"fill", SMALL(SMALL_TEXT, struct part, fill)},
+static const struct column part_columns[] = {
+	COL("who", struct part, who),
+	COL("part", struct part, part),
+	COL("last", struct part, commit),
+	COL("fill", struct part, fill),
 };
 static const struct small_table parts = {
 	.name = "parts",
-	SMALL_ROWS(struct part, part_columns),
+	.row = {ROWS(struct part, part_columns)},
 	.key = 2,
-	.rows = 1000,
+	.most = 1000,
 	.writer = "test",
 	.loss = "parts",
 };
 /* What is changed on purpose: damage there costs no row of others. */
 static const struct small_table marks = {
 	.name = "marks",
-	SMALL_ROWS(struct part, part_columns),
+	.row = {ROWS(struct part, part_columns)},
 	.key = 2,
-	.rows = 1000,
+	.most = 1000,
 	.loose = true,
 	.writer = "test",
 	.loss = "marks",

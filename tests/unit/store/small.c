@@ -24,20 +24,20 @@ struct cat {
 	uint8_t chip[8];
 	struct str note;
 };
-static const struct small_column cat_columns[] = {
-	{"name", SMALL(SMALL_TEXT, struct cat, name)},
-	{"lives", SMALL(SMALL_UINT, struct cat, lives), 9},
-	{"mice", SMALL(SMALL_UINT, struct cat, mice)},
-	{"mark", SMALL(SMALL_UINT, struct cat, mark)},
-	{"born", SMALL(SMALL_TIME, struct cat, born_us)},
-	{"chip", SMALL(SMALL_BYTES, struct cat, chip)},
-	{"note", SMALL(SMALL_STR, struct cat, note), 1000},
+static const struct column cat_columns[] = {
+	COL("name", struct cat, name),
+	COL("lives", struct cat, lives, .most = 9),
+	COL("mice", struct cat, mice),
+	COL("mark", struct cat, mark),
+	COL("born", struct cat, born_us, .unit = UNIT_TIME),
+	COL("chip", struct cat, chip),
+	COL("note", struct cat, note, .most = 1000),
 };
 static const struct small_table cats = {
 	.name = "cats",
-	SMALL_ROWS(struct cat, cat_columns),
+	.row = {ROWS(struct cat, cat_columns)},
 	.key = 1,
-	.rows = CATS,
+	.most = CATS,
 	.writer = "keeper",
 	.loss = "which cats there are",
 };
@@ -45,29 +45,29 @@ static const struct small_table cats = {
 struct step {
 	uint32_t house, room;
 };
-static const struct small_column step_columns[] = {
-	{"house", SMALL(SMALL_UINT, struct step, house)},
-	{"room", SMALL(SMALL_UINT, struct step, room)},
+static const struct column step_columns[] = {
+	COL("house", struct step, house),
+	COL("room", struct step, room),
 };
 static const struct small_table steps = {
 	.name = "steps",
-	SMALL_ROWS(struct step, step_columns),
+	.row = {ROWS(struct step, step_columns)},
 	.key = 2,
-	.rows = 100000,
+	.most = 100000,
 	.loose = true,
 	.writer = "keeper",
 	.loss = "where the cats were",
 };
 /* The same table as another version might declare it. */
-static const struct small_column other_columns[] = {
-	{"house", SMALL(SMALL_UINT, struct step, house)},
-	{"garden", SMALL(SMALL_UINT, struct step, room)},
+static const struct column other_columns[] = {
+	COL("house", struct step, house),
+	COL("garden", struct step, room),
 };
 static const struct small_table other_steps = {
 	.name = "steps",
-	SMALL_ROWS(struct step, other_columns),
+	.row = {ROWS(struct step, other_columns)},
 	.key = 1,
-	.rows = 1,
+	.most = 1,
 	.writer = "keeper",
 	.loss = "",
 };
@@ -75,13 +75,13 @@ static const struct small_table other_steps = {
 struct weather {
 	uint32_t rain;
 };
-static const struct small_column weather_columns[] = {
-	{"rain", SMALL(SMALL_UINT, struct weather, rain)},
+static const struct column weather_columns[] = {
+	COL("rain", struct weather, rain),
 };
 static const struct small_table weather = {
 	.name = "weather",
-	SMALL_ROWS(struct weather, weather_columns),
-	.rows = 1,
+	.row = {ROWS(struct weather, weather_columns)},
+	.most = 1,
 	.writer = "sky",
 	.loss = "the weather",
 };

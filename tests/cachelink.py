@@ -5,6 +5,7 @@ import struct
 import time
 
 from garner import wait_for
+from message import message, read_message
 
 UPDATE, REMOVE, NAMED = 0, 1, 2
 
@@ -49,31 +50,32 @@ class Uns:
         self.sock.settimeout(30)
         self.sock.connect(str(self.path))
         self.file = self.sock.makefile("rb")
-        greeting = self.line()
-        if greeting == "QM 1":
-            self.say(f"UNS {self.name}\n")
+        greeting, said = self.hear()
+        if greeting == "qm":
+            assert said == {"version": "2"}
+            self.say(message("uns", name=self.name))
         return greeting
 
-    def line(self):
-        return self.file.readline().decode().strip()
+    def hear(self):
+        """The name of a message (None: it hung up), and what it says."""
+        return read_message(self.file)
 
     def say(self, what):
-        self.sock.sendall(what if isinstance(what, bytes) else what.encode())
+        self.sock.sendall(what)
 
     def offer(self, provider, notices, full=False, number=None):
         """Sends a set and does not wait for the answer."""
         self.number = number or self.number + 1
         urls = sum(n[0] != NAMED for n in notices)
-        self.say(f"SET {self.number} {provider} {'full' if full else 'partial'} {urls} {int(time.time() * 1e6)}\n")
+        self.say(message("set", number=self.number, provider=provider, full=full, urls=urls, at=int(time.time() * 1e6)))
         for i in range(0, len(notices), 500):
-            block = packed(b"".join(notices[i:i + 500]))
-            self.say(f"PIECE {len(block)}\n".encode() + block)
-        self.say(f"END {self.number}\n")
+            self.say(message("piece", notices=packed(b"".join(notices[i:i + 500]))))
+        self.say(message("end", number=self.number))
 
     def send(self, provider, notices, **more):
         self.offer(provider, notices, **more)
-        answer = self.line()
-        assert answer == f"HAVE {self.number}", answer
+        answer = self.hear()
+        assert answer == ("have", {"number": str(self.number)}), answer
 
     def close(self):
         if self.sock:

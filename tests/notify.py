@@ -10,6 +10,8 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import quoteattr
 
+from message import message, read_message
+
 NS = "http://www.lococa.org/1.0"
 # Stands for "secret", and is quickly checked: lines that registration makes take 50 ms.
 SECRET = "$argon2id$v=19$m=8,t=1,p=1$c2FsdHNhbHRzYWx0c2FsdA$fIbdC2xakJ6cNlONBQKde0ZQtJof49m9l+7mj3O30mA"
@@ -163,7 +165,8 @@ def notify(address, id, rows, kind="partial", password="secret", **more):
 
 class FakeQm:
     """Takes sets and remembers them by uns and number. mute: it accepts connections and says nothing; busy: it says
-    so. answer(number): what it says of a set, "HAVE" if that is None; False: nothing, and it hangs up."""
+    so. answer(number): what it says of a set, that it has it if that is None, else (code, text) of a refusal; False:
+    nothing, and it hangs up."""
 
     def __init__(self, path, mute=False, busy=False, answer=None):
         self.path, self.mute, self.busy, self.answer = str(path), mute, busy, answer
@@ -202,36 +205,32 @@ class FakeQm:
             except OSError:
                 pass
 
-    def talk(self, sock, lines):
+    def talk(self, sock, file):
         if self.mute:
-            lines.readline()
+            file.readline()
             return
-        if self.busy:
-            sock.sendall(b"BUSY\n")
+        sock.sendall(message("busy") if self.busy else message("qm", version=2))
+        name, said = (None, {}) if self.busy else read_message(file)
+        if name != "uns":
             return
-        sock.sendall(b"QM 1\n")
-        hello = lines.readline().split()
-        if len(hello) != 2 or hello[0] != b"UNS":
-            return
-        uns = hello[1].decode()
+        uns = said["name"]
         while True:
-            words = lines.readline().split()
-            if not words or words[0] != b"SET":
+            name, begun = read_message(file)
+            if name != "set":
                 return
-            number, provider, kind, urls = int(words[1]), int(words[2]), words[3].decode(), int(words[4])
-            size = 0
-            while (words := lines.readline().split()) and words[0] == b"PIECE":
-                piece = lines.read(int(words[1]))
-                assert len(piece) == int(words[1])
-                size += len(piece)
-            if words != [b"END", b"%d" % number]:
+            number, provider, urls = int(begun["number"]), int(begun["provider"]), int(begun["urls"])
+            kind, size = "full" if begun.get("full") else "partial", 0
+            while (piece := read_message(file, counted={"notices"}))[0] == "piece":
+                size += len(piece[1]["notices"])
+            if piece != ("end", {"number": str(number)}):
                 return
             said = self.answer(number) if self.answer else None
             if said is False:
                 return
             self.order.append((uns, number))
             self.sets.setdefault((uns, number), (provider, kind, urls, size))
-            sock.sendall((said or f"HAVE {number}").encode() + b"\n")
+            sock.sendall(message("refused", number=number, code=said[0], text=said[1]) if said
+                         else message("have", number=number))
 
     def hang_up(self):
         for sock in self.links:

@@ -34,13 +34,13 @@ parallel = 10
         for _ in range(bots):
             g.start("bot").wait_ready()
         self.uns = Uns(tmp_path / "qm")
-        assert self.uns.connect() == "QM 1"
+        assert self.uns.connect() == "qm"
 
     def again(self):
         """Another qm, after this one ended."""
         self.uns.close()
         self.qm = self.g.start("qm").wait_ready()
-        assert self.uns.connect() == "QM 1"
+        assert self.uns.connect() == "qm"
 
     def queued(self):
         return cachedb(self.g, "SELECT count(*) FROM queue")[0][0]
@@ -234,7 +234,7 @@ def test_a_set_is_absorbed_once_however_often_it_is_sent(garner, tmp_path):
     c.uns.send(p, pages(web), number=7)
     c.settled(5)
     c.uns.close()
-    assert c.uns.connect() == "QM 1"
+    assert c.uns.connect() == "qm"
     c.uns.send(p, pages(web), number=7)
     c.uns.send(p, pages(web, 1), number=8)
     wait_for("the second set", lambda: web.count("/a/0") == 2)
@@ -318,12 +318,12 @@ def test_while_the_queue_is_full_links_hear_busy(garner, tmp_path):
     p = provider(c.g, web.url + "/a/")
     held = web.hold("/a/0")
     c.uns.send(p, pages(web))
-    assert c.uns.line() == "BUSY" and c.uns.line() == ""
+    assert c.uns.hear() == ("busy", {}) and c.uns.hear()[0] is None
     c.uns.close()
-    assert c.uns.connect() == "BUSY"
+    assert c.uns.connect() == "busy"
     c.uns.close()
     held.set()
-    wait_for("sets are taken again", lambda: c.uns.connect() == "QM 1" or c.uns.close())
+    wait_for("sets are taken again", lambda: c.uns.connect() == "qm" or c.uns.close())
     c.settled(30)
 
 

@@ -108,7 +108,7 @@ def test_a_queue_manager_that_does_not_greet_is_away(uns):
 
 def test_what_the_queue_manager_refuses_is_rejected(uns):
     g = uns()
-    qm = FakeQm(g.qm, answer=lambda n: f"REFUSED {n} 203 over <quota>" if n == 1 else None)
+    qm = FakeQm(g.qm, answer=lambda n: (203, "over <quota>") if n == 1 else None)
     wait_for("the link", lambda: g.uns.lines("queue manager is here"))
     result = notify(g.door, g.id, ROWS)
     assert code_of(result) == 203 and result.find("set_rejected").text == "over <quota>"
@@ -127,7 +127,7 @@ def test_who_loses_a_set_that_was_accepted_is_asked_for_a_full_one(uns, fault):
     other = add_provider(g, [SITE])
     assert accepted(notify(g.door, g.id, ROWS)) == (2, 1)
     assert accepted(notify(g.door, other, ROWS)) == (2, 2)
-    qm = FakeQm(g.qm, answer=lambda n: f"REFUSED {n} 203 over" if n == 1 else None)
+    qm = FakeQm(g.qm, answer=lambda n: (203, "over") if n == 1 else None)
     if fault:
         g.uns.wait()
         g.uns = g.start("uns").wait_ready()
@@ -149,7 +149,7 @@ def test_an_answer_takes_one_set_out_of_unsdb_also_where_the_link_is_lost_after_
     def answer(number):
         heard.append(number)
         if number == 1:
-            return "REFUSED 1 203 over" if heard.count(1) == 1 else None
+            return (203, "over") if heard.count(1) == 1 else None
         return None if free.is_set() else False
 
     qm = FakeQm(g.qm, answer=answer)
@@ -174,7 +174,7 @@ def test_a_full_set_that_is_refused_while_it_is_being_accepted_is_wanted_again(u
     def answer(number):  # the first one waits until the second is in unsdb
         if number == 1:
             wait_for("the second", lambda: unsdb.stat().st_size > before, every=0.001)
-        return f"REFUSED {number} 203 over" if number == 2 else None
+        return (203, "over") if number == 2 else None
 
     qm = FakeQm(g.qm, answer=answer)
     wait_for("the link", lambda: g.uns.lines("queue manager is here"))

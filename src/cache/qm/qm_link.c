@@ -65,10 +65,10 @@ static void link_say(const struct qm_link *l, bool is_trouble, const char *what,
 		l->o.ops->said(l->o.ctx, is_trouble, what, who);
 }
 
-static void uns_send(struct uns *u, const struct link_line *line)
+static void uns_send(struct uns *u, enum link_kind kind, const struct link_message *m)
 {
 	buf_clear(&u->l->out);
-	link_line_print(line, &u->l->out);
+	message_write(&link_of_qm, (int)kind, m, &u->l->out);
 	conn_send(session_conn(u->session), buf_str(&u->l->out));
 }
 
@@ -139,7 +139,7 @@ static void uns_leave(struct uns *u)
 		uns_look(u);
 		return;
 	}
-	uns_send(u, &(struct link_line){.kind = LINK_BUSY});
+	uns_send(u, LINK_BUSY, &link_greeting);
 	conn_finish(session_conn(u->session));
 }
 
@@ -153,7 +153,7 @@ static void on_opened(struct session *s)
 	if (l->is_over)
 		uns_leave(u);
 	else
-		uns_send(u, &(struct link_line){.kind = LINK_QM});
+		uns_send(u, LINK_QM, &link_greeting);
 }
 
 /* What has not ended is dropped; before anything that the same uns says on another connection. */
@@ -196,22 +196,21 @@ static void uns_name(struct uns *u, struct str name)
 	link_say(l, false, "a notification server is here", u->name);
 }
 
-static void uns_set(struct uns *u, const struct link_line *line)
+static void uns_set(struct uns *u, const struct link_message *m)
 {
 	struct taking *t = mem_alloc(sizeof *t);
-	*t = (struct taking){.set = {.number = line->number,
-				     .provider = line->provider,
-				     .is_full = line->is_full,
-				     .urls = line->urls,
-				     .at_us = line->at_us}};
+	*t = (struct taking){.set = {.number = m->number,
+				     .provider = m->provider,
+				     .is_full = m->is_full,
+				     .urls = m->urls,
+				     .at_us = m->at_us}};
 	memcpy(t->set.uns, u->name, sizeof u->name);
 	u->taking = t;
 }
 
-static void on_piece(struct session *s, struct str block)
+static void uns_piece(struct uns *u, struct str piece)
 {
-	struct uns *u = session_state(s);
-	item_add(u->l, ITEM_PIECE, u, u->taking, block);
+	item_add(u->l, ITEM_PIECE, u, u->taking, piece);
 	uns_look(u);
 }
 
@@ -225,31 +224,33 @@ static void uns_ended(struct uns *u)
 	uns_leave(u);
 }
 
-static void on_line(struct session *s, struct str text)
+static void on_message(struct session *s, struct str bytes)
 {
 	struct uns *u = session_state(s);
-	struct link_line line;
+	struct link_message m;
 	struct err err;
-	if (link_line_read(text, &line, &err) < 0)
+	int kind;
+	if (message_read(&link_of_uns, bytes, &kind, &m, &err) < 0)
 		uns_end(u, err.msg);
-	else if (line.kind == LINK_UNS && !u->name[0])
-		uns_name(u, line.name);
-	else if (line.kind == LINK_SET && u->name[0] && !u->taking)
-		uns_set(u, &line);
-	else if (line.kind == LINK_PIECE && u->taking)
-		session_block(s, line.bytes, on_piece);
-	else if (line.kind == LINK_END && u->taking && u->taking->set.number == line.number)
+	else if (kind == LINK_UNS && !u->name[0] && link_name_is_good(m.name))
+		uns_name(u, m.name);
+	else if (kind == LINK_SET && u->name[0] && !u->taking)
+		uns_set(u, &m);
+	else if (kind == LINK_PIECE && u->taking)
+		uns_piece(u, m.piece);
+	else if (kind == LINK_END && u->taking && u->taking->set.number == m.number)
 		uns_ended(u);
 	else
-		uns_end(u, "a line that may not come there");
+		uns_end(u, "a message that may not come there");
 }
 
 static const struct server_protocol protocol = {
 	.name = "qm",
-	.words = {[SERVER_LONG_LINE] = "", [SERVER_FULL] = "BUSY\n", [SERVER_STOPPING] = ""},
+	.messages = &link_of_uns,
+	.words = {[SERVER_FULL] = "busy 0\n", [SERVER_STOPPING] = ""},
 	.state_size = sizeof(struct uns),
 	.opened = on_opened,
-	.line = on_line,
+	.line = on_message,
 	.closed = on_closed,
 };
 
@@ -257,8 +258,6 @@ struct qm_link *qm_link_new(const struct qm_link_options *options)
 {
 	struct qm_link *l = mem_alloc(sizeof *l);
 	*l = (struct qm_link){.o = *options, .limits = *options->limits, .out = BUF_INIT(4096)};
-	l->limits.block_max = LINK_PIECE_MAX;
-	l->limits.line_max = MAX(l->limits.line_max, (uint64_t)LINK_LINE_MAX);
 	list_init(&l->sessions);
 	list_init(&l->items);
 	l->server = server_new(l->o.loop, &protocol, &l->limits, l->o.tls, l);
@@ -375,11 +374,9 @@ int qm_batch_run(struct qm_batch *b, struct db *db, struct err *err)
 static void set_answer(struct qm_link *l, const struct item *item)
 {
 	const struct taking *t = item->taking;
-	struct link_line line = {.kind = LINK_HAVE, .number = t->set.number};
+	const struct link_message m = {
+		.number = t->set.number, .code = t->code, .text = str_of(t->text)};
 	if (t->code) {
-		line.kind = LINK_REFUSED;
-		line.code = t->code;
-		line.text = str_of(t->text);
 		l->counts.refused++;
 		link_say(l, true, t->text, t->set.uns);
 	} else {
@@ -391,7 +388,7 @@ static void set_answer(struct qm_link *l, const struct item *item)
 		return;
 	FAULT("qm.have");
 	item->from->unanswered--;
-	uns_send(item->from, &line);
+	uns_send(item->from, t->code ? LINK_REFUSED : LINK_HAVE, &m);
 }
 
 void qm_link_taken(struct qm_link *l, struct qm_batch **bp)

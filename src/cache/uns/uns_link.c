@@ -1,5 +1,5 @@
 /* The supervisor keeps the queue manager's socket open while there is none, so a connection says
- * nothing; a line does. Until it has come the queue manager is away. */
+ * nothing; a message does. Until it has come the queue manager is away. */
 #include "cache/uns/uns_link.h"
 
 #include "cache/link_wire.h"
@@ -22,8 +22,7 @@ struct uns_link {
 };
 
 static const struct conn_limits limits = {
-	.line_max = LINK_LINE_MAX,
-	.block_max = 0,
+	.messages = &link_of_qm,
 	.high_mark = 2 << 20,
 	.queue_max = 64 << 20,
 	.read_mark = 64 << 20, /* answers are small */
@@ -61,31 +60,32 @@ static void on_down(void *ctx, const char *why, int64_t retry_us)
 
 static void say_hello(struct uns_link *l)
 {
-	const struct link_line hello = {.kind = LINK_UNS, .name = str_of(l->o.name)};
-	CLEANUP(buf_free) struct buf out = BUF_INIT(LINK_LINE_MAX);
+	const struct link_message hello = {.name = str_of(l->o.name)};
+	CLEANUP(buf_free) struct buf out = BUF_INIT(LINK_SMALL_MAX);
 	loop_timer_stop(&l->greeting);
-	link_line_print(&hello, &out);
+	message_write(&link_of_uns, LINK_UNS, &hello, &out);
 	conn_send(l->conn, buf_str(&out));
 	l->is_here = true;
 	l->o.here(l->o.ctx);
 }
 
-static void on_line(void *ctx, struct str line)
+static void on_message(void *ctx, struct str bytes)
 {
 	struct uns_link *l = ctx;
-	struct link_line said;
+	struct link_message said;
 	struct err err;
+	int kind;
 	if (l->why[0])
 		return; /* it is ending */
-	if (link_line_read(line, &said, &err) < 0)
+	if (message_read(&link_of_qm, bytes, &kind, &said, &err) < 0)
 		uns_link_drop(l, "it speaks another language");
-	else if (said.kind == LINK_BUSY)
+	else if (kind == LINK_BUSY)
 		uns_link_drop(l, "its queue is full");
-	else if (said.kind == LINK_QM && !l->is_here)
+	else if (kind == LINK_QM && !l->is_here)
 		say_hello(l);
-	else if (said.kind == LINK_HAVE && l->is_here)
+	else if (kind == LINK_HAVE && l->is_here)
 		l->o.answer(l->o.ctx, said.number, 0, STR(""));
-	else if (said.kind == LINK_REFUSED && l->is_here)
+	else if (kind == LINK_REFUSED && l->is_here)
 		l->o.answer(l->o.ctx, said.number, said.code, said.text);
 	else
 		uns_link_drop(l, "it says what it may not");
@@ -100,7 +100,7 @@ static void on_drained(void *ctx)
 
 int uns_link_new(struct uns_link **ret, const struct uns_link_options *options, struct err *err)
 {
-	static const struct conn_ops ops = {.line = on_line, .drained = on_drained};
+	static const struct conn_ops ops = {.line = on_message, .drained = on_drained};
 	struct uns_link *l = mem_alloc(sizeof *l);
 	l->o = *options;
 	l->greeting = (struct loop_timer){.fn = greeting_missed, .ctx = l};

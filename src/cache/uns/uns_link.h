@@ -1,5 +1,5 @@
 /* A notification server's connection to the queue manager (doc/protocols/cache-link.md): kept up,
- * greeted, lines read. Which sets go over it is its owner's business. */
+ * greeted, messages read. Which sets go over it is its owner's business. */
 #pragma once
 #include "base/str.h"
 #include "net/conn.h"

@@ -10,7 +10,7 @@
 
 enum {
 	READ_AT_ONCE = 1 << 20,
-	ROOM = READ_AT_ONCE + LINK_PIECE_MAX + 2 * (LINK_LINE_MAX + 1),
+	ROOM = READ_AT_ONCE + LINK_PIECE_MAX + 2 * LINK_SMALL_MAX,
 };
 
 /* Over the link. */
@@ -22,7 +22,7 @@ static int piece_next(struct uns_out *o, struct reading *r, struct buf *piece, s
 	return unsdb_piece(o->unsdb, &r->at, piece, err);
 }
 
-/* Some pieces, each after its line. 1: these were the last. */
+/* Some pieces, each as a message. 1: these were the last. */
 static int pieces_read(struct uns_out *o, struct reading *r, struct err *err)
 {
 	CLEANUP(buf_free) struct buf piece = BUF_INIT(LINK_PIECE_MAX);
@@ -30,11 +30,9 @@ static int pieces_read(struct uns_out *o, struct reading *r, struct err *err)
 	while (rc == 0 && r->out.n < READ_AT_ONCE) {
 		buf_clear(&piece);
 		rc = piece_next(o, r, &piece, err);
-		const struct link_line line = {.kind = LINK_PIECE, .bytes = piece.n};
-		if (rc == 0) {
-			link_line_print(&line, &r->out);
-			buf_add_str(&r->out, buf_str(&piece));
-		}
+		const struct link_message m = {.piece = buf_str(&piece)};
+		if (rc == 0)
+			message_write(&link_of_uns, LINK_PIECE, &m, &r->out);
 	}
 	return rc;
 }
@@ -71,7 +69,7 @@ static void send_read(struct uns_out *o)
 {
 	struct reading *r = &o->reading;
 	struct sending *s = &o->sending;
-	const struct link_line end = {.kind = LINK_END, .number = s->f->number};
+	const struct link_message end = {.number = s->f->number};
 	if (r->rc < 0 && !s->f->set) {
 		o->o.failed(o->o.ctx, &r->err);
 		return;
@@ -85,7 +83,7 @@ static void send_read(struct uns_out *o)
 	}
 	s->at = r->at;
 	if (r->rc == 1) {
-		link_line_print(&end, &r->out);
+		message_write(&link_of_uns, LINK_END, &end, &r->out);
 		s->f = NULL;
 	}
 	ENSURE(!r->out.over);
@@ -120,20 +118,19 @@ static void send_more(struct uns_out *o)
 static void send_begin(struct uns_out *o, const struct unsdb_set *set, struct out_set *of,
 		       uint64_t bytes)
 {
-	const struct link_line line = {.kind = LINK_SET,
-				       .number = set->number,
+	const struct link_message m = {.number = set->number,
 				       .provider = set->provider,
 				       .is_full = set->is_full,
 				       .urls = set->urls,
 				       .at_us = set->at_us};
-	CLEANUP(buf_free) struct buf out = BUF_INIT(LINK_LINE_MAX + 1);
+	CLEANUP(buf_free) struct buf out = BUF_INIT(LINK_SMALL_MAX);
 	struct flying *f = mem_alloc(sizeof *f);
 	*f = (struct flying){
 		.set = of, .number = set->number, .provider = set->provider, .bytes = bytes};
 	list_append(&o->flying, &f->link);
 	o->flying_bytes += bytes;
 	o->sending = (struct sending){.f = f, .at = of ? 0 : set->place};
-	link_line_print(&line, &out);
+	message_write(&link_of_uns, LINK_SET, &m, &out);
 	o->is_choked = !uns_link_send(o->link, buf_str(&out));
 }
 

@@ -1,130 +1,125 @@
-#include "../unit.h"
-
+/* What uns and qm say to each other, in the bounds that both rely on. */
 #include "cache/link_wire.h"
 
-static const char *const good[] = {
-	"QM 1",
-	"BUSY",
-	"UNS 7f3a90c1d2e4b586",
-	"UNS a.B_c-9",
-	"SET 12 1 partial 2 1790000000000000",
-	"SET 9223372036854775807 9223372036854775807 full 0 0",
-	"PIECE 1",
-	"PIECE 524288",
-	"END 12",
-	"HAVE 12",
-	"REFUSED 12 203 over quota: 10 files",
-};
+#include "../said.h"
+#include "../unit.h"
 
-static void a_line_that_is_read_is_printed_as_it_was(void **state)
+static int read_line(const struct message_wire *wire, const char *line, int *ret_kind,
+		     struct link_message *ret, struct buf *out)
 {
-	struct buf out CLEANUP(buf_free) = BUF_INIT(1000);
-	struct link_line l;
 	struct err err = {0};
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
-		buf_clear(&out);
-		assert_int_equal(link_line_read(str_of(good[i]), &l, &err), 0);
-		link_line_print(&l, &out);
-		assert_int_equal(out.n, strlen(good[i]) + 1);
-		assert_memory_equal(out.p, good[i], out.n - 1);
-		assert_int_equal(out.p[out.n - 1], '\n');
-		assert_true(out.n <= LINK_LINE_MAX);
-	}
+	buf_clear(out);
+	said_write(line, out);
+	int rc = message_read(wire, buf_str(out), ret_kind, ret, &err);
+	assert_true(rc == 0 || (err.code == ERR_DAMAGED && err.msg[0]));
+	return rc;
 }
 
-static void a_line_says_what_its_words_say(void **state)
+static void what_is_said_is_read_and_written_as_it_was(void **state)
 {
-	struct link_line l;
-	struct err err = {0};
+	static const struct {
+		const struct message_wire *wire;
+		int kind;
+		const char *line;
+	} good[] = {
+		{&link_of_qm, LINK_QM, "qm version=2\n"},
+		{&link_of_qm, LINK_BUSY, "busy\n"},
+		{&link_of_qm, LINK_HAVE, "have number=12\n"},
+		{&link_of_qm, LINK_REFUSED, "refused number=12 code=203 text=over\n"},
+		{&link_of_uns, LINK_UNS, "uns name=7f3a90c1d2e4b586\n"},
+		{&link_of_uns, LINK_SET, "set number=12 provider=1 urls=2 at=1790000000000000\n"},
+		{&link_of_uns, LINK_SET,
+		 "set number=9223372036854775807 provider=9223372036854775807 full urls=0 at=0\n"},
+		{&link_of_uns, LINK_END, "end number=12\n"},
+	};
+	CLEANUP(buf_free) struct buf in = BUF_INIT(1000), out = BUF_INIT(1000);
+	struct link_message m;
+	int kind;
 	(void)state;
-	assert_int_equal(link_line_read(str_of(good[4]), &l, &err), 0);
-	assert_int_equal(l.kind, LINK_SET);
-	assert_int_equal(l.number, 12);
-	assert_int_equal(l.provider, 1);
-	assert_false(l.is_full);
-	assert_int_equal(l.urls, 2);
-	assert_int_equal(l.at_us, 1790000000000000);
-	assert_int_equal(link_line_read(str_of(good[10]), &l, &err), 0);
-	assert_int_equal(l.code, 203);
-	assert_true(str_is(l.text, "over quota: 10 files"));
+	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+		assert_int_equal(read_line(good[i].wire, good[i].line, &kind, &m, &in), 0);
+		assert_int_equal(kind, good[i].kind);
+		buf_clear(&out);
+		message_write(good[i].wire, kind, &m, &out);
+		assert_string_equal(buf_text(&out), buf_text(&in));
+	}
 }
 
 static void anything_else_is_refused(void **state)
 {
-	static const char *const bad[] = {
-		"",
-		" ",
-		"qm 1",
-		"QM",
-		"QM 2",
-		"QM 1 ",
-		"QM  1",
-		" QM 1",
-		"BUSY 1",
-		"BUSY ",
-		"UNS",
-		"UNS ",
-		"UNS a b",
-		"UNS a/b",
-		"UNS 123456789012345678901234567890123",
-		"SET 0 1 full 0 0",
-		"SET 1 0 full 0 0",
-		"SET 01 1 full 0 0",
-		"SET 1 1 Full 0 0",
-		"SET 1 1 full -1 0",
-		"SET 1 1 full 0",
-		"SET 1 1 full 0 0 0",
-		"SET 1 1 full 0 9223372036854775808",
-		"PIECE 0",
-		"PIECE 524289",
-		"END",
-		"END 0",
-		"HAVE 18446744073709551616",
-		"REFUSED 1 203",
-		"REFUSED 1 203 ",
-		"REFUSED 1 99 x",
-		"REFUSED 1 1000 x",
-		"REFUSED 1 203 a\tb",
-		"REFUSED 1 203 \xff",
+	static const char *const of_qm[] = {
+		"qm\n",
+		"qm version=1\n",
+		"qm version=3\n",
+		"busy 1\n",
+		"have number=0\n",
+		"have\n",
+		"have number=18446744073709551616\n",
+		"refused number=1 code=99 text=x\n",
+		"refused number=1 code=1000 text=x\n",
+		"set number=1 provider=1 urls=1 at=1\n",
 	};
-	struct link_line l;
+	static const char *const of_uns[] = {
+		"uns\n",
+		"uns name=123456789012345678901234567890123\n",
+		"have number=1\n",
+		"set number=0 provider=1 urls=0 at=0\n",
+		"set number=1 provider=0 urls=0 at=0\n",
+		"set number=01 provider=1 urls=0 at=0\n",
+		"set number=1 provider=1 full=1 urls=0 at=0\n",
+		"set number=1 provider=1 urls=-1 at=0\n",
+		"set number=1 provider=1 urls=0\n",
+		"set number=1 provider=1 urls=0 at=9223372036854775808\n",
+		"end\n",
+		"end number=0\n",
+	};
+	CLEANUP(buf_free) struct buf in = BUF_INIT(1000);
+	struct link_message m;
+	int kind;
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-		struct err err = {0};
-		if (link_line_read(str_of(bad[i]), &l, &err) == 0)
-			fail_msg("taken: %s", bad[i]);
-		assert_int_equal(err.code, ERR_USAGE);
+	for (size_t i = 0; i < ARRAY_LEN(of_qm); i++)
+		if (read_line(&link_of_qm, of_qm[i], &kind, &m, &in) == 0)
+			fail_msg("taken: %s", of_qm[i]);
+	for (size_t i = 0; i < ARRAY_LEN(of_uns); i++)
+		if (read_line(&link_of_uns, of_uns[i], &kind, &m, &in) == 0)
+			fail_msg("taken: %s", of_uns[i]);
+}
+
+static void a_piece_has_a_byte_at_least_and_its_most_fits(void **state)
+{
+	static char block[LINK_PIECE_MAX + 1];
+	static const size_t sizes[] = {0, 1, LINK_PIECE_MAX, LINK_PIECE_MAX + 1};
+	CLEANUP(buf_free) struct buf out = BUF_INIT(sizeof block + LINK_SMALL_MAX);
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		struct link_message m = {.piece = {block, sizes[i]}}, got;
+		struct err err;
+		int kind;
+		buf_clear(&out);
+		message_write(&link_of_uns, LINK_PIECE, &m, &out);
+		assert_int_equal(message_read(&link_of_uns, buf_str(&out), &kind, &got, &err),
+				 i == 1 || i == 2 ? 0 : -1);
 	}
 }
 
-static void words_of_a_refusal_fit_in_a_line(void **state)
+static void names_have_few_characters(void **state)
 {
-	char text[1000];
-	struct link_line l = {.kind = LINK_REFUSED, .number = 1, .code = 900}, again;
-	struct buf out CLEANUP(buf_free) = BUF_INIT(1000);
-	struct err err = {0};
 	(void)state;
-	memset(text, 'x', sizeof text);
-	text[0] = '\n';
-	l.text = (struct str){text, sizeof text};
-	link_line_print(&l, &out);
-	assert_int_equal(link_line_read(str_head(buf_str(&out), out.n - 1), &again, &err), 0);
-	assert_int_equal(again.text.n, LINK_TEXT_MAX);
-	assert_int_equal(again.text.p[0], '?');
-	buf_clear(&out);
-	l.text = STR("");
-	link_line_print(&l, &out);
-	assert_int_equal(link_line_read(str_head(buf_str(&out), out.n - 1), &again, &err), 0);
+	assert_true(link_name_is_good(STR("a.B_c-9")));
+	assert_true(link_name_is_good(STR("12345678901234567890123456789012")));
+	assert_false(link_name_is_good(STR("123456789012345678901234567890123")));
+	assert_false(link_name_is_good(STR("")));
+	assert_false(link_name_is_good(STR("a/b")));
+	assert_false(link_name_is_good(STR("a b")));
 }
 
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_line_that_is_read_is_printed_as_it_was),
-		cmocka_unit_test(a_line_says_what_its_words_say),
+		cmocka_unit_test(what_is_said_is_read_and_written_as_it_was),
 		cmocka_unit_test(anything_else_is_refused),
-		cmocka_unit_test(words_of_a_refusal_fit_in_a_line),
+		cmocka_unit_test(a_piece_has_a_byte_at_least_and_its_most_fits),
+		cmocka_unit_test(names_have_few_characters),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

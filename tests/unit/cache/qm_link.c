@@ -1,6 +1,7 @@
 /* The link's server on a loop of its own, over a database that writes down what it was given. */
 #include "cache/qm/qm_link.h"
 
+#include "../said.h"
 #include "../scratch.h"
 #include "../unit.h"
 #include "role/listen.h"
@@ -130,9 +131,12 @@ static void say_bytes(int i, struct str bytes)
 	poll_some();
 }
 
-static void say(int i, const char *text)
+/* Messages, a line each. */
+static void say(int i, const char *lines)
 {
-	say_bytes(i, str_of(text));
+	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 16);
+	said_write(lines, &out);
+	say_bytes(i, buf_str(&out));
 }
 
 /* What it has said since the last time; "." at the end: it has hung up. */
@@ -140,12 +144,13 @@ static const char *hear(int i)
 {
 	ssize_t n;
 	size_t at = 0;
+	char got[sizeof heard[i]];
 	poll_some();
-	while ((n = recv(client[i], heard[i] + at, sizeof heard[i] - at - 2, MSG_DONTWAIT)) > 0)
+	while ((n = recv(client[i], got + at, sizeof got - at, MSG_DONTWAIT)) > 0)
 		at += (size_t)n;
+	said_lines((struct str){got, at}, heard[i], sizeof heard[i] - 1);
 	if (n == 0)
-		heard[i][at++] = '.';
-	heard[i][at] = 0;
+		strcat(heard[i], ".");
 	return heard[i];
 }
 
@@ -172,15 +177,16 @@ static const char *took(void)
 static void say_piece(int i, int urls)
 {
 	struct buf raw = BUF_INIT(1 << 20), packed = BUF_INIT(1 << 20);
-	char c[64], head[64];
+	char c[64];
 	for (int k = 0; k < urls; k++) {
 		snprintf(c, sizeof c, "http://a.example/%d", k);
 		notice_write(&(struct notice){.c = str_of(c), .mime = STR("text/html")}, &raw);
 	}
 	notice_pack(buf_str(&raw), &packed);
-	snprintf(head, sizeof head, "PIECE %zu\n", packed.n);
-	say(i, head);
-	say_bytes(i, buf_str(&packed));
+	buf_clear(&raw);
+	message_write(&link_of_uns, LINK_PIECE, &(struct link_message){.piece = buf_str(&packed)},
+		      &raw);
+	say_bytes(i, buf_str(&raw));
 	buf_free(&raw);
 	buf_free(&packed);
 }
@@ -189,8 +195,8 @@ static void meet(int i, const char *name)
 {
 	char text[64];
 	client_open(i);
-	assert_string_equal("QM 1\n", hear(i));
-	snprintf(text, sizeof text, "UNS %s\n", name);
+	assert_string_equal("qm version=2\n", hear(i));
+	snprintf(text, sizeof text, "uns name=%s\n", name);
 	say(i, text);
 }
 
@@ -198,16 +204,16 @@ static void a_set_is_had_when_it_is_durable_and_not_before(void **state)
 {
 	(void)state;
 	meet(0, "a");
-	say(0, "SET 12 1 partial 5 1790000000000000\n");
+	say(0, "set number=12 provider=1 urls=5 at=1790000000000000\n");
 	say_piece(0, 3);
 	assert_string_equal("a 12 piece;", took());
 	say_piece(0, 2);
-	say(0, "END 12\n");
+	say(0, "end number=12\n");
 	struct qm_batch *b = batch_run();
 	assert_string_equal("a 12 piece;a 12 end;", db.did);
 	assert_string_equal("", hear(0));
 	qm_link_taken(server, &b);
-	assert_string_equal("HAVE 12\n", hear(0));
+	assert_string_equal("have number=12\n", hear(0));
 	struct qm_link_counts counts;
 	qm_link_counts(server, &counts);
 	assert_true(counts.sets == 1 && counts.urls == 5 && counts.held == 0);
@@ -219,14 +225,14 @@ static void sets_may_come_before_answers_and_are_answered_in_order(void **state)
 	meet(0, "a");
 	for (int n = 1; n <= 3; n++) {
 		char text[80];
-		snprintf(text, sizeof text, "SET %d 1 full 1 5\n", n);
+		snprintf(text, sizeof text, "set number=%d provider=1 full urls=1 at=5\n", n);
 		say(0, text);
 		say_piece(0, 1);
-		snprintf(text, sizeof text, "END %d\n", n);
+		snprintf(text, sizeof text, "end number=%d\n", n);
 		say(0, text);
 	}
 	took();
-	assert_string_equal("HAVE 1\nHAVE 2\nHAVE 3\n", hear(0));
+	assert_string_equal("have number=1\nhave number=2\nhave number=3\n", hear(0));
 }
 
 static void a_set_that_is_sent_again_is_had_and_counted_as_such(void **state)
@@ -235,11 +241,11 @@ static void a_set_that_is_sent_again_is_had_and_counted_as_such(void **state)
 	struct qm_link_counts counts;
 	db.was_there = true;
 	meet(0, "a");
-	say(0, "SET 12 1 partial 1 5\n");
+	say(0, "set number=12 provider=1 urls=1 at=5\n");
 	say_piece(0, 1);
-	say(0, "END 12\n");
+	say(0, "end number=12\n");
 	took();
-	assert_string_equal("HAVE 12\n", hear(0));
+	assert_string_equal("have number=12\n", hear(0));
 	qm_link_counts(server, &counts);
 	assert_true(counts.again == 1 && counts.urls == 0);
 }
@@ -248,7 +254,7 @@ static void what_a_lost_connection_has_not_ended_is_dropped(void **state)
 {
 	(void)state;
 	meet(0, "a");
-	say(0, "SET 1 1 partial 1 5\n");
+	say(0, "set number=1 provider=1 urls=1 at=5\n");
 	say_piece(0, 1);
 	close(client[0]);
 	client[0] = -1;
@@ -259,47 +265,53 @@ static void a_second_connection_of_a_name_ends_the_first(void **state)
 {
 	(void)state;
 	meet(0, "a");
-	say(0, "SET 1 1 partial 2 5\n");
+	say(0, "set number=1 provider=1 urls=2 at=5\n");
 	say_piece(0, 1);
 	meet(1, "a");
 	assert_string_equal(".", hear(0));
-	say(1, "SET 1 1 partial 1 5\n");
+	say(1, "set number=1 provider=1 urls=1 at=5\n");
 	say_piece(1, 1);
-	say(1, "END 1\n");
+	say(1, "end number=1\n");
 	assert_string_equal("a 1 piece;forget a;a 1 piece;a 1 end;", took());
-	assert_string_equal("HAVE 1\n", hear(1));
+	assert_string_equal("have number=1\n", hear(1));
 }
 
 static void what_is_no_piece_refuses_its_set_and_no_other(void **state)
 {
 	(void)state;
 	meet(0, "a");
-	say(0, "SET 1 1 partial 1 5\nPIECE 4\nabcdEND 1\nSET 2 1 partial 1 5\n");
+	say(0, "set number=1 provider=1 urls=1 at=5\n");
+	say_bytes(0, STR("piece 15\nnotices 4\nabcd\n"));
+	say(0, "end number=1\nset number=2 provider=1 urls=1 at=5\n");
 	say_piece(0, 1);
-	say(0, "END 2\n");
+	say(0, "end number=2\n");
 	assert_string_equal("forget a;a 2 piece;a 2 end;", took());
-	assert_true(str_starts(str_of(hear(0)), STR("REFUSED 1 200 ")));
-	assert_non_null(strstr(heard[0], "\nHAVE 2\n"));
+	assert_true(str_starts(str_of(hear(0)), STR("refused number=1 code=200 text=")));
+	assert_non_null(strstr(heard[0], "\nhave number=2\n"));
 	/* and so is one with other than the number of URLs that was said */
-	say(0, "SET 3 1 partial 2 5\n");
+	say(0, "set number=3 provider=1 urls=2 at=5\n");
 	say_piece(0, 1);
-	say(0, "END 3\n");
+	say(0, "end number=3\n");
 	assert_string_equal("a 3 piece;forget a;", took());
-	assert_true(str_starts(str_of(hear(0)), STR("REFUSED 3 200 ")));
+	assert_true(str_starts(str_of(hear(0)), STR("refused number=3 code=200 text=")));
 }
 
-static void lines_out_of_place_end_the_connection(void **state)
+static void messages_out_of_place_end_the_connection(void **state)
 {
 	(void)state;
 	static const char *const bad[] = {
-		"SET 1 1 partial 1 5\n",
-		"UNS a\nUNS b\n",
-		"UNS a\nEND 1\n",
-		"UNS a\nPIECE 3\n",
-		"UNS a\nHAVE 1\n",
-		"UNS a\nSET 1 1 partial 1 5\nSET 2 1 partial 1 5\n",
-		"UNS a\nSET 1 1 partial 1 5\nEND 2\n",
-		"UNS a\nSET 1 1 partial 1 5\nPIECE 999999999\n",
+		"set number=1 provider=1 urls=1 at=5\n",
+		"uns name=a\nUNS b\n",
+		"uns name=a\nEND 1\n",
+		"uns name=a\npiece notices\n",
+		"uns name=a/b\n",
+		"uns name=123456789012345678901234567890123\n",
+		"uns name=a\nhave number=1\n",
+		"uns name=a\nset number=1 provider=1 urls=1 at=5\nset number=2 provider=1 urls=1 "
+		"at=5\n",
+		"uns name=a\nset number=1 provider=1 urls=1 at=5\nEND 2\n",
+		"uns name=a\nset number=0 provider=1 urls=1 at=5\n",
+		"uns name=a\nset number=1 provider=1 urls=1\n",
 		"GET / HTTP/1.0\n",
 	};
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
@@ -311,21 +323,24 @@ static void lines_out_of_place_end_the_connection(void **state)
 		client[0] = -1;
 		took();
 	}
+	meet(0, "a");
+	say_bytes(0, STR("piece 524801\n")); /* refused by its first line */
+	assert_string_equal(".", hear(0));
 }
 
 static void while_the_queue_is_full_links_end_after_their_set(void **state)
 {
 	(void)state;
 	meet(0, "a");
-	say(0, "SET 1 1 partial 1 5\n");
+	say(0, "set number=1 provider=1 urls=1 at=5\n");
 	say_piece(0, 1);
 	qm_link_overload(server, true);
 	assert_string_equal("", hear(0));
 	client_open(1);
-	assert_string_equal("BUSY\n.", hear(1));
-	say(0, "END 1\nSET 2 1 partial 1 5\n");
+	assert_string_equal("busy\n.", hear(1));
+	say(0, "end number=1\nset number=2 provider=1 urls=1 at=5\n");
 	assert_string_equal("a 1 piece;a 1 end;", took());
-	assert_string_equal("HAVE 1\nBUSY\n.", hear(0));
+	assert_string_equal("have number=1\nbusy\n.", hear(0));
 	close(client[0]);
 	close(client[1]);
 	client[1] = -1;
@@ -339,24 +354,23 @@ static void an_idle_link_ends_at_once_when_the_queue_is_full(void **state)
 	(void)state;
 	meet(0, "a");
 	qm_link_overload(server, true);
-	assert_string_equal("BUSY\n.", hear(0));
+	assert_string_equal("busy\n.", hear(0));
 }
 
 static void a_link_that_is_not_answered_is_not_read_without_end(void **state)
 {
 	(void)state;
 	static char block[LINK_PIECE_MAX];
-	char head[64];
+	CLEANUP(buf_free) struct buf piece = BUF_INIT(LINK_PIECE_MAX + LINK_SMALL_MAX);
 	struct qm_link_counts counts;
 	uint64_t said = 0;
 	meet(0, "a");
-	say(0, "SET 1 1 partial 1 5\n");
-	snprintf(head, sizeof head, "PIECE %d\n", LINK_PIECE_MAX);
+	say(0, "set number=1 provider=1 urls=1 at=5\n");
+	message_write(&link_of_uns, LINK_PIECE,
+		      &(struct link_message){.piece = {block, sizeof block}}, &piece);
 	/* until it takes no more */
 	for (int idle = 0; idle < 50 && said < 64 << 20; idle++) {
-		struct str bytes = {block, sizeof block};
-		if (send(client[0], head, strlen(head), MSG_DONTWAIT) != (ssize_t)strlen(head))
-			break;
+		struct str bytes = buf_str(&piece);
 		for (idle = 0; bytes.n && idle < 50; idle++) {
 			ssize_t n = send(client[0], bytes.p, bytes.n, MSG_DONTWAIT);
 			if (n > 0) {
@@ -377,13 +391,16 @@ static void sets_of_nothing_take_memory_too(void **state)
 {
 	(void)state;
 	struct qm_link_counts counts;
-	char text[64];
+	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 10);
 	int n = 0;
 	meet(0, "a");
 	for (int idle = 0; idle < 50 && n < 100000;) {
-		int len =
-			snprintf(text, sizeof text, "SET %d 1 partial 0 5\nEND %d\n", n + 1, n + 1);
-		bool took_it = send(client[0], text, (size_t)len, MSG_DONTWAIT) == len;
+		const struct link_message m = {
+			.number = (uint64_t)n + 1, .provider = 1, .at_us = 5};
+		buf_clear(&out);
+		message_write(&link_of_uns, LINK_SET, &m, &out);
+		message_write(&link_of_uns, LINK_END, &m, &out);
+		bool took_it = send(client[0], out.p, out.n, MSG_DONTWAIT) == (ssize_t)out.n;
 		n += took_it;
 		idle = took_it ? 0 : idle + 1;
 		if (!took_it)
@@ -406,7 +423,7 @@ int main(void)
 		A(what_a_lost_connection_has_not_ended_is_dropped),
 		A(a_second_connection_of_a_name_ends_the_first),
 		A(what_is_no_piece_refuses_its_set_and_no_other),
-		A(lines_out_of_place_end_the_connection),
+		A(messages_out_of_place_end_the_connection),
 		A(while_the_queue_is_full_links_end_after_their_set),
 		A(an_idle_link_ends_at_once_when_the_queue_is_full),
 		A(a_link_that_is_not_answered_is_not_read_without_end),

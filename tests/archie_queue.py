@@ -1,4 +1,4 @@
-"""Someone who asks the queuer of an archive, written after doc/protocols/archie-queue.md: a socket, lines and blocks.
+"""Someone who asks the queuer of an archive, written after doc/protocols/archie-queue.md: a socket and messages.
 
     q = Asker(g)
     q.find("zebrawood", "exact")["rows"]      # the answer of one request
@@ -9,97 +9,54 @@ import contextlib
 import os
 import signal
 import socket
-import struct
 import subprocess
 from pathlib import Path
 
 from garner import BUILD, Result, wait_for
+from message import attributes, items, message, read_message
 
-WHATS = ["find", "whatis", "sites", "site", "folder"]
-TYPES = ["exact", "sub", "subcase", "regex", "exact_sub", "exact_subcase", "exact_regex"]
-KINDS = ["file", "dir", "link", "other"]
-MODE, SAME_DIR, MORE, MIRRORS = 4, 8, 16, 32
 # What is promised to those who ask after a kill: an answer, and a whole service. The long run keeps to it; in
 # `make test` the machine may be busy with others.
 ANSWER_S, WHOLE_S = (4, 2) if os.environ.get("TEST_LONG") == "1" else (20, 20)
 
 
-def number(v):
-    out = b""
-    while v >= 128:
-        out += bytes([v & 127 | 128])
-        v >>= 7
-    return out + bytes([v])
-
-
-def text(t):
-    t = t if isinstance(t, bytes) else t.encode()
-    return number(len(t)) + t
-
-
 def request(what="find", type="sub", pattern="", frm="", hits=100, offset=0, ed=False, sites=(), domains=(), inside=()):
-    out = number(WHATS.index(what)) + text(frm) + number(TYPES.index(type)) + number(ed) + text(pattern)
-    out += number(0) * 3                                # bits, kinds, sort
-    out += number(hits) + number(0) + number(0) + number(offset)
-    out += number(0) * 4                                # sizes and times
-    for names in (sites, domains, inside):
-        out += number(len(names)) + b"".join(map(text, names))
-    return out
+    def coded(t):
+        return (t if isinstance(t, bytes) else t.encode()) or None
+
+    def texts(names):
+        return [{"is": coded(n) or b""} for n in names]
+    return attributes({"what": what, "from": coded(frm), "type": type, "syntax": "ed" if ed else None,
+                       "pattern": coded(pattern), "maxhits": hits or None, "offset": offset or None,
+                       "sites": texts(sites), "domains": texts(domains), "components": texts(inside)})
 
 
-class Block:
-    def __init__(self, data):
-        self.data, self.at = data, 0
+SITE = {"key", "host", "address", "url"}
+ROW = {"name", "mode", "dir", "owner", "group", "text"}
 
-    def take(self, n):
-        assert self.at + n <= len(self.data)
-        self.at += n
-        return self.data[self.at - n:self.at]
 
-    def number(self):
-        v = shift = 0
-        while True:
-            c = self.take(1)[0]
-            v |= (c & 127) << shift
-            shift += 7
-            if c < 128:
-                return v
+def decoded(said):
+    return {k: v.decode(errors="surrogateescape") if isinstance(v, bytes) else v for k, v in said.items()}
 
-    def signed(self):
-        v = self.number()
-        return v >> 1 ^ -(v & 1)
 
-    def text(self):
-        return self.take(self.number()).decode(errors="surrogateescape")
-
-    def row(self, sites, dirs):
-        n = self.number()
-        if n > len(sites):
-            assert n == len(sites) + 1
-            sites.append({k: self.text() for k in ("key", "host", "address", "root")})
-            sites[-1].update(listed=self.signed(), entries=self.signed())
+def answer(said):
+    """What the rows of an answer say, each with its site."""
+    sites, rows, folder = [], [], ""
+    for site in map(decoded, items(said.get("sites", b""), "key", counted=SITE)):
+        sites.append({"key": site["key"], "host": site.get("host", ""), "address": site.get("address", ""),
+                      "root": site.get("url", ""), "listed": int(site.get("listed", -1)),
+                      "entries": int(site.get("entries", -1))})
+    for told in map(decoded, items(said.get("rows", b""), "name", counted=ROW)):
+        n = int(told.get("site", 0))
+        folder = folder if told.get("same") else told.get("dir", "")
         row = dict(sites[n - 1]) if n else {}
-        bits = self.take(1)[0]
-        row["kind"] = KINDS[bits & 3]
-        if bits & MODE:
-            row["mode"] = self.take(10).decode()
-        row["name"] = self.text()
-        if not bits & SAME_DIR:
-            dirs[0] = self.text()
-        row.update(dir=dirs[0], size=self.signed(), time=self.signed())
-        if bits & MORE:
-            row.update(links=self.signed(), owner=self.text(), group=self.text())
-        row["mirrors"] = self.number() if bits & MIRRORS else 0
-        row["text"] = self.text()
-        return row
-
-    def answer(self):
-        n, = struct.unpack("<I", self.take(4))
-        what, sites, dirs = WHATS[self.number()], [], [""]
-        rows = [self.row(sites, dirs) for _ in range(n)]
-        bits = self.number()
-        return {"what": what, "rows": rows, "exact": bool(bits & 1), "cut": bool(bits & 2), "total": self.number(),
-                "search_us": self.number(), "problem": self.text()}
+        row.update(name=told["name"], dir=folder, kind=told.get("kind", "file"), text=told.get("text", ""),
+                   mirrors=int(told.get("mirrors", 0)), size=int(told.get("size", -1)), time=int(told.get("time", -1)))
+        row.update({k: told[k] for k in ("mode", "owner", "group") if k in told})
+        if "links" in told:
+            row["links"] = int(told["links"])
+        rows.append(row)
+    return rows
 
 
 class Gone(Exception):
@@ -111,36 +68,22 @@ class Asker:
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(timeout)
         self.socket.connect(str(g.data / "run" / "archie"))
-        self.held, self.n, self.ended, self.places = bytearray(), 0, {}, {}
+        self.file, self.n, self.ended, self.places = self.socket.makefile("rb"), 0, {}, {}
         self.decodes = True     # rows are looked at
-        assert self.line() == "ARCHIE 1"
+        assert self.read() == ("archie", {"version": "2"})
 
     def close(self):
+        self.file.close()
         self.socket.close()
 
-    def more(self):
+    def read(self):
         try:
-            got = self.socket.recv(1 << 16)
-        except ConnectionError:
-            got = b""
-        if not got:
+            name, said = read_message(self.file, lists={"sites", "rows"})
+        except (ConnectionError, AssertionError, ValueError):
+            name = None
+        if not name:
             raise Gone
-        self.held += got
-
-    def line(self):
-        while b"\n" not in self.held:
-            self.more()
-        return bytes(self.take(self.held.index(b"\n") + 1)[:-1]).decode()
-
-    def block(self, n):
-        while len(self.held) < n:
-            self.more()
-        return self.take(n)
-
-    def take(self, n):
-        data = bytes(self.held[:n])
-        del self.held[:n]
-        return data
+        return name, said
 
     def say(self, data):
         try:
@@ -150,32 +93,30 @@ class Asker:
 
     def ask(self, nice=0, verbose=False, **how):
         self.n += 1
-        block = request(**how)
-        self.say(f"ASK {os.getpid()}.{self.n} {nice} {int(verbose)} {len(block)}\n".encode() + block)
+        self.say(message("ask", pid=os.getpid(), number=self.n, niceness=nice, verbose=verbose, request=request(**how)))
         return self.n
 
     def cancel(self, n):
-        self.say(f"CANCEL {os.getpid()}.{n}\n")
+        self.say(message("cancel", pid=os.getpid(), number=n))
 
     def hear(self):
-        """One line of the queuer, with its block; what it is about: a number, or the load."""
-        word, *rest = self.line().split(" ")
-        if word == "LOAD":
-            return dict(zip(("queue", "wait_us", "per_1000_s"), map(int, rest)))
-        pid, _, n = rest[0].partition(".")
-        n = int(n)
-        assert int(pid) == os.getpid(), rest
-        if word == "QUEUED":
-            self.places.setdefault(n, []).append((int(rest[1]), int(rest[2])))
-        elif word == "REFUSED":
-            self.ended[n] = {"why": rest[1], "said": " ".join(rest[2:])}
+        """One message of the queuer; what it is about: a number, or the load."""
+        word, said = self.read()
+        if word == "loaded":
+            return {"queue": int(said["queue"]), "wait_us": int(said["wait"]), "per_1000_s": int(said["per-1000s"])}
+        n = int(said["number"])
+        assert int(said["pid"]) == os.getpid(), said
+        if word == "queued":
+            self.places.setdefault(n, []).append((int(said["position"]), int(said["seconds"])))
+        elif word == "refused":
+            self.ended[n] = {"why": said["why"], "said": said.get("text", "")}
         else:
-            assert word == "ANSWER", word
-            block = self.block(int(rest[3]))
-            self.ended[n] = {"why": "", "wait_us": int(rest[1]), "cut": rest[2] == "1"}
+            assert word == "answer", word
+            self.ended[n] = {"why": "", "wait_us": int(said.get("wait", 0)), "cut": "cut" in said, "exact": "exact" in said,
+                             "total": int(said.get("total", 0)), "search_us": int(said.get("search", 0)),
+                             "problem": said.get("problem", "")}
             if self.decodes:
-                self.ended[n].update(Block(block).answer())
-                assert self.ended[n]["cut"] == (rest[2] == "1")
+                self.ended[n]["rows"] = answer(said)
         return n
 
     def wait(self, n):
@@ -187,7 +128,7 @@ class Asker:
         return self.wait(self.ask(pattern=pattern, type=type, **how))
 
     def load(self):
-        self.say("LOAD\n")
+        self.say(message("load"))
         while not isinstance(got := self.hear(), dict):
             pass
         return got

@@ -2,7 +2,7 @@
  * ask the queuer over the Unix socket run/archie and never open the database. The queuer decides
  * whose turn it is and has searchers look; an answer comes as a whole, or an error says why not.
  *
- * Two ways to ask, over the same lines (archie_wire.h; doc/protocols/archie-queue.md):
+ * Two ways to ask, over the same messages (archie_wire.h; doc/protocols/archie-queue.md):
  *
  *   archie_call()   waits: for a process or a thread that serves one person
  *   archie_link     does not: for a loop that serves many

@@ -261,7 +261,7 @@ static void word_read(struct reading *r, const struct message_field *f, struct s
 	uint64_t i = 0;
 	while (i < f->most && !str_is(text, f->words[i]))
 		i++;
-	if (i == f->most)
+	if (i == f->most || !text.n)
 		reading_wrong(r, f, text);
 	else
 		member_set(f, ret, i);

@@ -290,4 +290,4 @@ def test_another_user_may_ask_where_run_can_be_entered_and_nowhere_else(queue):
     assert "PermissionError" in as_nobody()
     for folder in (g.data, g.data / "run"):
         os.chmod(folder, 0o711)
-    assert as_nobody() == "ARCHIE 1\n"
+    assert as_nobody() == "archie 10\nversion 2\n"

@@ -1,5 +1,5 @@
 /* Messages (base/message.h) as a line each, for tests: "set number=1 full urls=2\n". The length is
- * not in the line, counted bytes are not in it either. */
+ * not in the line, counted bytes are not in it either. In a line to be written ~ is a blank. */
 #pragma once
 #include "base/buf.h"
 
@@ -18,7 +18,7 @@ static inline void said_write(const char *lines, struct buf *out)
 			buf_add_byte(&body, '\n');
 		}
 		for (size_t i = 0; i < body.n; i++)
-			body.p[i] = body.p[i] == '=' ? ' ' : body.p[i];
+			body.p[i] = body.p[i] == '=' || body.p[i] == '~' ? ' ' : body.p[i];
 		buf_printf(out, STR_FMT " %zu\n", STR_ARG(name), body.n);
 		buf_add_str(out, buf_str(&body));
 		buf_free(&body);

@@ -1,5 +1,5 @@
-/* The way that waits: a socket, poll, and lines. No loop, so that a process that serves one person
- * needs none, and may be a thread or confined. */
+/* The way that waits: a socket, poll, and messages. No loop, so that a process that serves one
+ * person needs none, and may be a thread or confined. */
 #include "archie/search/archie_wire.h"
 #include "base/clock.h"
 #include "net/framing.h"
@@ -31,7 +31,7 @@ struct archie {
 static struct archie *archie_make(void)
 {
 	struct archie *a = mem_alloc(sizeof *a);
-	*a = (struct archie){.fd = -1, .out = BUF_INIT(ARCHIE_LINE_MOST + ARCHIE_REQUEST_MOST)};
+	*a = (struct archie){.fd = -1, .out = BUF_INIT(ARCHIE_REQUEST_MOST + ARCHIE_SMALL_MOST)};
 	return a;
 }
 
@@ -163,24 +163,18 @@ static int receive_frame(struct archie *a, struct waiting *w, int64_t until_us, 
 	}
 }
 
-static int receive_line(struct archie *a, struct waiting *w, int64_t until_us,
-			struct archie_line *ret, struct str *ret_block)
+static int receive_message(struct archie *a, struct waiting *w, int64_t until_us, int *ret_word,
+			   struct archie_message *ret)
 {
 	struct str frame;
 	struct err ignored;
 	int rc = receive_frame(a, w, until_us, &frame);
-	if (rc != 0)
-		return rc;
-	if (archie_line_parse(frame, ret, &ignored) < 0)
+	if (rc == 0 && message_read(&archie_tells, frame, ret_word, ret, &ignored) < 0)
 		return 1;
-	*ret_block = STR("");
-	if (ret->word != ARCHIE_WORD_ANSWER)
-		return 0;
-	framing_want(&a->frame, FRAMING_BLOCK, ret->bytes);
-	return receive_frame(a, w, until_us, ret_block);
+	return rc;
 }
 
-/* Connecting: the queuer has to say its first line, since the socket may be there without it. */
+/* Connecting: the queuer has to say its first message, since the socket may be there without it. */
 
 static int dial_path(const char *path)
 {
@@ -212,22 +206,22 @@ int archie_dial(const char *data)
 static int archie_greet(struct archie *a, struct waiting *w, enum archie_refusal *ret_why,
 			struct err *err)
 {
-	struct archie_line line;
-	struct str block;
+	struct archie_message m;
+	int word;
 	a->fd = a->connect ? a->connect(a->ctx) : dial_path(a->path);
 	if (a->fd < 0) {
 		err_sys(err, "the server does not search now%s%s", a->path ? ": " : "",
 			a->path ? a->path : "");
 		return 1;
 	}
-	framing_init(&a->frame, ARCHIE_LINE_MOST, ARCHIE_BLOCK_MOST + READ_BYTES);
+	framing_messages(&a->frame, &archie_tells, READ_BYTES);
 	a->room = mem_alloc(READ_BYTES);
-	int rc = receive_line(a, w, w->away_until_us, &line, &block);
-	if (rc == 0 && line.word == ARCHIE_WORD_HELLO)
+	int rc = receive_message(a, w, w->away_until_us, &word, &m);
+	if (rc == 0 && word == ARCHIE_WORD_HELLO)
 		return 0;
-	if (rc == 0 && line.word == ARCHIE_WORD_REFUSED) {
-		*ret_why = line.why;
-		rc = err_set(err, ERR_BUSY, STR_FMT, STR_ARG(line.text));
+	if (rc == 0 && word == ARCHIE_WORD_REFUSED) {
+		*ret_why = m.why;
+		rc = err_set(err, ERR_BUSY, STR_FMT, STR_ARG(m.text));
 	} else if (rc >= 0) {
 		rc = 1;
 		err_set(err, ERR_BUSY, "the server does not search now");
@@ -296,14 +290,16 @@ static int call_refused(struct calling *c, enum archie_refusal why, struct str t
 	return err_set(c->err, code, STR_FMT, STR_ARG(text));
 }
 
-static int call_answered(struct calling *c, const struct archie_line *line, struct str block)
+static int call_answered(struct calling *c, struct archie_message *m)
 {
-	if (archie_answer_decode(arena_str(c->arena, block), c->arena, c->ret, c->err) < 0) {
+	m->sites.bytes = arena_str(c->arena, m->sites.bytes);
+	m->rows.bytes = arena_str(c->arena, m->rows.bytes);
+	m->problem = arena_str(c->arena, m->problem);
+	if (archie_answer_read(m, c->arena, c->ret, c->err) < 0) {
 		*c->why = ARCHIE_FAILED;
 		archie_hang_up(c->a);
 		return -1;
 	}
-	c->ret->wait_us = (int64_t)line->wait_us;
 	*c->why = ARCHIE_NOT_REFUSED;
 	return 0;
 }
@@ -311,19 +307,19 @@ static int call_answered(struct calling *c, const struct archie_line *line, stru
 /* 0 and negative are final, 1: the connection broke. */
 static int call_once(struct calling *c)
 {
-	struct archie_line line;
-	struct str block;
+	struct archie_message m;
+	int word;
 	int rc = send_all(c->a, &c->w, buf_str(&c->a->out));
 	while (rc == 0) {
-		rc = receive_line(c->a, &c->w, INT64_MAX, &line, &block);
-		if (rc != 0 || line.id.pid != c->id.pid || line.id.n != c->id.n)
+		rc = receive_message(c->a, &c->w, INT64_MAX, &word, &m);
+		if (rc != 0 || m.id.pid != c->id.pid || m.id.n != c->id.n)
 			continue; /* what was cancelled may still be answered */
-		if (line.word == ARCHIE_WORD_ANSWER)
-			return call_answered(c, &line, block);
-		if (line.word == ARCHIE_WORD_REFUSED)
-			return call_refused(c, line.why, line.text);
-		if (line.word == ARCHIE_WORD_QUEUED && c->w.wait && c->w.wait->queued)
-			c->w.wait->queued(c->w.wait->ctx, line.position, (int64_t)line.seconds);
+		if (word == ARCHIE_WORD_ANSWER)
+			return call_answered(c, &m);
+		if (word == ARCHIE_WORD_REFUSED)
+			return call_refused(c, m.why, m.text);
+		if (word == ARCHIE_WORD_QUEUED && c->w.wait && c->w.wait->queued)
+			c->w.wait->queued(c->w.wait->ctx, m.position, (int64_t)m.seconds);
 	}
 	if (rc > 0)
 		return 1;
@@ -343,19 +339,17 @@ int archie_call(struct archie *a, const struct archie_ask *ask, const struct arc
 			    .ret = ret,
 			    .why = ret_why,
 			    .err = err};
-	struct buf block = BUF_INIT(ARCHIE_REQUEST_MOST);
-	int rc = archie_ask_encode(ask, &block, err);
-	const struct archie_line line = {.word = ARCHIE_WORD_ASK,
-					 .id = c.id,
+	struct buf request = BUF_INIT(ARCHIE_REQUEST_MOST);
+	int rc = archie_ask_encode(ask, &request, err);
+	const struct archie_message m = {.id = c.id,
 					 .niceness = (uint64_t)MAX(ask->niceness, 0),
 					 .verbose = ask->verbose,
-					 .bytes = block.n};
+					 .request = buf_str(&request)};
 	*ret = (struct archie_answer){0};
 	*ret_why = rc < 0 ? ARCHIE_BAD : ARCHIE_NOT_REFUSED;
 	buf_clear(&a->out);
-	archie_line_print(&line, &a->out);
-	buf_add_str(&a->out, buf_str(&block));
-	buf_free(&block);
+	message_write(&archie_asks, ARCHIE_WORD_ASK, &m, &a->out);
+	buf_free(&request);
 	for (unsigned tries = 0; rc == 0 && tries < 2; tries++) {
 		if (archie_connect(a, &c.w, ret_why, err) < 0)
 			return -1;

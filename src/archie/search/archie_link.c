@@ -22,7 +22,7 @@ struct pending {
 	const struct archie_link_ops *ops; /* NULL: of the load */
 	void (*load)(void *ctx, const struct archie_load *load);
 	void *ctx;
-	struct str bytes; /* line and block; ours; empty: it cannot be asked */
+	struct str bytes; /* the message; ours; empty: it cannot be asked */
 	char *why;        /* it cannot be asked */
 	int64_t since_us; /* without the queuer since; 0: it was sent */
 	int64_t away_us;  /* that this may still last */
@@ -35,12 +35,11 @@ struct archie_link {
 	struct loop *loop;
 	struct outgoing *out; /* NULL: there is no such address */
 	struct conn *conn;    /* NULL: not connected */
-	bool greeted;         /* the queuer is there: it has said its first line */
+	bool greeted;         /* the queuer is there: it has said its first message */
 	struct link asked;    /* in their order */
 	struct pendings by_number;
 	struct loop_timer look;
 	uint64_t n;
-	struct archie_line line;  /* whose block is to come */
 	struct arena_pool arenas; /* of answers */
 	bool *freed;              /* set where an answer is being told */
 };
@@ -104,13 +103,7 @@ static void look_soon(struct archie_link *l, int64_t in_us)
 		loop_timer_in(l->loop, &l->look, in_us);
 }
 
-/* Lines of the queuer */
-
-/* The queuer says what it must not: begun anew. */
-static void link_break(struct archie_link *l)
-{
-	conn_close(l->conn);
-}
+/* Messages of the queuer */
 
 static struct pending *pending_of(struct archie_link *l, struct archie_id id)
 {
@@ -139,69 +132,59 @@ static void on_hello(struct archie_link *l)
 			pending_send(l, p);
 }
 
-static void on_line(void *ctx, struct str text)
+static void on_answer(struct archie_link *l, struct pending *p, const struct archie_message *m)
 {
-	struct archie_link *l = ctx;
-	struct err err;
-	char why[ARCHIE_TEXT_MOST + 1];
-	if (archie_line_parse(text, &l->line, &err) < 0) {
-		link_break(l);
-		return;
-	}
-	if (!l->greeted) {
-		if (l->line.word == ARCHIE_WORD_HELLO)
-			on_hello(l);
-		else
-			link_break(l); /* it is too busy for us */
-		return;
-	}
-	struct pending *p = pending_of(l, l->line.id);
-	switch (l->line.word) {
-	case ARCHIE_WORD_ANSWER:
-		conn_want(l->conn, l->line.bytes);
-		break;
-	case ARCHIE_WORD_REFUSED:
-		snprintf(why, sizeof why, STR_FMT, STR_ARG(l->line.text));
-		if (p)
-			pending_end(l, p, NULL, l->line.why, why);
-		break;
-	case ARCHIE_WORD_QUEUED:
-		if (p && p->ops->queued)
-			p->ops->queued(p->ctx, l->line.position, (int64_t)l->line.seconds);
-		break;
-	case ARCHIE_WORD_LOAD:
-		if (l->line.has_load)
-			on_load(l, &l->line.load);
-		break;
-	default:
-		link_break(l);
-	}
-}
-
-static void on_bytes(void *ctx, struct str block, uint64_t left)
-{
-	struct archie_link *l = ctx;
 	struct archie_answer answer;
 	struct err err;
-	struct pending *p = pending_of(l, l->line.id);
-	(void)left;
-	if (!p)
-		return; /* cancelled */
 	/* the one who is told may free the link */
 	struct arena arena = arena_from(&l->arenas, SIZE_MAX);
 	bool *freed = l->freed = &(bool){false};
-	if (archie_answer_decode(block, &arena, &answer, &err) < 0) {
+	if (archie_answer_read(m, &arena, &answer, &err) < 0)
 		pending_end(l, p, NULL, ARCHIE_FAILED, err.msg);
-	} else {
-		answer.wait_us = (int64_t)l->line.wait_us;
+	else
 		pending_end(l, p, &answer, ARCHIE_NOT_REFUSED, "");
-	}
 	if (*freed) {
 		arena_free(&arena);
 		return;
 	}
 	l->freed = NULL;
 	arena_give(&arena, &l->arenas);
+}
+
+static void on_message(void *ctx, struct str bytes)
+{
+	struct archie_link *l = ctx;
+	struct archie_message m;
+	struct err err;
+	char why[ARCHIE_TEXT_MOST + 1];
+	int word;
+	/* one that is too busy for us does not greet */
+	if (message_read(&archie_tells, bytes, &word, &m, &err) < 0 ||
+	    l->greeted == (word == ARCHIE_WORD_HELLO)) {
+		conn_close(l->conn);
+		return;
+	}
+	struct pending *p = pending_of(l, m.id);
+	switch (word) {
+	case ARCHIE_WORD_HELLO:
+		on_hello(l);
+		break;
+	case ARCHIE_WORD_ANSWER:
+		if (p) /* else it was cancelled */
+			on_answer(l, p, &m);
+		break;
+	case ARCHIE_WORD_REFUSED:
+		snprintf(why, sizeof why, STR_FMT, STR_ARG(m.text));
+		if (p)
+			pending_end(l, p, NULL, m.why, why);
+		break;
+	case ARCHIE_WORD_QUEUED:
+		if (p && p->ops->queued)
+			p->ops->queued(p->ctx, m.position, (int64_t)m.seconds);
+		break;
+	default:
+		on_load(l, &(struct archie_load){m.queue, m.wait_us, (double)m.per_1000s / 1000});
+	}
 }
 
 /* The connection */
@@ -230,10 +213,9 @@ static void on_down(void *ctx, const char *why, int64_t retry_us)
 	}
 }
 
-static const struct conn_ops link_ops = {.line = on_line, .bytes = on_bytes};
+static const struct conn_ops link_ops = {.line = on_message};
 static const struct conn_limits link_limits = {
-	.line_max = ARCHIE_LINE_MOST,
-	.block_max = ARCHIE_BLOCK_MOST,
+	.messages = &archie_tells,
 	.high_mark = 64 << 20,
 	.queue_max = 1 << 30,
 };
@@ -302,22 +284,20 @@ static void pending_go(struct archie_link *l, struct pending *p)
 uint64_t archie_link_ask(struct archie_link *l, const struct archie_ask *ask,
 			 const struct archie_link_ops *ops, void *ctx)
 {
-	struct buf block = BUF_INIT(ARCHIE_REQUEST_MOST),
-		   all = BUF_INIT((size_t)ARCHIE_REQUEST_MOST * 2);
+	struct buf request = BUF_INIT(ARCHIE_REQUEST_MOST),
+		   all = BUF_INIT(ARCHIE_REQUEST_MOST + ARCHIE_SMALL_MOST);
 	struct pending *p = pending_new(l, ctx);
 	struct err err;
 	p->ops = ops;
-	if (archie_ask_encode(ask, &block, &err) < 0)
+	if (archie_ask_encode(ask, &request, &err) < 0)
 		p->why = mem_text(err.msg);
-	const struct archie_line line = {.word = ARCHIE_WORD_ASK,
-					 .id = {(uint64_t)getpid(), p->n},
+	const struct archie_message m = {.id = {(uint64_t)getpid(), p->n},
 					 .niceness = (uint64_t)MAX(ask->niceness, 0),
 					 .verbose = ask->verbose,
-					 .bytes = block.n};
-	archie_line_print(&line, &all);
-	buf_add_str(&all, buf_str(&block));
+					 .request = buf_str(&request)};
+	message_write(&archie_asks, ARCHIE_WORD_ASK, &m, &all);
 	p->bytes = (struct str){mem_copy(all.p, all.n), all.n};
-	buf_free(&block);
+	buf_free(&request);
 	buf_free(&all);
 	uint64_t n = p->n;
 	pending_go(l, p);
@@ -327,13 +307,12 @@ uint64_t archie_link_ask(struct archie_link *l, const struct archie_ask *ask,
 void archie_link_cancel(struct archie_link *l, uint64_t id)
 {
 	struct pending **p = pendings_get(&l->by_number, id);
-	struct buf out = BUF_INIT(ARCHIE_LINE_MOST);
-	const struct archie_line line = {.word = ARCHIE_WORD_CANCEL,
-					 .id = {(uint64_t)getpid(), id}};
+	struct buf out = BUF_INIT(ARCHIE_SMALL_MOST);
+	const struct archie_message m = {.id = {(uint64_t)getpid(), id}};
 	if (!p)
 		return;
 	if (l->greeted && !(*p)->since_us) {
-		archie_line_print(&line, &out);
+		message_write(&archie_asks, ARCHIE_WORD_CANCEL, &m, &out);
 		conn_send(l->conn, buf_str(&out));
 		buf_free(&out);
 	}
@@ -345,6 +324,6 @@ void archie_link_load(struct archie_link *l,
 {
 	struct pending *p = pending_new(l, ctx);
 	p->load = done;
-	p->bytes = (struct str){mem_copy("LOAD\n", 5), 5};
+	p->bytes = (struct str){mem_copy("load 0\n", 7), 7};
 	pending_go(l, p);
 }

@@ -1,11 +1,10 @@
-/* Lines are for people who look at what goes on; blocks are for speed: an answer of a hundred rows
- * is made, carried and read a thousand times a second, and text would cost more than the search. A
- * site is told with its first row, a directory when it is another than before; a URL is made where
- * it is wanted, from the root of its site. */
+/* Tables of the archive's messages. An answer of a hundred rows is made, carried and read a
+ * thousand times a second, so what repeats is left out of it: a site is told once and numbered, a
+ * directory is told when it is another than before, and a URL is made where it is wanted, from the
+ * root of its site. */
 #include "archie/search/archie_wire.h"
 
 #include "base/ascii.h"
-#include "base/cursor.h"
 
 #include <inttypes.h>
 
@@ -19,252 +18,135 @@ const char *const archie_refusal_words[ARCHIE_REFUSALS] = {
 	[ARCHIE_AWAY] = "away",
 };
 
-static const char *const words[ARCHIE_WORDS] = {
-	[ARCHIE_WORD_HELLO] = "ARCHIE",    [ARCHIE_WORD_ASK] = "ASK",
-	[ARCHIE_WORD_CANCEL] = "CANCEL",   [ARCHIE_WORD_LOAD] = "LOAD",
-	[ARCHIE_WORD_QUEUED] = "QUEUED",   [ARCHIE_WORD_ANSWER] = "ANSWER",
-	[ARCHIE_WORD_REFUSED] = "REFUSED", [ARCHIE_WORD_SEARCH] = "SEARCH",
-	[ARCHIE_WORD_STOP] = "STOP",
+#define M struct archie_message
+#define PID MESSAGE_NUMBER_AT(M, id.pid, "pid", 0, UINT64_MAX)
+#define NUMBER MESSAGE_NUMBER_AT(M, id.n, "number", 0, UINT64_MAX)
+
+static const struct message_field of_hello[] = {
+	{MESSAGE_NUMBER_AT(M, version, "version", ARCHIE_VERSION, ARCHIE_VERSION), .must = true},
+};
+static const struct message_field of_ask[] = {
+	{PID},
+	{NUMBER},
+	{MESSAGE_NUMBER_AT(M, niceness, "niceness", 0, ARCHIE_NICE_MOST)},
+	{MESSAGE_FLAG_AT(M, verbose, "verbose")},
+	{MESSAGE_BYTES_AT(M, request, "request", ARCHIE_REQUEST_MOST), .must = true},
+};
+static const struct message_field of_cancel[] = {{PID}, {NUMBER}};
+static const struct message_field of_loaded[] = {
+	{MESSAGE_NUMBER_AT(M, queue, "queue", 0, UINT64_MAX), .must = true},
+	{MESSAGE_SIGNED_AT(M, wait_us, "wait", 0, INT64_MAX), .must = true},
+	{MESSAGE_NUMBER_AT(M, per_1000s, "per-1000s", 0, UINT32_MAX), .must = true},
+};
+static const struct message_field of_queued[] = {
+	{PID},
+	{NUMBER},
+	{MESSAGE_NUMBER_AT(M, position, "position", 0, UINT64_MAX), .must = true},
+	{MESSAGE_NUMBER_AT(M, seconds, "seconds", 0, INT64_MAX), .must = true},
+};
+static const struct message_field of_answer[] = {
+	{PID},
+	{NUMBER},
+	{MESSAGE_SIGNED_AT(M, wait_us, "wait", 0, INT64_MAX)},
+	{MESSAGE_FLAG_AT(M, exact, "exact")},
+	{MESSAGE_FLAG_AT(M, cut, "cut")},
+	{MESSAGE_NUMBER_AT(M, total, "total", 0, UINT64_MAX)},
+	{MESSAGE_SIGNED_AT(M, search_us, "search", 0, INT64_MAX)},
+	{MESSAGE_SAID_AT(M, problem, "problem", ARCHIE_TEXT_MOST)},
+	{MESSAGE_ITEMS_AT(M, sites, "sites", ARCHIE_ROWS_MOST)},
+	{MESSAGE_ITEMS_AT(M, rows, "rows", ARCHIE_ROWS_MOST)},
+};
+static const struct message_field of_refused[] = {
+	{PID},
+	{NUMBER},
+	{MESSAGE_WORD_AT(M, why, "why", archie_refusal_words, ARCHIE_REFUSALS), .must = true},
+	{MESSAGE_SAID_AT(M, text, "text", ARCHIE_TEXT_MOST)},
+};
+static const struct message_field of_search[] = {
+	{PID},
+	{NUMBER},
+	{MESSAGE_SIGNED_AT(M, limit_us, "limit", 0, INT64_MAX), .must = true},
+	{MESSAGE_BYTES_AT(M, request, "request", ARCHIE_REQUEST_MOST), .must = true},
 };
 
-/* Lines */
-
-struct fields {
-	struct str rest;
-	bool bad;
+enum {
+	ASK_MOST = ARCHIE_REQUEST_MOST + ARCHIE_SMALL_MOST,
+	ANSWER_MOST = ARCHIE_ANSWER_MOST + ARCHIE_SMALL_MOST,
+};
+static const struct message asks[] = {
+	MESSAGE("ask", ARCHIE_WORD_ASK, ASK_MOST, of_ask),
+	MESSAGE("cancel", ARCHIE_WORD_CANCEL, ARCHIE_SMALL_MOST, of_cancel),
+	MESSAGE_BARE("load", ARCHIE_WORD_LOAD),
+};
+static const struct message tells[] = {
+	/* those of searchers first */
+	MESSAGE("answer", ARCHIE_WORD_ANSWER, ANSWER_MOST, of_answer),
+	MESSAGE("refused", ARCHIE_WORD_REFUSED, ARCHIE_SMALL_MOST, of_refused),
+	MESSAGE("archie", ARCHIE_WORD_HELLO, ARCHIE_SMALL_MOST, of_hello),
+	MESSAGE("queued", ARCHIE_WORD_QUEUED, ARCHIE_SMALL_MOST, of_queued),
+	MESSAGE("loaded", ARCHIE_WORD_LOADED, ARCHIE_SMALL_MOST, of_loaded),
+};
+static const struct message searches[] = {
+	MESSAGE("search", ARCHIE_WORD_SEARCH, ASK_MOST, of_search),
+	MESSAGE_BARE("stop", ARCHIE_WORD_STOP),
 };
 
-static struct str field_text(struct fields *f)
-{
-	struct str s = {0};
-	if (f->bad || str_cut(&f->rest, ' ', &s) != 0)
-		f->bad = true;
-	return s;
-}
-
-static uint64_t field_number(struct fields *f, uint64_t most)
-{
-	uint64_t v = 0;
-	if (!str_u64(field_text(f), &v) || v > most)
-		f->bad = true;
-	return f->bad ? 0 : v;
-}
-
-static struct archie_id field_id(struct fields *f)
-{
-	struct archie_id id = {0};
-	struct str s = field_text(f), pid = {0};
-	if (f->bad || str_cut(&s, '.', &pid) != 0 || !str_u64(pid, &id.pid) || !str_u64(s, &id.n))
-		f->bad = true;
-	return id;
-}
-
-static enum archie_refusal field_refusal(struct fields *f)
-{
-	struct str s = field_text(f);
-	for (unsigned i = ARCHIE_NOT_REFUSED + 1; i < ARCHIE_REFUSALS; i++)
-		if (str_is(s, archie_refusal_words[i]))
-			return (enum archie_refusal)i;
-	f->bad = true;
-	return ARCHIE_NOT_REFUSED;
-}
-
-static void load_parse(struct fields *f, struct archie_line *l)
-{
-	if (!f->rest.p)
-		return;
-	l->has_load = true;
-	l->load.queue = field_number(f, UINT64_MAX);
-	l->load.wait_us = (int64_t)field_number(f, INT64_MAX);
-	l->load.per_s = (double)field_number(f, UINT32_MAX) / 1000;
-}
-
-static void fields_parse(struct fields *f, struct archie_line *l)
-{
-	switch (l->word) {
-	case ARCHIE_WORD_HELLO:
-		if (field_number(f, ARCHIE_VERSION) != ARCHIE_VERSION)
-			f->bad = true;
-		break;
-	case ARCHIE_WORD_ASK:
-		l->id = field_id(f);
-		l->niceness = field_number(f, ARCHIE_NICE_MOST);
-		l->verbose = field_number(f, 1);
-		l->bytes = field_number(f, ARCHIE_REQUEST_MOST);
-		break;
-	case ARCHIE_WORD_CANCEL:
-		l->id = field_id(f);
-		break;
-	case ARCHIE_WORD_LOAD:
-		load_parse(f, l);
-		break;
-	case ARCHIE_WORD_QUEUED:
-		l->id = field_id(f);
-		l->position = field_number(f, UINT64_MAX);
-		l->seconds = field_number(f, INT64_MAX);
-		break;
-	case ARCHIE_WORD_ANSWER:
-		l->id = field_id(f);
-		l->wait_us = field_number(f, INT64_MAX);
-		l->cut = field_number(f, 1);
-		l->bytes = field_number(f, ARCHIE_BLOCK_MOST);
-		break;
-	case ARCHIE_WORD_REFUSED:
-		l->id = field_id(f);
-		l->why = field_refusal(f);
-		l->text = f->rest;
-		f->rest = (struct str){0};
-		break;
-	case ARCHIE_WORD_SEARCH:
-		l->id = field_id(f);
-		l->limit_us = field_number(f, INT64_MAX);
-		l->bytes = field_number(f, ARCHIE_REQUEST_MOST);
-		break;
-	case ARCHIE_WORD_STOP:
-	case ARCHIE_WORDS:
-		break;
-	}
-}
-
-int archie_line_parse(struct str line, struct archie_line *ret, struct err *err)
-{
-	struct fields f = {.rest = line};
-	struct archie_line l = {0};
-	struct str word = field_text(&f);
-	unsigned i = 0;
-	while (i < ARCHIE_WORDS && !str_is(word, words[i]))
-		i++;
-	l.word = (enum archie_word)i;
-	fields_parse(&f, &l);
-	if (i == ARCHIE_WORDS || f.bad || f.rest.p)
-		return err_set(err, ERR_USAGE, "not a line of the queue: '" STR_FMT "'",
-			       STR_ARG(str_head(line, 80)));
-	*ret = l;
-	return 0;
-}
-
-static void put_number(struct buf *out, uint64_t v)
-{
-	char digits[STR_DECIMAL_MAX];
-	buf_add_byte(out, ' ');
-	buf_add(out, digits, str_decimal(digits, v));
-}
-
-static void put_id(struct buf *out, struct archie_id id)
-{
-	char digits[STR_DECIMAL_MAX];
-	put_number(out, id.pid);
-	buf_add_byte(out, '.');
-	buf_add(out, digits, str_decimal(digits, id.n));
-}
-
-static void put_words(struct buf *out, struct str text)
-{
-	text = str_utf8_head(text, ARCHIE_TEXT_MOST);
-	for (size_t i = 0; i < text.n; i++)
-		buf_add_byte(out,
-			     (unsigned char)text.p[i] < ' ' || text.p[i] == 127 ? ' ' : text.p[i]);
-}
-
-void archie_line_print(const struct archie_line *l, struct buf *out)
-{
-	buf_add_text(out, words[l->word]);
-	if (l->word != ARCHIE_WORD_HELLO && l->word != ARCHIE_WORD_LOAD &&
-	    l->word != ARCHIE_WORD_STOP)
-		put_id(out, l->id);
-	switch (l->word) {
-	case ARCHIE_WORD_HELLO:
-		put_number(out, ARCHIE_VERSION);
-		break;
-	case ARCHIE_WORD_ASK:
-		put_number(out, l->niceness);
-		put_number(out, l->verbose);
-		put_number(out, l->bytes);
-		break;
-	case ARCHIE_WORD_LOAD:
-		if (!l->has_load)
-			break;
-		put_number(out, l->load.queue);
-		put_number(out, (uint64_t)MAX(l->load.wait_us, 0));
-		put_number(out, (uint64_t)(MIN(l->load.per_s, 4e6) * 1000));
-		break;
-	case ARCHIE_WORD_QUEUED:
-		put_number(out, l->position);
-		put_number(out, l->seconds);
-		break;
-	case ARCHIE_WORD_ANSWER:
-		put_number(out, l->wait_us);
-		put_number(out, l->cut);
-		put_number(out, l->bytes);
-		break;
-	case ARCHIE_WORD_REFUSED:
-		buf_add_byte(out, ' ');
-		buf_add_text(out, archie_refusal_words[l->why]);
-		buf_add_byte(out, ' ');
-		put_words(out, l->text);
-		break;
-	case ARCHIE_WORD_SEARCH:
-		put_number(out, l->limit_us);
-		put_number(out, l->bytes);
-		break;
-	case ARCHIE_WORD_CANCEL:
-	case ARCHIE_WORD_STOP:
-	case ARCHIE_WORDS:
-		break;
-	}
-	buf_add_byte(out, '\n');
-}
-
-/* Numbers that may be negative: small ones are short, whatever their sign. */
-static void put_signed(struct buf *out, int64_t v)
-{
-	put_varint(out, (uint64_t)v << 1 ^ (uint64_t)(v >> 63));
-}
-
-static int64_t reader_signed(struct reader *r)
-{
-	uint64_t v = reader_varint(r);
-	return (int64_t)(v >> 1 ^ (~(v & 1) + 1));
-}
-
-static unsigned reader_upto(struct reader *r, unsigned below)
-{
-	uint64_t v = reader_varint(r);
-	if (v >= below)
-		r->bad = true;
-	return r->bad ? 0 : (unsigned)v;
-}
+const struct message_wire archie_asks = {asks, ARRAY_LEN(asks), sizeof(M)};
+const struct message_wire archie_tells = {tells, ARRAY_LEN(tells), sizeof(M)};
+const struct message_wire archie_searches = {searches, ARRAY_LEN(searches), sizeof(M)};
+const struct message_wire archie_finds = {tells, 2, sizeof(M)};
 
 /* Requests */
 
-enum {
-	ASK_PATH = 1,
-	ASK_SIZE_MIN = 2,
-	ASK_SIZE_MAX = 4,
-	ASK_TIME_MIN = 8,
-	ASK_TIME_MAX = 16,
-	ASK_REVERSE = 32,
-	ASK_MIRRORS = 64,
-	ASK_COUNT = 128,
-	ASK_NO_FILES = 256,
-	ASK_BITS = 512,
+enum ask_list { ASK_SITES, ASK_DOMAINS, ASK_COMPONENTS, ASK_LISTS };
+
+struct ask_said {
+	struct archie_ask ask;
+	struct message_items list[ASK_LISTS];
 };
 
-static unsigned ask_bits(const struct names_query *q)
-{
-	return (q->path ? ASK_PATH : 0u) | (q->has_size_min ? ASK_SIZE_MIN : 0u) |
-	       (q->has_size_max ? ASK_SIZE_MAX : 0u) | (q->has_time_min ? ASK_TIME_MIN : 0u) |
-	       (q->has_time_max ? ASK_TIME_MAX : 0u) | (q->reverse ? ASK_REVERSE : 0u) |
-	       (q->mirrors ? ASK_MIRRORS : 0u) | (q->count ? ASK_COUNT : 0u) |
-	       (q->no_files ? ASK_NO_FILES : 0u);
-}
+static const char *const what_words[ARCHIE_WHATS] = {"find", "whatis", "sites", "site", "folder"};
+static const char *const syntax_words[] = {"extended", "ed"};
+static const char *const sort_words[] = {"none", "name", "host", "size", "time"};
 
-static void put_list(struct buf *out, const struct str *list, uint32_t n)
-{
-	put_varint(out, n);
-	for (uint32_t i = 0; i < n; i++)
-		put_text(out, list[i]);
-}
+#define A struct ask_said
+#define Q(member) ask.query.member
+static const struct message_field ask_fields[] = {
+	{MESSAGE_WORD_AT(A, ask.what, "what", what_words, ARCHIE_WHATS), .must = true},
+	{MESSAGE_BYTES_AT(A, ask.from, "from", ARCHIE_FROM_MOST)},
+	{MESSAGE_WORD_AT(A, Q(type), "type", names_type_words, NAMES_WHATIS)},
+	{MESSAGE_WORD_AT(A, Q(syntax), "syntax", syntax_words, ARRAY_LEN(syntax_words))},
+	{MESSAGE_BYTES_AT(A, Q(pattern), "pattern", NAMES_PATTERN_MOST)},
+	{MESSAGE_FLAG_AT(A, Q(path), "path")},
+	{MESSAGE_FLAG_AT(A, Q(reverse), "reverse")},
+	{MESSAGE_FLAG_AT(A, Q(mirrors), "mirrors")},
+	{MESSAGE_FLAG_AT(A, Q(count), "count")},
+	{MESSAGE_FLAG_AT(A, Q(no_files), "names")},
+	{MESSAGE_NUMBER_AT(A, Q(kinds), "kinds", 0, (1u << NAMES_KINDS) - 1)},
+	{MESSAGE_WORD_AT(A, Q(sort), "sort", sort_words, ARRAY_LEN(sort_words))},
+	{MESSAGE_NUMBER_AT(A, Q(maxhits), "maxhits", 0, UINT64_MAX)},
+	{MESSAGE_NUMBER_AT(A, Q(maxmatch), "maxmatch", 0, UINT64_MAX)},
+	{MESSAGE_NUMBER_AT(A, Q(maxhitspm), "maxhitspm", 0, UINT64_MAX)},
+	{MESSAGE_NUMBER_AT(A, Q(offset), "offset", 0, UINT64_MAX)},
+	{MESSAGE_FLAG_AT(A, Q(has_size_min), "from-size")},
+	{MESSAGE_SIGNED_AT(A, Q(size_min), "size-min", INT64_MIN, INT64_MAX)},
+	{MESSAGE_FLAG_AT(A, Q(has_size_max), "to-size")},
+	{MESSAGE_SIGNED_AT(A, Q(size_max), "size-max", INT64_MIN, INT64_MAX)},
+	{MESSAGE_FLAG_AT(A, Q(has_time_min), "from-time")},
+	{MESSAGE_SIGNED_AT(A, Q(time_min), "time-min", INT64_MIN, INT64_MAX)},
+	{MESSAGE_FLAG_AT(A, Q(has_time_max), "to-time")},
+	{MESSAGE_SIGNED_AT(A, Q(time_max), "time-max", INT64_MIN, INT64_MAX)},
+	{MESSAGE_ITEMS_AT(A, list[ASK_SITES], "sites", NAMES_LIST_MOST)},
+	{MESSAGE_ITEMS_AT(A, list[ASK_DOMAINS], "domains", NAMES_LIST_MOST)},
+	{MESSAGE_ITEMS_AT(A, list[ASK_COMPONENTS], "components", NAMES_LIST_MOST)},
+};
+static const struct message_item ask_item = {"a request", sizeof(A), ask_fields,
+					     ARRAY_LEN(ask_fields)};
+static const struct message_field text_fields[] = {
+	{.name = {"is", 2}, .type = MESSAGE_BYTES, .most = ARCHIE_REQUEST_MOST, .must = true},
+};
+static const struct message_item text_item = {"a list of a request", sizeof(struct str),
+					      text_fields, ARRAY_LEN(text_fields)};
 
 static int ask_check(const struct archie_ask *ask, struct err *err)
 {
@@ -286,304 +168,261 @@ static int ask_check(const struct archie_ask *ask, struct err *err)
 	return 0;
 }
 
+static bool list_write(const struct str *list, uint32_t n, struct buf *room,
+		       struct message_items *ret)
+{
+	*room = BUF_INIT(ARCHIE_REQUEST_MOST);
+	for (uint32_t i = 0; i < n; i++)
+		message_item_write(&text_item, &list[i], room);
+	*ret = (struct message_items){n, buf_str(room)};
+	return !room->over;
+}
+
 int archie_ask_encode(const struct archie_ask *ask, struct buf *out, struct err *err)
 {
 	const struct names_query *q = &ask->query;
+	struct ask_said said = {.ask = *ask};
+	struct buf room[ASK_LISTS];
 	size_t before = out->n;
 	if (ask_check(ask, err) < 0)
 		return -1;
-	put_varint(out, ask->what);
-	put_text(out, ask->from);
-	put_varint(out, q->type);
-	put_varint(out, q->syntax);
-	put_text(out, q->pattern);
-	put_varint(out, ask_bits(q));
-	put_varint(out, q->kinds);
-	put_varint(out, q->sort);
-	put_varint(out, q->maxhits);
-	put_varint(out, q->maxmatch);
-	put_varint(out, q->maxhitspm);
-	put_varint(out, q->offset);
-	put_signed(out, q->has_size_min ? q->size_min : 0);
-	put_signed(out, q->has_size_max ? q->size_max : 0);
-	put_signed(out, q->has_time_min ? q->time_min : 0);
-	put_signed(out, q->has_time_max ? q->time_max : 0);
-	put_list(out, q->site, q->sites);
-	put_list(out, q->domain, q->domains);
-	put_list(out, q->component, q->components);
-	if (out->over || out->n - before > ARCHIE_REQUEST_MOST)
+	bool fits = list_write(q->site, q->sites, &room[ASK_SITES], &said.list[ASK_SITES]);
+	fits &= list_write(q->domain, q->domains, &room[ASK_DOMAINS], &said.list[ASK_DOMAINS]);
+	fits &= list_write(q->component, q->components, &room[ASK_COMPONENTS],
+			   &said.list[ASK_COMPONENTS]);
+	message_item_write(&ask_item, &said, out);
+	for (size_t i = 0; i < ASK_LISTS; i++)
+		buf_free(&room[i]);
+	if (!fits || out->over || out->n - before > ARCHIE_REQUEST_MOST)
 		return err_set(err, ERR_USAGE, "a request has more than %d bytes",
 			       ARCHIE_REQUEST_MOST);
 	return 0;
 }
 
-static const struct str *reader_list(struct reader *r, struct arena *arena, uint32_t *ret_n)
+static int list_read(struct message_items items, struct arena *arena, const struct str **ret,
+		     uint32_t *ret_n, struct err *err)
 {
-	uint32_t n = reader_upto(r, NAMES_LIST_MOST + 1);
-	struct str *list = arena_array(arena, n, sizeof *list);
-	for (uint32_t i = 0; i < n; i++)
-		list[i] = reader_text(r, ARCHIE_REQUEST_MOST);
-	*ret_n = r->bad ? 0 : n;
-	return list;
+	struct str *list = arena_array(arena, items.n, sizeof *list);
+	size_t n = 0;
+	int rc;
+	while ((rc = message_item_next(&text_item, &items, &list[n], err)) == 0)
+		n++;
+	*ret = list;
+	*ret_n = (uint32_t)n;
+	return rc < 0 ? -1 : 0;
 }
 
 int archie_ask_decode(struct str bytes, struct arena *arena, struct archie_ask *ret,
 		      struct err *err)
 {
-	struct reader r = reader_of(bytes);
-	struct archie_ask ask = {.what = (enum archie_what)reader_upto(&r, ARCHIE_WHATS)};
-	struct names_query *q = &ask.query;
-	ask.from = reader_text(&r, ARCHIE_FROM_MOST);
-	q->type = (enum names_type)reader_upto(&r, NAMES_WHATIS);
-	q->syntax = (enum names_syntax)reader_upto(&r, NAMES_ED + 1);
-	q->pattern = reader_text(&r, NAMES_PATTERN_MOST);
-	unsigned bits = reader_upto(&r, ASK_BITS);
-	q->path = bits & ASK_PATH;
-	q->has_size_min = bits & ASK_SIZE_MIN;
-	q->has_size_max = bits & ASK_SIZE_MAX;
-	q->has_time_min = bits & ASK_TIME_MIN;
-	q->has_time_max = bits & ASK_TIME_MAX;
-	q->reverse = bits & ASK_REVERSE;
-	q->mirrors = bits & ASK_MIRRORS;
-	q->count = bits & ASK_COUNT;
-	q->no_files = bits & ASK_NO_FILES;
-	q->kinds = reader_upto(&r, 1u << NAMES_KINDS);
-	q->sort = (enum names_sort)reader_upto(&r, NAMES_BY_TIME + 1);
-	q->maxhits = reader_varint(&r);
-	q->maxmatch = reader_varint(&r);
-	q->maxhitspm = reader_varint(&r);
-	q->offset = reader_varint(&r);
-	q->size_min = reader_signed(&r);
-	q->size_max = reader_signed(&r);
-	q->time_min = reader_signed(&r);
-	q->time_max = reader_signed(&r);
-	q->site = reader_list(&r, arena, &q->sites);
-	q->domain = reader_list(&r, arena, &q->domains);
-	q->component = reader_list(&r, arena, &q->components);
-	if (r.bad || reader_left(&r))
-		return err_set(err, ERR_USAGE, "%zu bytes that are not a request", bytes.n);
-	*ret = ask;
+	struct message_items one = {1, bytes};
+	struct ask_said said;
+	struct names_query *q = &said.ask.query;
+	if (message_item_next(&ask_item, &one, &said, err) < 0 ||
+	    list_read(said.list[ASK_SITES], arena, &q->site, &q->sites, err) < 0 ||
+	    list_read(said.list[ASK_DOMAINS], arena, &q->domain, &q->domains, err) < 0 ||
+	    list_read(said.list[ASK_COMPONENTS], arena, &q->component, &q->components, err) < 0)
+		return -1;
+	if (one.bytes.n)
+		return err_set(err, ERR_DAMAGED, "a request: %zu bytes too many", one.bytes.n);
+	*ret = said.ask;
 	return 0;
 }
 
-/* Answers: how many rows, what kind, the rows, the end. */
+/* Rows of answers */
 
-enum { ANSWER_HEAD = 5 };
-
-enum {
-	ROW_KIND = 3, /* bits of enum names_kind */
-	ROW_MODE = 4,
-	ROW_SAME_DIR = 8,
-	ROW_MORE = 16, /* links, owner, group */
-	ROW_MIRRORS = 32,
-	ROW_NO_URL = 64,
-	ROW_BITS = 128,
+struct row_said {
+	uint32_t site; /* 0: none */
+	struct names_entry file;
+	struct str mode;
+	bool same_dir; /* as that of the row before */
+	bool no_url;
+	uint64_t mirrors;
+	struct str text;
 };
 
-enum { END_EXACT = 1, END_CUT = 2, END_BITS = 4 };
+static const char *const kind_words[NAMES_KINDS] = {"file", "dir", "link", "other"};
 
-void archie_writer_init(struct archie_writer *w, enum archie_what what, uint32_t *number,
-			struct buf *out)
+#define R struct row_said
+static const struct message_field row_fields[] = {
+	{MESSAGE_BYTES_AT(R, file.name, "name", NAMES_NAME_MOST), .must = true},
+	{MESSAGE_NUMBER_AT(R, site, "site", 0, UINT32_MAX)},
+	{MESSAGE_WORD_AT(R, file.kind, "kind", kind_words, NAMES_KINDS)},
+	{MESSAGE_BYTES_AT(R, mode, "mode", 10), .least = 10},
+	{MESSAGE_FLAG_AT(R, same_dir, "same")},
+	{MESSAGE_BYTES_AT(R, file.dir, "dir", NAMES_NAME_MOST)},
+	{MESSAGE_SIGNED_AT(R, file.size, "size", INT64_MIN, INT64_MAX), .none = -1},
+	{MESSAGE_SIGNED_AT(R, file.time_s, "time", INT64_MIN, INT64_MAX), .none = -1},
+	{MESSAGE_SIGNED_AT(R, file.links, "links", INT32_MIN, INT32_MAX), .none = -1},
+	{MESSAGE_BYTES_AT(R, file.owner, "owner", NAMES_NAME_MOST)},
+	{MESSAGE_BYTES_AT(R, file.group, "group", NAMES_NAME_MOST)},
+	{MESSAGE_NUMBER_AT(R, mirrors, "mirrors", 0, UINT64_MAX)},
+	{MESSAGE_FLAG_AT(R, no_url, "no-url")},
+	{MESSAGE_BYTES_AT(R, text, "text", (size_t)NAMES_NAME_MOST * 2)},
+};
+static const struct message_item row_item = {"a row", sizeof(R), row_fields, ARRAY_LEN(row_fields)};
+
+#define S struct archie_row
+static const struct message_field site_fields[] = {
+	{MESSAGE_BYTES_AT(S, key, "key", NAMES_KEY_MOST), .must = true},
+	{MESSAGE_BYTES_AT(S, host, "host", NAMES_KEY_MOST)},
+	{MESSAGE_BYTES_AT(S, address, "address", NAMES_KEY_MOST)},
+	{MESSAGE_BYTES_AT(S, url, "url", NAMES_NAME_MOST)},
+	{MESSAGE_SIGNED_AT(S, listed_s, "listed", INT64_MIN, INT64_MAX), .none = -1},
+	{MESSAGE_SIGNED_AT(S, entries, "entries", INT64_MIN, INT64_MAX), .none = -1},
+};
+static const struct message_item site_item = {"a site", sizeof(S), site_fields,
+					      ARRAY_LEN(site_fields)};
+
+static void writer_empty(struct buf *b)
 {
-	*w = (struct archie_writer){.out = out, .number = number};
-	put_u32le(out, 0);
-	put_u8(out, (uint8_t)what);
+	enum { KEPT = 1 << 20 };
+	if (b->cap > KEPT)
+		buf_free(b);
+	buf_clear(b);
+	b->max = ARCHIE_ANSWER_MOST;
 }
 
-static void put_site(struct archie_writer *w, const struct archie_writer_site *site)
+void archie_writer_begin(struct archie_writer *w, uint32_t *number)
+{
+	writer_empty(&w->sites);
+	writer_empty(&w->rows);
+	*w = (struct archie_writer){.sites = w->sites, .rows = w->rows, .number = number};
+}
+
+void archie_writer_free(struct archie_writer *w)
+{
+	buf_free(&w->sites);
+	buf_free(&w->rows);
+}
+
+/* Its number; told with its first row. */
+static uint32_t site_write(struct archie_writer *w, const struct archie_writer_site *site)
 {
 	uint32_t *number = &w->number[site->site];
-	if (*number) {
-		put_varint(w->out, *number);
-		return;
-	}
-	*number = ++w->told;
-	put_varint(w->out, *number);
-	put_text(w->out, site->key);
-	put_text(w->out, site->host);
-	put_text(w->out, site->address);
-	put_text(w->out, site->url);
-	put_signed(w->out, site->listed_s);
-	put_signed(w->out, site->entries);
-}
-
-static void put_file(struct archie_writer *w, const struct archie_row *row)
-{
-	const struct names_entry *e = &row->file;
-	struct buf *out = w->out;
-	bool same = w->rows && str_eq(e->dir, w->dir);
-	bool more = e->links != -1 || e->owner.n || e->group.n;
-	put_u8(out, (uint8_t)((unsigned)e->kind | (e->mode[0] ? ROW_MODE : 0u) |
-			      (same ? ROW_SAME_DIR : 0u) | (more ? ROW_MORE : 0u) |
-			      (row->mirrors ? ROW_MIRRORS : 0u) | (row->url.p ? 0u : ROW_NO_URL)));
-	if (e->mode[0])
-		buf_add(out, e->mode, sizeof e->mode);
-	put_text(out, e->name);
-	if (!same)
-		put_text(out, e->dir);
-	put_signed(out, e->size);
-	put_signed(out, e->time_s);
-	if (more) {
-		put_signed(out, e->links);
-		put_text(out, e->owner);
-		put_text(out, e->group);
-	}
-	if (row->mirrors)
-		put_varint(out, row->mirrors);
-	w->dir = e->dir;
+	if (*number)
+		return *number;
+	const struct archie_row said = {.key = site->key,
+					.host = site->host,
+					.address = site->address,
+					.url = site->url,
+					.listed_s = site->listed_s,
+					.entries = site->entries};
+	message_item_write(&site_item, &said, &w->sites);
+	return *number = ++w->told;
 }
 
 bool archie_writer_row(struct archie_writer *w, const struct archie_writer_site *site,
 		       const struct archie_row *row)
 {
-	struct buf *out = w->out;
-	size_t before = out->n;
+	struct row_said said = {.file = row->file,
+				.mode = {row->file.mode, row->file.mode[0] ? 10 : 0},
+				.no_url = !row->url.p,
+				.mirrors = row->mirrors,
+				.text = row->text};
+	size_t sites = w->sites.n, rows = w->rows.n;
 	uint32_t told = w->told;
 	if (w->full)
 		return false;
-	if (site)
-		put_site(w, site);
-	else
-		put_varint(out, 0);
-	put_file(w, row);
-	put_text(out, row->text);
-	if (!out->over && out->n <= ARCHIE_ANSWER_MOST) {
-		w->rows++;
+	said.site = site ? site_write(w, site) : 0;
+	said.same_dir = w->nrows && str_eq(row->file.dir, w->dir);
+	if (said.same_dir)
+		said.file.dir = STR("");
+	message_item_write(&row_item, &said, &w->rows);
+	if (!w->sites.over && !w->rows.over && w->sites.n + w->rows.n <= ARCHIE_ANSWER_MOST &&
+	    w->nrows < ARCHIE_ROWS_MOST) {
+		w->dir = row->file.dir;
+		w->nrows++;
 		return true;
 	}
 	/* as if it had not been */
 	w->full = true;
-	out->n = before;
-	out->over = false;
+	w->sites.n = sites;
+	w->rows.n = rows;
 	w->told = told;
 	return false;
 }
 
-void archie_writer_end(struct archie_writer *w, const struct archie_answer *a)
+void archie_writer_end(const struct archie_writer *w, struct archie_message *ret)
 {
-	struct buf *out = w->out;
-	uint32_t n = htole32(w->rows);
-	put_varint(out, (a->exact ? END_EXACT : 0u) | (a->cut ? END_CUT : 0u));
-	put_varint(out, a->total);
-	put_varint(out, (uint64_t)MAX(a->search_us, 0));
-	put_text(out, str_utf8_head(a->problem, ARCHIE_TEXT_MOST));
-	ENSURE(!out->over);
-	memcpy(out->p, &n, sizeof n);
+	ret->sites = (struct message_items){w->told, buf_str(&w->sites)};
+	ret->rows = (struct message_items){w->nrows, buf_str(&w->rows)};
 }
 
 struct answer_reader {
-	struct reader r;
 	struct arena *arena;
-	enum archie_what what;
-	struct archie_row *site; /* as rows: what each tells of its site; url is that of the root */
-	size_t sites, room;
+	struct archie_row *site; /* what each tells of its rows; url is that of the root */
+	size_t sites;
 	struct str dir;
 	struct buf url;
 };
 
-static const struct archie_row *read_site(struct answer_reader *a)
-{
-	uint64_t number = reader_varint(&a->r);
-	if (number > a->sites + 1)
-		a->r.bad = true;
-	if (a->r.bad || number == 0)
-		return NULL;
-	if (number <= a->sites)
-		return &a->site[number - 1];
-	struct archie_row *s = ARENA_PUSH(a->arena, a->site, a->sites, a->room);
-	*s = (struct archie_row){0};
-	s->key = reader_text(&a->r, NAMES_KEY_MOST);
-	s->host = reader_text(&a->r, NAMES_KEY_MOST);
-	s->address = reader_text(&a->r, NAMES_KEY_MOST);
-	s->url = reader_text(&a->r, NAMES_NAME_MOST);
-	s->listed_s = reader_signed(&a->r);
-	s->entries = reader_signed(&a->r);
-	return s;
-}
-
 /* In the arena. */
-static struct str read_url(struct answer_reader *a, struct str root, const struct names_entry *e)
+static struct str url_make(struct answer_reader *a, struct str root, const struct names_entry *e)
 {
 	buf_clear(&a->url);
 	bool has = names_entry_url(root, e, &a->url);
 	return has && !a->url.over ? arena_str(a->arena, buf_str(&a->url)) : STR("");
 }
 
-static void read_file(struct answer_reader *a, struct archie_row *row)
+static int row_make(struct answer_reader *a, struct row_said *said, struct archie_row *ret,
+		    struct err *err)
 {
-	struct names_entry *e = &row->file;
-	unsigned bits = reader_u8(&a->r);
-	if (bits >= ROW_BITS)
-		a->r.bad = true;
-	e->kind = (enum names_kind)(bits & ROW_KIND);
-	if (bits & ROW_MODE) {
-		const unsigned char *mode = reader_take(&a->r, sizeof e->mode);
-		if (mode)
-			memcpy(e->mode, mode, sizeof e->mode);
-	}
-	e->name = reader_text(&a->r, NAMES_NAME_MOST);
-	e->dir = bits & ROW_SAME_DIR ? a->dir : reader_text(&a->r, NAMES_NAME_MOST);
-	a->dir = e->dir;
-	e->size = reader_signed(&a->r);
-	e->time_s = reader_signed(&a->r);
-	e->links = bits & ROW_MORE ? (int32_t)reader_signed(&a->r) : -1;
-	if (bits & ROW_MORE) {
-		e->owner = reader_text(&a->r, NAMES_NAME_MOST);
-		e->group = reader_text(&a->r, NAMES_NAME_MOST);
-	}
-	row->mirrors = bits & ROW_MIRRORS ? reader_varint(&a->r) : 0;
-	if (bits & ROW_NO_URL)
-		row->url = STR("");
-	else if (a->what != ARCHIE_SITES && row->url.n && !a->r.bad)
-		row->url = read_url(a, row->url, e);
-}
-
-static void read_row(struct answer_reader *a, struct archie_row *row)
-{
-	const struct archie_row *site = read_site(a);
-	*row = site ? *site : (struct archie_row){.listed_s = -1, .entries = -1};
-	read_file(a, row);
-	row->text = reader_text(&a->r, (size_t)NAMES_NAME_MOST * 2);
-}
-
-static int read_answer(struct answer_reader *a, struct archie_answer *ret, struct err *err)
-{
-	uint32_t n = reader_u32le(&a->r);
-	struct archie_answer answer = {0};
-	a->what = (enum archie_what)reader_upto(&a->r, ARCHIE_WHATS);
-	/* a row has more than ANSWER_HEAD bytes */
-	if (a->r.bad || n > ARCHIE_ROWS_MOST || n > reader_left(&a->r) / ANSWER_HEAD)
-		return err_set(err, ERR_REMOTE, "the answer of the queuer has no head");
-	answer.row = arena_array(a->arena, n, sizeof *answer.row);
-	for (; answer.n < n && !a->r.bad; answer.n++)
-		read_row(a, &answer.row[answer.n]);
-	unsigned bits = reader_upto(&a->r, END_BITS);
-	answer.exact = bits & END_EXACT;
-	answer.cut = bits & END_CUT;
-	answer.total = reader_varint(&a->r);
-	uint64_t search_us = reader_varint(&a->r);
-	answer.search_us = (int64_t)MIN(search_us, (uint64_t)INT64_MAX);
-	answer.problem = reader_text(&a->r, ARCHIE_TEXT_MOST);
-	if (a->r.bad || reader_left(&a->r))
-		return err_set(err, ERR_REMOTE,
-			       "the answer of the queuer makes no sense at byte %zu of %zu",
-			       reader_at(&a->r), (size_t)(a->r.end - a->r.start));
-	*ret = answer;
+	if (said->site > a->sites)
+		return err_set(err, ERR_DAMAGED, "a row: site %u of %zu", said->site, a->sites);
+	if (said->same_dir)
+		said->file.dir = a->dir;
+	a->dir = said->file.dir;
+	if (said->mode.n)
+		memcpy(said->file.mode, said->mode.p, sizeof said->file.mode);
+	*ret = said->site ? a->site[said->site - 1]
+			  : (struct archie_row){.listed_s = -1, .entries = -1};
+	ret->file = said->file;
+	ret->mirrors = said->mirrors;
+	ret->text = said->text;
+	if (said->no_url)
+		ret->url = STR("");
+	else if (said->file.name.n && ret->url.n) /* a row of a site alone has its root */
+		ret->url = url_make(a, ret->url, &said->file);
 	return 0;
 }
 
-int archie_answer_decode(struct str bytes, struct arena *arena, struct archie_answer *ret,
-			 struct err *err)
+static int answer_rows(struct answer_reader *a, const struct archie_message *m,
+		       struct archie_answer *ret, struct err *err)
 {
-	struct answer_reader a = {.r = reader_of(bytes),
-				  .arena = arena,
-				  .url = BUF_INIT((size_t)16 * NAMES_NAME_MOST)};
-	int rc = read_answer(&a, ret, err);
+	struct message_items sites = m->sites, rows = m->rows;
+	struct row_said said;
+	int rc;
+	a->site = arena_array(a->arena, sites.n, sizeof *a->site);
+	ret->row = arena_array(a->arena, rows.n, sizeof *ret->row);
+	while (sites.n && message_item_next(&site_item, &sites, &a->site[a->sites], err) == 0)
+		a->sites++;
+	if (sites.n || sites.bytes.n)
+		return err_set(err, ERR_DAMAGED, "an answer: not %" PRIu64 " sites", m->sites.n);
+	while ((rc = message_item_next(&row_item, &rows, &said, err)) == 0)
+		if (row_make(a, &said, &ret->row[ret->n++], err) < 0)
+			return -1;
+	return rc < 0 ? -1 : 0;
+}
+
+int archie_answer_read(const struct archie_message *m, struct arena *arena,
+		       struct archie_answer *ret, struct err *err)
+{
+	struct answer_reader a = {.arena = arena, .url = BUF_INIT((size_t)16 * NAMES_NAME_MOST)};
+	struct archie_answer answer = {.total = m->total,
+				       .exact = m->exact,
+				       .cut = m->cut,
+				       .problem = m->problem,
+				       .wait_us = m->wait_us,
+				       .search_us = m->search_us};
+	int rc = answer_rows(&a, m, &answer, err);
 	buf_free(&a.url);
+	if (rc == 0)
+		*ret = answer;
 	return rc;
 }
 
-/* Rows */
+/* Paths */
 
 static struct str path_of_listing(const struct names_entry *file, struct arena *arena)
 {

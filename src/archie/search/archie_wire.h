@@ -1,69 +1,73 @@
-/* What the queuer, its searchers and those who ask say to each other: lines of words, some of them
- * followed by a block of counted bytes. No input or output: texts in, structs out, and back.
- * doc/protocols/archie-queue.md has every byte. */
+/* What the queuer, its searchers and those who ask say to each other (base/message.h;
+ * doc/protocols/archie-queue.md). No input or output: structs into bytes, and back. */
 #pragma once
 #include "archie/archie.h"
+#include "base/message.h"
 
 enum {
-	ARCHIE_VERSION = 1, /* "ARCHIE 1" */
-	ARCHIE_LINE_MOST = 1024,
-	ARCHIE_TEXT_MOST = 400,                        /* of a refusal, in its line */
-	ARCHIE_BLOCK_MOST = ARCHIE_ANSWER_MOST + 4096, /* with what stands around the rows */
+	ARCHIE_VERSION = 2,
+	ARCHIE_TEXT_MOST = 400,   /* of a refusal */
+	ARCHIE_SMALL_MOST = 1024, /* bytes of a message without its request, or rows */
 };
 
-/* Which request: the process that asks, and a number of its own. "PID.N" */
+/* Which request: the process that asks, and a number of its own. */
 struct archie_id {
 	uint64_t pid, n;
 };
 
 enum archie_word {
-	ARCHIE_WORD_HELLO,   /* version; the first line of the queuer */
-	ARCHIE_WORD_ASK,     /* id niceness verbose bytes; a request follows */
-	ARCHIE_WORD_CANCEL,  /* id */
-	ARCHIE_WORD_LOAD,    /* of one who asks: nothing; of the queuer: the load */
-	ARCHIE_WORD_QUEUED,  /* id position seconds */
-	ARCHIE_WORD_ANSWER,  /* id wait_us cut bytes; an answer follows */
-	ARCHIE_WORD_REFUSED, /* id why text */
-	ARCHIE_WORD_SEARCH,  /* id limit_us bytes; to a searcher; a request follows */
-	ARCHIE_WORD_STOP,    /* to a searcher: what it looks for is not wanted any more */
-	ARCHIE_WORDS
+	ARCHIE_WORD_HELLO, /* the first of the queuer */
+	ARCHIE_WORD_ASK,
+	ARCHIE_WORD_CANCEL,
+	ARCHIE_WORD_LOAD,
+	ARCHIE_WORD_LOADED, /* answers LOAD */
+	ARCHIE_WORD_QUEUED,
+	ARCHIE_WORD_ANSWER,
+	ARCHIE_WORD_REFUSED,
+	ARCHIE_WORD_SEARCH, /* to a searcher */
+	ARCHIE_WORD_STOP,   /* to a searcher: what it looks for is no longer wanted */
 };
 
-struct archie_line {
-	enum archie_word word;
+struct archie_message {
+	uint64_t version;
 	struct archie_id id;
-	uint64_t niceness, position, seconds, wait_us, limit_us, bytes;
-	bool verbose, cut;
-	bool has_load; /* LOAD with numbers */
-	struct archie_load load;
+	uint64_t niceness, position, seconds;
+	int64_t wait_us, limit_us;
+	bool verbose;
+	struct str request;        /* archie_ask_encode() */
+	uint64_t queue, per_1000s; /* of the load, with wait_us */
 	enum archie_refusal why;
-	struct str text; /* inside the line */
+	struct str text;
+	/* An answer. */
+	bool exact, cut;
+	uint64_t total;
+	int64_t search_us;
+	struct str problem;
+	struct message_items sites, rows;
 };
 
-/* Without its line end. ERR_USAGE: it is none of these. */
-int archie_line_parse(struct str line, struct archie_line *ret, struct err *err);
-/* With its line end. Control characters of the text become blanks, and what is too long is cut. */
-void archie_line_print(const struct archie_line *line, struct buf *out);
+/* What one who asks says to the queuer, and the queuer to it; what the queuer says to a searcher,
+ * and a searcher to it. */
+extern const struct message_wire archie_asks, archie_tells, archie_searches, archie_finds;
 
 /* A request. ERR_USAGE: it cannot be one; the words say why. */
 int archie_ask_encode(const struct archie_ask *ask, struct buf *out, struct err *err);
-/* Lists are in the arena, texts in the bytes. Niceness and verbose are not in them but in the line.
- */
+/* Lists are in the arena, texts in the bytes. Niceness and verbose are not in them but in the
+ * message. */
 int archie_ask_decode(struct str bytes, struct arena *arena, struct archie_ask *ret,
 		      struct err *err);
 
-/* An answer, row by row. */
+/* Rows of an answer, one by one. Zeroes at first. */
 struct archie_writer {
-	struct buf *out;
+	struct buf sites, rows;
 	uint32_t *number; /* of each site, from 1 on; 0: not told yet */
 	uint32_t told;    /* sites */
-	uint32_t rows;
+	uint32_t nrows;
 	struct str dir; /* of the row before */
 	bool full;      /* a row was left out, since it would have become too large */
 };
 /* number: room for as many as there are sites, zeroes; NULL: rows have no site. */
-void archie_writer_init(struct archie_writer *w, enum archie_what what, uint32_t *number,
-			struct buf *out);
+void archie_writer_begin(struct archie_writer *w, uint32_t *number);
 /* The site of a row, one of 0 ... as `number` has room for. `url` is that of its root. */
 struct archie_writer_site {
 	uint32_t site;
@@ -73,9 +77,10 @@ struct archie_writer_site {
 /* A row with a file; site and file of SITES and WHATIS as far as they have them. false: full. */
 bool archie_writer_row(struct archie_writer *w, const struct archie_writer_site *site,
 		       const struct archie_row *row);
-/* row and n of *answer do not count, nor wait_us. */
-void archie_writer_end(struct archie_writer *w, const struct archie_answer *answer);
+/* Until archie_writer_begin() or _free() the lists are those of the message. */
+void archie_writer_end(const struct archie_writer *w, struct archie_message *ret);
+void archie_writer_free(struct archie_writer *w);
 
-/* Everything is in the arena or in the bytes. ERR_REMOTE: the bytes are not an answer. */
-int archie_answer_decode(struct str bytes, struct arena *arena, struct archie_answer *ret,
-			 struct err *err);
+/* Everything is in the arena or where the message's slices are. ERR_DAMAGED. */
+int archie_answer_read(const struct archie_message *m, struct arena *arena,
+		       struct archie_answer *ret, struct err *err);

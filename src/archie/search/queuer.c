@@ -1,6 +1,6 @@
 /* A request is in one of three places: in the queue, with a searcher, or held back while the one
- * who asked does not read what he was answered. Answers are handed on as they come, unread: both
- * ends are ours. So the queuer costs a few system calls for each request, however long the answer.
+ * who asked does not read what he was answered. Rows are handed on as they come, unread: both ends
+ * are ours. So the queuer costs a few system calls for each request, however long the answer.
  *
  * What can grow is bounded: requests by queue_max and by their bytes, answers by how many searchers
  * there are, since nothing is searched for one who has many unread; and where all together are too
@@ -53,9 +53,8 @@ struct asker {
 	struct queuer *q;
 	struct session *session;
 	struct link link, requests;
-	struct link held;        /* requests, while it does not read */
-	struct archie_line line; /* the one whose block is to come */
-	int64_t choked_us;       /* since when it does not read; 0: it does */
+	struct link held;  /* requests, while it does not read */
+	int64_t choked_us; /* since when it does not read; 0: it does */
 };
 
 struct searcher_slot {
@@ -63,7 +62,6 @@ struct searcher_slot {
 	size_t number;
 	struct conn *conn; /* NULL: it is not there */
 	struct request *request;
-	struct archie_line line; /* the one whose block is to come */
 	struct loop_timer timer; /* the end of its search; or when to start it again */
 	unsigned deaths;         /* in a row */
 	bool alive;              /* its process has not been reaped */
@@ -170,29 +168,26 @@ static void on_drained(struct session *s)
 
 /* Words to askers */
 
-/* What comes after the line may be empty. */
-static void asker_send(struct asker *a, const struct archie_line *line, struct str block)
+static void asker_send(struct asker *a, enum archie_word word, const struct archie_message *m)
 {
 	struct queuer *q = a->q;
-	struct conn *c = session_conn(a->session);
 	buf_clear(&q->out);
-	archie_line_print(line, &q->out);
-	bool reads = conn_send(c, buf_str(&q->out));
-	if (block.n)
-		reads = conn_send(c, block);
+	message_write(&archie_tells, (int)word, m, &q->out);
+	bool reads = conn_send(session_conn(a->session), buf_str(&q->out));
 	if (!reads && !a->choked_us)
 		a->choked_us = MAX(now_us(q), 1);
-	if (block.n > ANSWER_LARGE)
-		answers_look(q);
+	if (q->out.n <= ANSWER_LARGE)
+		return;
+	buf_free(&q->out);
+	answers_look(q);
 }
 
 static void asker_refuse(struct asker *a, struct archie_id id, enum archie_refusal why,
 			 const char *text)
 {
-	const struct archie_line line = {
-		.word = ARCHIE_WORD_REFUSED, .id = id, .why = why, .text = str_of(text)};
+	const struct archie_message m = {.id = id, .why = why, .text = str_of(text)};
 	a->q->counts.refused[why]++;
-	asker_send(a, &line, STR(""));
+	asker_send(a, ARCHIE_WORD_REFUSED, &m);
 }
 
 static void request_tell(struct request *r, uint64_t position, int64_t eta_us)
@@ -200,11 +195,10 @@ static void request_tell(struct request *r, uint64_t position, int64_t eta_us)
 	if (!r->verbose || r->told == position || r->asker->choked_us)
 		return;
 	r->told = position;
-	const struct archie_line line = {.word = ARCHIE_WORD_QUEUED,
-					 .id = r->id,
+	const struct archie_message m = {.id = r->id,
 					 .position = position,
 					 .seconds = (uint64_t)((eta_us + US_PER_S - 1) / US_PER_S)};
-	asker_send(r->asker, &line, STR(""));
+	asker_send(r->asker, ARCHIE_WORD_QUEUED, &m);
 }
 
 /* Requests */
@@ -236,7 +230,7 @@ static void request_give_up(struct queuer *q, struct request *r)
 	list_remove(&r->of_asker);
 	r->asker = NULL;
 	if (s->conn)
-		conn_send(s->conn, STR("STOP\n"));
+		conn_send(s->conn, STR("stop 0\n"));
 	loop_timer_in(q->o.loop, &s->timer, CANCEL_US);
 }
 
@@ -300,20 +294,21 @@ static const char *request_put(struct queuer *q, struct request *r)
 	return request_put_once(q, r);
 }
 
-static void request_take(struct asker *a, const struct archie_ask *ask, struct str bytes)
+static void request_take(struct asker *a, const struct archie_ask *ask,
+			 const struct archie_message *m)
 {
 	struct queuer *q = a->q;
 	struct request *r = mem_alloc(sizeof *r);
-	*r = (struct request){.item = {.niceness = (unsigned)a->line.niceness,
+	*r = (struct request){.item = {.niceness = (unsigned)m->niceness,
 				       .cost = queue_cost(ask),
 				       .arrived_us = now_us(q),
 				       .from = share_of(q, ask->from),
 				       .user = user_of(a, ask->from)},
 			      .asker = a,
-			      .id = a->line.id,
-			      .verbose = a->line.verbose,
-			      .bytes = mem_copy(bytes.p, bytes.n),
-			      .n = bytes.n};
+			      .id = m->id,
+			      .verbose = m->verbose,
+			      .bytes = mem_copy(m->request.p, m->request.n),
+			      .n = m->request.n};
 	q->counts.asked[ask->what]++;
 	if (ask->what == ARCHIE_FIND)
 		q->counts.asked_type[ask->query.type]++;
@@ -331,18 +326,17 @@ static void request_take(struct asker *a, const struct archie_ask *ask, struct s
 	dispatch_soon(q);
 }
 
-/* Words of askers */
+/* Messages of askers */
 
-static void on_block(struct session *s, struct str block)
+static void asker_ask(struct asker *a, const struct archie_message *m)
 {
-	struct asker *a = session_state(s);
 	struct queuer *q = a->q;
 	struct archie_ask ask;
 	struct err err;
-	if (archie_ask_decode(block, &q->arena, &ask, &err) < 0)
-		asker_refuse(a, a->line.id, ARCHIE_BAD, err.msg);
+	if (archie_ask_decode(m->request, &q->arena, &ask, &err) < 0)
+		asker_refuse(a, m->id, ARCHIE_BAD, err.msg);
 	else
-		request_take(a, &ask, block);
+		request_take(a, &ask, m);
 	arena_clear(&q->arena);
 }
 
@@ -358,29 +352,31 @@ static void asker_cancel(struct asker *a, struct archie_id id)
 
 static void asker_load(struct asker *a);
 
-static void on_line(struct session *s, struct str text)
+static void on_message(struct session *s, struct str bytes)
 {
 	struct asker *a = session_state(s);
-	struct archie_line *line = &a->line;
+	struct archie_message m;
 	struct err err;
-	int rc = archie_line_parse(text, line, &err);
-	if (rc == 0 && line->word == ARCHIE_WORD_ASK && session_block(s, line->bytes, on_block))
-		return;
-	if (rc == 0 && line->word == ARCHIE_WORD_CANCEL)
-		asker_cancel(a, line->id);
-	else if (rc == 0 && line->word == ARCHIE_WORD_LOAD && !line->has_load)
-		asker_load(a);
-	else
+	int word;
+	if (message_read(&archie_asks, bytes, &word, &m, &err) < 0)
 		conn_close(session_conn(s));
+	else if (word == ARCHIE_WORD_ASK)
+		asker_ask(a, &m);
+	else if (word == ARCHIE_WORD_CANCEL)
+		asker_cancel(a, m.id);
+	else
+		asker_load(a);
 }
 
 static void on_opened(struct session *s)
 {
+	static const struct archie_message hello = {.version = ARCHIE_VERSION};
 	struct asker *a = session_state(s);
 	*a = (struct asker){.q = server_ctx(session_server(s)), .session = s};
 	list_init(&a->requests);
 	list_init(&a->held);
 	list_append(&a->q->askers, &a->link);
+	asker_send(a, ARCHIE_WORD_HELLO, &hello);
 }
 
 static void on_closed(struct session *s, enum conn_end end)
@@ -398,13 +394,12 @@ static void on_closed(struct session *s, enum conn_end end)
 
 static const struct server_protocol protocol = {
 	.name = "archie-queue",
-	.greeting = "ARCHIE 1\n",
-	.words = {[SERVER_LONG_LINE] = "",
-		  [SERVER_FULL] = "REFUSED 0.0 busy too many connections\n",
+	.messages = &archie_asks,
+	.words = {[SERVER_FULL] = "refused 35\nwhy busy\ntext too many connections\n",
 		  [SERVER_STOPPING] = ""},
 	.state_size = sizeof(struct asker),
 	.opened = on_opened,
-	.line = on_line,
+	.line = on_message,
 	.drained = on_drained,
 	.closed = on_closed,
 };
@@ -459,21 +454,21 @@ static void slot_timer(void *ctx)
 
 /* A failure of ours has words about our files: they are for the log, the same ones once a minute,
  * and not for strangers. */
-static void failure_hide(struct searcher_slot *s)
+static void failure_hide(struct searcher_slot *s, struct archie_message *m)
 {
 	struct queuer *q = s->q;
 	char why[ARCHIE_TEXT_MOST + 1];
-	snprintf(why, sizeof why, STR_FMT, STR_ARG(s->line.text));
+	snprintf(why, sizeof why, STR_FMT, STR_ARG(m->text));
 	if (strcmp(why, q->failure) != 0 || now_us(q) - q->failure_us >= FAILURE_US) {
 		q->o.ops->said(q->o.ctx, "a search failed", why);
 		memcpy(q->failure, why, sizeof why);
 		q->failure_us = now_us(q);
 	}
-	s->line.text = STR("something is wrong on this server");
+	m->text = STR("something is wrong on this server");
 }
 
 /* An answer or a refusal: the search has ended. */
-static void slot_answered(struct searcher_slot *s, struct str block)
+static void slot_answered(struct searcher_slot *s, enum archie_word word, struct archie_message *m)
 {
 	struct queuer *q = s->q;
 	struct request *r = s->request;
@@ -483,50 +478,41 @@ static void slot_answered(struct searcher_slot *s, struct str block)
 	loop_timer_stop(&s->timer);
 	r->slot = NULL;
 	dispatch_soon(q);
-	if (r->asker && s->line.word == ARCHIE_WORD_ANSWER) {
-		s->line.wait_us = (uint64_t)MAX(r->sent_us - r->item.arrived_us, 0);
+	if (r->asker && word == ARCHIE_WORD_ANSWER) {
+		m->wait_us = MAX(r->sent_us - r->item.arrived_us, 0);
 		q->counts.answered++;
-		q->counts.cut += s->line.cut;
-		q->counts.wait_us += s->line.wait_us;
+		q->counts.cut += m->cut;
+		q->counts.wait_us += (uint64_t)m->wait_us;
 		q->counts.search_us += (uint64_t)took_us;
 		q->rate[q->rate_at]++;
 		queue_served(q->queue, r->item.cost, took_us);
 	} else if (r->asker) {
-		q->counts.refused[s->line.why]++;
-		if (s->line.why == ARCHIE_FAILED)
-			failure_hide(s);
+		q->counts.refused[m->why]++;
+		if (m->why == ARCHIE_FAILED)
+			failure_hide(s, m);
 	}
 	if (r->asker)
-		asker_send(r->asker, &s->line, block);
+		asker_send(r->asker, word, m);
 	FAULT("queuer.answered");
 	request_free(q, r);
 }
 
-static void slot_line(void *ctx, struct str text)
+static void slot_message(void *ctx, struct str bytes)
 {
 	struct searcher_slot *s = ctx;
+	struct archie_message m;
 	struct err err;
-	bool expected = archie_line_parse(text, &s->line, &err) == 0 && s->request &&
-			same_id(s->request->id, s->line.id);
-	if (expected && s->line.word == ARCHIE_WORD_ANSWER)
-		conn_want(s->conn, s->line.bytes);
-	else if (expected && s->line.word == ARCHIE_WORD_REFUSED)
-		slot_answered(s, STR(""));
+	int word;
+	if (message_read(&archie_finds, bytes, &word, &m, &err) == 0 && s->request &&
+	    same_id(s->request->id, m.id))
+		slot_answered(s, (enum archie_word)word, &m);
 	else
 		conn_close(s->conn);
 }
 
-static void slot_bytes(void *ctx, struct str piece, uint64_t left)
-{
-	(void)left;
-	slot_answered(ctx, piece);
-}
-
-static const struct conn_ops slot_ops = {
-	.line = slot_line, .bytes = slot_bytes, .closed = slot_closed};
+static const struct conn_ops slot_ops = {.line = slot_message, .closed = slot_closed};
 static const struct conn_limits slot_limits = {
-	.line_max = ARCHIE_LINE_MOST,
-	.block_max = ARCHIE_BLOCK_MOST,
+	.messages = &archie_finds,
 	.high_mark = 1 << 20,
 	.queue_max = 2 << 20,
 };
@@ -534,18 +520,15 @@ static const struct conn_limits slot_limits = {
 static void slot_send(struct searcher_slot *s, struct request *r)
 {
 	struct queuer *q = s->q;
-	const struct archie_line line = {.word = ARCHIE_WORD_SEARCH,
-					 .id = r->id,
-					 .limit_us = (uint64_t)q->o.limit_us,
-					 .bytes = r->n};
+	const struct archie_message m = {
+		.id = r->id, .limit_us = q->o.limit_us, .request = {r->bytes, r->n}};
 	s->request = r;
 	r->slot = s;
 	r->tries++;
 	r->sent_us = now_us(q);
 	q->counts.searches++;
 	buf_clear(&q->out);
-	archie_line_print(&line, &q->out);
-	buf_add(&q->out, r->bytes, r->n);
+	message_write(&archie_searches, ARCHIE_WORD_SEARCH, &m, &q->out);
 	conn_send(s->conn, buf_str(&q->out));
 	loop_timer_in(q->o.loop, &s->timer, q->o.limit_us + GRACE_US);
 	FAULT("queuer.sent");
@@ -695,14 +678,12 @@ static void asker_load(struct asker *a)
 	uint64_t answers = 0;
 	for (size_t i = 0; i < RATE_SECONDS; i++)
 		answers += q->rate[i];
-	const struct archie_line line = {
-		.word = ARCHIE_WORD_LOAD,
-		.has_load = true,
-		.load = {.queue = queue_waiting(q->queue) + q->held + searches_running(q),
-			 .wait_us = first_free_us(q) +
-				    queue_wait_us(q->queue, USUAL_COST, general_searchers(q)),
-			 .per_s = (double)answers / (double)MAX(q->rate_n, (size_t)1)}};
-	asker_send(a, &line, STR(""));
+	const struct archie_message m = {
+		.queue = queue_waiting(q->queue) + q->held + searches_running(q),
+		.wait_us = first_free_us(q) +
+			   queue_wait_us(q->queue, USUAL_COST, general_searchers(q)),
+		.per_1000s = 1000 * answers / MAX(q->rate_n, (size_t)1)};
+	asker_send(a, ARCHIE_WORD_LOADED, &m);
 }
 
 void queuer_counts(const struct queuer *q, struct queuer_counts *ret)
@@ -734,16 +715,14 @@ struct queuer *queuer_new(const struct queuer_options *options)
 {
 	struct queuer *q = mem_alloc(sizeof *q);
 	*q = (struct queuer){.o = *options,
-			     .out = BUF_INIT(ARCHIE_LINE_MOST + ARCHIE_REQUEST_MOST),
+			     .out = BUF_INIT(ARCHIE_ANSWER_MOST + 2 * ARCHIE_SMALL_MOST),
 			     .arena = ARENA_INIT((size_t)4 << 20)};
 	ENSURE(options->searchers >= 2 && options->searchers <= QUEUER_SEARCHERS_MOST);
 	/* every searcher may have an answer for the same asker */
 	q->limits = (struct server_limits){.max_connections = QUEUER_CONNECTIONS,
 					   .max_per_address = QUEUER_CONNECTIONS,
 					   .backlog = 1024,
-					   .line_max = ARCHIE_LINE_MOST,
-					   .block_max = ARCHIE_REQUEST_MOST,
-					   .queue_max = (uint64_t)ARCHIE_BLOCK_MOST *
+					   .queue_max = (uint64_t)(ARCHIE_ANSWER_MOST + 4096) *
 							(options->searchers + 1),
 					   .memory = UINT64_MAX,
 					   .line_us = US_PER_MIN};

@@ -34,7 +34,7 @@ struct searcher {
 	struct archie_id id;
 	int64_t end_us; /* by the clock */
 	bool stopped, late, found;
-	struct archie_writer writer;
+	struct archie_writer writer; /* its lists */
 	struct archie_answer answer;
 	enum archie_refusal why;
 };
@@ -398,8 +398,7 @@ static int search_run(struct searcher *s, struct str bytes, int64_t limit_us, st
 		return -1;
 	if (s->names)
 		names_sites(s->names, &sites);
-	archie_writer_init(&s->writer, ask.what, arena_array(&s->arena, sites, sizeof(uint32_t)),
-			   &s->out);
+	archie_writer_begin(&s->writer, arena_array(&s->arena, sites, sizeof(uint32_t)));
 	switch (ask.what) {
 	case ARCHIE_FIND:
 		return find_files(s, &ask, limit_us, err);
@@ -417,33 +416,20 @@ static int search_run(struct searcher *s, struct str bytes, int64_t limit_us, st
 	return err_set(err, ERR_USAGE, "nothing is asked");
 }
 
-static int write_all(int fd, struct iovec *part, size_t n, struct err *err)
+static int write_all(int fd, struct str bytes, struct err *err)
 {
-	while (n) {
-		struct msghdr m = {.msg_iov = part, .msg_iovlen = n};
-		ssize_t sent = sendmsg(fd, &m, MSG_NOSIGNAL);
-		if (sent < 0 && errno == EINTR)
-			continue;
-		if (sent < 0)
+	while (bytes.n) {
+		ssize_t sent = send(fd, bytes.p, bytes.n, MSG_NOSIGNAL);
+		if (sent < 0 && errno != EINTR)
 			return err_sys(err, "the queuer");
-		size_t left = (size_t)sent;
-		while (n && left >= part->iov_len) {
-			left -= part->iov_len;
-			part++;
-			n--;
-		}
-		if (n) {
-			part->iov_base = (char *)part->iov_base + left;
-			part->iov_len -= left;
-		}
+		bytes = str_from(bytes, (size_t)MAX(sent, 0));
 	}
 	return 0;
 }
 
 static int search_answer(struct searcher *s, struct str bytes, int64_t limit_us, struct err *err)
 {
-	struct buf line = BUF_INIT(ARCHIE_LINE_MOST);
-	struct archie_line head = {.word = ARCHIE_WORD_ANSWER, .id = s->id};
+	struct archie_message m = {.id = s->id};
 	int64_t cpu_us = clock_thread_us();
 	struct err why;
 	s->end_us = clock_mono_us() + limit_us;
@@ -452,22 +438,20 @@ static int search_answer(struct searcher *s, struct str bytes, int64_t limit_us,
 	buf_clear(&s->out);
 	FAULT("searcher.begun");
 	if (search_run(s, bytes, limit_us, &why) < 0) {
-		buf_clear(&s->out);
-		head.word = ARCHIE_WORD_REFUSED;
-		head.why = s->why == ARCHIE_NOT_REFUSED ? ARCHIE_FAILED : s->why;
-		head.text = str_of(why.msg);
+		m.why = s->why == ARCHIE_NOT_REFUSED ? ARCHIE_FAILED : s->why;
+		m.text = str_of(why.msg);
+		message_write(&archie_finds, ARCHIE_WORD_REFUSED, &m, &s->out);
 	} else {
-		s->answer.search_us = clock_thread_us() - cpu_us;
-		s->answer.cut = s->answer.cut || s->writer.full;
-		archie_writer_end(&s->writer, &s->answer);
-		head.cut = s->answer.cut;
-		head.bytes = s->out.n;
+		m.exact = s->answer.exact;
+		m.cut = s->answer.cut || s->writer.full;
+		m.total = s->answer.total;
+		m.problem = s->answer.problem;
+		m.search_us = clock_thread_us() - cpu_us;
+		archie_writer_end(&s->writer, &m);
+		message_write(&archie_finds, ARCHIE_WORD_ANSWER, &m, &s->out);
 	}
 	FAULT("searcher.done");
-	archie_line_print(&head, &line);
-	struct iovec part[] = {{line.p, line.n}, {s->out.p, s->out.n}};
-	int rc = write_all(s->fd, part, s->out.n ? 2 : 1, err);
-	buf_free(&line);
+	int rc = write_all(s->fd, buf_str(&s->out), err);
 	if (s->out.cap > OUT_KEPT)
 		buf_free(&s->out);
 	arena_clear(&s->arena);
@@ -496,8 +480,6 @@ static int next_frame(struct searcher *s, char *room, struct str *ret, struct er
 {
 	for (;;) {
 		int rc = framing_next(&s->frame, ret);
-		if (rc < 0)
-			return err_set(err, ERR_REMOTE, "a line of the queuer is too long");
 		if (rc == 0)
 			return 0;
 		framing_keep(&s->frame);
@@ -510,20 +492,15 @@ static int next_frame(struct searcher *s, char *room, struct str *ret, struct er
 static int searcher_serve(struct searcher *s, char *room, struct err *err)
 {
 	struct str frame;
-	struct archie_line line;
-	int rc;
+	struct archie_message m;
+	int rc, word;
 	while ((rc = next_frame(s, room, &frame, err)) == 0) {
-		if (archie_line_parse(frame, &line, err) < 0)
+		if (message_read(&archie_searches, frame, &word, &m, err) < 0)
 			return -1;
-		if (line.word == ARCHIE_WORD_STOP)
+		if (word == ARCHIE_WORD_STOP)
 			continue; /* of what has ended meanwhile */
-		if (line.word != ARCHIE_WORD_SEARCH)
-			return err_set(err, ERR_REMOTE, "the queuer says what it must not");
-		s->id = line.id;
-		framing_want(&s->frame, FRAMING_BLOCK, line.bytes);
-		if ((rc = next_frame(s, room, &frame, err)) != 0)
-			break;
-		if (search_answer(s, frame, (int64_t)line.limit_us, err) < 0)
+		s->id = m.id;
+		if (search_answer(s, m.request, m.limit_us, err) < 0)
 			return -1;
 	}
 	return rc < 0 ? -1 : 0;
@@ -534,13 +511,14 @@ int searcher_run(int fd, const char *folder, struct err *err)
 	struct searcher s = {.fd = fd,
 			     .folder = folder,
 			     .arena = ARENA_INIT(SIZE_MAX),
-			     .out = BUF_INIT(ARCHIE_BLOCK_MOST)};
+			     .out = BUF_INIT(ARCHIE_ANSWER_MOST + 2 * ARCHIE_SMALL_MOST)};
 	char *room = mem_alloc(READ_BYTES);
-	framing_init(&s.frame, ARCHIE_LINE_MOST, ARCHIE_REQUEST_MOST + READ_BYTES);
+	framing_messages(&s.frame, &archie_searches, READ_BYTES);
 	int rc = searcher_serve(&s, room, err);
 	framing_free(&s.frame);
 	names_close(&s.names);
 	arena_free(&s.arena);
+	archie_writer_free(&s.writer);
 	buf_free(&s.out);
 	mem_free(&room);
 	return rc;

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define HELLO "archie 10\nversion 2\n"
 enum { TALKS_MOST = 4 };
 
 struct peer_script {
@@ -62,26 +63,17 @@ static struct archie_id id_of(uint64_t n)
 	return (struct archie_id){(uint64_t)getpid(), n};
 }
 
-static void put_line(struct buf *out, struct archie_line line)
-{
-	archie_line_print(&line, out);
-}
-
 /* An answer with one description. */
 static void put_answer(struct buf *out, uint64_t n, const char *name)
 {
-	struct buf block = BUF_INIT(ARCHIE_BLOCK_MOST);
-	struct archie_writer w;
+	struct archie_message m = {.id = id_of(n), .wait_us = 5, .total = 1};
+	struct archie_writer w = {0};
 	const struct archie_row row = {.file = {.name = str_of(name)}};
-	archie_writer_init(&w, ARCHIE_WHATIS, NULL, &block);
+	archie_writer_begin(&w, NULL);
 	assert_true(archie_writer_row(&w, NULL, &row));
-	archie_writer_end(&w, &(struct archie_answer){.total = 1});
-	put_line(out, (struct archie_line){.word = ARCHIE_WORD_ANSWER,
-					   .id = id_of(n),
-					   .wait_us = 5,
-					   .bytes = block.n});
-	buf_add_str(out, buf_str(&block));
-	buf_free(&block);
+	archie_writer_end(&w, &m);
+	message_write(&archie_tells, ARCHIE_WORD_ANSWER, &m, out);
+	archie_writer_free(&w);
 }
 
 static void on_queued(void *ctx, uint64_t position, int64_t seconds)
@@ -132,12 +124,11 @@ static void a_request_is_asked_once_the_queuer_has_greeted_and_its_answer_comes_
 {
 	struct peer_script s = {.away = 2};
 	struct called c;
-	char heard[256] = "";
+	char heard[512] = "";
 	(void)state;
-	struct buf *talk = script_talk(&s, "ARCHIE 1\n");
-	put_line(talk,
-		 (struct archie_line){
-			 .word = ARCHIE_WORD_QUEUED, .id = id_of(1), .position = 7, .seconds = 3});
+	struct buf *talk = script_talk(&s, HELLO);
+	message_write(&archie_tells, ARCHIE_WORD_QUEUED,
+		      &(struct archie_message){.id = id_of(1), .position = 7, .seconds = 3}, talk);
 	put_answer(talk, 99, "not ours");
 	put_answer(talk, 1, "gcc");
 	put_answer(talk, 2, "gdb");
@@ -149,13 +140,14 @@ static void a_request_is_asked_once_the_queuer_has_greeted_and_its_answer_comes_
 	assert_int_equal(call(&c, &s, &ask_gcc), 0); /* on the same connection */
 	assert_str(c.answer.row[0].file.name, "gdb");
 	ssize_t n = recv(s.fd[0], heard, sizeof heard - 1, 0);
-	struct archie_line line;
-	struct str rest = {heard, (size_t)n}, first;
-	assert_int_equal(str_cut(&rest, '\n', &first), 0);
-	assert_int_equal(archie_line_parse(first, &line, &c.err), 0);
-	assert_true(line.word == ARCHIE_WORD_ASK && line.id.n == 1 && line.niceness == 0);
+	struct archie_message m;
+	struct str first = {heard, (size_t)n};
+	int word;
+	assert_int_equal(message_frame(&archie_asks, first, &first.n), 0);
+	assert_int_equal(message_read(&archie_asks, first, &word, &m, &c.err), 0);
+	assert_true(word == ARCHIE_WORD_ASK && m.id.n == 1 && m.niceness == 0);
 	struct archie_ask ask;
-	assert_int_equal(archie_ask_decode(str_head(rest, line.bytes), &c.arena, &ask, &c.err), 0);
+	assert_int_equal(archie_ask_decode(m.request, &c.arena, &ask, &c.err), 0);
 	assert_str(ask.query.pattern, "gcc");
 	called_free(&c, &s);
 }
@@ -165,11 +157,11 @@ static void refusals_have_their_word_and_text(void **state)
 	struct peer_script s = {0};
 	struct called c;
 	(void)state;
-	struct buf *talk = script_talk(&s, "ARCHIE 1\n");
-	put_line(talk, (struct archie_line){.word = ARCHIE_WORD_REFUSED,
-					    .id = id_of(1),
-					    .why = ARCHIE_BUSY,
-					    .text = STR("full")});
+	struct buf *talk = script_talk(&s, HELLO);
+	message_write(
+		&archie_tells, ARCHIE_WORD_REFUSED,
+		&(struct archie_message){.id = id_of(1), .why = ARCHIE_BUSY, .text = STR("full")},
+		talk);
 	called_new(&c, &s);
 	assert_int_equal(call(&c, &s, &ask_gcc), -1);
 	assert_true(c.why == ARCHIE_BUSY && c.err.code == ERR_BUSY);
@@ -181,7 +173,7 @@ static void refusals_have_their_word_and_text(void **state)
 	called_free(&c, &s);
 	/* one that has no room for us says so in place of its greeting */
 	struct peer_script full = {0};
-	script_talk(&full, "REFUSED 0.0 busy too many connections\n");
+	script_talk(&full, "refused 35\nwhy busy\ntext too many connections\n");
 	called_new(&c, &full);
 	assert_int_equal(call(&c, &full, &ask_gcc), -1);
 	assert_int_equal(c.why, ARCHIE_BUSY);
@@ -194,16 +186,16 @@ static void a_connection_that_breaks_is_made_anew_once(void **state)
 	struct peer_script s = {0};
 	struct called c;
 	(void)state;
-	script_talk(&s, "ARCHIE 1\nQUEUED 1");
-	put_answer(script_talk(&s, "ARCHIE 1\n"), 1, "again");
+	script_talk(&s, HELLO "queued 1");
+	put_answer(script_talk(&s, HELLO), 1, "again");
 	called_new(&c, &s);
 	assert_int_equal(call(&c, &s, &ask_gcc), 0);
 	assert_str(c.answer.row[0].file.name, "again");
 	called_free(&c, &s);
 	struct peer_script twice = {0};
-	script_talk(&twice, "ARCHIE 1\n");
-	script_talk(&twice, "ARCHIE 1\n");
-	script_talk(&twice, "ARCHIE 1\n");
+	script_talk(&twice, HELLO);
+	script_talk(&twice, HELLO);
+	script_talk(&twice, HELLO);
 	called_new(&c, &twice);
 	assert_int_equal(call(&c, &twice, &ask_gcc), -1);
 	assert_int_equal(c.why, ARCHIE_AWAY);
@@ -216,9 +208,9 @@ static void one_that_was_cut_while_it_lay_idle_is_no_try(void **state)
 	struct peer_script s = {0};
 	struct called c;
 	(void)state;
-	put_answer(script_talk(&s, "ARCHIE 1\n"), 1, "one");
-	script_talk(&s, "ARCHIE 1\n");
-	put_answer(script_talk(&s, "ARCHIE 1\n"), 2, "two");
+	put_answer(script_talk(&s, HELLO), 1, "one");
+	script_talk(&s, HELLO);
+	put_answer(script_talk(&s, HELLO), 2, "two");
 	called_new(&c, &s);
 	assert_int_equal(call(&c, &s, &ask_gcc), 0);
 	assert_int_equal(call(&c, &s, &ask_gcc), 0);
@@ -231,7 +223,7 @@ static void one_that_waits_may_stop_waiting(void **state)
 	struct peer_script s = {.stops = 3};
 	struct called c;
 	(void)state;
-	script_talk(&s, "ARCHIE 1\n");
+	script_talk(&s, HELLO);
 	called_new(&c, &s);
 	assert_int_equal(call(&c, &s, &ask_gcc), -1);
 	assert_int_equal(c.why, ARCHIE_CANCELLED);
@@ -264,7 +256,7 @@ a_descriptor_that_becomes_readable_is_asked_about_at_once_and_not_all_the_time(v
 	struct called c;
 	int ends[2];
 	(void)state;
-	script_talk(&s, "ARCHIE 1\n");
+	script_talk(&s, HELLO);
 	called_new(&c, &s);
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(write(ends[1], "x", 1), 1);
@@ -285,10 +277,9 @@ static void nonsense_of_the_queuer_is_a_failure(void **state)
 	struct peer_script s = {0};
 	struct called c;
 	(void)state;
-	struct buf *talk = script_talk(&s, "ARCHIE 1\n");
-	put_line(talk,
-		 (struct archie_line){.word = ARCHIE_WORD_ANSWER, .id = id_of(1), .bytes = 4});
-	buf_add_text(talk, "\xff\xff\xff\xff");
+	struct buf *talk = script_talk(&s, HELLO);
+	message_write(&archie_tells, ARCHIE_WORD_ANSWER,
+		      &(struct archie_message){.id = id_of(1), .rows = {1, STR("\xff\xff")}}, talk);
 	called_new(&c, &s);
 	assert_int_equal(call(&c, &s, &ask_gcc), -1);
 	assert_int_equal(c.why, ARCHIE_FAILED);

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define HELLO "archie 10\nversion 2\n"
+
 struct world {
 	struct loop *loop;
 	struct conn_pool *pool;
@@ -92,27 +94,25 @@ static void queuer_say(struct world *w, struct str text)
 	pass(w, US_PER_MS);
 }
 
-static void queuer_line(struct world *w, struct archie_line line)
+static void queuer_message(struct world *w, enum archie_word word, struct archie_message m)
 {
-	struct buf out = BUF_INIT(ARCHIE_LINE_MOST);
-	line.id.pid = (uint64_t)getpid();
-	archie_line_print(&line, &out);
+	struct buf out = BUF_INIT(2 * ARCHIE_SMALL_MOST);
+	m.id.pid = (uint64_t)getpid();
+	message_write(&archie_tells, (int)word, &m, &out);
 	queuer_say(w, buf_str(&out));
 	buf_free(&out);
 }
 
 static void queuer_answer(struct world *w, uint64_t n, const char *name)
 {
-	struct buf block = BUF_INIT(ARCHIE_BLOCK_MOST);
-	struct archie_writer writer;
+	struct archie_message m = {.id.n = n, .total = 1};
+	struct archie_writer writer = {0};
 	const struct archie_row row = {.file = {.name = str_of(name)}, .text = STR("text")};
-	archie_writer_init(&writer, ARCHIE_WHATIS, NULL, &block);
+	archie_writer_begin(&writer, NULL);
 	assert_true(archie_writer_row(&writer, NULL, &row));
-	archie_writer_end(&writer, &(struct archie_answer){.total = 1});
-	queuer_line(w,
-		    (struct archie_line){.word = ARCHIE_WORD_ANSWER, .id.n = n, .bytes = block.n});
-	queuer_say(w, buf_str(&block));
-	buf_free(&block);
+	archie_writer_end(&writer, &m);
+	queuer_message(w, ARCHIE_WORD_ANSWER, m);
+	archie_writer_free(&writer);
 }
 
 /* How often this word begins a line of what the queuer has heard since. */
@@ -170,21 +170,18 @@ static void requests_wait_for_the_greeting_and_answers_find_them_in_any_order(vo
 	queuer_open(&w);
 	uint64_t a = ask(&w), b = ask(&w);
 	queuer_accept(&w);
-	assert_int_equal(queuer_heard(&w, "ASK"), 0);
-	queuer_say(&w, STR("ARCHIE 1\n"));
-	assert_int_equal(queuer_heard(&w, "ASK"), 2);
+	assert_int_equal(queuer_heard(&w, "ask "), 0);
+	queuer_say(&w, STR(HELLO));
+	assert_int_equal(queuer_heard(&w, "ask "), 2);
 	archie_link_load(w.link, on_load, &w);
-	assert_int_equal(queuer_heard(&w, "LOAD"), 1);
-	queuer_line(&w,
-		    (struct archie_line){
-			    .word = ARCHIE_WORD_QUEUED, .id.n = b, .position = 4, .seconds = 9});
+	assert_int_equal(queuer_heard(&w, "load "), 1);
+	queuer_message(&w, ARCHIE_WORD_QUEUED,
+		       (struct archie_message){.id.n = b, .position = 4, .seconds = 9});
 	queuer_answer(&w, b, "second");
 	queuer_answer(&w, b, "doubled");
-	queuer_say(&w, STR("LOAD 17 0 0\n"));
-	queuer_line(&w, (struct archie_line){.word = ARCHIE_WORD_REFUSED,
-					     .id.n = a,
-					     .why = ARCHIE_BUSY,
-					     .text = STR("full")});
+	queuer_say(&w, STR("loaded 28\nqueue 17\nwait 0\nper-1000s 0\n"));
+	queuer_message(&w, ARCHIE_WORD_REFUSED,
+		       (struct archie_message){.id.n = a, .why = ARCHIE_BUSY, .text = STR("full")});
 	story_is(&w, "Q4/9 A:second L17 R:busy:full ");
 	world_free(&w);
 }
@@ -198,8 +195,8 @@ static void what_was_asked_of_a_queuer_that_died_is_asked_again_once(void **stat
 	uint64_t n = ask(&w);
 	for (int i = 0; i < 2; i++) {
 		queuer_accept(&w);
-		queuer_say(&w, STR("ARCHIE 1\n"));
-		assert_int_equal(queuer_heard(&w, "ASK"), 1);
+		queuer_say(&w, STR(HELLO));
+		assert_int_equal(queuer_heard(&w, "ask "), 1);
 		close(w.fd);
 		w.fd = -1;
 		pass(&w, US_PER_MS);
@@ -208,7 +205,7 @@ static void what_was_asked_of_a_queuer_that_died_is_asked_again_once(void **stat
 	/* a new one has both again */
 	n = ask(&w);
 	queuer_accept(&w);
-	queuer_say(&w, STR("ARCHIE 1\n"));
+	queuer_say(&w, STR(HELLO));
 	queuer_answer(&w, n, "new");
 	story_is(&w, "A:new ");
 	world_free(&w);
@@ -230,8 +227,8 @@ static void a_queuer_may_be_away_for_four_seconds_in_all(void **state)
 	ask(&w);
 	pass(&w, 2000 * US_PER_MS);
 	queuer_accept(&w);
-	queuer_say(&w, STR("ARCHIE 1\n"));
-	assert_int_equal(queuer_heard(&w, "ASK"), 1);
+	queuer_say(&w, STR(HELLO));
+	assert_int_equal(queuer_heard(&w, "ask "), 1);
 	pass(&w, 100 * US_PER_S); /* it may search as long as it likes */
 	story_is(&w, "");
 	close(w.fd);
@@ -252,14 +249,14 @@ static void what_is_cancelled_is_told_nothing_more(void **state)
 	archie_link_cancel(w.link, ask(&w)); /* before anyone was asked */
 	uint64_t n = ask(&w);
 	queuer_accept(&w);
-	queuer_say(&w, STR("ARCHIE 1\n"));
-	assert_int_equal(queuer_heard(&w, "ASK"), 1);
+	queuer_say(&w, STR(HELLO));
+	assert_int_equal(queuer_heard(&w, "ask "), 1);
 	archie_link_cancel(w.link, n);
 	archie_link_cancel(w.link, n);
-	assert_int_equal(queuer_heard(&w, "CANCEL"), 1);
+	assert_int_equal(queuer_heard(&w, "cancel "), 1);
 	queuer_answer(&w, n, "late");
-	queuer_line(&w, (struct archie_line){
-				.word = ARCHIE_WORD_REFUSED, .id.n = n, .why = ARCHIE_CANCELLED});
+	queuer_message(&w, ARCHIE_WORD_REFUSED,
+		       (struct archie_message){.id.n = n, .why = ARCHIE_CANCELLED});
 	story_is(&w, "");
 	world_free(&w);
 }
@@ -289,13 +286,12 @@ static void one_that_is_told_may_free_the_link(void **state)
 		w.free_when_told = true;
 		queuer_accept(&w);
 		if (i > 0)
-			queuer_say(&w, STR("ARCHIE 1\n"));
+			queuer_say(&w, STR(HELLO));
 		if (i == 1)
 			queuer_answer(&w, n, "free");
 		else if (i == 2)
-			queuer_line(&w, (struct archie_line){.word = ARCHIE_WORD_REFUSED,
-							     .id.n = n,
-							     .why = ARCHIE_FAILED});
+			queuer_message(&w, ARCHIE_WORD_REFUSED,
+				       (struct archie_message){.id.n = n, .why = ARCHIE_FAILED});
 		else
 			pass(&w, 10 * US_PER_S);
 		assert_null(w.link);
@@ -313,11 +309,11 @@ static void a_queuer_that_makes_no_sense_is_left_and_connected_to_anew(void **st
 	queuer_open(&w);
 	uint64_t n = ask(&w);
 	queuer_accept(&w);
-	queuer_say(&w, STR("ARCHIE 1\nHELLO?\n"));
+	queuer_say(&w, STR(HELLO "HELLO?\n"));
 	close(w.fd);
 	w.fd = -1;
 	queuer_accept(&w);
-	queuer_say(&w, STR("ARCHIE 1\n"));
+	queuer_say(&w, STR(HELLO));
 	queuer_answer(&w, n, "sense");
 	story_is(&w, "A:sense ");
 	world_free(&w);

@@ -2,6 +2,7 @@
  * says. Words go over Unix sockets, as between processes. */
 #include "archie/queuer.h"
 
+#include "../said.h"
 #include "../scratch.h"
 #include "../unit.h"
 #include "archie/search/archie_wire.h"
@@ -22,7 +23,8 @@ struct unit_searcher {
 	int fd; /* -1: it does not run */
 	bool killed;
 	unsigned starts;
-	struct archie_line line; /* what it was told last */
+	int word; /* what it was told last */
+	struct archie_message got;
 	char pattern[64];
 };
 
@@ -86,13 +88,14 @@ static void pass(struct world *w, int64_t us)
 static void client_open(struct world *w, size_t i)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
-	char hello[16];
+	static const char want[] = "archie 10\nversion 2\n";
+	char hello[64];
 	snprintf(un.sun_path, sizeof un.sun_path, "%s", scratch("archie"));
 	w->client[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	assert_int_equal(connect(w->client[i], (struct sockaddr *)&un, sizeof un), 0);
 	pass(w, 1);
-	assert_int_equal(recv(w->client[i], hello, sizeof hello, 0), 9);
-	assert_memory_equal(hello, "ARCHIE 1\n", 9);
+	assert_int_equal(recv(w->client[i], hello, sizeof hello, 0), sizeof want - 1);
+	assert_memory_equal(hello, want, sizeof want - 1);
 }
 
 static void world_new(struct world *w, size_t queue_max)
@@ -150,6 +153,14 @@ static void client_say(struct world *w, size_t i, struct str text)
 	pass(w, 1);
 }
 
+/* Messages, a line each. */
+static void client_said(struct world *w, size_t i, const char *lines)
+{
+	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 12);
+	said_write(lines, &out);
+	client_say(w, i, buf_str(&out));
+}
+
 static void client_ask(struct world *w, size_t i, uint64_t n, struct unit_ask a)
 {
 	struct buf block = BUF_INIT(ARCHIE_REQUEST_MOST), out = BUF_INIT(ARCHIE_REQUEST_MOST * 2);
@@ -158,13 +169,12 @@ static void client_ask(struct world *w, size_t i, uint64_t n, struct unit_ask a)
 		.query = {.type = a.type, .pattern = str_of(a.pattern), .maxhits = 100}};
 	struct err err;
 	assert_int_equal(archie_ask_encode(&ask, &block, &err), 0);
-	archie_line_print(&(struct archie_line){.word = ARCHIE_WORD_ASK,
-						.id = {1, n},
-						.niceness = a.niceness,
-						.verbose = a.verbose,
-						.bytes = block.n},
-			  &out);
-	buf_add_str(&out, buf_str(&block));
+	message_write(&archie_asks, ARCHIE_WORD_ASK,
+		      &(struct archie_message){.id = {1, n},
+					       .niceness = a.niceness,
+					       .verbose = a.verbose,
+					       .request = buf_str(&block)},
+		      &out);
 	client_say(w, i, buf_str(&out));
 	buf_free(&block);
 	buf_free(&out);
@@ -180,23 +190,23 @@ static void ask_regex(struct world *w, size_t i, uint64_t n, const char *pattern
 	client_ask(w, i, n, (struct unit_ask){.type = NAMES_REGEX, .pattern = pattern});
 }
 
-/* What it has heard since, with "|" for line ends; blocks here are lines too. */
+/* What it has heard since, with "|" after each message. */
 static const char *client_heard(struct world *w, size_t i)
 {
-	static char room[1 << 16];
+	static char room[1 << 16], lines[1 << 16];
 	ssize_t n = recv(w->client[i], room, sizeof room - 1, 0);
 	if (n == 0)
 		return "END";
-	room[MAX(n, 0)] = 0;
-	for (ssize_t k = 0; k < n; k++)
-		if (room[k] == '\n')
-			room[k] = '|';
-	return room;
+	said_lines((struct str){room, (size_t)MAX(n, 0)}, lines, sizeof lines);
+	for (size_t k = 0; lines[k]; k++)
+		if (lines[k] == '\n')
+			lines[k] = '|';
+	return lines;
 }
 
 /* Searchers */
 
-/* Whether it was told something, which is in line and pattern then. */
+/* Whether it was told something, which is in word, got and pattern then. */
 static bool searcher_told(struct world *w, size_t i)
 {
 	struct unit_searcher *s = &w->searcher[i];
@@ -207,12 +217,10 @@ static bool searcher_told(struct world *w, size_t i)
 	ssize_t n = s->fd < 0 ? -1 : recv(s->fd, room, sizeof room, 0);
 	if (n <= 0)
 		return false;
-	struct str rest = {room, (size_t)n}, line;
-	assert_int_equal(str_cut(&rest, '\n', &line), 0);
-	assert_int_equal(archie_line_parse(line, &s->line, &err), 0);
-	if (s->line.word == ARCHIE_WORD_SEARCH) {
-		assert_int_equal(rest.n, s->line.bytes);
-		assert_int_equal(archie_ask_decode(rest, &arena, &ask, &err), 0);
+	struct str bytes = {room, (size_t)n};
+	assert_int_equal(message_read(&archie_searches, bytes, &s->word, &s->got, &err), 0);
+	if (s->word == ARCHIE_WORD_SEARCH) {
+		assert_int_equal(archie_ask_decode(s->got.request, &arena, &ask, &err), 0);
 		snprintf(s->pattern, sizeof s->pattern, STR_FMT, STR_ARG(ask.query.pattern));
 	}
 	arena_free(&arena);
@@ -221,7 +229,7 @@ static bool searcher_told(struct world *w, size_t i)
 
 static bool searcher_has(struct world *w, size_t i, const char *pattern)
 {
-	return searcher_told(w, i) && w->searcher[i].line.word == ARCHIE_WORD_SEARCH &&
+	return searcher_told(w, i) && w->searcher[i].word == ARCHIE_WORD_SEARCH &&
 	       strcmp(w->searcher[i].pattern, pattern) == 0;
 }
 
@@ -235,12 +243,24 @@ static void searcher_say(struct world *w, size_t i, struct str text)
 	}
 }
 
-static void searcher_answers(struct world *w, size_t i, const char *block)
+static void searcher_said(struct world *w, size_t i, const char *lines)
 {
-	char text[256];
-	snprintf(text, sizeof text, "ANSWER %" PRIu64 ".%" PRIu64 " 0 0 %zu\n%s",
-		 w->searcher[i].line.id.pid, w->searcher[i].line.id.n, strlen(block), block);
-	searcher_say(w, i, str_of(text));
+	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 12);
+	said_write(lines, &out);
+	searcher_say(w, i, buf_str(&out));
+}
+
+static void searcher_answer(struct world *w, size_t i, struct archie_message m)
+{
+	CLEANUP(buf_free) struct buf out = BUF_INIT(ARCHIE_ANSWER_MOST + 2 * ARCHIE_SMALL_MOST);
+	m.id = w->searcher[i].got.id;
+	message_write(&archie_finds, ARCHIE_WORD_ANSWER, &m, &out);
+	searcher_say(w, i, buf_str(&out));
+}
+
+static void searcher_answers(struct world *w, size_t i, const char *problem)
+{
+	searcher_answer(w, i, (struct archie_message){.problem = str_of(problem)});
 }
 
 static struct queuer_counts counts_of(struct world *w)
@@ -257,15 +277,15 @@ static void a_request_is_searched_and_its_answer_handed_on(void **state)
 	world_new(&w, 100);
 	ask_exact(&w, 0, 7, "one");
 	assert_true(searcher_has(&w, 0, "one"));
-	assert_int_equal(w.searcher[0].line.limit_us, 60 * US_PER_S);
+	assert_int_equal(w.searcher[0].got.limit_us, 60 * US_PER_S);
 	pass(&w, 5);
-	searcher_answers(&w, 0, "rows of it\n");
-	assert_string_equal(client_heard(&w, 0), "ANSWER 1.7 0 0 11|rows of it|");
+	searcher_answers(&w, 0, "rows of it");
+	assert_string_equal(client_heard(&w, 0), "answer pid=1 number=7 problem=rows of it|");
 	/* one that cannot be */
 	ask_regex(&w, 0, 8, "[");
 	assert_true(searcher_has(&w, 1, "["));
-	searcher_say(&w, 1, STR("REFUSED 1.8 bad no bracket\n"));
-	assert_string_equal(client_heard(&w, 0), "REFUSED 1.8 bad no bracket|");
+	searcher_said(&w, 1, "refused pid=1 number=8 why=bad text=no~bracket\n");
+	assert_string_equal(client_heard(&w, 0), "refused pid=1 number=8 why=bad text=no bracket|");
 	struct queuer_counts c = counts_of(&w);
 	assert_true(c.asked[ARCHIE_FIND] == 2 && c.asked_type[NAMES_REGEX] == 1);
 	assert_true(c.answered == 1 && c.refused[ARCHIE_BAD] == 1 && c.searches == 2);
@@ -283,9 +303,13 @@ static void failures_are_for_the_log_and_not_for_strangers(void **state)
 		CLEANUP(buf_free) struct buf line = BUF_INIT(200);
 		ask_exact(&w, 0, i, "one");
 		assert_true(searcher_has(&w, 0, "one"));
-		buf_printf(&line, "REFUSED 1.%u failed /srv/names: Input/output error\n", i);
-		searcher_say(&w, 0, buf_str(&line));
-		snprintf(heard, sizeof heard, "REFUSED 1.%u failed %s", i, hidden);
+		buf_printf(
+			&line,
+			"refused pid=1 number=%u why=failed text=/srv/names:~Input/output~error\n",
+			i);
+		searcher_said(&w, 0, buf_text(&line));
+		snprintf(heard, sizeof heard, "refused pid=1 number=%u why=failed text=%s", i,
+			 hidden);
 		assert_string_equal(client_heard(&w, 0), heard);
 		assert_string_equal(w.why, "a search failed: /srv/names: Input/output error");
 		assert_int_equal(w.said, i < 3 ? 1 : 2); /* the same one is said once a minute */
@@ -322,13 +346,14 @@ static void a_verbose_request_hears_its_place_and_how_it_comes_forward(void **st
 	ask_regex(&w, 0, 3, "c");
 	client_ask(&w, 0, 4,
 		   (struct unit_ask){.type = NAMES_REGEX, .pattern = "d", .verbose = true});
-	assert_string_equal(client_heard(&w, 0), "QUEUED 1.4 2 1|");
+	assert_string_equal(client_heard(&w, 0), "queued pid=1 number=4 position=2 seconds=1|");
 	pass(&w, 3 * US_PER_S);
 	assert_string_equal(client_heard(&w, 0), ""); /* nothing new */
 	assert_true(searcher_told(&w, 1));
 	searcher_answers(&w, 1, "");
 	pass(&w, US_PER_S);
-	assert_string_equal(client_heard(&w, 0), "ANSWER 1.1 0 0 0|QUEUED 1.4 1 4|");
+	assert_string_equal(client_heard(&w, 0),
+			    "answer pid=1 number=1|queued pid=1 number=4 position=1 seconds=4|");
 	assert_true(searcher_told(&w, 1));
 	searcher_answers(&w, 1, "");
 	assert_true(searcher_has(&w, 1, "d"));
@@ -344,16 +369,18 @@ static void cancelling_takes_a_request_out_of_the_queue_or_stops_its_search(void
 	ask_regex(&w, 0, 2, "b");
 	ask_regex(&w, 0, 3, "c");
 	assert_true(searcher_told(&w, 1) && searcher_told(&w, 2));
-	client_say(&w, 0, STR("CANCEL 1.3\nCANCEL 1.9\n"));
-	assert_string_equal(client_heard(&w, 0), "REFUSED 1.3 cancelled cancelled, as was asked|");
-	client_say(&w, 0, STR("CANCEL 1.1\n"));
-	assert_string_equal(client_heard(&w, 0), "REFUSED 1.1 cancelled cancelled, as was asked|");
-	assert_true(searcher_told(&w, 1) && w.searcher[1].line.word == ARCHIE_WORD_STOP);
-	w.searcher[1].line.id = (struct archie_id){1, 1};
-	searcher_answers(&w, 1, "late\n");
+	client_said(&w, 0, "cancel pid=1 number=3\ncancel pid=1 number=9\n");
+	assert_string_equal(client_heard(&w, 0),
+			    "refused pid=1 number=3 why=cancelled text=cancelled, as was asked|");
+	client_said(&w, 0, "cancel pid=1 number=1\n");
+	assert_string_equal(client_heard(&w, 0),
+			    "refused pid=1 number=1 why=cancelled text=cancelled, as was asked|");
+	assert_true(searcher_told(&w, 1) && w.searcher[1].word == ARCHIE_WORD_STOP);
+	w.searcher[1].got.id = (struct archie_id){1, 1};
+	searcher_answers(&w, 1, "late");
 	assert_string_equal(client_heard(&w, 0), "");
 	/* one that does not notice is replaced */
-	client_say(&w, 0, STR("CANCEL 1.2\n"));
+	client_said(&w, 0, "cancel pid=1 number=2\n");
 	pass(&w, 1500 * US_PER_MS);
 	assert_int_equal(w.searcher[2].starts, 2);
 	struct queuer_counts c = counts_of(&w);
@@ -374,8 +401,8 @@ static void hanging_up_cancels_everything(void **state)
 	close(w.client[1]);
 	w.client[1] = -1;
 	pass(&w, 1);
-	assert_true(searcher_told(&w, 1) && w.searcher[1].line.word == ARCHIE_WORD_STOP);
-	assert_true(searcher_told(&w, 2) && w.searcher[2].line.word == ARCHIE_WORD_STOP);
+	assert_true(searcher_told(&w, 1) && w.searcher[1].word == ARCHIE_WORD_STOP);
+	assert_true(searcher_told(&w, 2) && w.searcher[2].word == ARCHIE_WORD_STOP);
 	struct queuer_counts c = counts_of(&w);
 	assert_true(c.hung_up == 4 && c.waiting == 0 && c.running == 2);
 	world_free(&w);
@@ -396,7 +423,8 @@ static void a_search_whose_searcher_dies_is_tried_once_more_and_then_refused(voi
 		assert_true(searcher_has(&w, 0, "poison"));
 	searcher_die(&w, second);
 	pass(&w, 1);
-	assert_string_equal(client_heard(&w, 0), "REFUSED 1.1 failed the search failed twice|");
+	assert_string_equal(client_heard(&w, 0),
+			    "refused pid=1 number=1 why=failed text=the search failed twice|");
 	struct queuer_counts c = counts_of(&w);
 	assert_true(c.again == 1 && c.deaths == 2 && c.refused[ARCHIE_FAILED] == 1);
 	pass(&w, 1);
@@ -444,28 +472,33 @@ static void searchers_that_die_one_after_the_other_are_started_ever_later(void *
 
 static void nonsense_ends_connections_on_both_sides(void **state)
 {
-	static const char *const talk[] = {"HELLO\n", "ASK 1.1 0 0 65537\n", "LOAD 1 2 3\n",
-					   "SEARCH 1.1 5 0\n", "QUEUED 1.1 1 1\n"};
+	static const char *const talk[] = {"hello\n",
+					   "ask pid=1 number=1\n",
+					   "load queue=1\n",
+					   "ask niceness=32766 request=0\n",
+					   "queued position=1\n",
+					   "search limit=5 request=0\n"};
 	struct world w;
 	(void)state;
 	world_new(&w, 100);
 	for (size_t i = 0; i < ARRAY_LEN(talk); i++) {
 		client_open(&w, 1);
-		client_say(&w, 1, str_of(talk[i]));
+		client_said(&w, 1, talk[i]);
 		assert_string_equal(client_heard(&w, 1), "END");
 		close(w.client[1]);
 		w.client[1] = -1;
 	}
 	/* a block that is not a request is refused, and the connection goes on */
-	client_say(&w, 0, STR("ASK 1.1 0 0 3\nabcLOAD\n"));
+	client_say(&w, 0, STR("ask 29\npid 1\nnumber 1\nrequest 3\nabc\nload 0\n"));
 	assert_string_equal(client_heard(&w, 0),
-			    "REFUSED 1.1 bad 3 bytes that are not a request|LOAD 0 0 0|");
-	searcher_say(&w, 2, STR("ANSWER 5.5 0 0 0\n")); /* nobody asked */
+			    "refused pid=1 number=1 why=bad text=a request: what is missing|"
+			    "loaded queue=0 wait=0 per-1000s=0|");
+	searcher_said(&w, 2, "answer pid=5 number=5\n"); /* nobody asked */
 	pass(&w, 1);
 	assert_int_equal(w.searcher[2].starts, 2);
 	ask_exact(&w, 0, 1, "x");
 	assert_true(searcher_told(&w, 0));
-	searcher_say(&w, 0, STR("ANSWER 1.2 0 0 0\n")); /* not what was asked */
+	searcher_said(&w, 0, "answer pid=1 number=2\n"); /* not what was asked */
 	pass(&w, 1);
 	assert_int_equal(w.searcher[0].starts, 2);
 	world_free(&w);
@@ -484,15 +517,16 @@ static void the_queue_and_the_share_of_an_address_are_bounded(void **state)
 				   .type = NAMES_REGEX, .pattern = "x", .from = "2001:db8::1"});
 	assert_string_equal(client_heard(&w, 0), "");
 	client_ask(&w, 0, n++, (struct unit_ask){.type = NAMES_REGEX, .from = "2001:db8::2"});
-	assert_string_equal(client_heard(&w, 0),
-			    "REFUSED 1.22 busy too many requests of your address wait already|");
+	assert_string_equal(client_heard(&w, 0), "refused pid=1 number=22 why=busy text=too many "
+						 "requests of your address wait already|");
 	for (int i = 0; i < 5; i++)
 		client_ask(&w, 0, n++,
 			   (struct unit_ask){.type = NAMES_REGEX, .from = "2001:db8:0:1::1"});
 	assert_string_equal(client_heard(&w, 0), "");
 	client_ask(&w, 0, n++, (struct unit_ask){.type = NAMES_REGEX, .from = "192.0.2.1"});
-	assert_string_equal(client_heard(&w, 0),
-			    "REFUSED 1.28 busy the queue is full; try again later|");
+	assert_string_equal(
+		client_heard(&w, 0),
+		"refused pid=1 number=28 why=busy text=the queue is full; try again later|");
 	struct queuer_counts c = counts_of(&w);
 	assert_true(c.waiting == 25 && c.running == 2 && c.refused[ARCHIE_BUSY] == 2);
 	world_free(&w);
@@ -518,8 +552,8 @@ static void people_without_an_address_are_known_by_their_user(void **state)
 		client_ask(&w, 0, n, (struct unit_ask){.type = NAMES_REGEX, .pattern = "x"});
 	assert_string_equal(client_heard(&w, 0), "");
 	client_ask(&w, 0, n++, (struct unit_ask){.type = NAMES_REGEX, .pattern = "x"});
-	assert_string_equal(client_heard(&w, 0),
-			    "REFUSED 1.202 busy too many requests of your user wait already|");
+	assert_string_equal(client_heard(&w, 0), "refused pid=1 number=202 why=busy text=too many "
+						 "requests of your user wait already|");
 	/* our own roles ask for others all the same */
 	client_ask(&w, 0, n++, (struct unit_ask){.type = NAMES_REGEX, .from = "192.0.2.1"});
 	assert_string_equal(client_heard(&w, 0), "");
@@ -536,19 +570,17 @@ static void people_without_an_address_are_known_by_their_user(void **state)
 	}
 	assert_string_equal(client_heard(&w, 1), "");
 	client_ask(&w, 1, 500, (struct unit_ask){.type = NAMES_REGEX, .from = "203.0.113.1"});
-	assert_string_equal(client_heard(&w, 1),
-			    "REFUSED 1.500 busy too many requests of your user wait already|");
+	assert_string_equal(client_heard(&w, 1), "refused pid=1 number=500 why=busy text=too many "
+						 "requests of your user wait already|");
 	world_free(&w);
 }
 
 /* An answer of so many bytes. */
 static void searcher_answers_much(struct world *w, size_t i, size_t n)
 {
-	char *text = mem_alloc(n + 100);
-	int head = snprintf(text, 100, "ANSWER %" PRIu64 ".%" PRIu64 " 0 0 %zu\n",
-			    w->searcher[i].line.id.pid, w->searcher[i].line.id.n, n);
-	memset(text + head, 'x', n);
-	searcher_say(w, i, (struct str){text, (size_t)head + n});
+	char *text = mem_alloc(n);
+	memset(text, 'x', n);
+	searcher_answer(w, i, (struct archie_message){.rows = {1, {text, n}}});
 	mem_free(&text);
 }
 
@@ -602,10 +634,10 @@ static void the_load_counts_what_waits_and_is_searched(void **state)
 	client_heard(&w, 0);
 	for (uint64_t n = 2; n < 6; n++)
 		client_ask(&w, 0, n, (struct unit_ask){.type = NAMES_SUB, .pattern = "y"});
-	client_say(&w, 0, STR("LOAD\n"));
+	client_said(&w, 0, "load\n");
 	/* two are searched and two wait, each for 20 ms as far as anyone knows: one turn until a
 	 * searcher is free, one for those before */
-	assert_string_equal(client_heard(&w, 0), "LOAD 4 39996 500|");
+	assert_string_equal(client_heard(&w, 0), "loaded queue=4 wait=39996 per-1000s=500|");
 	world_free(&w);
 }
 

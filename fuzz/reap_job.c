@@ -1,49 +1,47 @@
-/* What a master sends to a reapd: jobs (first byte even) and rules (odd). What is read, written
- * again, reads the same. */
+/* What a master sends to a reapd: what is read keeps its bounds, and what is written of it is read
+ * as the same. */
 #include "shepherd/reap/reap_wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_job(struct str bytes)
+static void check_job(const struct reap_message *m)
 {
-	CLEANUP(buf_free) struct buf out = BUF_INIT(REAP_JOB_MAX);
-	struct reaper_job a, b;
+	struct reaper_job job = m->job;
 	struct err err = {0};
-	if (reap_job_read(bytes, &a, &err) != 0) {
+	if (reap_job_check(&job, &err) < 0) {
 		ENSURE(err.code == ERR_DAMAGED && err.msg[0]);
 		return;
 	}
-	ENSURE(a.url.n && a.url.n <= URL_STRICT_MAX && a.addr.family && a.addr.port);
-	ENSURE(a.rule.delay_us >= 0 && a.rule.concurrent <= POLITE_CONCURRENT_MAX);
-	ENSURE(a.limits.body <= BUCKET_DATA_MOST && a.limits.total_us >= 0);
-	reap_job_write(&a, &out);
-	ENSURE(!out.over && reap_job_read(buf_str(&out), &b, &err) == 0);
-	ENSURE(str_eq(a.url, b.url) && str_eq(a.etag, b.etag) && str_eq(a.md5, b.md5) &&
-	       str_eq(a.last_modified, b.last_modified) && addr_eq(a.addr, b.addr) &&
-	       a.what == b.what && a.now_s == b.now_s && a.keep == b.keep &&
-	       a.rule.delay_us == b.rule.delay_us && a.limits.idle_us == b.limits.idle_us);
-}
-
-static void check_rules(struct str bytes)
-{
-	CLEANUP(buf_free) struct buf out = BUF_INIT(REAP_RULES_MAX);
-	struct reaper_rules a, b;
-	struct err err = {0};
-	if (reap_rules_read(bytes, &a, &err) != 0)
-		return;
-	reap_rules_write(&a, &out);
-	ENSURE(reap_rules_read(buf_str(&out), &b, &err) == 0 && a.until_us == b.until_us);
-	ENSURE(str_eq(a.site, b.site) && str_eq(a.compiled, b.compiled));
+	ENSURE(m->id && job.url.n && job.url.n <= URL_STRICT_MAX && job.addr.family &&
+	       job.addr.port);
+	ENSURE(job.rule.delay_us >= 0 && job.rule.concurrent >= 1 &&
+	       job.rule.concurrent <= POLITE_CONCURRENT_MAX);
+	ENSURE(job.limits.body <= BUCKET_DATA_MOST && job.limits.total_us >= 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	if (size == 0)
-		return 0;
-	struct str bytes = {(const char *)data + 1, size - 1};
-	if (data[0] % 2 == 0)
-		check_job(bytes);
-	else
-		check_rules(bytes);
+	struct str rest = {(const char *)data, size};
+	struct reap_message m, again;
+	struct err err = {0};
+	size_t n;
+	int what, same;
+	while (rest.n && message_frame(&reap_of_master, rest, &n) == 0) {
+		CLEANUP(buf_free) struct buf out = BUF_INIT(message_wire_most(&reap_of_master));
+		struct str one = str_head(rest, n);
+		rest = str_from(rest, n);
+		if (message_read(&reap_of_master, one, &what, &m, &err) < 0) {
+			ENSURE(err.code == ERR_DAMAGED && err.msg[0]);
+			continue;
+		}
+		if (what == REAP_JOB)
+			check_job(&m);
+		ENSURE(m.lease_us <= REAP_LEASE_MOST_US && m.rules.until_us >= 0);
+		message_write(&reap_of_master, what, &m, &out);
+		ENSURE(!out.over && out.n <= one.n);
+		ENSURE(message_read(&reap_of_master, buf_str(&out), &same, &again, &err) == 0);
+		ENSURE(same == what && str_eq(again.job.url, m.job.url) &&
+		       str_eq(again.rules.compiled, m.rules.compiled));
+	}
 	return 0;
 }

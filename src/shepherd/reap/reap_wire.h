@@ -1,45 +1,54 @@
-/* What master and reapd say to each other, as bytes (doc/reap.md, "reapd"): jobs, answers, rules.
- * Both sides treat what comes as hostile: every number is bounded before anything is allocated.
- * Pure: no connection, no clock. */
+/* What master and reapd say to each other (base/message.h; doc/reap.md, "reapd"), and whether an
+ * answer can be the one to a job. Pure: no connection, no clock. */
 #pragma once
-#include "base/arena.h"
+#include "base/message.h"
 #include "shepherd/reaper.h"
 
 enum {
-	REAP_WIRE_VERSION = 1,
-	REAP_JOB_MAX = 64 << 10, /* bytes of a job */
-	REAP_CONTROL_MAX = 64 << 10,
-	REAP_LINKS_MAX = 64 << 20, /* of the links of an answer, as bytes */
+	REAP_WIRE_VERSION = 2,
+	REAP_CAPACITY_MOST = 100000,
+	REAP_LINKS_MAX = 64 << 20, /* bytes of the links of an answer */
 	REAP_LINKS_MOST = 100000,  /* links of an answer; further ones are left out */
 	REAP_BODY_MAX = 1 << 20,
 	REAP_DICT_MAX = 16 << 20,
 	REAP_RULES_MAX = 8 << 20,
+	REAP_ANSWER_MAX = (128 << 10) + BUCKET_DATA_MOST + REAP_LINKS_MAX + REAP_BODY_MAX,
+};
+#define REAP_LEASE_MOST_US (10 * US_PER_MIN)
+
+enum reap_says {
+	REAP_TOCK,   /* master: answers a tick; the first one (0) begins the session */
+	REAP_JOB,    /* master */
+	REAP_RULES,  /* master: robots.txt of a site */
+	REAP_DICT,   /* master: dictionaries to pack with */
+	REAP_CANCEL, /* master: a job whose answer is no longer wanted */
+	REAP_HELLO,  /* reapd: the first message */
+	REAP_TICK,   /* reapd */
+	REAP_DONE,   /* reapd: an answer */
+	REAP_BUSY,   /* reapd: it has no room for a job; without an ID: for a master */
 };
 
-/* A job, without its ID and without whether it is a refresh, which stand in the line. */
-void reap_job_write(const struct reaper_job *job, struct buf *out);
-/* Slices point into `bytes`. The footprint is computed. ERR_DAMAGED names the attribute. */
-int reap_job_read(struct str bytes, struct reaper_job *ret, struct err *err);
-
-/* until_us on the wire is how long they hold from now on: clocks of two machines are not compared.
- */
-void reap_rules_write(const struct reaper_rules *rules, struct buf *out);
-int reap_rules_read(struct str bytes, struct reaper_rules *ret, struct err *err);
-
-/* The parts of an answer. */
-struct reap_parts {
-	uint64_t id;
-	uint64_t control, bucket, links, body; /* bytes */
-	uint32_t bucket_type;
+struct reap_message {
+	uint64_t id; /* of a job in its session; of a tick */
+	uint64_t version, capacity;
+	int64_t lease_us;
+	struct str dict;           /* empty: there is none */
+	struct reaper_rules rules; /* until_us: how long they hold from now on, since clocks of two
+				    * machines are not compared */
+	struct reaper_job job;     /* its id and footprint do not count */
+	struct reaper_answer answer; /* nor does its id, and links are in: */
+	struct message_items links;
 };
-/* Appends the line (with its LF) and the parts. */
+
+extern const struct message_wire reap_of_master, reap_of_reapd; /* what each of them may say */
+extern const struct message_item reap_link_item; /* struct reaper_link, without the footprint */
+
+/* Whether it is canonical, of http or https; with its footprint. */
+bool reap_url_check(struct str url, struct footprint *ret);
+/* What the table does not know of a job; computes the footprint. ERR_DAMAGED. */
+int reap_job_check(struct reaper_job *job, struct err *err);
+/* Appends the message of an answer. */
 void reap_answer_write(const struct reaper_answer *a, struct buf *out);
-/* The arguments of the line `done`. ERR_DAMAGED: none, or a part is too large. */
-int reap_parts_read(const struct str *arg, size_t n, struct reap_parts *ret, struct err *err);
-/* The parts as one block. Slices point into `bytes`, links into the arena. Nothing is verified but
- * the form: reap_answer_check() does the rest. */
-int reap_answer_read(const struct reap_parts *parts, struct str bytes, struct arena *arena,
-		     struct reaper_answer *ret, struct err *err);
 /* Whether it can be the answer to this job: URL, key, times (from the job's on, up to until_s by
  * the same clock), bucket (whole, of this page and these times, packed with dictionaries that
  * `packer` has), code. Links are looked at by reaper_remote.c, which remembers those that it has

@@ -2,7 +2,7 @@
  * `lease` after that tick was sent the robot may connect and send. Ticks are numbered and the times
  * at which they were sent are kept here, so the clocks of two machines are never compared.
  *
- * Every line looks at the lease first: after a process was stopped for a while, what lies in the
+ * Every message looks at the lease first: after a process was stopped for a while, what lies in the
  * socket comes before the timer does. */
 #include "shepherd/reap/reapd_server.h"
 
@@ -13,16 +13,12 @@
 #include "base/table.h"
 #include "shepherd/reap/reap_wire.h"
 
-#include <inttypes.h>
-
 enum {
 	TICKS_A_LEASE = 4,
 	TICKS_KEPT = 16,         /* of which the time is known; older ones are over */
 	ANSWERS_MAX = 256 << 20, /* bytes that may wait for a master that does not read */
-	LINE_MOST = 256,
-	LARGE = 4 << 20, /* memory that is given back after an answer */
+	LARGE = 4 << 20,         /* memory that is given back after an answer */
 };
-#define LEASE_MOST_US (10 * US_PER_MIN)
 
 TABLE(out_jobs, uint64_t, bool, hash_u64, table_same_u64) /* whether it was cancelled */
 
@@ -47,8 +43,6 @@ struct reapd_server {
 struct master_state {
 	int64_t hello_us;
 	bool met;
-	bool refresh;
-	uint64_t id; /* of the job that is coming in */
 };
 
 static struct reapd_server *server_of(struct session *s)
@@ -60,6 +54,13 @@ static void reapd_say(struct reapd_server *d, struct session *s, bool is_trouble
 {
 	if (d->o.said)
 		d->o.said(d->o.ctx, is_trouble, what, session_peer(s));
+}
+
+static void reapd_send(struct session *s, enum reap_says what, const struct reap_message *said)
+{
+	CLEANUP(buf_free) struct buf out = BUF_INIT(1024); /* answers have a way of their own */
+	message_write(&reap_of_reapd, (int)what, said, &out);
+	conn_send(session_conn(s), buf_str(&out));
 }
 
 /* Everything that is done for the master is dropped, and it is gone. */
@@ -123,18 +124,23 @@ static void ticker_run(void *ctx)
 	}
 	d->tick++;
 	d->tick_us[d->tick % TICKS_KEPT] = loop_now_us(d->o.loop);
-	conn_printf(session_conn(d->master), "tick %" PRIu64 "\n", d->tick);
+	reapd_send(d->master, REAP_TICK, &(struct reap_message){.id = d->tick});
 }
 
-/* Verbs. */
+/* What the master says. */
+
+static void master_turn_away(struct session *s)
+{
+	reapd_send(s, REAP_BUSY, &(struct reap_message){.id = 0});
+	conn_finish(session_conn(s));
+}
 
 static void master_meet(struct session *s, int64_t lease_us)
 {
 	struct reapd_server *d = server_of(s);
 	struct master_state *state = session_state(s);
 	if (d->master && !lease_is_over(d)) {
-		conn_send(session_conn(s), STR("busy 0\n"));
-		conn_finish(session_conn(s));
+		master_turn_away(s);
 		return;
 	}
 	if (d->master)
@@ -153,81 +159,39 @@ static void master_meet(struct session *s, int64_t lease_us)
 	ticker_run(d);
 }
 
-static void run_tock(struct session *s, const struct str *arg, size_t n)
+static void master_tock(struct session *s, uint64_t tick, int64_t lease_us)
 {
 	struct reapd_server *d = server_of(s);
-	const struct master_state *state = session_state(s);
-	uint64_t tick, lease_us;
-	(void)n;
-	if (!str_u64(arg[0], &tick) || !str_u64(arg[1], &lease_us) || lease_us < 1 ||
-	    lease_us > LEASE_MOST_US) {
-		session_hang_up(s, "sent a tock that cannot be read");
-	} else if (!state->met && tick == 0) {
-		master_meet(s, (int64_t)lease_us);
-	} else if (master_speaks(s)) {
-		if (tick == 0 || tick > d->tick) {
-			session_hang_up(s, "answered a tick that was not sent");
-		} else if (d->tick - tick < TICKS_KEPT) {
-			int64_t until_us = d->tick_us[tick % TICKS_KEPT] + (int64_t)lease_us;
-			d->lease_us = (int64_t)lease_us;
-			d->until_us = MAX(d->until_us, until_us);
-			d->o.until(d->o.ctx, d->until_us);
-			loop_timer_in(d->o.loop, &d->expiry, d->until_us - loop_now_us(d->o.loop));
-		}
+	if (tick == 0 || tick > d->tick) {
+		session_hang_up(s, "answered a tick that was not sent");
+		return;
 	}
-}
-
-static void take_block(struct session *s, struct str size, uint64_t most,
-		       void (*fn)(struct session *s, struct str block))
-{
-	uint64_t bytes;
-	if (!str_u64(size, &bytes) || bytes > most || !session_block(s, bytes, fn))
-		session_hang_up(s, "sent a block that is too large");
+	if (d->tick - tick >= TICKS_KEPT)
+		return;
+	d->lease_us = lease_us;
+	d->until_us = MAX(d->until_us, d->tick_us[tick % TICKS_KEPT] + lease_us);
+	d->o.until(d->o.ctx, d->until_us);
+	loop_timer_in(d->o.loop, &d->expiry, d->until_us - loop_now_us(d->o.loop));
 }
 
 /* The file lies there as long as buckets may be packed with it. */
-static void got_dict(struct session *s, struct str block)
+static void master_dict(struct reapd_server *d, struct str file)
 {
-	struct reapd_server *d = server_of(s);
 	struct err err;
-	if (!master_speaks(s))
-		return;
-	int rc = block.n ? file_replace(d->o.dict_path, block, 0600, &err) : 0;
+	int rc = file.n ? file_replace(d->o.dict_path, file, 0600, &err) : 0;
 	if (rc == 0)
-		rc = d->reaper->ops->begin(d->reaper, block.n ? d->o.dict_path : NULL, &err);
+		rc = d->reaper->ops->begin(d->reaper, file.n ? d->o.dict_path : NULL, &err);
 	if (rc < 0)
 		d->o.failed(d->o.ctx, &err);
 }
 
-static void run_dict(struct session *s, const struct str *arg, size_t n)
-{
-	(void)n;
-	if (master_speaks(s))
-		take_block(s, arg[0], REAP_DICT_MAX, got_dict);
-}
-
-static void got_rules(struct session *s, struct str block)
+static void master_rules(struct session *s, struct reaper_rules *rules)
 {
 	struct reapd_server *d = server_of(s);
-	struct reaper_rules rules;
 	struct err err;
-	if (!master_speaks(s))
-		return;
-	if (reap_rules_read(block, &rules, &err) < 0) {
+	rules->until_us += clock_wall_us();
+	if (d->o.rules(d->o.ctx, rules, &err) < 0)
 		session_hang_up(s, err.msg);
-		return;
-	}
-	int64_t now_us = clock_wall_us();
-	rules.until_us = now_us + MIN(rules.until_us, INT64_MAX / 2);
-	if (d->o.rules(d->o.ctx, &rules, &err) < 0)
-		session_hang_up(s, err.msg);
-}
-
-static void run_rules(struct session *s, const struct str *arg, size_t n)
-{
-	(void)n;
-	if (master_speaks(s))
-		take_block(s, arg[0], REAP_RULES_MAX, got_rules);
 }
 
 static void answer_send(struct reapd_server *d, const struct reaper_answer *a);
@@ -243,27 +207,25 @@ static void job_refuse(struct reapd_server *d, const struct reaper_job *job, con
 	answer_send(d, &a);
 }
 
-static void got_job(struct session *s, struct str block)
+static void master_job(struct session *s, struct reaper_job job)
 {
 	struct reapd_server *d = server_of(s);
-	struct master_state *state = session_state(s);
-	struct reaper_job job;
 	struct err err;
-	if (!master_speaks(s))
+	if (out_jobs_get(&d->jobs, job.id)) {
+		session_hang_up(s, "sent a job with a number that cannot be");
 		return;
-	if (reap_job_read(block, &job, &err) < 0) {
+	}
+	if (reap_job_check(&job, &err) < 0) {
 		session_hang_up(s, err.msg);
 		return;
 	}
-	job.id = state->id;
-	job.refresh = state->refresh;
 	job.limits.head_line = d->o.robot->head_line;
 	job.limits.head = d->o.robot->head;
 	job.limits.redirects = d->o.robot->redirects;
 	bool room = out_jobs_count(&d->jobs) < d->o.capacity && d->reaper->ops->room(d->reaper) > 0;
 	int rc = room ? d->reaper->ops->submit(d->reaper, &job, NULL, &err) : 1;
 	if (rc == 1) {
-		conn_printf(session_conn(s), "busy %" PRIu64 "\n", job.id);
+		reapd_send(s, REAP_BUSY, &(struct reap_message){.id = job.id});
 		return;
 	}
 	if (rc < 0 && err.code != ERR_USAGE) {
@@ -276,43 +238,39 @@ static void got_job(struct session *s, struct str block)
 		job_refuse(d, &job, err.msg);
 }
 
-static void take_job(struct session *s, const struct str *arg, bool refresh)
-{
-	struct reapd_server *d = server_of(s);
-	struct master_state *state = session_state(s);
-	if (!master_speaks(s))
-		return;
-	if (!str_u64(arg[0], &state->id) || state->id == 0 || out_jobs_get(&d->jobs, state->id)) {
-		session_hang_up(s, "sent a job with a number that cannot be");
-		return;
-	}
-	state->refresh = refresh;
-	take_block(s, arg[1], REAP_JOB_MAX, got_job);
-}
-
-static void run_gather(struct session *s, const struct str *arg, size_t n)
-{
-	(void)n;
-	take_job(s, arg, false);
-}
-
-static void run_refresh(struct session *s, const struct str *arg, size_t n)
-{
-	(void)n;
-	take_job(s, arg, true);
-}
-
 /* It may be answered already: the two met on the way. */
-static void run_cancel(struct session *s, const struct str *arg, size_t n)
+static void master_cancel(struct reapd_server *d, uint64_t id)
 {
-	struct reapd_server *d = server_of(s);
-	uint64_t id = 0;
-	(void)n;
-	if (!master_speaks(s))
-		return;
-	bool *cancelled = str_u64(arg[0], &id) ? out_jobs_get(&d->jobs, id) : NULL;
+	bool *cancelled = out_jobs_get(&d->jobs, id);
 	if (cancelled)
 		*cancelled = true;
+}
+
+static void on_message(struct session *s, struct str bytes)
+{
+	struct reapd_server *d = server_of(s);
+	const struct master_state *state = session_state(s);
+	struct reap_message said;
+	struct err err;
+	int what;
+	if (message_read(&reap_of_master, bytes, &what, &said, &err) < 0) {
+		session_hang_up(s, err.msg);
+	} else if (what == REAP_TOCK && !state->met && said.id == 0) {
+		master_meet(s, said.lease_us);
+	} else if (!master_speaks(s)) {
+		return;
+	} else if (what == REAP_TOCK) {
+		master_tock(s, said.id, said.lease_us);
+	} else if (what == REAP_DICT) {
+		master_dict(d, said.dict);
+	} else if (what == REAP_RULES) {
+		master_rules(s, &said.rules);
+	} else if (what == REAP_CANCEL) {
+		master_cancel(d, said.id);
+	} else {
+		said.job.id = said.id;
+		master_job(s, said.job);
+	}
 }
 
 /* Answers. */
@@ -334,7 +292,7 @@ static void answer_lie(struct reaper_answer *a, struct reaper_link *link)
 		a->code = CODE_RESOLVED;
 	if (FAULT_LIES("lie.link") && a->links) {
 		*link = a->link[0];
-		link->fp.path++;
+		link->url = STR("http://LIE.test/");
 		a->link = link;
 		a->links = 1;
 	}
@@ -356,7 +314,7 @@ static void answer_send(struct reapd_server *d, const struct reaper_answer *a)
 	answer_lie(&said, &link);
 	buf_clear(&d->answer);
 	if (FAULT_LIES("lie.size"))
-		buf_printf(&d->answer, "done %" PRIu64 " 99999999 80000002 0 0 0\n", said.id);
+		buf_add_text(&d->answer, "done 999999999\n");
 	reap_answer_write(&said, &d->answer);
 	FAULT("reapd.answer");
 	conn_send(session_conn(d->master), buf_str(&d->answer));
@@ -406,12 +364,12 @@ static void session_opened(struct session *s)
 	struct master_state *state = session_state(s);
 	if (d->master && !lease_is_over(d)) {
 		reapd_say(d, s, true, "is a second master, and refused");
-		conn_send(session_conn(s), STR("busy 0\n"));
-		conn_finish(session_conn(s));
+		master_turn_away(s);
 		return;
 	}
 	state->hello_us = loop_now_us(d->o.loop);
-	conn_printf(session_conn(s), "hello %d %" PRIu64 "\n", REAP_WIRE_VERSION, d->o.capacity);
+	reapd_send(s, REAP_HELLO,
+		   &(struct reap_message){.version = REAP_WIRE_VERSION, .capacity = d->o.capacity});
 }
 
 static void session_closed(struct session *s, enum conn_end end)
@@ -428,27 +386,13 @@ static void session_refused(struct session *s, const char *why)
 	reapd_say(server_of(s), s, true, why);
 }
 
-static const struct server_verb reapd_verbs[] = {
-	{"gather", "ID BYTES", "a job", 2, 2, false, run_gather},
-	{"refresh", "ID BYTES", "a job with a copy", 2, 2, false, run_refresh},
-	{"tock", "N LEASE_US", "answers a tick", 2, 2, false, run_tock},
-	{"rules", "BYTES", "robots.txt of a site", 1, 1, false, run_rules},
-	{"dict", "BYTES", "dictionaries to pack with", 1, 1, false, run_dict},
-	{"cancel", "ID", "a job that is not wanted any more", 1, 1, false, run_cancel},
-};
-
 static const struct server_protocol reapd_protocol = {
 	.name = "reapd",
-	.strict = true,
-	.words = {[SERVER_UNKNOWN] = "",
-		  [SERVER_ARGUMENTS] = "",
-		  [SERVER_LONG_LINE] = "",
-		  [SERVER_STOPPING] = "",
-		  [SERVER_FULL] = "busy 0\n"},
-	.verbs = reapd_verbs,
-	.nverbs = ARRAY_LEN(reapd_verbs),
+	.messages = &reap_of_master,
+	.words = {[SERVER_STOPPING] = "", [SERVER_FULL] = "busy 0\n"},
 	.state_size = sizeof(struct master_state),
 	.opened = session_opened,
+	.line = on_message,
 	.closed = session_closed,
 	.refused = session_refused,
 };
@@ -458,11 +402,9 @@ struct reapd_server *reapd_server_new(const struct reapd_server_options *options
 	struct reapd_server *d = mem_alloc(sizeof *d);
 	d->o = *options;
 	d->limits = *options->limits;
-	d->limits.block_max = MAX(d->limits.block_max, REAP_DICT_MAX);
 	d->limits.queue_max = MAX(d->limits.queue_max, ANSWERS_MAX);
 	d->limits.memory = MAX(d->limits.memory, 2 * (uint64_t)ANSWERS_MAX);
-	d->answer = BUF_INIT(REAP_CONTROL_MAX + (size_t)BUCKET_DATA_MOST + REAP_LINKS_MAX +
-			     REAP_BODY_MAX + LINE_MOST);
+	d->answer = BUF_INIT(message_wire_most(&reap_of_reapd));
 	d->host = (struct reaper_host){.done = answer_done,
 				       .lost = answer_lost,
 				       .room = reaper_has_room,

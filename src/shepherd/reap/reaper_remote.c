@@ -8,9 +8,9 @@
  * the reapd is lost, so that the server rests until that reapd has to have stopped: the lease of
  * the session after our last tock, since it counts from before that.
  *
- * Footprints of links are computed again before they are believed, or one reapd could put any URL
- * under the footprint of another. Most links of a page are those of its neighbours: what was
- * computed a moment ago is kept in a small table that forgets. */
+ * Footprints of links are computed here, or one reapd could put any URL under the footprint of
+ * another. Most links of a page are those of its neighbours: what was computed a moment ago is kept
+ * in a small table that forgets. */
 #include "shepherd/reap/reaper_remote.h"
 
 #include "base/file.h"
@@ -28,8 +28,6 @@
 #include <sys/stat.h>
 
 enum {
-	CAPACITY_MOST = 100000,
-	LINE_MOST = 256,
 	LINKS_KNOWN = 1 << 14, /* a power of two */
 	WHY = 600,
 	WINDOW_SHARE = 16,
@@ -92,7 +90,6 @@ struct remote {
 	struct told_sites told;
 	struct dict_stamp dict_told;
 	bool has_dict;
-	struct reap_parts parts; /* of the answer that is coming in */
 	/* Of the reap. */
 	char dict_path[PATH_MAX];
 	struct bucket_packer *packer;
@@ -101,8 +98,7 @@ struct remote {
 };
 
 static const struct conn_limits remote_limits = {
-	.line_max = LINE_MOST,
-	.block_max = REAP_CONTROL_MAX + (size_t)BUCKET_DATA_MOST + REAP_LINKS_MAX + REAP_BODY_MAX,
+	.messages = &reap_of_reapd,
 	.high_mark = 8 << 20,
 	.queue_max = 64 << 20,
 };
@@ -127,6 +123,13 @@ static void remote_say(struct remote *m, bool is_trouble, const char *fmt, ...)
 	va_end(args);
 	if (m->o.said)
 		m->o.said(m->o.ctx, &m->reaper, is_trouble, what);
+}
+
+static void remote_send(struct remote *m, enum reap_says what, const struct reap_message *said)
+{
+	buf_clear(&m->text);
+	message_write(&reap_of_master, (int)what, said, &m->text);
+	conn_send(remote_conn(m), buf_str(&m->text));
 }
 
 /* Jobs. */
@@ -248,8 +251,8 @@ static int remote_send_dict(struct remote *m, struct err *err)
 		return 0;
 	if (there && file_slurp(m->dict_path, &bytes, err) < 0)
 		return -1;
-	conn_printf(remote_conn(m), "dict %zu\n", bytes.n);
-	conn_send(remote_conn(m), buf_str(&bytes));
+	remote_send(m, REAP_DICT, &(struct reap_message){.dict = buf_str(&bytes)});
+	buf_free(&m->text);
 	m->dict_told = stamp;
 	m->has_dict = true;
 	return 0;
@@ -257,18 +260,17 @@ static int remote_send_dict(struct remote *m, struct err *err)
 
 /* What the reapd says. */
 
-static void remote_hello(struct remote *m, const struct str *arg)
+static void remote_tock(struct remote *m, uint64_t tick)
 {
-	uint64_t version, capacity;
-	struct err err;
-	if (m->met || !str_u64(arg[0], &version) || !str_u64(arg[1], &capacity) || capacity < 1 ||
-	    capacity > CAPACITY_MOST) {
-		err_set(&err, ERR_DAMAGED, "a hello that cannot be read");
-		remote_lied(m, &err);
-		return;
-	}
-	if (version != REAP_WIRE_VERSION) {
-		remote_say(m, true, "refused: it speaks version %" PRIu64 ", not %d", version,
+	m->tick = tick;
+	m->heard_us = m->tock_us = loop_now_us(m->loop);
+	remote_send(m, REAP_TOCK, &(struct reap_message){.id = tick, .lease_us = m->o.lease_us});
+}
+
+static void remote_hello(struct remote *m, const struct reap_message *said)
+{
+	if (said->version != REAP_WIRE_VERSION) {
+		remote_say(m, true, "refused: it speaks version %" PRIu64 ", not %d", said->version,
 			   REAP_WIRE_VERSION);
 		remote_punish(m, REAPER_REFUSED);
 		return;
@@ -276,28 +278,12 @@ static void remote_hello(struct remote *m, const struct str *arg)
 	m->met = true;
 	m->told_away = false;
 	m->state = REAPER_UP;
-	m->capacity = m->window = capacity;
-	m->tick = m->given = m->answers = 0;
-	m->heard_us = m->tock_us = loop_now_us(m->loop);
-	conn_printf(remote_conn(m), "tock 0 %" PRId64 "\n", m->o.lease_us);
+	m->capacity = m->window = said->capacity;
+	m->given = m->answers = 0;
+	remote_tock(m, 0);
 	loop_timer_every(m->loop, &m->watch, MAX(m->o.lease_us / 4, 1));
-	remote_say(m, false, "is there, for %" PRIu64 " jobs at a time", capacity);
+	remote_say(m, false, "is there, for %" PRIu64 " jobs at a time", m->capacity);
 	m->reaper.host->room(m->reaper.host->ctx, &m->reaper);
-}
-
-static void remote_tick(struct remote *m, const struct str *arg)
-{
-	uint64_t n;
-	struct err err;
-	if (!str_u64(arg[0], &n) || n <= m->tick) {
-		err_set(&err, ERR_DAMAGED, "tick '" STR_FMT "' after %" PRIu64,
-			STR_ARG(str_head(arg[0], 40)), m->tick);
-		remote_lied(m, &err);
-		return;
-	}
-	m->tick = n;
-	m->heard_us = m->tock_us = loop_now_us(m->loop);
-	conn_printf(remote_conn(m), "tock %" PRIu64 " %" PRId64 "\n", n, m->o.lease_us);
 }
 
 /* The answer to a job that was not asked for now. */
@@ -314,25 +300,18 @@ static bool job_was_given(const struct remote *m, uint64_t number)
 	return number >= 1 && number <= m->given;
 }
 
-static void remote_busy(struct remote *m, const struct str *arg)
+static void remote_turned_away(struct remote *m)
 {
-	uint64_t id = 0;
-	struct err err;
-	struct remote_job **job;
-	if (str_is(arg[0], "0") && !m->met) {
-		if (m->state != REAPER_REFUSED)
-			remote_say(m, true, "has another master, and takes one at a time");
-		m->state = REAPER_REFUSED;
-		m->turned_away = true;
-		conn_close(remote_conn(m));
-		return;
-	}
-	if (!str_u64(arg[0], &id) || !job_was_given(m, id)) {
-		err_set(&err, ERR_DAMAGED, "busy for a job that it was not given");
-		remote_lied(m, &err);
-		return;
-	}
-	job = remote_jobs_get(&m->by_number, id);
+	if (m->state != REAPER_REFUSED)
+		remote_say(m, true, "has another master, and takes one at a time");
+	m->state = REAPER_REFUSED;
+	m->turned_away = true;
+	conn_close(remote_conn(m));
+}
+
+static void remote_busy(struct remote *m, uint64_t id)
+{
+	struct remote_job **job = remote_jobs_get(&m->by_number, id);
 	if (!job) {
 		m->reaper.counts.late++;
 		return;
@@ -342,83 +321,30 @@ static void remote_busy(struct remote *m, const struct str *arg)
 	job_put_off(m, *job, BUSY_US);
 }
 
-static void remote_done(struct remote *m, const struct str *arg)
-{
-	struct err err;
-	if (reap_parts_read(arg, 6, &m->parts, &err) < 0) {
-		remote_lied(m, &err);
-		return;
-	}
-	if (!job_was_given(m, m->parts.id)) {
-		err_set(&err, ERR_DAMAGED, "an answer to job %" PRIu64 ", which it was never given",
-			m->parts.id);
-		remote_lied(m, &err);
-		return;
-	}
-	conn_want(remote_conn(m),
-		  m->parts.control + m->parts.bucket + m->parts.links + m->parts.body);
-}
-
-static const struct remote_verb {
-	const char *name;
-	size_t args;
-	bool first; /* also before the hello */
-	void (*run)(struct remote *m, const struct str *arg);
-} remote_verbs[] = {
-	{"done", 6, false, remote_done},
-	{"tick", 1, false, remote_tick},
-	{"busy", 1, true, remote_busy},
-	{"hello", 2, true, remote_hello},
-};
-
-static void remote_line(void *ctx, struct str line)
-{
-	struct remote *m = ctx;
-	struct str rest = line, verb, arg[8];
-	size_t n = 0;
-	struct err err;
-	(void)str_cut(&rest, ' ', &verb);
-	while (n < ARRAY_LEN(arg) && rest.p && str_cut(&rest, ' ', &arg[n]) == 0)
-		n++;
-	for (size_t i = 0; i < ARRAY_LEN(remote_verbs); i++) {
-		const struct remote_verb *v = &remote_verbs[i];
-		if (str_is(verb, v->name) && n == v->args && (m->met || v->first)) {
-			v->run(m, arg);
-			return;
-		}
-	}
-	err_set(&err, ERR_DAMAGED, "it says '" STR_FMT "'", STR_ARG(str_head(line, 80)));
-	remote_lied(m, &err);
-}
-
 /* Answers. */
 
-static bool link_is_right(const struct reaper_link *l)
+static int remote_read_links(struct remote *m, struct message_items items, struct arena *arena,
+			     struct reaper_answer *a, struct err *err)
 {
-	char room[URL_MAX], strict[URL_STRICT_MAX + 1];
-	struct url url, canon;
-	return url_parse(l->url, NULL, room, sizeof room, &url) == 0 && url.protocol != URL_FTP &&
-	       url_canon(&url, true, strict, sizeof strict, &canon) == 0 &&
-	       str_eq(canon.href, l->url) && footprint_cmp(footprint_of(&canon), l->fp) == 0;
-}
-
-static int remote_check_links(struct remote *m, const struct reaper_answer *a, struct err *err)
-{
+	struct reaper_link *link = arena_array(arena, items.n, sizeof *link);
+	int rc;
 	if (!m->known)
 		m->known = mem_array(LINKS_KNOWN, sizeof *m->known);
-	for (size_t i = 0; i < a->links; i++) {
-		const struct reaper_link *l = &a->link[i];
-		struct known_link *k = &m->known[(l->fp.site ^ l->fp.path) & (LINKS_KNOWN - 1)];
-		uint64_t url = hash64_seeded(l->url, (uintptr_t)m->known);
-		if (k->url == url && footprint_cmp(k->fp, l->fp) == 0)
-			continue;
-		if (!link_is_right(l))
-			return err_set(err, ERR_DAMAGED,
-				       "a link with a footprint that is not its own: " STR_FMT,
-				       STR_ARG(str_head(l->url, 200)));
-		*k = (struct known_link){l->fp, url};
+	a->link = link;
+	while ((rc = message_item_next(&reap_link_item, &items, link, err)) == 0) {
+		uint64_t url = hash64_seeded(link->url, (uintptr_t)m->known);
+		struct known_link *k = &m->known[url & (LINKS_KNOWN - 1)];
+		if (k->url != url && !reap_url_check(link->url, &k->fp)) {
+			k->url = 0;
+			return err_set(err, ERR_DAMAGED, "a link that is not canonical: " STR_FMT,
+				       STR_ARG(str_head(link->url, 200)));
+		}
+		k->url = url;
+		link->fp = k->fp;
+		link++;
+		a->links++;
 	}
-	return 0;
+	return rc < 0 ? -1 : 0;
 }
 
 /* The lease ends as the request did. */
@@ -469,38 +395,67 @@ static int64_t job_until_s(const struct remote *m, const struct remote_job *job)
 	return job->job.now_s + out_us / US_PER_S + 1;
 }
 
-static void remote_bytes(void *ctx, struct str piece, uint64_t left)
+static void remote_done(struct remote *m, struct reap_message *said)
 {
-	struct remote *m = ctx;
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(64 << 20);
-	struct remote_job **job = remote_jobs_get(&m->by_number, m->parts.id);
-	struct reaper_answer a;
+	struct remote_job **job = remote_jobs_get(&m->by_number, said->id);
+	struct reaper_answer *a = &said->answer;
 	struct err err;
-	(void)left; /* a block comes as a whole */
 	if (!job) { /* refused: late, or for the second time */
 		m->reaper.counts.late++;
 		return;
 	}
-	int rc = reap_answer_read(&m->parts, piece, &arena, &a, &err);
-	if (rc == 0)
-		a.id = (*job)->job.id;
+	a->id = (*job)->job.id;
+	int rc = remote_read_links(m, said->links, &arena, a, &err);
 	if (rc == 0 && !(*job)->cancelled)
-		rc = reap_answer_check(&a, &(*job)->job, job_until_s(m, *job), m->packer, &err);
-	if (rc == 0)
-		rc = remote_check_links(m, &a, &err);
+		rc = reap_answer_check(a, &(*job)->job, job_until_s(m, *job), m->packer, &err);
 	if (rc < 0) {
 		(void)err_in(&err, STR_FMT, STR_ARG(str_head((*job)->job.url, 200)));
 		remote_lied(m, &err);
 		return;
 	}
-	if (a.code == CODE_ADDRESS) {
+	if (a->code == CODE_ADDRESS) {
 		remote_disagrees(m, &(*job)->job.addr);
 		return;
 	}
 	uint64_t session = m->session;
-	remote_answer(m, *job, &a);
+	remote_answer(m, *job, a);
 	if (session == m->session)
 		m->reaper.host->room(m->reaper.host->ctx, &m->reaper);
+}
+
+/* Whether it may say this now. */
+static int remote_may_say(const struct remote *m, int what, uint64_t id, struct err *err)
+{
+	if (what == REAP_HELLO ? m->met : !m->met && !(what == REAP_BUSY && id == 0))
+		return err_set(err, ERR_DAMAGED, "it says %s", m->met ? "hello twice" : "no hello");
+	if (what == REAP_TICK && id <= m->tick)
+		return err_set(err, ERR_DAMAGED, "tick %" PRIu64 " after %" PRIu64, id, m->tick);
+	if (m->met && (what == REAP_DONE || what == REAP_BUSY) && !job_was_given(m, id))
+		return err_set(err, ERR_DAMAGED, "%s job %" PRIu64 ", which it was never given",
+			       what == REAP_BUSY ? "busy for" : "an answer to", id);
+	return 0;
+}
+
+static void remote_message(void *ctx, struct str bytes)
+{
+	struct remote *m = ctx;
+	struct reap_message said;
+	struct err err;
+	int what;
+	if (message_read(&reap_of_reapd, bytes, &what, &said, &err) < 0 ||
+	    remote_may_say(m, what, said.id, &err) < 0)
+		remote_lied(m, &err);
+	else if (what == REAP_HELLO)
+		remote_hello(m, &said);
+	else if (what == REAP_TICK)
+		remote_tock(m, said.id);
+	else if (what == REAP_DONE)
+		remote_done(m, &said);
+	else if (m->met)
+		remote_busy(m, said.id);
+	else
+		remote_turned_away(m);
 }
 
 /* Connections. */
@@ -579,8 +534,7 @@ static void remote_renew(void *ctx)
 
 static int remote_connect(struct remote *m, struct err *err)
 {
-	static const struct conn_ops ops = {
-		.line = remote_line, .bytes = remote_bytes, .drained = remote_drained};
+	static const struct conn_ops ops = {.line = remote_message, .drained = remote_drained};
 	const struct outgoing_options options = {
 		.address = m->name,
 		.connect_us = CONNECT_US,
@@ -633,10 +587,7 @@ static void remote_send_rules(struct remote *m, uint64_t site, const struct reap
 	struct reaper_rules from_now = *rules;
 	from_now.until_us = MAX(rules->until_us - clock_wall_us(), 0);
 	*until_us = rules->until_us;
-	buf_clear(&m->text);
-	reap_rules_write(&from_now, &m->text);
-	conn_printf(remote_conn(m), "rules %zu\n", m->text.n);
-	conn_send(remote_conn(m), buf_str(&m->text));
+	remote_send(m, REAP_RULES, &(struct reap_message){.rules = from_now});
 }
 
 static void remote_give(void *ctx)
@@ -669,11 +620,7 @@ static int remote_submit(struct reaper *r, const struct reaper_job *in,
 	r->counts.jobs++;
 	if (rules)
 		remote_send_rules(m, in->fp.site, rules);
-	buf_clear(&m->text);
-	reap_job_write(in, &m->text);
-	conn_printf(remote_conn(m), "%s %" PRIu64 " %zu\n", in->refresh ? "refresh" : "gather",
-		    job->number, m->text.n);
-	conn_send(remote_conn(m), buf_str(&m->text));
+	remote_send(m, REAP_JOB, &(struct reap_message){.id = job->number, .job = *in});
 	return 0;
 }
 
@@ -686,7 +633,7 @@ static void remote_cancel(struct reaper *r, uint64_t id)
 		return;
 	(*job)->cancelled = true;
 	if (m->met && (*job)->number)
-		conn_printf(remote_conn(m), "cancel %" PRIu64 "\n", (*job)->number);
+		remote_send(m, REAP_CANCEL, &(struct reap_message){.id = (*job)->number});
 }
 
 static void remote_free(struct reaper **r)
@@ -733,7 +680,7 @@ int reaper_remote_new(struct reaper **ret, const struct reaper_remote_options *o
 	m->loop = conn_pool_loop(options->pool);
 	m->name = mem_text(options->address);
 	m->reaper = (struct reaper){.ops = &remote_ops, .host = options->host, .name = m->name};
-	m->text = BUF_INIT(REAP_RULES_MAX);
+	m->text = BUF_INIT(message_wire_most(&reap_of_master));
 	m->again = (struct loop_timer){.fn = remote_again, .ctx = m};
 	m->watch = (struct loop_timer){.fn = remote_watch, .ctx = m};
 	m->renew = (struct loop_timer){.fn = remote_renew, .ctx = m};

@@ -1,6 +1,9 @@
 /* The line between a master and a reapd: both ends in one loop, and each of them against a peer
  * that the test plays by hand. */
+#include "unit/said.h"
 #include "unit/shepherd/reapd_lab.h"
+
+#define HELLO "hello version=2 capacity=8\n"
 
 static void jobs_go_out_and_answers_come_back(void **state)
 {
@@ -112,7 +115,7 @@ static void liars_are_dropped_and_named(void **state)
 		{"lie.key=lie", "it asked another server"},
 		{"lie.date=lie", "at a time at which the job was not out"},
 		{"lie.code=lie", "no reaper comes to code 2"},
-		{"lie.link=lie", "a footprint that is not its own"},
+		{"lie.link=lie", "a link that is not canonical"},
 		{"lie.size=lie", "cannot be so large"},
 	};
 	struct err err = {0};
@@ -251,67 +254,88 @@ static int play_master(struct world *w)
 	return fd;
 }
 
-static void say(struct world *w, int fd, const char *text)
+static void say_bytes(struct world *w, int fd, struct str bytes)
 {
-	(void)!send(fd, text, strlen(text), MSG_NOSIGNAL);
+	(void)!send(fd, bytes.p, bytes.n, MSG_NOSIGNAL);
 	settle(w);
+}
+
+/* Messages, a line each. */
+static void say(struct world *w, int fd, const char *lines)
+{
+	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 16);
+	said_write(lines, &out);
+	say_bytes(w, fd, buf_str(&out));
 }
 
 /* All that has come; "!" after it: the peer has hung up. */
 static const char *heard(int fd)
 {
-	static char got[4096];
+	static char got[4096], lines[4096];
 	size_t n = 0;
 	ssize_t r;
-	while ((r = read(fd, got + n, sizeof got - n - 2)) > 0)
+	while ((r = read(fd, got + n, sizeof got - n)) > 0)
 		n += (size_t)r;
 	bool over = r == 0 || (r < 0 && errno != EAGAIN);
-	got[n] = 0;
+	said_lines((struct str){got, n}, lines, sizeof lines - 1);
 	if (over)
-		memcpy(got + n, "!", 2);
-	return got;
+		strcat(lines, "!");
+	return lines;
+}
+
+static void add_job(struct buf *out, uint64_t id)
+{
+	char text[64];
+	const struct reap_message m = {.id = id, .job = job_of(id, text)};
+	message_write(&reap_of_master, REAP_JOB, &m, out);
 }
 
 static void say_job(struct world *w, int fd, uint64_t id)
 {
-	CLEANUP(buf_free) struct buf bytes = BUF_INIT(REAP_JOB_MAX), out = BUF_INIT(REAP_JOB_MAX);
-	char text[64];
-	struct reaper_job job = job_of(id, text);
-	reap_job_write(&job, &bytes);
-	buf_printf(&out, "gather %" PRIu64 " %zu\n%s", id, bytes.n, buf_text(&bytes));
-	say(w, fd, buf_text(&out));
+	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 16);
+	add_job(&out, id);
+	say_bytes(w, fd, buf_str(&out));
 }
 
 static void hostile_masters_are_hung_up_on(void **state)
 {
 	(void)state;
 	static const char *const before[] = {
-		"garbage\n",        "\n",          "gather 1 10\n",
-		"tock 1 1000000\n", "tock 0 0\n",  "tock 0 99999999999999999999\n",
-		"tock 0\n",         "dict 5\n",    "rules 5\n",
-		"cancel 1\n",       "tock -1 5\n",
+		"garbage\n",
+		"\n",
+		"job id=1\n",
+		"tock tick=1 lease=1000000\n",
+		"tock tick=0 lease=0\n",
+		"tock tick=0 lease=600000001\n",
+		"tock tick=0\n",
+		"dict\n",
+		"rules site=http://a.test for=1\n",
+		"cancel id=1\n",
+		"tock tick=-1 lease=5\n",
+		"hello version=2 capacity=1\n",
 	};
 	static const char *const after[] = {
 		"garbage\n",
-		"gather 1\n",
-		"gather 0 10\n",
-		"gather 1 65537\n",
-		"gather 1 18446744073709551616\n",
-		"gather x 1\n",
-		"gather 1 3\nabc",
-		"dict 16777217\n",
-		"rules 8388609\n",
-		"rules 3\nabc",
-		"tock 99 1000\n",
-		"tock 0 1000\n",
-		"rules 27\nhttp://a.test\n1\n1000000\nbad",
+		"job id=1\n",
+		"job id=0 url=http://a.test/ address=192.0.2.1:80 what=page now=1 delay=1 "
+		"connections=1 body=1 idle=1 total=1\n",
+		"job id=1 url=http://A.test/ address=192.0.2.1:80 what=page now=1 delay=1 "
+		"connections=1 body=1 idle=1 total=1\n",
+		"tock tick=99 lease=1000\n",
+		"tock tick=0 lease=1000\n",
+		"rules site=http://a.test\n",
+		"rules for=1 site=http://a.test\n",
+		"done id=1\n",
 	};
+	/* refused by their first line */
+	static const char *const large[] = {"job 65537\n", "dict 16777473\n", "rules 8454145\n",
+					    "job 18446744073709551616\n", "cancel 257\n"};
 	struct world w;
 	world_make(&w, true, NULL);
 	world_reapd(&w);
 	for (size_t i = 0; i < ARRAY_LEN(before); i++) {
 		int fd = play_master(&w);
-		assert_string_equal(heard(fd), "hello 1 8\n");
+		assert_string_equal(heard(fd), HELLO);
 		say(&w, fd, before[i]);
 		if (strcmp(heard(fd), "!") != 0)
 			fail_msg("'%s' was taken", before[i]);
@@ -319,11 +343,21 @@ static void hostile_masters_are_hung_up_on(void **state)
 	}
 	for (size_t i = 0; i < ARRAY_LEN(after); i++) {
 		int fd = play_master(&w);
-		say(&w, fd, "tock 0 10000000\n");
-		assert_string_equal(heard(fd), "hello 1 8\ntick 1\n");
+		say(&w, fd, "tock tick=0 lease=10000000\n");
+		assert_string_equal(heard(fd), HELLO "tick tick=1\n");
 		say(&w, fd, after[i]);
 		if (strcmp(heard(fd), "!") != 0)
 			fail_msg("'%s' was taken", after[i]);
+		close(fd);
+		settle(&w);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(large); i++) {
+		int fd = play_master(&w);
+		say(&w, fd, "tock tick=0 lease=10000000\n");
+		(void)heard(fd);
+		say_bytes(&w, fd, str_of(large[i]));
+		if (strcmp(heard(fd), "!") != 0)
+			fail_msg("'%s' was taken", large[i]);
 		close(fd);
 		settle(&w);
 	}
@@ -341,13 +375,13 @@ static void a_second_master_is_told_to_go(void **state)
 	struct world w;
 	world_both(&w);
 	int fd = play_master(&w);
-	assert_string_equal(heard(fd), "busy 0\n!");
+	assert_string_equal(heard(fd), "busy\n!");
 	close(fd);
 	w.remote->ops->free(&w.remote);
 	settle(&w);
 	fd = play_master(&w);
-	say(&w, fd, "tock 0 10000000\n");
-	assert_string_equal(heard(fd), "hello 1 8\ntick 1\n");
+	say(&w, fd, "tock tick=0 lease=10000000\n");
+	assert_string_equal(heard(fd), HELLO "tick tick=1\n");
 	world_master(&w);
 	expect_part(&w, "has another master");
 	assert_int_equal(w.remote->ops->state(w.remote), REAPER_REFUSED);
@@ -366,16 +400,16 @@ static void without_tocks_everything_is_dropped(void **state)
 	world_reapd(&w);
 	int fd = play_master(&w);
 	int64_t from_us = loop_now_us(w.loop);
-	say(&w, fd, "tock 0 10000000\n");
+	say(&w, fd, "tock tick=0 lease=10000000\n");
 	say_job(&w, fd, 1);
 	assert_int_equal(w.field.n, 1);
 	assert_int_equal(w.field.until_us, from_us + LEASE_US);
 	wait_us(&w, 5 * US_PER_S);
-	assert_string_equal(heard(fd), "hello 1 8\ntick 1\ntick 2\ntick 3\n");
+	assert_string_equal(heard(fd), HELLO "tick tick=1\ntick tick=2\ntick tick=3\n");
 	wait_us(&w, US_PER_S);
-	say(&w, fd, "tock 3 10000000\n");
+	say(&w, fd, "tock tick=3 lease=10000000\n");
 	assert_int_equal(w.field.until_us, from_us + 5 * US_PER_S + LEASE_US);
-	say(&w, fd, "tock 2 10000000\n"); /* late: nothing becomes earlier */
+	say(&w, fd, "tock tick=2 lease=10000000\n"); /* late: nothing becomes earlier */
 	assert_int_equal(w.field.until_us, from_us + 5 * US_PER_S + LEASE_US);
 	wait_us(&w, 9 * US_PER_S - 1);
 	assert_int_equal(w.field.drops, 0);
@@ -430,7 +464,7 @@ static void a_late_answer_drops_nothing_while_its_reaper_is_at_it(void **state)
 	int fd = play_master(&w);
 	loop_timer_in(w.loop, &late.timer, LEASE_US);
 	settle(&w);
-	say(&w, fd, "tock 0 10000000\n");
+	say(&w, fd, "tock tick=0 lease=10000000\n");
 	say_job(&w, fd, 1);
 	wait_us(&w, LEASE_US);
 	assert_int_equal(late.drops_inside, 0);
@@ -458,7 +492,7 @@ static void one_that_had_another_master_and_died_is_away(void **state)
 	int listening;
 	world_make(&w, true, NULL);
 	int fd = play_reapd(&w, &listening);
-	say(&w, fd, "busy 0\n");
+	say(&w, fd, "busy\n");
 	expect_part(&w, "has another master");
 	assert_int_equal(w.remote->ops->state(w.remote), REAPER_REFUSED);
 	close(fd);
@@ -478,8 +512,8 @@ static void another_version_is_refused_by_name(void **state)
 	int listening;
 	world_make(&w, true, NULL);
 	int fd = play_reapd(&w, &listening);
-	say(&w, fd, "hello 2 10\n");
-	expect_part(&w, "refused: it speaks version 2, not 1");
+	say(&w, fd, "hello version=3 capacity=10\n");
+	expect_part(&w, "refused: it speaks version 3, not 2");
 	assert_string_equal(heard(fd), "!");
 	assert_int_equal(w.remote->ops->state(w.remote), REAPER_REFUSED);
 	close(fd);
@@ -492,25 +526,25 @@ static void hostile_reapds_are_dropped(void **state)
 	(void)state;
 	static const char *const words[] = {
 		"garbage\n",
-		"hello 1 10\n",
-		"tick 0\n",
-		"tick x\n",
-		"busy 9\n",
-		"busy 0\n",
-		"done 2 10 80000002 0 0 0\n",
-		"done 1 65537 80000002 0 0 0\n",
-		"done 1 10 80000002 67108864 0 0\n",
-		"done 1 0 0 0 0\n",
-		"done 1 10 80000002 0 0 0\n0123456789",
-		"done 1 0 80000002 0 0 0\n",
+		"hello version=2 capacity=10\n",
+		"tick tick=0\n",
+		"tick tick=x\n",
+		"busy id=9\n",
+		"busy\n",
+		"done id=2 code=2410 url=http://a.test/1 md5=00000000000000000000000000000000\n",
+		"done id=1\n",
+		"done id=1 code=2410 url=http://a.test/1\n",
+		"done id=1 code=2410 url=http://a.test/1 md5=0\n",
+		"done id=1 code=65536 url=http://a.test/1 md5=00000000000000000000000000000000\n",
+		"cancel id=1\n",
 	};
 	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
 		struct world w;
 		int listening;
 		world_make(&w, true, NULL);
 		int fd = play_reapd(&w, &listening);
-		say(&w, fd, "hello 1 10\n");
-		assert_string_equal(heard(fd), "tock 0 10000000\n");
+		say(&w, fd, "hello version=2 capacity=10\n");
+		assert_string_equal(heard(fd), "tock tick=0 lease=10000000\n");
 		give_job(&w, 1);
 		say(&w, fd, words[i]);
 		if (w.remote->ops->state(w.remote) != REAPER_PUNISHED)
@@ -522,6 +556,18 @@ static void hostile_reapds_are_dropped(void **state)
 	}
 }
 
+/* An answer without a document, as a reapd would say it. */
+static void say_gone(struct world *w, int fd, uint64_t number, uint64_t id)
+{
+	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 16);
+	char text[64];
+	struct reaper_job job = job_of(id, text);
+	const struct reaper_answer a = {
+		.id = number, .code = CODE_GONE, .url = job.url, .key = kit_qkey(&job.addr)};
+	reap_answer_write(&a, &out);
+	say_bytes(w, fd, buf_str(&out));
+}
+
 /* A job that comes back over a new session is not the one that went out over the old. */
 static void silence_loses_the_jobs_and_late_answers_count_nothing(void **state)
 {
@@ -530,14 +576,14 @@ static void silence_loses_the_jobs_and_late_answers_count_nothing(void **state)
 	int listening;
 	world_make(&w, true, NULL);
 	int fd = play_reapd(&w, &listening);
-	say(&w, fd, "hello 1 10\n");
+	say(&w, fd, "hello version=2 capacity=10\n");
 	give_job(&w, 1);
 	wait_us(&w, 5 * US_PER_S);
-	say(&w, fd, "tick 1\n");
+	say(&w, fd, "tick tick=1\n");
 	expect(&w, "");
 	wait_us(&w, 11 * US_PER_S);
 	expect_part(&w, "[is silent] lost:1@0 ");
-	say(&w, fd, "done 1 0 80000002 0 0 0\n");
+	say_gone(&w, fd, 1, 1);
 	expect(&w, "");
 	close(fd);
 	wait_us(&w, 30 * US_PER_S);
@@ -547,24 +593,12 @@ static void silence_loses_the_jobs_and_late_answers_count_nothing(void **state)
 		again = next;
 	}
 	assert_true(again >= 0 && fcntl(again, F_SETFL, O_NONBLOCK) == 0);
-	say(&w, again, "hello 1 10\n");
-	say(&w, again, "done 1 0 80000002 0 0 0\n");
+	say(&w, again, "hello version=2 capacity=10\n");
+	say_gone(&w, again, 1, 1);
 	expect_part(&w, "which it was never given");
 	close(again);
 	close(listening);
 	world_free(&w);
-}
-
-/* An answer without a document, as a reapd would say it. */
-static void say_gone(struct world *w, int fd, uint64_t number, uint64_t id)
-{
-	CLEANUP(buf_free) struct buf out = BUF_INIT(REAP_CONTROL_MAX);
-	char text[64];
-	struct reaper_job job = job_of(id, text);
-	const struct reaper_answer a = {
-		.id = number, .code = CODE_GONE, .url = job.url, .key = kit_qkey(&job.addr)};
-	reap_answer_write(&a, &out);
-	say(w, fd, buf_text(&out));
 }
 
 /* What was given once and is not out any more is refused; what was never given is a lie. */
@@ -575,7 +609,7 @@ static void a_late_answer_is_refused_and_the_session_goes_on(void **state)
 	int listening;
 	world_make(&w, true, NULL);
 	int fd = play_reapd(&w, &listening);
-	say(&w, fd, "hello 1 10\n");
+	say(&w, fd, "hello version=2 capacity=10\n");
 	give_job(&w, 7); /* its first */
 	give_job(&w, 5);
 	give_job(&w, 9);
@@ -583,12 +617,12 @@ static void a_late_answer_is_refused_and_the_session_goes_on(void **state)
 	expect(&w, "done:5=2410+0 ");
 	say_gone(&w, fd, 2, 5);
 	say_gone(&w, fd, 2, 7);
-	say(&w, fd, "done 2 3 80000002 0 0 0\nabc"); /* not even read */
+	say(&w, fd, "done id=2 code=0 url=http://b.test/ md5=00000000000000000000000000000000\n");
 	expect(&w, "");
 	assert_int_equal(w.remote->counts.late, 3);
-	say(&w, fd, "busy 1\n");
+	say(&w, fd, "busy id=1\n");
 	expect(&w, "not-now:7@100 ");
-	say(&w, fd, "busy 1\n");
+	say(&w, fd, "busy id=1\n");
 	say_gone(&w, fd, 1, 7);
 	expect(&w, "");
 	assert_int_equal(w.remote->counts.late, 5);
@@ -643,8 +677,7 @@ static void a_reapd_that_was_stopped_drops_everything(void **state)
 	(void)state;
 	struct world w;
 	int pipe_fd[2];
-	char text[64];
-	CLEANUP(buf_free) struct buf bytes = BUF_INIT(REAP_JOB_MAX), out = BUF_INIT(REAP_JOB_MAX);
+	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 16);
 	world_make(&w, false, NULL);
 	assert_int_equal(0, pipe(pipe_fd));
 	pid_t child = fork();
@@ -655,17 +688,18 @@ static void a_reapd_that_was_stopped_drops_everything(void **state)
 	assert_int_equal('r', next_report(pipe_fd[0]));
 	int fd = play_master(&w);
 	assert_int_equal(0, fcntl(fd, F_SETFL, 0)); /* this side waits */
-	snprintf(text, sizeof text, "tock 0 %d\n", (int)STOPPED_LEASE_US);
-	(void)!write(fd, text, strlen(text));
-	char line[64] = {0};
+	struct reap_message tock = {.lease_us = STOPPED_LEASE_US};
+	message_write(&reap_of_master, REAP_TOCK, &tock, &out);
+	assert_int_equal(out.n, write(fd, out.p, out.n));
+	char line[128] = {0};
 	for (size_t n = 0; !strstr(line, "tick 1\n"); n++)
 		assert_int_equal(1, read(fd, line + n, 1));
 	assert_int_equal(0, kill(child, SIGSTOP));
 	assert_int_equal(child, waitpid(child, NULL, WUNTRACED));
-	struct reaper_job job = job_of(1, text);
-	reap_job_write(&job, &bytes);
-	buf_printf(&out, "tock 1 %d\ngather 1 %zu\n%s", (int)STOPPED_LEASE_US, bytes.n,
-		   buf_text(&bytes));
+	buf_clear(&out);
+	tock.id = 1;
+	message_write(&reap_of_master, REAP_TOCK, &tock, &out);
+	add_job(&out, 1);
 	assert_int_equal(out.n, write(fd, out.p, out.n));
 	usleep(STOPPED_LEASE_US + 50 * US_PER_MS);
 	assert_int_equal(0, kill(child, SIGCONT));

@@ -58,9 +58,6 @@ struct conn_ops {
 };
 
 struct conn_limits {
-	/* Messages in place of lines (net/framing.h), each of them one call of line(). line_max and
-	 * block_max do not count then. NULL: lines. */
-	const struct message_wire *messages;
 	size_t line_max;  /* bytes of a line */
 	size_t block_max; /* of conn_want() */
 	size_t high_mark; /* of the output queue */
@@ -68,6 +65,9 @@ struct conn_limits {
 	int64_t idle_us;  /* without a byte in either direction, unless paused; 0: for ever */
 	int64_t frame_us; /* from the first byte of a line or block to its last; 0: any */
 	size_t read_mark; /* of the output queue: above it nothing is read; 0: high_mark */
+	/* Messages in place of lines (net/framing.h), each of them one call of line(). line_max and
+	 * block_max do not count then. NULL: lines. */
+	const struct message_wire *messages;
 };
 /* So one connection holds at most MAX(line_max, block_max) + CONN_READ bytes of input and twice
  * queue_max of output. */

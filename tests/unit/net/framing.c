@@ -1,6 +1,7 @@
 #include "net/framing.h"
 
 #include "../scratch.h"
+#include "base/message.h"
 
 static void expect(struct framing *f, int rc, const char *text)
 {
@@ -147,6 +148,51 @@ static void frames_that_were_left_are_taken_later(void **state)
 	assert_int_equal(f.held.cap, 0);
 }
 
+static const struct message_field said_fields[] = {
+	{.name = {"data", 4}, .type = MESSAGE_BYTES, .most = 20},
+};
+static const struct message said[] = {MESSAGE("say", 0, 40, said_fields), MESSAGE_BARE("end", 1)};
+static const struct message_wire said_wire = {said, ARRAY_LEN(said), sizeof(struct str)};
+
+/* Whatever lies in them, and wherever the stream is cut. */
+static void messages_are_frames_as_a_whole(void **state)
+{
+	static const char all[] = "say 16\ndata 8\nend 0\n\n\n\nend 0\nsay 0\n";
+	(void)state;
+	for (size_t cut = 1; cut < sizeof all - 1; cut++) {
+		struct framing f;
+		framing_messages(&f, &said_wire, sizeof all);
+		for (size_t at = 0; at < sizeof all - 1; at += cut) {
+			framing_put(&f, str_head((struct str){all + at, sizeof all - 1 - at}, cut));
+			if (at < 23 && at + cut >= 23)
+				expect(&f, 0, "say 16\ndata 8\nend 0\n\n\n\n");
+			if (at < 29 && at + cut >= 29)
+				expect(&f, 0, "end 0\n");
+			if (at + cut >= sizeof all - 1)
+				expect(&f, 0, "say 0\n");
+			expect(&f, 1, NULL);
+			framing_keep(&f);
+		}
+		assert_int_equal(f.held.cap, 0);
+		framing_free(&f);
+	}
+}
+
+/* Before more of it is taken in. */
+static void what_cannot_be_a_message_is_a_frame_at_once(void **state)
+{
+	static const char *const bad[] = {"say 41\n", "hello\n", "end 1\nx",
+					  "a first line that has no end within 48 bytes of it"};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		struct framing f;
+		framing_messages(&f, &said_wire, 100);
+		put(&f, bad[i]);
+		expect(&f, 0, bad[i]);
+		framing_free(&f);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -157,6 +203,8 @@ int main(void)
 		cmocka_unit_test(blocks_come_whole_and_pieces_as_they_arrive),
 		cmocka_unit_test(nothing_asked_for_is_one_empty_block),
 		cmocka_unit_test(frames_that_were_left_are_taken_later),
+		cmocka_unit_test(messages_are_frames_as_a_whole),
+		cmocka_unit_test(what_cannot_be_a_message_is_a_frame_at_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

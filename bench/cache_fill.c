@@ -10,9 +10,9 @@
 #include "base/clock.h"
 #include "base/cursor.h"
 #include "base/hash.h"
+#include "cache/db.h"
+#include "cache/pidb.h"
 #include "role/password.h"
-#include "store/db.h"
-#include "store/pidb.h"
 
 #include <inttypes.h>
 #include <sqlite3.h>

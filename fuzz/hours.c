@@ -1,6 +1,6 @@
 /* Lists of hours: what is read allows something; the next hour that is allowed is, and none before
  * it; slots lie in their period and come when they say. */
-#include "store/hours.h"
+#include "cache/hours.h"
 
 #define MONDAY_US (INT64_C(1789948800) * US_PER_S)
 

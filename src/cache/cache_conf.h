@@ -1,8 +1,8 @@
 /* What the roles of the cache agree on: the section [cache], types, the namespace of messages. */
 #pragma once
+#include "cache/codes.h"
+#include "cache/hours.h"
 #include "role/config.h"
-#include "store/codes.h"
-#include "store/hours.h"
 
 struct cache_conf {
 	struct value_list mime; /* "text/html", or "text/" and a star */

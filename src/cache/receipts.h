@@ -2,7 +2,7 @@
  * the queue manager does not have the set; for uns and rs. The set's notices say which URLs it had,
  * the rows what they are now. */
 #pragma once
-#include "store/db.h"
+#include "cache/db.h"
 
 struct receipts;
 

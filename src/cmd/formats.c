@@ -7,6 +7,8 @@
 #include "broker/registry.h"
 #include "bucket/bucket_attrs.h"
 #include "bucket/bucket_shake.h"
+#include "cache/db_format.h"
+#include "cache/pidb.h"
 #include "cache/provider_file.h"
 #include "cache/uns_number.h"
 #include "cache/unsdb.h"
@@ -29,8 +31,6 @@
 #include "state/plan.h"
 #include "state/state.h"
 #include "store/database_format.h"
-#include "store/db_format.h"
-#include "store/pidb.h"
 
 /* clang-format off */
 const struct format *const formats[] = {

@@ -1,9 +1,9 @@
 /* What an answer of the robots means for the queue: how the fetch ended, the code that a provider
  * is told (doc/protocols/lococa.md), and what follows for the provider's turn. */
 #pragma once
+#include "cache/db.h"
 #include "cache/qm/turns.h"
 #include "fetch/bot_wire.h"
-#include "store/db.h"
 
 struct qm_class {
 	enum db_end end;

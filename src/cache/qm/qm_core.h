@@ -21,10 +21,10 @@
  * One thread at a time. Callbacks come from inside qm_core_work() and qm_core_commit(). */
 #pragma once
 #include "base/arena.h"
+#include "cache/db.h"
+#include "cache/pidb.h"
 #include "cache/qm/turns.h"
 #include "fetch/bot_wire.h"
-#include "store/db.h"
-#include "store/pidb.h"
 
 struct qm_core;
 

@@ -8,9 +8,9 @@
  *
  * One loop and its thread, but for qm_batch_run(). */
 #pragma once
+#include "cache/db.h"
 #include "cache/link_wire.h"
 #include "net/server.h"
-#include "store/db.h"
 
 struct qm_link;
 struct qm_batch;

@@ -10,7 +10,7 @@
 #include "base/list.h"
 #include "base/table.h"
 #include "base/vec.h"
-#include "store/db.h"
+#include "cache/db.h"
 
 #define WAIT_MOST_US US_PER_DAY
 

@@ -6,11 +6,11 @@
 #pragma once
 #include "base/pool.h"
 #include "cache/cache_conf.h"
+#include "cache/db.h"
 #include "cache/rs.h"
 #include "cache/rs/rs_robot.h"
 #include "cache/uns/login.h"
 #include "net/mail.h"
-#include "store/db.h"
 
 #include <limits.h>
 #include <pthread.h>

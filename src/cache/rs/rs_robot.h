@@ -4,9 +4,9 @@
  * same, no redirect is followed, and a host is asked RS_ROBOT_ASKS times a minute at most, no
  * matter who says that it is his. */
 #pragma once
+#include "cache/pidb.h"
 #include "fetch/robot.h"
 #include "net/http.h"
-#include "store/pidb.h"
 
 enum {
 	RS_ROBOT_ASKS = 6,

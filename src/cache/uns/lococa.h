@@ -4,9 +4,9 @@
  * nothing yet holds next to nothing. */
 #pragma once
 #include "cache/cache_conf.h"
+#include "cache/db.h"
 #include "cache/uns/prefix.h"
 #include "net/xml.h"
-#include "store/db.h"
 
 enum {
 	LOCOCA_INIT_MAX = 16 << 10,    /* bytes of init */

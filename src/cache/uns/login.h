@@ -5,8 +5,8 @@
  * knows. One table serves all threads of a process; everything here may wait, so it is for threads
  * of a pool. */
 #pragma once
+#include "cache/pidb.h"
 #include "role/password.h"
-#include "store/pidb.h"
 
 struct login;
 

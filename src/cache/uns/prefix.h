@@ -1,7 +1,7 @@
 /* Prefixes: what a provider has proved to be his, and whether a URL lies below it. Both sides are
  * compared in the strict canonical form (url_canon()). Pure functions. */
 #pragma once
-#include "store/pidb.h"
+#include "cache/pidb.h"
 
 /* What the URL of a file proves: everything from its folder down. `ret` has PIDB_URL_MAX bytes and
  * the NUL. ERR_USAGE says why it proves nothing: no URL of http or https, a name or password in it,

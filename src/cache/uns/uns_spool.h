@@ -4,8 +4,8 @@
  * one loop. */
 #pragma once
 #include "base/pool.h"
+#include "cache/notice.h"
 #include "net/loop.h"
-#include "store/notice.h"
 
 struct uns_spools; /* what all share */
 struct uns_spool;

@@ -1,9 +1,9 @@
 /* What the subcommands of garner cache share, and what garner status says of the cache. */
 #pragma once
 #include "base/rows.h"
+#include "cache/db.h"
+#include "cache/pidb.h"
 #include "cmd/command.h"
-#include "store/db.h"
-#include "store/pidb.h"
 
 #include <limits.h>
 

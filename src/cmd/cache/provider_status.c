@@ -3,11 +3,11 @@
 #include "base/clock.h"
 #include "base/jsonw.h"
 #include "cache/cache_conf.h"
+#include "cache/codes.h"
 #include "cmd/cache/cache.h"
 #include "cmd/cache/provider_http.h"
 #include "cmd/cache/provider_send.h"
 #include "cmd/system/text.h"
-#include "store/codes.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  * key, what was counted, and which files are kept, dropped or to be deleted. It does not know row
  * numbers: its own order of arrival stands for them. */
 #pragma once
-#include "store/db.h"
+#include "cache/db.h"
 
 enum {
 	QM_PROVIDERS = 3,

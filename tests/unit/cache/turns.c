@@ -2,7 +2,7 @@
 #include "cache/qm/turns.h"
 
 #include "../unit.h"
-#include "store/db.h"
+#include "cache/db.h"
 
 #define S US_PER_S
 

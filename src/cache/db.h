@@ -1,0 +1,335 @@
+/* The cache's database: the queue (QDB, QPSDB), what is stored (LCC), what is to be deleted
+ * (FSMDB), sets as they arrived, and what has become of each URL (document 004, section 6).
+ * Functions are whole operations of the cache, never statements: each is one transaction, durable
+ * when it returns 0, and has changed nothing when it is negative. Another database implements
+ * struct db_ops.
+ *
+ * One process writes, the queue manager, from one thread at a time; others open it for reading, and
+ * may use what is marked [reads].
+ *
+ * A row is one URL of one provider: (provider, conceptual URL, MIME type), found by notice_hash();
+ * where hashes are equal the texts decide. Row numbers are the order of arrival. */
+#pragma once
+#include "cache/hours.h"
+#include "cache/notice.h"
+
+struct db;
+
+enum {
+	DB_NOW = -1, /* a slot: at any time */
+	DB_BAD = -2, /* a slot: had a temporary error of its own, and goes after all others */
+	DB_MACHINE_MAX = 64,
+	DB_FILE_MAX = 64,
+	DB_REASON_MAX = 255,
+	DB_UNS_MAX = 32,
+};
+
+/* Sets. A set is taken in pieces (notice_pack()), is there from its last piece on, and is then
+ * absorbed into the queue, in steps. Its pieces stay for the receipts. */
+
+struct db_set {
+	uint64_t set;             /* the number of ours: the order of sets, PSETID */
+	char uns[DB_UNS_MAX + 1]; /* who took it, and under which number there */
+	uint64_t number;
+	uint64_t provider;
+	bool is_full;
+	uint64_t urls;   /* accepted ones: without NOTICE_NAMED */
+	int64_t at_us;   /* wall clock, when it was accepted */
+	uint64_t pieces; /* how many there are */
+};
+
+struct db_take {
+	/* In. A set is begun by its first step. The fields of `set` are the same in each step; its
+	 * `set` and `pieces` do not count. */
+	struct db_set set;
+	const struct str *piece; /* blocks of notice_pack(), in their order */
+	size_t npieces;
+	bool ends; /* it is whole with these */
+	/* Out. */
+	bool was_there;   /* it was whole before: nothing was added */
+	uint64_t ret_set; /* its number of ours */
+};
+
+/* How the owner of the queue wants rows to be taken: what a provider's contract says, and now. */
+struct db_terms {
+	uint64_t quota_files, quota_space; /* UINT64_MAX: none */
+	struct hours hours;                /* of the contract */
+	int period;                        /* HOURS_DAY, HOURS_WEEK */
+	int64_t slot_us;
+	int64_t now_us; /* wall clock */
+	int64_t age_us; /* the clock of ages, which never jumps */
+	int64_t priority;
+	size_t rows_max; /* how many notices, or removals of a full set, one call does */
+};
+
+/* Part of a set in the queue: what QPSDB holds. Rows of it go in the order of their numbers. */
+struct db_part {
+	uint64_t set;
+	int64_t slot; /* of its rows: DB_NOW, DB_BAD, or a time slot */
+	/* When it begins: DB_NOW, or the slot that it waits for. At first that of its rows. */
+	int64_t start;
+	uint64_t provider;
+	int64_t priority;
+	uint64_t first, last; /* row numbers; rows between them may be gone */
+	uint64_t rows;
+};
+
+struct db_absorbed {
+	bool is_done; /* the set is absorbed whole, removals included */
+	uint64_t queued, updated, unchanged, removed, failed, named; /* of this call */
+};
+
+/* A row of the queue, to be fetched. */
+struct db_row {
+	uint64_t row, provider, set;
+	int64_t slot;
+	int64_t hash;
+	uint64_t
+		version; /* how often it was notified: an answer to an earlier one does not count */
+	unsigned tries;
+	bool is_nothing; /* the operation "nothing": removed while it was being fetched */
+	struct notice notice;
+	/* Validators of what is stored; etag "", since 0: none. */
+	struct str etag;
+	int64_t since_s;
+};
+
+/* How a fetch ended. */
+enum db_end {
+	DB_END_STORED,
+	DB_END_UNCHANGED, /* the server says that the stored copy is good */
+	DB_END_RETRY,     /* to DB_BAD, once more */
+	DB_END_FAILED,    /* for good: its content goes, too */
+	DB_END_PUT_BACK,  /* nothing happened: it was not fetched, or nobody knows */
+	DB_ENDS,
+};
+
+struct db_done {
+	/* In. */
+	uint64_t row, provider, version;
+	int64_t hash;
+	enum db_end end;
+	unsigned code;     /* of FAILED, RETRY, and PUT_BACK by the site: doc/protocols/lococa.md */
+	struct str reason; /* in words */
+	/* STORED: what the robot said. mime without parameters, "": not known. */
+	struct str machine, file, mime, etag;
+	uint64_t size;
+	int64_t mtime_s; /* 0: not known */
+	unsigned char md5[16];
+	bool has_md5;
+	uint64_t quota_space; /* of the provider; UINT64_MAX: none */
+	/* Out: whether the file is kept, and what became of the URL. */
+	bool ret_kept;
+	bool ret_again;    /* it stays in the queue */
+	unsigned ret_code; /* FAILED after all: 306 wrong type, 307 wrong sum, 203 no quota */
+};
+
+/* What there is of a provider. */
+struct db_tally {
+	uint64_t files, space; /* stored, and their bytes */
+	uint64_t queued;    /* rows of the queue; a row that is a removal counts until it is done */
+	uint64_t errors;    /* ever: those since some time are a difference */
+	uint64_t open_sets; /* not absorbed yet */
+	uint64_t open_urls; /* of these, about as many as are not in the queue yet */
+};
+
+/* Receipts. */
+#define DB_STATES(X)                                                          \
+	X(QUEUED, "queued")                                                   \
+	X(WAITING, "waiting") /* for a time: `until_us` and `why` */          \
+	X(FETCHING, "fetching")                                               \
+	X(STORED, "stored")                                                   \
+	X(UNCHANGED, "unchanged") /* what was stored before was still good */ \
+	X(FAILED, "failed")                                                   \
+	X(REMOVED, "removed")
+enum db_state {
+#define X(symbol, name) DB_##symbol,
+	DB_STATES(X)
+#undef X
+		DB_NSTATES
+};
+const char *db_state_name(enum db_state s);
+
+struct db_receipt {
+	struct str c, mime; /* as asked */
+	enum db_state state;
+	unsigned code;     /* of FAILED, and the last one of those that are tried again; else 0 */
+	int64_t at_us;     /* wall clock: since when */
+	int64_t until_us;  /* of WAITING; 0: not known */
+	struct str reason; /* of FAILED and WAITING */
+	uint64_t set;      /* of ours that it waits in; 0: none */
+	uint64_t row;      /* of LCC or QDB; 0: neither */
+	uint64_t size;     /* of what is stored */
+	struct str machine, file;
+};
+
+/* An error as providers are told of it: the notice as it came. */
+struct db_error {
+	int64_t at_us;
+	unsigned code;
+	struct str reason;
+	struct notice notice;
+};
+
+/* One of the last fetches, for the provider's page. */
+struct db_fetch {
+	int64_t at_us;
+	struct str url;
+	unsigned code; /* 0: stored, or unchanged */
+	uint64_t size;
+};
+enum { DB_FETCHES = 200 }; /* that are remembered of each provider */
+
+/* What db_check() finds. */
+struct db_finding {
+	bool is_damage; /* else it is left by a kill, and mends itself */
+	char text[256];
+};
+typedef void db_finding_fn(void *ctx, const struct db_finding *f);
+
+struct db_ops {
+	const char *name;
+	void (*close)(struct db *db);
+
+	/* Between these two, operations are one transaction together, durable with the commit.
+	 * Where one of them has failed, the commit fails as well, and nothing has changed. */
+	int (*begin)(struct db *db, struct err *err);
+	int (*commit)(struct db *db, struct err *err);
+
+	/* Takes sets and pieces of sets, all in one transaction. */
+	int (*take)(struct db *db, struct db_take *take, size_t n, struct err *err);
+	/* Drops sets of that uns that are not whole; uns NULL: of all. */
+	int (*take_forget)(struct db *db, const char *uns, struct err *err);
+	/* [reads] Sets that are whole and not absorbed, the oldest first, after that number. 1:
+	 * none. */
+	int (*set_next)(struct db *db, uint64_t after, struct db_set *ret, struct err *err);
+	/* Absorbs the next rows_max notices of it, by the rules of document 004: the last notice
+	 * for a URL counts, at the place of the first; what is stored and agrees in all of mtime,
+	 * size and md5 that were given, of which there is at least one, is confirmed and not
+	 * fetched; a removal makes the queue's row "nothing" and deletes what is stored; of a full
+	 * set, rows that it does not name go from queue and store, after its last notice. A kill
+	 * or a failure may take back steps that no other operation has followed; absorbing then
+	 * goes on from before them. The one that is_done is durable. */
+	int (*absorb)(struct db *db, uint64_t set, const struct db_terms *terms,
+		      struct db_absorbed *ret, struct err *err);
+	/* Removes up to rows_max rows of a provider that is gone. 1: there are none left. */
+	int (*forget)(struct db *db, uint64_t provider, size_t rows_max, struct err *err);
+
+	/* The queue. Parts in the order of (set, slot). [reads] */
+	int (*parts)(struct db *db, void (*each)(void *ctx, const struct db_part *part), void *ctx,
+		     struct err *err);
+	/* [reads] One part. 1: there is no such. */
+	int (*part)(struct db *db, uint64_t set, int64_t slot, struct db_part *ret,
+		    struct err *err);
+	/* [reads] The first row of a part after that number. 1: none. */
+	int (*next)(struct db *db, uint64_t set, int64_t slot, uint64_t after_row,
+		    struct arena *arena, struct db_row *ret, struct err *err);
+	/* These rows are being fetched from now on, for their receipts; until done(). */
+	int (*sent)(struct db *db, const struct db_row *row, size_t n, int64_t now_us,
+		    struct err *err);
+	/* How fetches ended: each reads its row again before the answer counts. */
+	int (*done)(struct db *db, struct db_done *done, size_t n, int64_t now_us, int64_t age_us,
+		    struct err *err);
+	/* Rows whose window has passed go into another slot of their set. */
+	int (*move)(struct db *db, const struct db_row *row, size_t n, int64_t slot,
+		    struct err *err);
+	/* A part waits for a slot, or goes on now. */
+	int (*start)(struct db *db, uint64_t set, int64_t slot, int64_t start, struct err *err);
+	/* A slot's turn has come: each part that waits for it goes on now. */
+	int (*due)(struct db *db, int64_t start, struct err *err);
+	/* Nothing of a provider is fetched until then, and why: for those who ask for receipts. The
+	 * owner of the queue keeps its own time. until_us 0: it goes on. */
+	int (*hold)(struct db *db, uint64_t provider, int64_t until_us, struct str why,
+		    struct err *err);
+	/* [reads] 1: it is not held now. `why` is in the arena. */
+	int (*held)(struct db *db, uint64_t provider, struct arena *arena, int64_t *ret_until_us,
+		    struct str *ret_why, struct err *err);
+	/* Copies of the priority in the parts of a provider. */
+	int (*priority)(struct db *db, uint64_t provider, int64_t priority, struct err *err);
+
+	/* Files. [reads] 0: this file is that row's in LCC. 1: it is not. */
+	int (*has_file)(struct db *db, uint64_t provider, int64_t hash, struct str machine,
+			struct str file, struct err *err);
+	/* [reads] Files to be deleted, after that id; of one machine, or of all with "". To be
+	 * said after the commit. 1: none. */
+	int (*fsm_next)(struct db *db, uint64_t after, struct str machine, uint64_t *ret_id,
+			char ret_machine[DB_MACHINE_MAX + 1], char ret_file[DB_FILE_MAX + 1],
+			struct err *err);
+	int (*fsm_done)(struct db *db, const uint64_t *id, size_t n, struct err *err);
+	/* A file that no row has and nobody wants is to be deleted. */
+	int (*fsm_add)(struct db *db, struct str machine, struct str file, struct err *err);
+
+	/* Ages: walks LCC from a row on, rows_max rows. Those that were not confirmed since
+	 * expire_before go (DB_REMOVED, with a reason); each provider that has some from before
+	 * old_before which are not queued, or whose rows went, is told. *ret_next: where to go on;
+	 * 0: that was all. */
+	int (*ages)(struct db *db, uint64_t from_row, size_t rows_max, int64_t old_before_us,
+		    int64_t expire_before_us, int64_t now_us,
+		    void (*each)(void *ctx, uint64_t provider, bool has_expired), void *ctx,
+		    uint64_t *ret_next, struct err *err);
+	/* Sets and what is gone from before that time; rows_max at a time. 1: nothing is left. */
+	int (*trim)(struct db *db, int64_t before_us, size_t rows_max, struct err *err);
+	/* The clock of ages, kept. */
+	int (*age_get)(struct db *db, int64_t *ret_us, struct err *err); /* [reads] */
+	int (*age_put)(struct db *db, int64_t us, struct err *err);
+
+	/* [reads] All zeroes for a provider that has nothing. */
+	int (*tally)(struct db *db, uint64_t provider, struct db_tally *ret, struct err *err);
+	/* [reads] The greatest number of a provider that has or had anything here; 0: none. */
+	int (*last_provider)(struct db *db, uint64_t *ret, struct err *err);
+	int (*rows)(struct db *db, uint64_t *ret_queued, uint64_t *ret_stored, struct err *err);
+	/* [reads] What has become of a URL. accepted_us: when the notice was accepted, to tell
+	 * UNCHANGED from STORED; 0: any. 1: nothing is known. */
+	int (*receipt)(struct db *db, uint64_t provider, struct str c, struct str mime,
+		       int64_t accepted_us, struct arena *arena, struct db_receipt *ret,
+		       struct err *err);
+	/* [reads] A provider's sets by the number that its uns gave them; number 0: the latest. 1:
+	 * none. */
+	int (*set_of)(struct db *db, uint64_t provider, const char *uns, uint64_t number,
+		      struct db_set *ret, struct err *err);
+	/* [reads] A set by its number of ours. 1: there is none, or not any more. */
+	int (*set)(struct db *db, uint64_t set, struct db_set *ret, struct err *err);
+	/* [reads] A piece of a set, unpacked. 1: there is no such. */
+	int (*set_piece)(struct db *db, uint64_t set, uint64_t piece, struct buf *ret,
+			 struct err *err);
+	/* [reads] Errors of a provider, the latest first, at most n; slices in the arena. */
+	int (*errors)(struct db *db, uint64_t provider, size_t n, struct arena *arena,
+		      struct db_error *ret, size_t *ret_n, struct err *err);
+	/* [reads] The last fetches of a provider, the latest first, at most DB_FETCHES. */
+	int (*fetches)(struct db *db, uint64_t provider, struct arena *arena,
+		       struct db_fetch ret[DB_FETCHES], size_t *ret_n, struct err *err);
+	/* [reads] A URL of whatever type; provider 0: of any, for `garner why`. */
+	int (*find_url)(struct db *db, uint64_t provider, struct str c,
+			void (*each)(void *ctx, uint64_t provider, const struct db_receipt *r),
+			void *ctx, struct err *err);
+
+	/* Whether QPSDB agrees with QDB, cheaply. 1: it does not. */
+	int (*agrees)(struct db *db, struct err *err);
+	int (*rebuild)(struct db *db, struct err *err); /* QPSDB out of QDB */
+	/* All of it: rows, tallies, parts, open sets, and (by `has`, where not NULL: whether a
+	 * machine's file is there, with that size; negative: not known) files. fix: mends what is
+	 * wrong. 1: what keeps the rows is damaged, so that nobody can say which there are: nothing
+	 * else was looked at, and nothing mended. */
+	int (*check)(struct db *db, bool fix,
+		     int (*has)(void *ctx, struct str machine, struct str file, uint64_t size),
+		     db_finding_fn *fn, void *ctx, struct err *err);
+};
+
+struct db {
+	const struct db_ops *ops;
+};
+
+enum db_mode { DB_READ, DB_WRITE };
+/* The folder is DATA/cache; for DB_WRITE it and the database are made. 1: for DB_READ, there is
+ * none yet. ERR_BUSY: another process writes. ERR_DAMAGED: what is there is not sound.
+ * ERR_USAGE: another version of garner made it, and it is left alone. */
+int db_sqlite_open(struct db **ret, const char *folder, enum db_mode mode, struct err *err);
+void db_close(struct db **db);
+/* Of db_sqlite_open(): whether it was set aside meanwhile (garner cache check --fix). Then it is to
+ * be closed, and the new one opened. */
+bool db_sqlite_is_moved(struct db *db);
+
+/* For tests: passes on to another, which it takes over, and fails the nth call from now on (and all
+ * after it, where `stays`) without having passed it on. 0: never. */
+struct db *db_failing_new(struct db *inner);
+void db_failing_set(struct db *db, unsigned nth, bool stays);

@@ -1,0 +1,416 @@
+/* The check of everything: each row of the queue, of LCC and of what is gone has its URL, each URL
+ * has its rows, each stored row has its file, the counts are those of the rows, and the notices of
+ * each set that waits can be read. To mend means to believe the rows: a row without a URL gets one
+ * again, a URL forgets rows that are not there, and counts are counted anew. A row whose file is
+ * lost fails, and its provider is told. A set that cannot be read goes: no round of the queue
+ * manager would get past it.
+ *
+ * Tables are walked row by row, each by a search for the next one, so that they may be mended
+ * meanwhile. What SQLite finds in its pages cannot be mended here, and rows that are not found
+ * there must not count as absent: their files would go. */
+#include "base/clock.h"
+#include "base/fault.h"
+#include "cache/db/db_inner.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+struct checking {
+	struct db_sqlite *d;
+	bool fix;
+	int (*has)(void *ctx, struct str machine, struct str file, uint64_t size);
+	db_finding_fn *fn;
+	void *ctx;
+	struct tallies counts; /* as the rows have them */
+};
+
+static void PRINTF_LIKE(3, 4) finding_say(struct checking *k, bool is_damage, const char *fmt, ...)
+{
+	struct db_finding f = {.is_damage = is_damage};
+	va_list args;
+	va_start(args, fmt);
+	vsnprintf(f.text, sizeof f.text, fmt, args);
+	va_end(args);
+	k->fn(k->ctx, &f);
+}
+
+/* A statement of the check's own. 0: the row that it answers, to be finalized. 1: none. */
+static int check_ask(struct checking *k, const char *text, const int64_t *bind, size_t n,
+		     struct sql_st **ret, struct err *err)
+{
+	if (sql_compile(&k->d->sql, text, ret, err) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		sql_bind(*ret, (int)i + 1, bind[i]);
+	int rc = db_step(k->d, *ret, err);
+	if (rc)
+		sql_finish(ret);
+	return rc;
+}
+
+static void page_finding(void *ctx, struct str finding)
+{
+	finding_say(ctx, true, STR_FMT, STR_ARG(str_head(finding, 200)));
+}
+
+/* Damage in one row is a finding, and the walk goes on; all else ends it. */
+static int row_bad(struct checking *k, const char *what, uint64_t row, int rc, struct err *err)
+{
+	if (rc >= 0 || err->code != ERR_DAMAGED)
+		return rc;
+	finding_say(k, true, "%s %llu: %.150s", what, (unsigned long long)row, err->msg);
+	return 1;
+}
+
+static int row_fails(struct checking *k, struct url_row *u, const struct queued *q,
+		     const struct stored *s, struct err *err)
+{
+	struct gone why = {.at_us = clock_wall_us(),
+			   .state = DB_FAILED,
+			   .code = CACHE_INTERNAL,
+			   .reason = STR("its file was lost"),
+			   .c = s->notice.c,
+			   .mime = s->notice.mime};
+	return url_row_fail(k->d, u, u->row ? q : NULL, s, s->data, &why, err);
+}
+
+static int url_files(struct checking *k, struct url_row *u, const struct queued *q,
+		     const struct stored *s, struct err *err)
+{
+	if (!u->lcc || !k->has || k->has(k->ctx, s->machine, s->file, s->size) != 0)
+		return 0;
+	finding_say(k, true,
+		    "row %llu of LCC: its file " STR_FMT "/" STR_FMT " of %llu bytes is not there",
+		    (unsigned long long)u->lcc, STR_ARG(s->machine), STR_ARG(s->file),
+		    (unsigned long long)s->size);
+	return k->fix ? row_fails(k, u, q, s, err) : 0;
+}
+
+static void url_count(struct checking *k, const struct url_row *u, const struct queued *q,
+		      const struct stored *s)
+{
+	struct counts *c = tallies_put(&k->counts, u->provider);
+	c->queued += u->row != 0;
+	c->files += u->lcc != 0;
+	c->space += u->lcc ? s->size : 0;
+	if (u->row && !q->is_nothing && !u->lcc) {
+		c->fresh++;
+		c->fresh_space += q->notice.has & NOTICE_HAS_SIZE ? q->notice.size : 0;
+	}
+}
+
+/* 0: the row that the URL names is there, and is its own. 1: it is not. */
+static int url_queued(struct checking *k, const struct url_row *u, struct queued *q,
+		      struct err *err)
+{
+	if (!u->row)
+		return 0;
+	int rc = row_bad(k, "URL of row", u->row, queue_get(k->d, u->set, u->slot, u->row, q, err),
+			 err);
+	return rc ? rc
+		  : q->provider != u->provider ||
+			       k->d->hash(q->notice.c, q->notice.mime) != u->hash;
+}
+
+static int url_stored(struct checking *k, const struct url_row *u, struct stored *s,
+		      struct err *err)
+{
+	if (!u->lcc)
+		return 0;
+	int rc = row_bad(k, "URL of LCC", u->lcc, lcc_get(k->d, u->lcc, s, err), err);
+	return rc ? rc
+		  : s->provider != u->provider ||
+			       k->d->hash(s->notice.c, s->notice.mime) != u->hash;
+}
+
+static int url_check(struct checking *k, struct url_row *u, struct err *err)
+{
+	struct queued q;
+	struct stored s;
+	struct gone g;
+	int queued = url_queued(k, u, &q, err);
+	int stored = queued < 0 ? queued : url_stored(k, u, &s, err);
+	int gone = stored < 0 || !u->gone ? MIN(stored, 0)
+					  : row_bad(k, "URL of what is gone", u->gone,
+						    gone_get(k->d, u->gone, &g, err), err);
+	if (gone < 0)
+		return -1;
+	bool wrong = queued == 1 || stored == 1 || gone == 1 || (!u->row && !u->lcc && !u->gone);
+	if (wrong)
+		finding_say(k, true, "provider %llu: a URL names rows that are not its own",
+			    (unsigned long long)u->provider);
+	u->row = queued == 1 ? 0 : u->row;
+	u->lcc = stored == 1 ? 0 : u->lcc;
+	u->gone = gone == 1 ? 0 : u->gone;
+	if (url_files(k, u, &q, &s, err) < 0)
+		return -1;
+	url_count(k, u, &q, &s);
+	return k->fix && (wrong || u->is_dirty) ? url_save(k->d, u, err) : 0;
+}
+
+static int urls_check(struct checking *k, struct err *err)
+{
+	const char *text = "SELECT " URL_COLUMNS " FROM url WHERE (provider,hash,n)>(?1,?2,?3) "
+			   "ORDER BY provider,hash,n LIMIT 1";
+	struct url_row u = {.provider = 0, .hash = INT64_MIN};
+	struct sql_st *st;
+	int rc;
+	for (;;) {
+		const int64_t at[] = {(int64_t)u.provider, u.hash, (int64_t)u.n};
+		rc = check_ask(k, text, at, ARRAY_LEN(at), &st, err);
+		if (rc)
+			return MIN(rc, 0);
+		url_from(st, &u);
+		sql_finish(&st);
+		struct url_row seen = u;
+		if (url_check(k, &seen, err) < 0)
+			return -1;
+	}
+}
+
+/* A row that cannot be read: mended by leaving it out. */
+static int row_erase(struct checking *k, enum db_sql i, const int64_t *key, int n, struct err *err)
+{
+	struct sql_st *st = sql_st(k->d, i);
+	if (!k->fix)
+		return 0;
+	for (int at = 0; at < n; at++)
+		sql_bind(st, at + 1, key[at]);
+	return db_run(k->d, st, err);
+}
+
+/* A row that no URL names: its URL names it again, unless that has another by now. */
+static int queue_lost(struct checking *k, const struct queued *q, struct err *err)
+{
+	struct url_row u = {.provider = q->provider,
+			    .hash = k->d->hash(q->notice.c, q->notice.mime)};
+	struct counts *c;
+	finding_say(k, true, "row %llu of the queue has no URL", (unsigned long long)q->row);
+	if (!k->fix)
+		return 0;
+	int rc = url_find(k->d, u.provider, u.hash, q->notice.c, q->notice.mime, &u, err);
+	if (rc == 1)
+		u.n = q->row; /* another than those that there may be */
+	if (rc < 0)
+		return rc;
+	if (u.row)
+		return row_erase(k, SQL_QUEUE_DROP,
+				 (const int64_t[]){(int64_t)q->set, q->slot, (int64_t)q->row}, 3,
+				 err);
+	u.set = q->set;
+	u.slot = q->slot;
+	u.row = q->row;
+	u.version++;
+	c = tallies_put(&k->counts, u.provider);
+	c->queued++;
+	if (!q->is_nothing && !u.lcc) {
+		c->fresh++;
+		c->fresh_space += q->notice.has & NOTICE_HAS_SIZE ? q->notice.size : 0;
+	}
+	return url_save(k->d, &u, err);
+}
+
+static int queue_row_check(struct checking *k, const struct queued *q, struct err *err)
+{
+	struct url_row u;
+	int64_t hash = k->d->hash(q->notice.c, q->notice.mime);
+	int rc = url_of_row(k->d, q->provider, hash, q->row, &u, err);
+	return rc == 1 ? queue_lost(k, q, err) : rc;
+}
+
+static int queue_check(struct checking *k, struct err *err)
+{
+	const char *text = "SELECT " QUEUE_COLUMNS " FROM queue WHERE (qset,slot,row)>(?1,?2,?3) "
+			   "ORDER BY qset,slot,row LIMIT 1";
+	int64_t at[] = {INT64_MIN, INT64_MIN, 0};
+	struct queued q;
+	struct sql_st *st;
+	int rc;
+	while ((rc = check_ask(k, text, at, ARRAY_LEN(at), &st, err)) == 0) {
+		for (int i = 0; i < 3; i++)
+			at[i] = sql_i64(st, i);
+		rc = row_bad(k, "queue, row", (uint64_t)at[2], queue_from(k->d, st, &q, err), err);
+		sql_finish(&st);
+		if (rc == 0)
+			rc = queue_row_check(k, &q, err);
+		else if (rc == 1)
+			rc = row_erase(k, SQL_QUEUE_DROP, at, 3, err);
+		if (rc < 0)
+			return rc;
+	}
+	return MIN(rc, 0);
+}
+
+/* A stored row that no URL names: its file goes. */
+static int lcc_lost(struct checking *k, const struct stored *s, struct err *err)
+{
+	struct sql_st *st = sql_st(k->d, SQL_LCC_DROP);
+	finding_say(k, true, "row %llu of LCC has no URL", (unsigned long long)s->row);
+	if (!k->fix)
+		return 0;
+	sql_bind(st, 1, (int64_t)s->row);
+	return db_run(k->d, st, err) < 0 ? -1 : sqlite_fsm_add(&k->d->db, s->machine, s->file, err);
+}
+
+static int lcc_row_check(struct checking *k, const struct stored *s, struct err *err)
+{
+	struct url_row u;
+	int rc = url_of_lcc(k->d, s->provider, s->hash, s->row, &u, err);
+	return rc == 1 ? lcc_lost(k, s, err) : rc;
+}
+
+static int lcc_check(struct checking *k, struct err *err)
+{
+	const char *text = "SELECT " LCC_COLUMNS " FROM lcc WHERE row>?1 ORDER BY row LIMIT 1";
+	int64_t at = 0;
+	struct stored s;
+	struct sql_st *st;
+	int rc;
+	while ((rc = check_ask(k, text, &at, 1, &st, err)) == 0) {
+		at = sql_i64(st, 0);
+		rc = row_bad(k, "LCC, row", (uint64_t)at, lcc_from(k->d, st, &s, err), err);
+		sql_finish(&st);
+		if (rc == 0)
+			rc = lcc_row_check(k, &s, err);
+		else if (rc == 1)
+			rc = row_erase(k, SQL_LCC_DROP, &at, 1, err);
+		if (rc < 0)
+			return rc;
+	}
+	return MIN(rc, 0);
+}
+
+/* All notices of a set, one after the other. */
+static int set_read(struct checking *k, const struct set_row *set, struct buf *room,
+		    struct err *err)
+{
+	struct notice n;
+	int rc = 0;
+	for (uint64_t i = 0; rc == 0 && i < set->set.pieces; i++) {
+		buf_clear(room);
+		rc = set_piece_read(k->d, set, i, room, err);
+		struct reader r = reader_of(buf_str(room));
+		while (rc == 0)
+			rc = notice_next(&r, &n, err);
+		rc = MIN(rc, 0);
+	}
+	return rc;
+}
+
+static int set_check(struct checking *k, const struct set_row *set, struct buf *room,
+		     struct err *err)
+{
+	struct counts *c;
+	int rc = row_bad(k, "set", set->set.set, set_read(k, set, room, err), err);
+	if (rc < 1 || !k->fix)
+		return MIN(rc, 0);
+	if (counts_of(k->d, set->set.provider, &c, err) < 0)
+		return -1;
+	c->open_sets -= c->open_sets > 0;
+	return set_erase(k->d, set->id, err);
+}
+
+/* Of those that are absorbed, old ones lose their pieces a few at a time. */
+static int sets_check(struct checking *k, struct err *err)
+{
+	const char *text = "SELECT " SET_COLUMNS " FROM sets WHERE state=1 AND id>?1 "
+			   "ORDER BY id LIMIT 1";
+	CLEANUP(buf_free) struct buf room = BUF_INIT(NOTICE_PIECE + NOTICE_MOST + 1);
+	struct set_row set;
+	int64_t at = 0;
+	struct sql_st *st;
+	int rc;
+	while ((rc = check_ask(k, text, &at, 1, &st, err)) == 0) {
+		at = sql_i64(st, 0);
+		set_from(st, &set);
+		sql_finish(&st);
+		if (set_check(k, &set, &room, err) < 0)
+			return -1;
+	}
+	return MIN(rc, 0);
+}
+
+static int provider_check(struct checking *k, uint64_t provider, struct err *err)
+{
+	const struct counts none = {0};
+	const struct counts *want = tallies_get(&k->counts, provider);
+	struct counts has, *c;
+	if (!want)
+		want = &none;
+	if (counts_read(k->d, provider, &has, err) < 0)
+		return -1;
+	if (has.queued == want->queued && has.files == want->files && has.space == want->space &&
+	    has.fresh == want->fresh && has.fresh_space == want->fresh_space)
+		return 0;
+	finding_say(k, true,
+		    "provider %llu: counted %llu files of %llu bytes, %llu rows of the "
+		    "queue; there are %llu, %llu, %llu",
+		    (unsigned long long)provider, (unsigned long long)has.files,
+		    (unsigned long long)has.space, (unsigned long long)has.queued,
+		    (unsigned long long)want->files, (unsigned long long)want->space,
+		    (unsigned long long)want->queued);
+	if (!k->fix)
+		return 0;
+	if (counts_of(k->d, provider, &c, err) < 0)
+		return -1;
+	c->files = want->files;
+	c->space = want->space;
+	c->queued = want->queued;
+	c->fresh = want->fresh;
+	c->fresh_space = want->fresh_space;
+	return 0;
+}
+
+static int counts_check(struct checking *k, struct err *err)
+{
+	int64_t at = 0;
+	struct sql_st *st;
+	int rc;
+	if (work_flush(k->d, err) < 0)
+		return -1;
+	TABLE_EACH (tallies, slot, &k->counts)
+		if (provider_check(k, slot->key, err) < 0)
+			return -1;
+	while ((rc = check_ask(k, "SELECT provider FROM tally WHERE provider>?1 LIMIT 1", &at, 1,
+			       &st, err)) == 0) {
+		at = sql_i64(st, 0);
+		sql_finish(&st);
+		if (!tallies_get(&k->counts, (uint64_t)at) &&
+		    provider_check(k, (uint64_t)at, err) < 0)
+			return -1;
+	}
+	return MIN(rc, 0);
+}
+
+static int rows_check(struct checking *k, struct err *err)
+{
+	if (urls_check(k, err) < 0 || queue_check(k, err) < 0 || lcc_check(k, err) < 0 ||
+	    sets_check(k, err) < 0 || counts_check(k, err) < 0)
+		return -1;
+	if (k->fix && (work_flush(k->d, err) < 0 || totals_read(k->d, err) < 0))
+		return -1;
+	int rc = sqlite_agrees(&k->d->db, err);
+	if (rc == 1) {
+		finding_say(k, true, "QPSDB does not agree with QDB");
+		rc = k->fix ? sqlite_rebuild(&k->d->db, err) : 0;
+	}
+	return rc;
+}
+
+int sqlite_check(struct db *db, bool fix,
+		 int (*has)(void *ctx, struct str machine, struct str file, uint64_t size),
+		 db_finding_fn *fn, void *ctx, struct err *err)
+{
+	struct checking k = {.d = sqlite_of(db), .fix = fix, .has = has, .fn = fn, .ctx = ctx};
+	bool group = fix && !k.d->is_group;
+	if (group && db->ops->begin(db, err) < 0)
+		return -1;
+	int rc = sql_check(&k.d->sql, page_finding, &k, err);
+	if (rc == 0)
+		rc = rows_check(&k, err);
+	tallies_free(&k.counts);
+	FAULT("cachedb.fix");
+	if (rc < 0 && fix)
+		work_end(k.d, rc, err);
+	return group && db->ops->commit(db, err) < 0 ? -1 : rc;
+}

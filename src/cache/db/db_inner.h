@@ -1,0 +1,327 @@
+/* What the files of the SQLite database share: its statements, the rows as they are in memory, and
+ * the counts that are kept of them. Nobody else includes this, but for tests that want hashes to
+ * be equal. */
+#pragma once
+#include "base/hash.h"
+#include "base/table.h"
+#include "cache/codes.h"
+#include "cache/db.h"
+#include "cache/db/db_sql.h"
+#include "disk/lock.h"
+#include "store/sql.h"
+
+/* One URL of a provider: where it is in the queue, and what is stored of it. */
+struct url_row {
+	uint64_t provider;
+	int64_t hash;
+	uint64_t n;   /* counts those of equal hash */
+	uint64_t set; /* in the queue; row 0: it is not there */
+	int64_t slot;
+	uint64_t row;
+	uint64_t version;
+	uint64_t lcc;  /* its row there; 0: nothing is stored */
+	uint64_t gone; /* why it failed or was removed; 0: it did not */
+	int64_t age_us;
+	uint64_t seen; /* the last set that named it */
+	bool is_there, is_dirty;
+	uint32_t next; /* of equal hash, in a list of them; 0: the last */
+};
+
+/* A row of the queue. Slices are good until the next one is read. */
+struct queued {
+	uint64_t set;
+	int64_t slot;
+	uint64_t row, provider;
+	unsigned tries, code;
+	bool is_nothing;
+	struct str reason, data;
+	struct notice notice; /* of data */
+};
+
+/* A row of LCC. Slices are good until the next one is read. */
+struct stored {
+	uint64_t row, provider;
+	int64_t hash, at_us, age_us;
+	struct str machine, file, mime, etag;
+	uint64_t size;
+	int64_t mtime_s;
+	bool has_md5;
+	unsigned char md5[16];
+	struct str data;
+	struct notice notice;
+};
+
+struct gone {
+	uint64_t id, provider;
+	int64_t hash, at_us;
+	enum db_state state;
+	unsigned code;
+	struct str reason, c, mime;
+};
+
+struct set_row {
+	uint64_t id; /* of its pieces, from its first step on */
+	struct db_set set;
+	int state; /* enum set_state */
+	uint64_t piece, byte;
+	bool walks; /* of a full set: it removes what was not named, and is at: */
+	int64_t hash;
+	uint64_t n;
+};
+enum set_state { SET_TAKING, SET_WHOLE, SET_ABSORBED };
+
+struct counts {
+	uint64_t files, space, queued;
+	/* Rows of the queue that will be new files, and the bytes that were announced of them. */
+	uint64_t fresh, fresh_space;
+	uint64_t errors, errors_kept, open_sets, fetches;
+	bool is_dirty;
+};
+struct part_key {
+	uint64_t set;
+	int64_t slot;
+};
+struct part_count {
+	struct db_part part; /* rows 0: it is not there */
+	bool is_dirty;
+};
+static inline uint64_t part_hash(struct part_key k)
+{
+	return hash_u64(k.set ^ hash_u64((uint64_t)k.slot));
+}
+static inline bool part_same(struct part_key a, struct part_key b)
+{
+	return a.set == b.set && a.slot == b.slot;
+}
+TABLE(tallies, uint64_t, struct counts, hash_u64, table_same_u64)
+TABLE(parts, struct part_key, struct part_count, part_hash, part_same)
+TABLE(ages, uint64_t, int64_t, hash_u64, table_same_u64)
+TABLE(mimes, uint64_t, bool, hash_u64, table_same_u64)
+
+/* A statement that stays open and goes from row to row, for rows that are wanted in their order. */
+struct along {
+	bool is_open;
+	uint64_t set;
+	int64_t slot;
+	uint64_t row;
+};
+
+struct meta {
+	uint64_t next_row, next_set, next_error;
+	int64_t age_us, slot_us, period;
+};
+
+struct db_sqlite {
+	struct db db;
+	struct sql sql;
+	bool is_writer;
+	struct lock lock;
+	int64_t (*hash)(struct str c, struct str mime); /* notice_hash(), but for tests */
+
+	bool in_work, is_group, has_failed;
+	bool is_hard;     /* somebody relies on what was done since work_begin() */
+	size_t steps;     /* notices of these */
+	int64_t since_us; /* when it was begun */
+	struct err failure;
+	struct meta meta;
+	bool meta_dirty;
+	struct tallies tallies;
+	struct parts parts;
+	struct mimes mimes;
+	uint64_t queued, stored; /* rows of all providers */
+
+	struct along queue_on, lcc_on;
+
+	struct buf queue_text, lcc_text, gone_text, data;
+};
+
+static inline struct db_sqlite *sqlite_of(struct db *db)
+{
+	return (struct db_sqlite *)db;
+}
+static inline struct sql_st *sql_st(struct db_sqlite *d, enum db_sql i)
+{
+	return d->sql.st[i];
+}
+static inline int db_step(struct db_sqlite *d, struct sql_st *st, struct err *err)
+{
+	return sql_step(&d->sql, st, err);
+}
+/* A statement that adds a row and returns its number. */
+static inline int db_added(struct db_sqlite *d, struct sql_st *st, uint64_t *ret, struct err *err)
+{
+	int rc = sql_step(&d->sql, st, err);
+	ENSURE(rc <= 0);
+	if (rc == 0)
+		*ret = sql_u64(st, 0);
+	return rc == 0 ? sql_run(&d->sql, st, err) : rc;
+}
+static inline int db_run(struct db_sqlite *d, struct sql_st *st, struct err *err)
+{
+	return sql_run(&d->sql, st, err);
+}
+
+/* Each operation that writes is between these two; the second returns what the operation returns.
+ */
+int work_begin(struct db_sqlite *d, struct err *err);
+/* The same for what a kill or a failure may take back, since it is done again. */
+int work_begin_soft(struct db_sqlite *d, struct err *err);
+int work_end(struct db_sqlite *d, int rc, struct err *err);
+/* A reader's statements see one state of the database, not the writer's work between two of them.
+ * For a writer they are nothing. */
+int snapshot_begin(struct db_sqlite *d, struct err *err);
+void snapshot_end(struct db_sqlite *d);
+/* Counts go into their tables, before these are read by statements. */
+int work_flush(struct db_sqlite *d, struct err *err);
+int totals_read(struct db_sqlite *d, struct err *err); /* of all providers, out of the tallies */
+int meta_read(struct db_sqlite *d, struct err *err);   /* what readers have of it is old */
+int work_row(struct db_sqlite *d, uint64_t *ret);      /* the next row number */
+
+/* Counts: they are written once in a transaction. The pointers are good until the next call. */
+int counts_of(struct db_sqlite *d, uint64_t provider, struct counts **ret, struct err *err);
+int counts_read(struct db_sqlite *d, uint64_t provider, struct counts *ret, struct err *err);
+int part_of(struct db_sqlite *d, uint64_t set, int64_t slot, struct part_count **ret,
+	    struct err *err);
+int part_add(struct db_sqlite *d, const struct db_part *fresh, uint64_t row, struct err *err);
+int part_drop(struct db_sqlite *d, uint64_t set, int64_t slot, uint64_t row, struct err *err);
+int counts_flush(struct db_sqlite *d, struct err *err);
+void counts_forget(struct db_sqlite *d);
+void part_from(struct sql_st *st, struct db_part *ret);
+
+/* URLs. A list is an array of which the first is not used. */
+void url_from(struct sql_st *st, struct url_row *ret);
+int url_save(struct db_sqlite *d, struct url_row *u, struct err *err);
+/* The one whose texts these are among those of its hash. 1: there is none. */
+int url_find(struct db_sqlite *d, uint64_t provider, int64_t hash, struct str c, struct str mime,
+	     struct url_row *ret, struct err *err);
+/* The one that has this row in the queue, in LCC, or among what is gone. 1: none. */
+int url_of_row(struct db_sqlite *d, uint64_t provider, int64_t hash, uint64_t row,
+	       struct url_row *ret, struct err *err);
+int url_of_lcc(struct db_sqlite *d, uint64_t provider, int64_t hash, uint64_t lcc,
+	       struct url_row *ret, struct err *err);
+int url_of_gone(struct db_sqlite *d, uint64_t provider, int64_t hash, uint64_t gone,
+		struct url_row *ret, struct err *err);
+/* Whether these are its texts; 0, 1. */
+int url_is(struct db_sqlite *d, const struct url_row *u, struct str c, struct str mime,
+	   struct queued *q, struct stored *s, struct err *err);
+/* The table of types, which is bounded: those beyond are not noted. mimes_number(): how many. */
+int mime_note(struct db_sqlite *d, struct str mime, struct err *err);
+int mimes_number(struct db_sqlite *d, size_t *ret, struct err *err);
+int mimes_all(struct db_sqlite *d, struct arena *arena, struct str **ret, size_t *ret_n,
+	      struct err *err);
+/* A set has named c, in any of these types. */
+int url_named(struct db_sqlite *d, uint64_t provider, struct str c, uint64_t set, int64_t age_us,
+	      const struct str *mime, size_t n, struct err *err);
+int url_rows(struct db_sqlite *d, const struct url_row *u, struct queued *q, struct stored *s,
+	     struct err *err);
+
+int queue_get(struct db_sqlite *d, uint64_t set, int64_t slot, uint64_t row, struct queued *ret,
+	      struct err *err);
+/* The same for rows that are mostly wanted in their order; the statements stay open until
+ * along_end(). */
+int queue_along(struct db_sqlite *d, uint64_t set, int64_t slot, uint64_t row, struct queued *ret,
+		struct err *err);
+int lcc_along(struct db_sqlite *d, uint64_t row, struct stored *ret, struct err *err);
+void along_end(struct db_sqlite *d);
+int queue_from(struct db_sqlite *d, struct sql_st *st, struct queued *ret, struct err *err);
+/* Into the queue, and out of it, with all that is counted. u is changed, and is to be saved. */
+int queue_add(struct db_sqlite *d, struct url_row *u, const struct queued *q, int64_t priority,
+	      struct err *err);
+int queue_drop(struct db_sqlite *d, struct url_row *u, const struct queued *q, struct err *err);
+/* The same row with other contents. `old` is as it was. */
+int queue_change(struct db_sqlite *d, struct url_row *u, const struct queued *old,
+		 const struct queued *fresh, struct err *err);
+int queue_move(struct db_sqlite *d, struct url_row *u, const struct queued *q, int64_t slot,
+	       struct err *err);
+
+int lcc_get(struct db_sqlite *d, uint64_t row, struct stored *ret, struct err *err);
+int lcc_from(struct db_sqlite *d, struct sql_st *st, struct stored *ret, struct err *err);
+int lcc_put(struct db_sqlite *d, struct url_row *u, const struct stored *s, const struct queued *q,
+	    struct err *err);
+/* Its file goes to FSMDB. q: its row of the queue, or NULL. */
+int lcc_drop(struct db_sqlite *d, struct url_row *u, const struct stored *s, const struct queued *q,
+	     struct err *err);
+
+int gone_get(struct db_sqlite *d, uint64_t id, struct gone *ret, struct err *err);
+int gone_from(struct db_sqlite *d, struct sql_st *st, struct gone *ret, struct err *err);
+int gone_put(struct db_sqlite *d, struct url_row *u, const struct gone *g, struct err *err);
+int gone_row_drop(struct db_sqlite *d, struct url_row *u, struct err *err);
+
+int error_add(struct db_sqlite *d, uint64_t provider, int64_t at_us, unsigned code,
+	      struct str reason, struct str data, struct err *err);
+/* What is stored is still good, and this is the newest that is said of it. */
+int lcc_confirm(struct db_sqlite *d, const struct stored *s, const struct notice *n,
+		struct str data, struct err *err);
+/* It has failed for good: the provider is told, its content goes. q, s: its rows; data: the notice.
+ */
+int url_row_fail(struct db_sqlite *d, struct url_row *u, const struct queued *q,
+		 const struct stored *s, struct str data, const struct gone *why, struct err *err);
+/* It goes from queue and store; a row that is being fetched becomes "nothing". Saves it. */
+int url_remove(struct db_sqlite *d, struct url_row *u, int64_t now_us, struct str reason,
+	       struct err *err);
+int is_sent(struct db_sqlite *d, uint64_t row, int64_t *ret_at_us, struct err *err); /* 0, 1 */
+int notice_of(struct db_sqlite *d, struct str data, struct notice *ret, struct err *err);
+void set_from(struct sql_st *st, struct set_row *ret);
+int set_by(struct db_sqlite *d, uint64_t set, struct set_row *ret, struct err *err);
+int set_piece_read(struct db_sqlite *d, const struct set_row *row, uint64_t piece, struct buf *ret,
+		   struct err *err); /* unpacked; 1: there is no such */
+int set_erase(struct db_sqlite *d, uint64_t id, struct err *err); /* with its pieces */
+int pieces_drop(struct db_sqlite *d, uint64_t id, size_t most, size_t *ret_n, struct err *err);
+
+/* Operations, by file. */
+int sqlite_take(struct db *db, struct db_take *take, size_t n, struct err *err);
+int sqlite_take_forget(struct db *db, const char *uns, struct err *err);
+int sqlite_set_next(struct db *db, uint64_t after, struct db_set *ret, struct err *err);
+int sqlite_absorb(struct db *db, uint64_t set, const struct db_terms *terms,
+		  struct db_absorbed *ret, struct err *err);
+int sqlite_forget(struct db *db, uint64_t provider, size_t rows_max, struct err *err);
+int sqlite_parts(struct db *db, void (*each)(void *ctx, const struct db_part *part), void *ctx,
+		 struct err *err);
+int sqlite_part(struct db *db, uint64_t set, int64_t slot, struct db_part *ret, struct err *err);
+int sqlite_next(struct db *db, uint64_t set, int64_t slot, uint64_t after_row, struct arena *arena,
+		struct db_row *ret, struct err *err);
+int sqlite_sent(struct db *db, const struct db_row *row, size_t n, int64_t now_us, struct err *err);
+int sqlite_done(struct db *db, struct db_done *done, size_t n, int64_t now_us, int64_t age_us,
+		struct err *err);
+int sqlite_move(struct db *db, const struct db_row *row, size_t n, int64_t slot, struct err *err);
+int sqlite_start(struct db *db, uint64_t set, int64_t slot, int64_t start, struct err *err);
+int sqlite_due(struct db *db, int64_t start, struct err *err);
+int sqlite_priority(struct db *db, uint64_t provider, int64_t priority, struct err *err);
+int sqlite_has_file(struct db *db, uint64_t provider, int64_t hash, struct str machine,
+		    struct str file, struct err *err);
+int sqlite_fsm_next(struct db *db, uint64_t after, struct str machine, uint64_t *ret_id,
+		    char ret_machine[DB_MACHINE_MAX + 1], char ret_file[DB_FILE_MAX + 1],
+		    struct err *err);
+int sqlite_fsm_done(struct db *db, const uint64_t *id, size_t n, struct err *err);
+int sqlite_fsm_add(struct db *db, struct str machine, struct str file, struct err *err);
+int sqlite_ages(struct db *db, uint64_t from_row, size_t rows_max, int64_t old_before_us,
+		int64_t expire_before_us, int64_t now_us,
+		void (*each)(void *ctx, uint64_t provider, bool has_expired), void *ctx,
+		uint64_t *ret_next, struct err *err);
+int sqlite_trim(struct db *db, int64_t before_us, size_t rows_max, struct err *err);
+int sqlite_tally(struct db *db, uint64_t provider, struct db_tally *ret, struct err *err);
+int sqlite_last_provider(struct db *db, uint64_t *ret, struct err *err);
+int sqlite_hold(struct db *db, uint64_t provider, int64_t until_us, struct str why,
+		struct err *err);
+int sqlite_held(struct db *db, uint64_t provider, struct arena *arena, int64_t *ret_until_us,
+		struct str *ret_why, struct err *err);
+int sqlite_rows(struct db *db, uint64_t *ret_queued, uint64_t *ret_stored, struct err *err);
+int sqlite_receipt(struct db *db, uint64_t provider, struct str c, struct str mime,
+		   int64_t accepted_us, struct arena *arena, struct db_receipt *ret,
+		   struct err *err);
+int sqlite_set(struct db *db, uint64_t set, struct db_set *ret, struct err *err);
+int sqlite_set_of(struct db *db, uint64_t provider, const char *uns, uint64_t number,
+		  struct db_set *ret, struct err *err);
+int sqlite_set_piece(struct db *db, uint64_t set, uint64_t piece, struct buf *ret, struct err *err);
+int sqlite_errors(struct db *db, uint64_t provider, size_t n, struct arena *arena,
+		  struct db_error *ret, size_t *ret_n, struct err *err);
+int sqlite_fetches(struct db *db, uint64_t provider, struct arena *arena,
+		   struct db_fetch ret[DB_FETCHES], size_t *ret_n, struct err *err);
+int sqlite_find_url(struct db *db, uint64_t provider, struct str c,
+		    void (*each)(void *ctx, uint64_t provider, const struct db_receipt *r),
+		    void *ctx, struct err *err);
+int sqlite_agrees(struct db *db, struct err *err);
+int sqlite_rebuild(struct db *db, struct err *err);
+int sqlite_check(struct db *db, bool fix,
+		 int (*has)(void *ctx, struct str machine, struct str file, uint64_t size),
+		 db_finding_fn *fn, void *ctx, struct err *err);

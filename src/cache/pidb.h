@@ -1,0 +1,114 @@
+/* The providers' database, PIDB (document 004, section 3): who they are, which prefixes they have
+ * proved, what they agreed on, and their sessions. Registration, notification and queue manager
+ * write it, each a few rows at a time; so each function is one short transaction, durable when it
+ * returns 0. Functions may wait some hundred milliseconds for another process: not for loops. */
+#pragma once
+#include "cache/hours.h"
+
+struct pidb;
+struct format;
+extern const struct format pidb_format;
+
+enum {
+	PIDB_TEXT_MAX = 255, /* of a site, a mail address */
+	PIDB_URL_MAX = 1024, /* of a prefix: canonical, ends in a slash */
+	PIDB_SECRET = 32,    /* characters of a secret */
+	PIDB_PASSWORD = 24,  /* of a password that we made */
+	PIDB_LINE_MAX = 160, /* PASSWORD_LINE */
+	PIDB_ADDRESS_MAX = 63,
+	PIDB_PREFIXES = 100,  /* that one provider may have */
+	PIDB_WAITING = 10000, /* secrets that wait for their files, of all providers */
+};
+
+/* Why a full set is wanted; of several the greatest. */
+enum pidb_wanted { PIDB_NOT_WANTED, PIDB_OLD, PIDB_EXPIRED, PIDB_CRASH, PIDB_NWANTED };
+const char *pidb_wanted_name(enum pidb_wanted w); /* "old", "expired", "crash"; "" */
+
+struct pidb_provider {
+	uint64_t id; /* never used twice */
+	char site[PIDB_TEXT_MAX + 1], mail[PIDB_TEXT_MAX + 1];
+	char password[PIDB_LINE_MAX]; /* a line of role/password.h */
+	bool is_verified;
+	int64_t created_us, verified_us;
+	/* The contract. */
+	int64_t priority;                  /* the operator's; higher goes first; 0 at first */
+	uint64_t quota_files, quota_space; /* the operator's; UINT64_MAX: none */
+	uint64_t bandwidth;                /* the owner's: bytes a second; 0: any */
+	char hours[HOURS_TEXT_MAX + 1];    /* the owner's: a list of hours.h; "": any */
+	/* Sessions. */
+	uint64_t seq;                            /* of the last one */
+	char last_address[PIDB_ADDRESS_MAX + 1]; /* of the last one that was let in; "" */
+	uint64_t errors_told;                    /* db_tally.errors at the last finished session */
+	enum pidb_wanted wanted;
+	uint64_t fullsets_used; /* unasked, since `since_us` of the reader */
+};
+
+/* The folder is DATA/cache; the database is made where it is not there. */
+int pidb_open(struct pidb **ret, const char *folder, struct err *err);
+void pidb_close(struct pidb **p);
+/* Changes whenever another process, or this one, has changed something: cheap to ask. */
+uint64_t pidb_version(struct pidb *p);
+
+/* Numbers up to this one are never given: another database has rows of them, and this one may be
+ * new, or an older copy. */
+int pidb_reserve(struct pidb *p, uint64_t id, struct err *err);
+/* Registration. Step one: a provider that cannot do anything yet. password: a line of
+ * role/password.h. ERR_BUSY: `address` has had `most_a_day`, or there are too many that wait. */
+int pidb_register(struct pidb *p, const char *site, const char *mail, const char *password,
+		  const char *secret, const char *address, unsigned most_a_day, int64_t now_us,
+		  uint64_t *ret_id, struct err *err);
+/* Whether it would be refused for that, before a password is hashed for it: 0, or ERR_BUSY. */
+int pidb_may_register(struct pidb *p, const char *address, unsigned most_a_day, int64_t now_us,
+		      struct err *err);
+/* A further secret, for a further prefix of a verified provider; at most 10 wait. */
+int pidb_secret_add(struct pidb *p, uint64_t id, const char *secret, int64_t now_us,
+		    struct err *err);
+/* The secrets that wait for their file, up to `most`; those from before expired_us do not count.
+ * 1: there is no such provider. */
+int pidb_secrets(struct pidb *p, uint64_t id, int64_t expired_us, char (*ret)[PIDB_SECRET + 1],
+		 size_t most, size_t *ret_n, struct err *err);
+/* Step two has succeeded: the secret goes, the prefix is the provider's, who is verified. 1: that
+ * secret does not wait any more. ERR_USAGE: too many prefixes. */
+int pidb_verify(struct pidb *p, uint64_t id, const char *secret, const char *prefix, int64_t now_us,
+		struct err *err);
+/* Providers that were not verified, and secrets, from before that time go; so does what was counted
+ * for limits in a future that has not come: the clock was wrong then. */
+int pidb_expire(struct pidb *p, int64_t before_us, int64_t now_us, struct err *err);
+int pidb_password_set(struct pidb *p, uint64_t id, const char *password, struct err *err);
+/* The provider goes at once, and with it all that it may do; what is stored is removed by qm, which
+ * finds it in pidb_gone(). 1: there is none. */
+int pidb_deregister(struct pidb *p, uint64_t id, int64_t now_us, struct err *err);
+/* One that has gone and whose rows are still there. 1: none. */
+int pidb_gone(struct pidb *p, uint64_t *ret_id, struct err *err);
+int pidb_gone_done(struct pidb *p, uint64_t id, struct err *err);
+
+/* 1: there is no such provider. since_us: where the period of unasked full sets begins. */
+int pidb_get(struct pidb *p, uint64_t id, int64_t since_us, struct pidb_provider *ret,
+	     struct err *err);
+/* In the order of their ids, after that one. 1: there are no more. */
+int pidb_next(struct pidb *p, uint64_t after, int64_t since_us, struct pidb_provider *ret,
+	      struct err *err);
+/* The prefixes of a provider, each with a NUL at its end; *ret_n of them. */
+typedef void pidb_prefix_fn(void *ctx, struct str prefix);
+int pidb_prefixes(struct pidb *p, uint64_t id, pidb_prefix_fn *fn, void *ctx, struct err *err);
+
+/* The contract: what is set is changed. 1: there is no such provider. */
+struct pidb_change {
+	const int64_t *priority;
+	const uint64_t *quota_files, *quota_space, *bandwidth;
+	const char *hours, *mail;
+};
+int pidb_change(struct pidb *p, uint64_t id, const struct pidb_change *change, struct err *err);
+
+/* Sessions. Counts one and remembers where it came from; *ret is what there was before, but for
+ * seq, which is this one's. */
+int pidb_session(struct pidb *p, uint64_t id, const char *address, int64_t since_us,
+		 struct pidb_provider *ret, struct err *err);
+/* It has finished: the errors up to that count were told. was: what it found in errors_told; a
+ * count below that is of a cache's database that was begun anew. */
+int pidb_session_done(struct pidb *p, uint64_t id, uint64_t errors_told, uint64_t was,
+		      struct err *err);
+/* A full set was accepted: it is not wanted any more, or counts as unasked. */
+int pidb_fullset(struct pidb *p, uint64_t id, int64_t now_us, struct err *err);
+/* A full set is wanted, for this reason or one that is greater; id 0: of all providers. */
+int pidb_want(struct pidb *p, uint64_t id, enum pidb_wanted why, struct err *err);

@@ -112,7 +112,7 @@ static uint64_t set_take(struct filler *f, uint64_t provider, uint64_t from, uin
 	piece_end(&p);
 	take.piece = p.str;
 	take.npieces = p.n;
-	must(f->db->ops->take(f->db, &take, 1, &err));
+	must(db_take(f->db, &take, 1, &err));
 	buf_free(&p.notices);
 	while (p.n)
 		buf_free(&p.block[--p.n]);
@@ -131,7 +131,7 @@ static void set_absorb(struct filler *f, uint64_t set)
 				       .rows_max = 10000};
 	struct db_absorbed a;
 	do
-		must(f->db->ops->absorb(f->db, set, &terms, &a, &err));
+		must(db_absorb(f->db, set, &terms, &a, &err));
 	while (!a.is_done);
 }
 
@@ -145,7 +145,7 @@ static void set_done(struct filler *f, uint64_t set, uint64_t n)
 	while (n > 0) {
 		size_t k = 0;
 		for (; k < MIN(n, DONE_MOST); k++) {
-			if (f->db->ops->next(f->db, set, DB_NOW, row.row, &arena, &row, &err) != 0)
+			if (db_next(f->db, set, DB_NOW, row.row, &arena, &row, &err) != 0)
 				die("cache-fill: set %" PRIu64 " has too few rows", set);
 			uint64_t number = f->files++;
 			snprintf(file[k], sizeof file[k], "%06u/%03u", (unsigned)(number / 1000),
@@ -164,7 +164,7 @@ static void set_done(struct filler *f, uint64_t set, uint64_t n)
 						   .quota_space = UINT64_MAX};
 			memcpy(done[k].md5, &number, sizeof number);
 		}
-		must(f->db->ops->done(f->db, done, k, clock_wall_us(), clock_wall_us(), &err));
+		must(db_done(f->db, done, k, clock_wall_us(), clock_wall_us(), &err));
 		arena_clear(&arena);
 		n -= k;
 	}
@@ -176,11 +176,11 @@ static void rows_make(struct filler *f, uint64_t provider, uint64_t from, uint64
 {
 	for (uint64_t k = from; k < to; k += SET_MOST * step) {
 		uint64_t end = MIN(to, k + SET_MOST * step), urls = (end - k + step - 1) / step;
-		must(f->db->ops->begin(f->db, &err));
+		must(db_begin(f->db, &err));
 		uint64_t set = set_take(f, provider, k, end, step);
 		set_absorb(f, set);
 		set_done(f, set, urls - MIN(urls, queued));
-		must(f->db->ops->commit(f->db, &err));
+		must(db_commit(f->db, &err));
 	}
 }
 
@@ -190,7 +190,7 @@ static int fill(char **argv)
 	uint64_t providers = strtoull(argv[2], NULL, 10), rows = strtoull(argv[3], NULL, 10);
 	uint64_t queued = strtoull(argv[4], NULL, 10), urls = strtoull(argv[6], NULL, 10);
 	int64_t start_us = clock_mono_us();
-	must(db_sqlite_open(&f.db, argv[1], DB_WRITE, &err));
+	must(db_open(&f.db, argv[1], DB_WRITE, &err));
 	must(pidb_open(&f.pidb, argv[1], &err));
 	must(password_make(str_of(argv[7]), f.line, &err));
 	for (uint64_t i = 1; i <= providers; i++) {

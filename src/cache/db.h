@@ -1,8 +1,8 @@
 /* The cache's database: the queue (QDB, QPSDB), what is stored (LCC), what is to be deleted
  * (FSMDB), sets as they arrived, and what has become of each URL (document 004, section 6).
  * Functions are whole operations of the cache, never statements: each is one transaction, durable
- * when it returns 0, and has changed nothing when it is negative. Another database implements
- * struct db_ops.
+ * when it returns 0, and has changed nothing when it is negative. What keeps the rows is a driver
+ * of store/sql.h.
  *
  * One process writes, the queue manager, from one thread at a time; others open it for reading, and
  * may use what is marked [reads].
@@ -187,149 +187,132 @@ struct db_finding {
 };
 typedef void db_finding_fn(void *ctx, const struct db_finding *f);
 
-struct db_ops {
-	const char *name;
-	void (*close)(struct db *db);
-
-	/* Between these two, operations are one transaction together, durable with the commit.
-	 * Where one of them has failed, the commit fails as well, and nothing has changed. */
-	int (*begin)(struct db *db, struct err *err);
-	int (*commit)(struct db *db, struct err *err);
-
-	/* Takes sets and pieces of sets, all in one transaction. */
-	int (*take)(struct db *db, struct db_take *take, size_t n, struct err *err);
-	/* Drops sets of that uns that are not whole; uns NULL: of all. */
-	int (*take_forget)(struct db *db, const char *uns, struct err *err);
-	/* [reads] Sets that are whole and not absorbed, the oldest first, after that number. 1:
-	 * none. */
-	int (*set_next)(struct db *db, uint64_t after, struct db_set *ret, struct err *err);
-	/* Absorbs the next rows_max notices of it, by the rules of document 004: the last notice
-	 * for a URL counts, at the place of the first; what is stored and agrees in all of mtime,
-	 * size and md5 that were given, of which there is at least one, is confirmed and not
-	 * fetched; a removal makes the queue's row "nothing" and deletes what is stored; of a full
-	 * set, rows that it does not name go from queue and store, after its last notice. A kill
-	 * or a failure may take back steps that no other operation has followed; absorbing then
-	 * goes on from before them. The one that is_done is durable. */
-	int (*absorb)(struct db *db, uint64_t set, const struct db_terms *terms,
-		      struct db_absorbed *ret, struct err *err);
-	/* Removes up to rows_max rows of a provider that is gone. 1: there are none left. */
-	int (*forget)(struct db *db, uint64_t provider, size_t rows_max, struct err *err);
-
-	/* The queue. Parts in the order of (set, slot). [reads] */
-	int (*parts)(struct db *db, void (*each)(void *ctx, const struct db_part *part), void *ctx,
-		     struct err *err);
-	/* [reads] One part. 1: there is no such. */
-	int (*part)(struct db *db, uint64_t set, int64_t slot, struct db_part *ret,
-		    struct err *err);
-	/* [reads] The first row of a part after that number. 1: none. */
-	int (*next)(struct db *db, uint64_t set, int64_t slot, uint64_t after_row,
-		    struct arena *arena, struct db_row *ret, struct err *err);
-	/* These rows are being fetched from now on, for their receipts; until done(). */
-	int (*sent)(struct db *db, const struct db_row *row, size_t n, int64_t now_us,
-		    struct err *err);
-	/* How fetches ended: each reads its row again before the answer counts. */
-	int (*done)(struct db *db, struct db_done *done, size_t n, int64_t now_us, int64_t age_us,
-		    struct err *err);
-	/* Rows whose window has passed go into another slot of their set. */
-	int (*move)(struct db *db, const struct db_row *row, size_t n, int64_t slot,
-		    struct err *err);
-	/* A part waits for a slot, or goes on now. */
-	int (*start)(struct db *db, uint64_t set, int64_t slot, int64_t start, struct err *err);
-	/* A slot's turn has come: each part that waits for it goes on now. */
-	int (*due)(struct db *db, int64_t start, struct err *err);
-	/* Nothing of a provider is fetched until then, and why: for those who ask for receipts. The
-	 * owner of the queue keeps its own time. until_us 0: it goes on. */
-	int (*hold)(struct db *db, uint64_t provider, int64_t until_us, struct str why,
-		    struct err *err);
-	/* [reads] 1: it is not held now. `why` is in the arena. */
-	int (*held)(struct db *db, uint64_t provider, struct arena *arena, int64_t *ret_until_us,
-		    struct str *ret_why, struct err *err);
-	/* Copies of the priority in the parts of a provider. */
-	int (*priority)(struct db *db, uint64_t provider, int64_t priority, struct err *err);
-
-	/* Files. [reads] 0: this file is that row's in LCC. 1: it is not. */
-	int (*has_file)(struct db *db, uint64_t provider, int64_t hash, struct str machine,
-			struct str file, struct err *err);
-	/* [reads] Files to be deleted, after that id; of one machine, or of all with "". To be
-	 * said after the commit. 1: none. */
-	int (*fsm_next)(struct db *db, uint64_t after, struct str machine, uint64_t *ret_id,
-			char ret_machine[DB_MACHINE_MAX + 1], char ret_file[DB_FILE_MAX + 1],
-			struct err *err);
-	int (*fsm_done)(struct db *db, const uint64_t *id, size_t n, struct err *err);
-	/* A file that no row has and nobody wants is to be deleted. */
-	int (*fsm_add)(struct db *db, struct str machine, struct str file, struct err *err);
-
-	/* Ages: walks LCC from a row on, rows_max rows. Those that were not confirmed since
-	 * expire_before go (DB_REMOVED, with a reason); each provider that has some from before
-	 * old_before which are not queued, or whose rows went, is told. *ret_next: where to go on;
-	 * 0: that was all. */
-	int (*ages)(struct db *db, uint64_t from_row, size_t rows_max, int64_t old_before_us,
-		    int64_t expire_before_us, int64_t now_us,
-		    void (*each)(void *ctx, uint64_t provider, bool has_expired), void *ctx,
-		    uint64_t *ret_next, struct err *err);
-	/* Sets and what is gone from before that time; rows_max at a time. 1: nothing is left. */
-	int (*trim)(struct db *db, int64_t before_us, size_t rows_max, struct err *err);
-	/* The clock of ages, kept. */
-	int (*age_get)(struct db *db, int64_t *ret_us, struct err *err); /* [reads] */
-	int (*age_put)(struct db *db, int64_t us, struct err *err);
-
-	/* [reads] All zeroes for a provider that has nothing. */
-	int (*tally)(struct db *db, uint64_t provider, struct db_tally *ret, struct err *err);
-	/* [reads] The greatest number of a provider that has or had anything here; 0: none. */
-	int (*last_provider)(struct db *db, uint64_t *ret, struct err *err);
-	int (*rows)(struct db *db, uint64_t *ret_queued, uint64_t *ret_stored, struct err *err);
-	/* [reads] What has become of a URL. accepted_us: when the notice was accepted, to tell
-	 * UNCHANGED from STORED; 0: any. 1: nothing is known. */
-	int (*receipt)(struct db *db, uint64_t provider, struct str c, struct str mime,
-		       int64_t accepted_us, struct arena *arena, struct db_receipt *ret,
-		       struct err *err);
-	/* [reads] A provider's sets by the number that its uns gave them; number 0: the latest. 1:
-	 * none. */
-	int (*set_of)(struct db *db, uint64_t provider, const char *uns, uint64_t number,
-		      struct db_set *ret, struct err *err);
-	/* [reads] A set by its number of ours. 1: there is none, or not any more. */
-	int (*set)(struct db *db, uint64_t set, struct db_set *ret, struct err *err);
-	/* [reads] A piece of a set, unpacked. 1: there is no such. */
-	int (*set_piece)(struct db *db, uint64_t set, uint64_t piece, struct buf *ret,
-			 struct err *err);
-	/* [reads] Errors of a provider, the latest first, at most n; slices in the arena. */
-	int (*errors)(struct db *db, uint64_t provider, size_t n, struct arena *arena,
-		      struct db_error *ret, size_t *ret_n, struct err *err);
-	/* [reads] The last fetches of a provider, the latest first, at most DB_FETCHES. */
-	int (*fetches)(struct db *db, uint64_t provider, struct arena *arena,
-		       struct db_fetch ret[DB_FETCHES], size_t *ret_n, struct err *err);
-	/* [reads] A URL of whatever type; provider 0: of any, for `garner why`. */
-	int (*find_url)(struct db *db, uint64_t provider, struct str c,
-			void (*each)(void *ctx, uint64_t provider, const struct db_receipt *r),
-			void *ctx, struct err *err);
-
-	/* Whether QPSDB agrees with QDB, cheaply. 1: it does not. */
-	int (*agrees)(struct db *db, struct err *err);
-	int (*rebuild)(struct db *db, struct err *err); /* QPSDB out of QDB */
-	/* All of it: rows, tallies, parts, open sets, and (by `has`, where not NULL: whether a
-	 * machine's file is there, with that size; negative: not known) files. fix: mends what is
-	 * wrong. 1: what keeps the rows is damaged, so that nobody can say which there are: nothing
-	 * else was looked at, and nothing mended. */
-	int (*check)(struct db *db, bool fix,
-		     int (*has)(void *ctx, struct str machine, struct str file, uint64_t size),
-		     db_finding_fn *fn, void *ctx, struct err *err);
-};
-
-struct db {
-	const struct db_ops *ops;
-};
-
 enum db_mode { DB_READ, DB_WRITE };
 /* The folder is DATA/cache; for DB_WRITE it and the database are made. 1: for DB_READ, there is
  * none yet. ERR_BUSY: another process writes. ERR_DAMAGED: what is there is not sound.
  * ERR_USAGE: another version of garner made it, and it is left alone. */
-int db_sqlite_open(struct db **ret, const char *folder, enum db_mode mode, struct err *err);
+int db_open(struct db **ret, const char *folder, enum db_mode mode, struct err *err);
 void db_close(struct db **db);
-/* Of db_sqlite_open(): whether it was set aside meanwhile (garner cache check --fix). Then it is to
+/* Of db_open(): whether it was set aside meanwhile (garner cache check --fix). Then it is to
  * be closed, and the new one opened. */
-bool db_sqlite_is_moved(struct db *db);
+bool db_is_moved(struct db *db);
 
-/* For tests: passes on to another, which it takes over, and fails the nth call from now on (and all
- * after it, where `stays`) without having passed it on. 0: never. */
-struct db *db_failing_new(struct db *inner);
-void db_failing_set(struct db *db, unsigned nth, bool stays);
+/* Between these two, operations are one transaction together, durable with the commit.
+ * Where one of them has failed, the commit fails as well, and nothing has changed. */
+int db_begin(struct db *db, struct err *err);
+int db_commit(struct db *db, struct err *err);
+
+/* Takes sets and pieces of sets, all in one transaction. */
+int db_take(struct db *db, struct db_take *take, size_t n, struct err *err);
+/* Drops sets of that uns that are not whole; uns NULL: of all. */
+int db_take_forget(struct db *db, const char *uns, struct err *err);
+/* [reads] Sets that are whole and not absorbed, the oldest first, after that number. 1:
+ * none. */
+int db_set_next(struct db *db, uint64_t after, struct db_set *ret, struct err *err);
+/* Absorbs the next rows_max notices of it, by the rules of document 004: the last notice
+ * for a URL counts, at the place of the first; what is stored and agrees in all of mtime,
+ * size and md5 that were given, of which there is at least one, is confirmed and not
+ * fetched; a removal makes the queue's row "nothing" and deletes what is stored; of a full
+ * set, rows that it does not name go from queue and store, after its last notice. A kill
+ * or a failure may take back steps that no other operation has followed; absorbing then
+ * goes on from before them. The one that is_done is durable. */
+int db_absorb(struct db *db, uint64_t set, const struct db_terms *terms, struct db_absorbed *ret,
+	      struct err *err);
+/* Removes up to rows_max rows of a provider that is gone. 1: there are none left. */
+int db_forget(struct db *db, uint64_t provider, size_t rows_max, struct err *err);
+
+/* The queue. Parts in the order of (set, slot). [reads] */
+int db_parts(struct db *db, void (*each)(void *ctx, const struct db_part *part), void *ctx,
+	     struct err *err);
+/* [reads] One part. 1: there is no such. */
+int db_part(struct db *db, uint64_t set, int64_t slot, struct db_part *ret, struct err *err);
+/* [reads] The first row of a part after that number. 1: none. */
+int db_next(struct db *db, uint64_t set, int64_t slot, uint64_t after_row, struct arena *arena,
+	    struct db_row *ret, struct err *err);
+/* These rows are being fetched from now on, for their receipts; until done(). */
+int db_sent(struct db *db, const struct db_row *row, size_t n, int64_t now_us, struct err *err);
+/* How fetches ended: each reads its row again before the answer counts. */
+int db_done(struct db *db, struct db_done *done, size_t n, int64_t now_us, int64_t age_us,
+	    struct err *err);
+/* Rows whose window has passed go into another slot of their set. */
+int db_move(struct db *db, const struct db_row *row, size_t n, int64_t slot, struct err *err);
+/* A part waits for a slot, or goes on now. */
+int db_start(struct db *db, uint64_t set, int64_t slot, int64_t start, struct err *err);
+/* A slot's turn has come: each part that waits for it goes on now. */
+int db_due(struct db *db, int64_t start, struct err *err);
+/* Nothing of a provider is fetched until then, and why: for those who ask for receipts. The
+ * owner of the queue keeps its own time. until_us 0: it goes on. */
+int db_hold(struct db *db, uint64_t provider, int64_t until_us, struct str why, struct err *err);
+/* [reads] 1: it is not held now. `why` is in the arena. */
+int db_held(struct db *db, uint64_t provider, struct arena *arena, int64_t *ret_until_us,
+	    struct str *ret_why, struct err *err);
+/* Copies of the priority in the parts of a provider. */
+int db_priority(struct db *db, uint64_t provider, int64_t priority, struct err *err);
+
+/* Files. [reads] 0: this file is that row's in LCC. 1: it is not. */
+int db_has_file(struct db *db, uint64_t provider, int64_t hash, struct str machine, struct str file,
+		struct err *err);
+/* [reads] Files to be deleted, after that id; of one machine, or of all with "". To be
+ * said after the commit. 1: none. */
+int db_fsm_next(struct db *db, uint64_t after, struct str machine, uint64_t *ret_id,
+		char ret_machine[DB_MACHINE_MAX + 1], char ret_file[DB_FILE_MAX + 1],
+		struct err *err);
+int db_fsm_done(struct db *db, const uint64_t *id, size_t n, struct err *err);
+/* A file that no row has and nobody wants is to be deleted. */
+int db_fsm_add(struct db *db, struct str machine, struct str file, struct err *err);
+
+/* Ages: walks LCC from a row on, rows_max rows. Those that were not confirmed since
+ * expire_before go (DB_REMOVED, with a reason); each provider that has some from before
+ * old_before which are not queued, or whose rows went, is told. *ret_next: where to go on;
+ * 0: that was all. */
+int db_ages(struct db *db, uint64_t from_row, size_t rows_max, int64_t old_before_us,
+	    int64_t expire_before_us, int64_t now_us,
+	    void (*each)(void *ctx, uint64_t provider, bool has_expired), void *ctx,
+	    uint64_t *ret_next, struct err *err);
+/* Sets and what is gone from before that time; rows_max at a time. 1: nothing is left. */
+int db_trim(struct db *db, int64_t before_us, size_t rows_max, struct err *err);
+/* The clock of ages, kept. */
+int db_age_get(struct db *db, int64_t *ret_us, struct err *err); /* [reads] */
+int db_age_put(struct db *db, int64_t us, struct err *err);
+
+/* [reads] All zeroes for a provider that has nothing. */
+int db_tally(struct db *db, uint64_t provider, struct db_tally *ret, struct err *err);
+/* [reads] The greatest number of a provider that has or had anything here; 0: none. */
+int db_last_provider(struct db *db, uint64_t *ret, struct err *err);
+int db_rows(struct db *db, uint64_t *ret_queued, uint64_t *ret_stored, struct err *err);
+/* [reads] What has become of a URL. accepted_us: when the notice was accepted, to tell
+ * UNCHANGED from STORED; 0: any. 1: nothing is known. */
+int db_receipt(struct db *db, uint64_t provider, struct str c, struct str mime, int64_t accepted_us,
+	       struct arena *arena, struct db_receipt *ret, struct err *err);
+/* [reads] A provider's sets by the number that its uns gave them; number 0: the latest. 1:
+ * none. */
+int db_set_of(struct db *db, uint64_t provider, const char *uns, uint64_t number,
+	      struct db_set *ret, struct err *err);
+/* [reads] A set by its number of ours. 1: there is none, or not any more. */
+int db_set(struct db *db, uint64_t set, struct db_set *ret, struct err *err);
+/* [reads] A piece of a set, unpacked. 1: there is no such. */
+int db_set_piece(struct db *db, uint64_t set, uint64_t piece, struct buf *ret, struct err *err);
+/* [reads] Errors of a provider, the latest first, at most n; slices in the arena. */
+int db_errors(struct db *db, uint64_t provider, size_t n, struct arena *arena, struct db_error *ret,
+	      size_t *ret_n, struct err *err);
+/* [reads] The last fetches of a provider, the latest first, at most DB_FETCHES. */
+int db_fetches(struct db *db, uint64_t provider, struct arena *arena,
+	       struct db_fetch ret[DB_FETCHES], size_t *ret_n, struct err *err);
+/* [reads] A URL of whatever type; provider 0: of any, for `garner why`. */
+int db_find_url(struct db *db, uint64_t provider, struct str c,
+		void (*each)(void *ctx, uint64_t provider, const struct db_receipt *r), void *ctx,
+		struct err *err);
+
+/* Whether QPSDB agrees with QDB, cheaply. 1: it does not. */
+int db_agrees(struct db *db, struct err *err);
+int db_rebuild(struct db *db, struct err *err); /* QPSDB out of QDB */
+/* All of it: rows, tallies, parts, open sets, and (by `has`, where not NULL: whether a
+ * machine's file is there, with that size; negative: not known) files. fix: mends what is
+ * wrong. 1: what keeps the rows is damaged, so that nobody can say which there are: nothing
+ * else was looked at, and nothing mended. */
+int db_check(struct db *db, bool fix,
+	     int (*has)(void *ctx, struct str machine, struct str file, uint64_t size),
+	     db_finding_fn *fn, void *ctx, struct err *err);
+
+/* For tests: sql_fail_at() of its connection. */
+void db_fail_at(struct db *db, unsigned nth, bool stays);

@@ -27,7 +27,7 @@ struct receipts {
 static int absorbed_look(struct receipts *r, struct err *err)
 {
 	struct db_set next;
-	int rc = r->db->ops->set_next(r->db, r->set.set - 1, &next, err);
+	int rc = db_set_next(r->db, r->set.set - 1, &next, err);
 	if (rc < 0)
 		return rc;
 	r->is_absorbed = rc == 1 || next.set != r->set.set;
@@ -38,7 +38,7 @@ int receipts_open(struct receipts **ret, struct db *db, uint64_t provider, const
 		  uint64_t number, struct err *err)
 {
 	struct receipts r = {.db = db, .bytes = BUF_INIT(PIECE_MAX)};
-	int rc = db->ops->set_of(db, provider, uns, number, &r.set, err);
+	int rc = db_set_of(db, provider, uns, number, &r.set, err);
 	if (rc != 0)
 		return rc;
 	if (absorbed_look(&r, err) < 0)
@@ -162,7 +162,7 @@ static int piece_next(struct receipts *r, struct err *err)
 	if (!r->kept && r->piece == r->set.pieces)
 		return 1;
 	if (!r->kept)
-		return r->db->ops->set_piece(r->db, r->set.set, r->piece++, &r->bytes, err);
+		return db_set_piece(r->db, r->set.set, r->piece++, &r->bytes, err);
 	int rc = unsdb_reader_piece(r->kept, &packed, err);
 	r->piece++;
 	return rc == 0 ? notice_unpack(buf_str(&packed), &r->bytes, err) : rc;
@@ -207,7 +207,7 @@ static int receipt_of(struct db *db, const struct db_set *set, bool is_absorbed,
 {
 	int rc = 1;
 	if (db)
-		rc = db->ops->receipt(db, set->provider, c, mime, set->at_us, arena, ret, err);
+		rc = db_receipt(db, set->provider, c, mime, set->at_us, arena, ret, err);
 	if (rc < 0)
 		return rc;
 	if (!is_absorbed && (rc == 1 || ret->at_us < set->at_us))
@@ -313,7 +313,7 @@ static int open_sets_look(struct url_ask *a, struct err *err)
 	struct receipts r = {.db = a->db, .bytes = BUF_INIT(PIECE_MAX)};
 	uint64_t provider = a->url->provider;
 	int rc = 0;
-	while (rc == 0 && (rc = a->db->ops->set_next(a->db, r.set.set, &r.set, err)) == 0) {
+	while (rc == 0 && (rc = db_set_next(a->db, r.set.set, &r.set, err)) == 0) {
 		if (provider == 0 || provider == r.set.provider)
 			rc = set_look(a, &r, err);
 	}
@@ -377,7 +377,7 @@ int receipts_of_url(struct db *db, const char *folder, const struct receipts_url
 	if (rc == 0)
 		rc = named_tell(&a, err);
 	if (rc == 0 && db)
-		rc = db->ops->find_url(db, url->provider, url->c, row_tell, &a, err);
+		rc = db_find_url(db, url->provider, url->c, row_tell, &a, err);
 	namings_free(&a.named);
 	arena_free(&a.arena);
 	return MIN(rc, 0);

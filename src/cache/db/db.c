@@ -1,4 +1,4 @@
-/* The cache's database in SQLite: how it is opened, and its transactions. What is counted (tallies,
+/* The cache's database: how it is opened, and its transactions. What is counted (tallies,
  * parts, the next numbers) is held in memory while a transaction lasts and written once, before it
  * is committed: a set of a million URLs would write the same few rows a million times. There is one
  * writer, so the counts in memory stay true from one transaction to the next.
@@ -78,7 +78,7 @@ static const struct sql_kind kind = {
 	.log_pages = LOG_PAGES,
 };
 
-int meta_read(struct db_sqlite *d, struct err *err)
+int meta_read(struct db *d, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_META_GET);
 	int rc = db_step(d, st, err);
@@ -93,7 +93,7 @@ int meta_read(struct db_sqlite *d, struct err *err)
 	return 0;
 }
 
-int totals_read(struct db_sqlite *d, struct err *err)
+int totals_read(struct db *d, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_TALLY_SUM);
 	int rc = db_step(d, st, err);
@@ -105,7 +105,7 @@ int totals_read(struct db_sqlite *d, struct err *err)
 	return 0;
 }
 
-static int meta_write(struct db_sqlite *d, struct err *err)
+static int meta_write(struct db *d, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_META_PUT);
 	if (!d->meta_dirty)
@@ -120,7 +120,7 @@ static int meta_write(struct db_sqlite *d, struct err *err)
 	return db_run(d, st, err);
 }
 
-int work_flush(struct db_sqlite *d, struct err *err)
+int work_flush(struct db *d, struct err *err)
 {
 	if (!d->in_work)
 		return 0;
@@ -128,7 +128,7 @@ int work_flush(struct db_sqlite *d, struct err *err)
 }
 
 /* Back to what is on disk; the failure that led here is the one that counts. */
-static void work_undo(struct db_sqlite *d)
+static void work_undo(struct db *d)
 {
 	struct err ignored;
 	along_end(d);
@@ -142,7 +142,7 @@ static void work_undo(struct db_sqlite *d)
 		d->meta_dirty = false;
 }
 
-static int work_commit(struct db_sqlite *d, struct err *err)
+static int work_commit(struct db *d, struct err *err)
 {
 	if (work_flush(d, err) < 0)
 		return -1;
@@ -157,7 +157,7 @@ static int work_commit(struct db_sqlite *d, struct err *err)
 	return 0;
 }
 
-int work_begin_soft(struct db_sqlite *d, struct err *err)
+int work_begin_soft(struct db *d, struct err *err)
 {
 	ENSURE(d->is_writer);
 	if (d->has_failed) {
@@ -174,7 +174,7 @@ int work_begin_soft(struct db_sqlite *d, struct err *err)
 	return 0;
 }
 
-int work_begin(struct db_sqlite *d, struct err *err)
+int work_begin(struct db *d, struct err *err)
 {
 	d->is_hard = true;
 	return work_begin_soft(d, err);
@@ -184,14 +184,14 @@ int work_begin(struct db_sqlite *d, struct err *err)
  * it: a page that each of them changes is then written once. A kill or a failure takes them back,
  * and they are done again. */
 /* Where there are no such steps, nothing is left open: it would keep the log from being moved. */
-static int work_settle(struct db_sqlite *d, struct err *err)
+static int work_settle(struct db *d, struct err *err)
 {
 	bool later = !d->is_hard && d->steps > 0 && d->steps < STEPS_MOST &&
 		     clock_mono_us() - d->since_us < STEPS_MOST_US;
 	return later ? 0 : work_commit(d, err);
 }
 
-int work_end(struct db_sqlite *d, int rc, struct err *err)
+int work_end(struct db *d, int rc, struct err *err)
 {
 	if (rc >= 0 && !d->is_group && d->in_work && work_settle(d, err) < 0)
 		rc = -1;
@@ -206,29 +206,27 @@ int work_end(struct db_sqlite *d, int rc, struct err *err)
 	return rc;
 }
 
-int snapshot_begin(struct db_sqlite *d, struct err *err)
+int snapshot_begin(struct db *d, struct err *err)
 {
 	return d->is_writer ? 0 : sql_begin(&d->sql, SQL_SNAPSHOT, err);
 }
 
-void snapshot_end(struct db_sqlite *d)
+void snapshot_end(struct db *d)
 {
 	if (!d->is_writer)
 		sql_rollback(&d->sql);
 }
 
-static int sqlite_begin(struct db *db, struct err *err)
+int db_begin(struct db *d, struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	ENSURE(!d->is_group);
 	int rc = work_begin_soft(d, err);
 	d->is_group = rc == 0;
 	return rc;
 }
 
-static int sqlite_commit(struct db *db, struct err *err)
+int db_commit(struct db *d, struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	ENSURE(d->is_group);
 	bool failed = d->has_failed;
 	if (failed)
@@ -237,25 +235,23 @@ static int sqlite_commit(struct db *db, struct err *err)
 	return work_end(d, failed ? -1 : 0, err);
 }
 
-int work_row(struct db_sqlite *d, uint64_t *ret)
+int work_row(struct db *d, uint64_t *ret)
 {
 	*ret = d->meta.next_row++;
 	d->meta_dirty = true;
 	return 0;
 }
 
-static int sqlite_age_get(struct db *db, int64_t *ret_us, struct err *err)
+int db_age_get(struct db *d, int64_t *ret_us, struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	if (!d->is_writer && meta_read(d, err) < 0)
 		return -1;
 	*ret_us = d->meta.age_us;
 	return 0;
 }
 
-static int sqlite_age_put(struct db *db, int64_t us, struct err *err)
+int db_age_put(struct db *d, int64_t us, struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	int rc = work_begin_soft(d, err);
 	if (rc == 0) {
 		d->meta.age_us = us;
@@ -264,9 +260,8 @@ static int sqlite_age_put(struct db *db, int64_t us, struct err *err)
 	return work_end(d, rc, err);
 }
 
-int sqlite_rows(struct db *db, uint64_t *ret_queued, uint64_t *ret_stored, struct err *err)
+int db_rows(struct db *d, uint64_t *ret_queued, uint64_t *ret_stored, struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	if (!d->is_writer && totals_read(d, err) < 0)
 		return -1;
 	*ret_queued = d->queued;
@@ -274,10 +269,12 @@ int sqlite_rows(struct db *db, uint64_t *ret_queued, uint64_t *ret_stored, struc
 	return 0;
 }
 
-static void sqlite_close(struct db *db)
+void db_close(struct db **db)
 {
-	struct db_sqlite *d = sqlite_of(db);
+	struct db *d = *db;
 	struct err ignored; /* steps that are not kept are done again */
+	if (!d)
+		return;
 	if (d->in_work && !d->is_group)
 		(void)work_commit(d, &ignored);
 	sql_close(&d->sql);
@@ -289,62 +286,16 @@ static void sqlite_close(struct db *db)
 	buf_free(&d->lcc_text);
 	buf_free(&d->gone_text);
 	buf_free(&d->data);
-	mem_free(&d);
+	mem_free(db);
 }
 
-void db_close(struct db **db)
+void db_fail_at(struct db *d, unsigned nth, bool stays)
 {
-	if (*db)
-		(*db)->ops->close(*db);
-	*db = NULL;
+	sql_fail_at(&d->sql, nth, stays);
 }
-
-static const struct db_ops sqlite_ops = {
-	.name = "sqlite",
-	.close = sqlite_close,
-	.begin = sqlite_begin,
-	.commit = sqlite_commit,
-	.take = sqlite_take,
-	.take_forget = sqlite_take_forget,
-	.set_next = sqlite_set_next,
-	.absorb = sqlite_absorb,
-	.forget = sqlite_forget,
-	.parts = sqlite_parts,
-	.part = sqlite_part,
-	.next = sqlite_next,
-	.sent = sqlite_sent,
-	.done = sqlite_done,
-	.move = sqlite_move,
-	.start = sqlite_start,
-	.due = sqlite_due,
-	.priority = sqlite_priority,
-	.has_file = sqlite_has_file,
-	.fsm_next = sqlite_fsm_next,
-	.fsm_done = sqlite_fsm_done,
-	.fsm_add = sqlite_fsm_add,
-	.ages = sqlite_ages,
-	.trim = sqlite_trim,
-	.age_get = sqlite_age_get,
-	.age_put = sqlite_age_put,
-	.tally = sqlite_tally,
-	.last_provider = sqlite_last_provider,
-	.hold = sqlite_hold,
-	.held = sqlite_held,
-	.rows = sqlite_rows,
-	.receipt = sqlite_receipt,
-	.set_of = sqlite_set_of,
-	.set = sqlite_set,
-	.set_piece = sqlite_set_piece,
-	.errors = sqlite_errors,
-	.fetches = sqlite_fetches,
-	.find_url = sqlite_find_url,
-	.agrees = sqlite_agrees,
-	.rebuild = sqlite_rebuild,
-	.check = sqlite_check,
-};
 
 /* What was being fetched when the last writer ended: nobody knows of it any more. */
-static int writer_ready(struct db_sqlite *d, struct err *err)
+static int writer_ready(struct db *d, struct err *err)
 {
 	if (meta_read(d, err) < 0 || totals_read(d, err) < 0)
 		return -1;
@@ -354,8 +305,7 @@ static int writer_ready(struct db_sqlite *d, struct err *err)
 	return work_end(d, rc, err);
 }
 
-static int sqlite_open_file(struct db_sqlite *d, const char *folder, enum db_mode mode,
-			    struct err *err)
+static int db_open_file(struct db *d, const char *folder, enum db_mode mode, struct err *err)
 {
 	char path[PATH_MAX], lock[PATH_MAX];
 	struct sql_kind opens = kind;
@@ -375,25 +325,24 @@ static int sqlite_open_file(struct db_sqlite *d, const char *folder, enum db_mod
 	return rc;
 }
 
-bool db_sqlite_is_moved(struct db *db)
+bool db_is_moved(struct db *d)
 {
-	return sql_is_moved(&sqlite_of(db)->sql);
+	return sql_is_moved(&d->sql);
 }
 
-int db_sqlite_open(struct db **ret, const char *folder, enum db_mode mode, struct err *err)
+int db_open(struct db **ret, const char *folder, enum db_mode mode, struct err *err)
 {
-	struct db_sqlite *d = mem_alloc(sizeof *d);
-	d->db.ops = &sqlite_ops;
+	struct db *d = mem_alloc(sizeof *d);
 	d->is_writer = mode == DB_WRITE;
 	d->lock.file = FILE_INIT;
 	d->hash = notice_hash;
 	d->queue_text = d->lcc_text = d->gone_text = d->data =
 		BUF_INIT(NOTICE_PIECE + 4 * NOTICE_MOST);
-	int rc = sqlite_open_file(d, folder, mode, err);
+	int rc = db_open_file(d, folder, mode, err);
 	if (rc) {
-		sqlite_close(&d->db);
+		db_close(&d);
 		return rc;
 	}
-	*ret = &d->db;
+	*ret = d;
 	return 0;
 }

@@ -25,7 +25,7 @@ struct item {
 };
 
 struct step {
-	struct db_sqlite *d;
+	struct db *d;
 	struct set_row set;
 	const struct db_terms *terms;
 	struct db_absorbed *ret;
@@ -112,7 +112,7 @@ static uint32_t url_push(struct step *s, const struct url_row *u)
 
 static int urls_load(struct step *s, int64_t hash, uint32_t *ret, struct err *err)
 {
-	struct db_sqlite *d = s->d;
+	struct db *d = s->d;
 	struct sql_st *st = sql_st(d, SQL_URL_GET);
 	struct url_row u;
 	uint32_t last = 0;
@@ -326,8 +326,7 @@ static int notice_update(struct step *s, struct url_row *u, const struct item *i
 	return u->row ? update_queued(s, u, it, n, q, err) : update_new(s, u, it, n, err);
 }
 
-static int queued_nothing(struct db_sqlite *d, struct url_row *u, const struct queued *q,
-			  struct err *err)
+static int queued_nothing(struct db *d, struct url_row *u, const struct queued *q, struct err *err)
 {
 	struct queued none = *q;
 	none.is_nothing = true;
@@ -423,7 +422,7 @@ static int step_named(struct step *s, struct err *err)
 	return 0;
 }
 
-static int set_place(struct db_sqlite *d, const struct set_row *set, struct err *err)
+static int set_place(struct db *d, const struct set_row *set, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_SET_AT);
 	sql_bind(st, 1, (int64_t)set->id);
@@ -447,8 +446,7 @@ static int step_notices(struct step *s, size_t most, struct err *err)
 	return step_save(s, err) < 0 ? -1 : step_named(s, err);
 }
 
-int url_remove(struct db_sqlite *d, struct url_row *u, int64_t now_us, struct str reason,
-	       struct err *err)
+int url_remove(struct db *d, struct url_row *u, int64_t now_us, struct str reason, struct err *err)
 {
 	struct queued q;
 	struct stored lcc;
@@ -475,7 +473,7 @@ int url_remove(struct db_sqlite *d, struct url_row *u, int64_t now_us, struct st
 /* URLs are collected first: a statement that walks a table must not see it change. */
 static int step_walk(struct step *s, size_t most, struct err *err)
 {
-	struct db_sqlite *d = s->d;
+	struct db *d = s->d;
 	struct sql_st *st = sql_st(d, SQL_URL_WALK);
 	size_t looked = 0;
 	int rc = 0;
@@ -539,10 +537,9 @@ static int step_absorb(struct step *s, struct err *err)
 	return set_place(s->d, &s->set, err);
 }
 
-int sqlite_absorb(struct db *db, uint64_t set, const struct db_terms *terms,
-		  struct db_absorbed *ret, struct err *err)
+int db_absorb(struct db *d, uint64_t set, const struct db_terms *terms, struct db_absorbed *ret,
+	      struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	struct step s = {.d = d, .terms = terms, .ret = ret};
 	*ret = (struct db_absorbed){0};
 	int rc = work_begin_soft(d, err);

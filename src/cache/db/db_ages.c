@@ -12,8 +12,8 @@ struct aged {
 	int64_t hash, age_us;
 };
 
-static int lcc_walk(struct db_sqlite *d, uint64_t from, size_t most, struct aged **ret,
-		    size_t *ret_n, struct err *err)
+static int lcc_walk(struct db *d, uint64_t from, size_t most, struct aged **ret, size_t *ret_n,
+		    struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_LCC_WALK);
 	size_t room = 0;
@@ -26,7 +26,7 @@ static int lcc_walk(struct db_sqlite *d, uint64_t from, size_t most, struct aged
 	return rc < 0 ? rc : 0;
 }
 
-static int row_expired(struct db_sqlite *d, struct url_row *u, int64_t now_us, struct err *err)
+static int row_expired(struct db *d, struct url_row *u, int64_t now_us, struct err *err)
 {
 	struct stored s;
 	struct queued q;
@@ -46,7 +46,7 @@ struct age_walk {
 	struct ages told; /* 0: has old ones, 1: some have expired */
 };
 
-static int row_age(struct db_sqlite *d, struct age_walk *w, const struct aged *a, struct err *err)
+static int row_age(struct db *d, struct age_walk *w, const struct aged *a, struct err *err)
 {
 	struct url_row u;
 	if (a->age_us >= w->old_us && a->age_us >= w->expire_us)
@@ -64,7 +64,7 @@ static int row_age(struct db_sqlite *d, struct age_walk *w, const struct aged *a
 	return 0;
 }
 
-static int ages_step(struct db_sqlite *d, struct age_walk *w, uint64_t from, size_t most,
+static int ages_step(struct db *d, struct age_walk *w, uint64_t from, size_t most,
 		     uint64_t *ret_next, struct err *err)
 {
 	struct aged *row = NULL;
@@ -77,12 +77,11 @@ static int ages_step(struct db_sqlite *d, struct age_walk *w, uint64_t from, siz
 	return rc;
 }
 
-int sqlite_ages(struct db *db, uint64_t from_row, size_t rows_max, int64_t old_before_us,
-		int64_t expire_before_us, int64_t now_us,
-		void (*each)(void *ctx, uint64_t provider, bool has_expired), void *ctx,
-		uint64_t *ret_next, struct err *err)
+int db_ages(struct db *d, uint64_t from_row, size_t rows_max, int64_t old_before_us,
+	    int64_t expire_before_us, int64_t now_us,
+	    void (*each)(void *ctx, uint64_t provider, bool has_expired), void *ctx,
+	    uint64_t *ret_next, struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	struct age_walk w = {
 		.old_us = old_before_us, .expire_us = expire_before_us, .now_us = now_us};
 	int rc = work_begin(d, err);
@@ -98,7 +97,7 @@ int sqlite_ages(struct db *db, uint64_t from_row, size_t rows_max, int64_t old_b
 }
 
 /* 1: the oldest is not old enough. */
-static int gone_trim(struct db_sqlite *d, int64_t before_us, struct err *err)
+static int gone_trim(struct db *d, int64_t before_us, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_GONE_OLDEST);
 	struct gone g;
@@ -119,7 +118,7 @@ static int gone_trim(struct db_sqlite *d, int64_t before_us, struct err *err)
 }
 
 /* 1: there is no such set. */
-static int set_trim(struct db_sqlite *d, int64_t before_us, size_t *left, struct err *err)
+static int set_trim(struct db *d, int64_t before_us, size_t *left, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_SET_OLD);
 	struct set_row set;
@@ -137,7 +136,7 @@ static int set_trim(struct db_sqlite *d, int64_t before_us, size_t *left, struct
 	return whole ? set_erase(d, set.id, err) : 0;
 }
 
-static int trim_step(struct db_sqlite *d, int64_t before_us, size_t most, struct err *err)
+static int trim_step(struct db *d, int64_t before_us, size_t most, struct err *err)
 {
 	size_t left = MAX(most, (size_t)1);
 	int rc = 0;
@@ -148,9 +147,8 @@ static int trim_step(struct db_sqlite *d, int64_t before_us, size_t most, struct
 	return rc < 0 ? rc : left > 0;
 }
 
-int sqlite_trim(struct db *db, int64_t before_us, size_t rows_max, struct err *err)
+int db_trim(struct db *d, int64_t before_us, size_t rows_max, struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	int rc = work_begin(d, err);
 	if (rc == 0)
 		rc = trim_step(d, before_us, rows_max, err);
@@ -158,7 +156,7 @@ int sqlite_trim(struct db *db, int64_t before_us, size_t rows_max, struct err *e
 	return work_end(d, rc, err);
 }
 
-static int url_forget(struct db_sqlite *d, struct url_row *u, struct err *err)
+static int url_forget(struct db *d, struct url_row *u, struct err *err)
 {
 	struct queued q;
 	struct stored s;
@@ -171,8 +169,7 @@ static int url_forget(struct db_sqlite *d, struct url_row *u, struct err *err)
 	return url_save(d, u, err);
 }
 
-static int urls_forget(struct db_sqlite *d, uint64_t provider, size_t most, size_t *ret_n,
-		       struct err *err)
+static int urls_forget(struct db *d, uint64_t provider, size_t most, size_t *ret_n, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_URL_FIRST);
 	struct url_row *url = NULL;
@@ -190,7 +187,7 @@ static int urls_forget(struct db_sqlite *d, uint64_t provider, size_t most, size
 }
 
 /* What is left when its rows are gone. */
-static int provider_erase(struct db_sqlite *d, uint64_t provider, struct err *err)
+static int provider_erase(struct db *d, uint64_t provider, struct err *err)
 {
 	const enum db_sql clear[] = {SQL_ERROR_CLEAR, SQL_FETCH_CLEAR, SQL_HELD_DROP,
 				     SQL_TALLY_DROP};
@@ -218,9 +215,8 @@ static int provider_erase(struct db_sqlite *d, uint64_t provider, struct err *er
 	return 1;
 }
 
-int sqlite_forget(struct db *db, uint64_t provider, size_t rows_max, struct err *err)
+int db_forget(struct db *d, uint64_t provider, size_t rows_max, struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	size_t n = 0, most = MIN(MAX(rows_max, (size_t)1), (size_t)INT32_MAX);
 	int rc = work_begin(d, err);
 	if (rc == 0)

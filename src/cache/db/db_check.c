@@ -16,7 +16,7 @@
 #include <stdio.h>
 
 struct checking {
-	struct db_sqlite *d;
+	struct db *d;
 	bool fix;
 	int (*has)(void *ctx, struct str machine, struct str file, uint64_t size);
 	db_finding_fn *fn;
@@ -249,7 +249,7 @@ static int lcc_lost(struct checking *k, const struct stored *s, struct err *err)
 	if (!k->fix)
 		return 0;
 	sql_bind(st, 1, (int64_t)s->row);
-	return db_run(k->d, st, err) < 0 ? -1 : sqlite_fsm_add(&k->d->db, s->machine, s->file, err);
+	return db_run(k->d, st, err) < 0 ? -1 : db_fsm_add(k->d, s->machine, s->file, err);
 }
 
 static int lcc_row_check(struct checking *k, const struct stored *s, struct err *err)
@@ -389,21 +389,21 @@ static int rows_check(struct checking *k, struct err *err)
 		return -1;
 	if (k->fix && (work_flush(k->d, err) < 0 || totals_read(k->d, err) < 0))
 		return -1;
-	int rc = sqlite_agrees(&k->d->db, err);
+	int rc = db_agrees(k->d, err);
 	if (rc == 1) {
 		finding_say(k, true, "QPSDB does not agree with QDB");
-		rc = k->fix ? sqlite_rebuild(&k->d->db, err) : 0;
+		rc = k->fix ? db_rebuild(k->d, err) : 0;
 	}
 	return rc;
 }
 
-int sqlite_check(struct db *db, bool fix,
-		 int (*has)(void *ctx, struct str machine, struct str file, uint64_t size),
-		 db_finding_fn *fn, void *ctx, struct err *err)
+int db_check(struct db *db, bool fix,
+	     int (*has)(void *ctx, struct str machine, struct str file, uint64_t size),
+	     db_finding_fn *fn, void *ctx, struct err *err)
 {
-	struct checking k = {.d = sqlite_of(db), .fix = fix, .has = has, .fn = fn, .ctx = ctx};
+	struct checking k = {.d = db, .fix = fix, .has = has, .fn = fn, .ctx = ctx};
 	bool group = fix && !k.d->is_group;
-	if (group && db->ops->begin(db, err) < 0)
+	if (group && db_begin(db, err) < 0)
 		return -1;
 	int rc = sql_check(&k.d->sql, page_finding, &k, err);
 	if (rc == 0)
@@ -412,5 +412,5 @@ int sqlite_check(struct db *db, bool fix,
 	FAULT("cachedb.fix");
 	if (rc < 0 && fix)
 		work_end(k.d, rc, err);
-	return group && db->ops->commit(db, err) < 0 ? -1 : rc;
+	return group && db_commit(db, err) < 0 ? -1 : rc;
 }

@@ -3,7 +3,7 @@
  * or before a statement reads the tables. A part without rows is not there. */
 #include "cache/db/db_inner.h"
 
-static int counts_load(struct db_sqlite *d, uint64_t provider, struct counts *ret, struct err *err)
+static int counts_load(struct db *d, uint64_t provider, struct counts *ret, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_TALLY_GET);
 	*ret = (struct counts){0};
@@ -26,7 +26,7 @@ static int counts_load(struct db_sqlite *d, uint64_t provider, struct counts *re
 	return 0;
 }
 
-int counts_of(struct db_sqlite *d, uint64_t provider, struct counts **ret, struct err *err)
+int counts_of(struct db *d, uint64_t provider, struct counts **ret, struct err *err)
 {
 	struct counts fresh, *c = tallies_get(&d->tallies, provider);
 	if (!c) {
@@ -40,7 +40,7 @@ int counts_of(struct db_sqlite *d, uint64_t provider, struct counts **ret, struc
 	return 0;
 }
 
-int counts_read(struct db_sqlite *d, uint64_t provider, struct counts *ret, struct err *err)
+int counts_read(struct db *d, uint64_t provider, struct counts *ret, struct err *err)
 {
 	const struct counts *c = tallies_get(&d->tallies, provider);
 	if (!c)
@@ -49,8 +49,7 @@ int counts_read(struct db_sqlite *d, uint64_t provider, struct counts *ret, stru
 	return 0;
 }
 
-static int counts_write(struct db_sqlite *d, uint64_t provider, const struct counts *c,
-			struct err *err)
+static int counts_write(struct db *d, uint64_t provider, const struct counts *c, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_TALLY_PUT);
 	const uint64_t value[] = {c->files,       c->space,       c->queued,
@@ -76,8 +75,7 @@ void part_from(struct sql_st *st, struct db_part *ret)
 	};
 }
 
-int part_of(struct db_sqlite *d, uint64_t set, int64_t slot, struct part_count **ret,
-	    struct err *err)
+int part_of(struct db *d, uint64_t set, int64_t slot, struct part_count **ret, struct err *err)
 {
 	struct part_key key = {set, slot};
 	struct part_count fresh = {.part = {.set = set, .slot = slot}};
@@ -99,7 +97,7 @@ int part_of(struct db_sqlite *d, uint64_t set, int64_t slot, struct part_count *
 	return 0;
 }
 
-int part_add(struct db_sqlite *d, const struct db_part *fresh, uint64_t row, struct err *err)
+int part_add(struct db *d, const struct db_part *fresh, uint64_t row, struct err *err)
 {
 	struct part_count *p;
 	if (part_of(d, fresh->set, fresh->slot, &p, err) < 0)
@@ -117,7 +115,7 @@ int part_add(struct db_sqlite *d, const struct db_part *fresh, uint64_t row, str
 	return 0;
 }
 
-int part_drop(struct db_sqlite *d, uint64_t set, int64_t slot, uint64_t row, struct err *err)
+int part_drop(struct db *d, uint64_t set, int64_t slot, uint64_t row, struct err *err)
 {
 	struct part_count *p;
 	if (part_of(d, set, slot, &p, err) < 0)
@@ -130,7 +128,7 @@ int part_drop(struct db_sqlite *d, uint64_t set, int64_t slot, uint64_t row, str
 	return 0;
 }
 
-static int part_write(struct db_sqlite *d, const struct db_part *p, struct err *err)
+static int part_write(struct db *d, const struct db_part *p, struct err *err)
 {
 	struct sql_st *st = sql_st(d, p->rows ? SQL_PART_PUT : SQL_PART_DROP);
 	sql_bind(st, 1, (int64_t)p->set);
@@ -146,7 +144,7 @@ static int part_write(struct db_sqlite *d, const struct db_part *p, struct err *
 	return db_run(d, st, err);
 }
 
-int counts_flush(struct db_sqlite *d, struct err *err)
+int counts_flush(struct db *d, struct err *err)
 {
 	TABLE_EACH (tallies, slot, &d->tallies) {
 		if (slot->value.is_dirty && counts_write(d, slot->key, &slot->value, err) < 0)
@@ -161,7 +159,7 @@ int counts_flush(struct db_sqlite *d, struct err *err)
 	return 0;
 }
 
-void counts_forget(struct db_sqlite *d)
+void counts_forget(struct db *d)
 {
 	tallies_clear(&d->tallies);
 	parts_clear(&d->parts);

@@ -28,7 +28,7 @@ static int cache_db_reader(struct db **ret, const char *path, struct err *err)
 	char folder[PATH_MAX];
 	if (snprintf(folder, sizeof folder, "%s", path) >= (int)sizeof folder)
 		return err_set(err, ERR_USAGE, "%s: the path is too long", path);
-	int rc = db_sqlite_open(ret, dirname(folder), DB_READ, err);
+	int rc = db_open(ret, dirname(folder), DB_READ, err);
 	return rc == 1 ? err_set(err, ERR_USAGE, "%s: there is no such file", path) : rc;
 }
 
@@ -56,7 +56,7 @@ static void part_print(void *ctx, const struct db_part *part)
 	printer_step(p);
 }
 
-static int queue_print(struct db_sqlite *d, struct printer *p, struct err *err)
+static int queue_print(struct db *d, struct printer *p, struct err *err)
 {
 	struct sql_st *st;
 	struct queued q;
@@ -76,7 +76,7 @@ static int queue_print(struct db_sqlite *d, struct printer *p, struct err *err)
 	return rc < 0 ? rc : 0;
 }
 
-static int lcc_print(struct db_sqlite *d, struct printer *p, struct err *err)
+static int lcc_print(struct db *d, struct printer *p, struct err *err)
 {
 	struct sql_st *st;
 	struct stored s;
@@ -100,7 +100,7 @@ static int fsm_print(struct db *db, struct printer *p, struct err *err)
 	char machine[DB_MACHINE_MAX + 1], file[DB_FILE_MAX + 1];
 	uint64_t id = 0;
 	int rc;
-	while ((rc = db->ops->fsm_next(db, id, STR(""), &id, machine, file, err)) == 0) {
+	while ((rc = db_fsm_next(db, id, STR(""), &id, machine, file, err)) == 0) {
 		buf_printf(&p->out, "delete %s/%s\n", machine, file);
 		printer_step(p);
 	}
@@ -109,26 +109,25 @@ static int fsm_print(struct db *db, struct printer *p, struct err *err)
 
 static int cache_db_print(const char *path, struct printer *p, struct err *err)
 {
-	struct db *db;
+	struct db *d;
 	uint64_t queued, stored;
-	if (cache_db_reader(&db, path, err) < 0)
+	if (cache_db_reader(&d, path, err) < 0)
 		return -1;
-	struct db_sqlite *d = sqlite_of(db);
 	int rc = sql_begin(&d->sql, SQL_SNAPSHOT, err);
 	if (rc == 0)
-		rc = db->ops->rows(db, &queued, &stored, err);
+		rc = db_rows(d, &queued, &stored, err);
 	if (rc == 0) {
 		buf_printf(&p->out, "%" PRIu64 " rows in the queue, %" PRIu64 " stored\n", queued,
 			   stored);
-		rc = db->ops->parts(db, part_print, p, err);
+		rc = db_parts(d, part_print, p, err);
 	}
 	if (rc == 0)
 		rc = queue_print(d, p, err);
 	if (rc == 0)
 		rc = lcc_print(d, p, err);
 	if (rc == 0)
-		rc = fsm_print(db, p, err);
-	db_close(&db);
+		rc = fsm_print(d, p, err);
+	db_close(&d);
 	return rc;
 }
 
@@ -145,9 +144,9 @@ static int cache_db_verify(const char *path, struct err *err)
 	struct db_finding first = {0};
 	if (cache_db_reader(&db, path, err) < 0)
 		return -1;
-	int rc = sql_begin(&sqlite_of(db)->sql, SQL_SNAPSHOT, err);
+	int rc = sql_begin(&db->sql, SQL_SNAPSHOT, err);
 	if (rc == 0)
-		rc = db->ops->check(db, false, NULL, finding_first, &first, err);
+		rc = db_check(db, false, NULL, finding_first, &first, err);
 	db_close(&db);
 	if (rc >= 0 && first.is_damage)
 		return err_set(err, ERR_DAMAGED, "%s: %s", path, first.text);

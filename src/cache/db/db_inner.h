@@ -1,4 +1,4 @@
-/* What the files of the SQLite database share: its statements, the rows as they are in memory, and
+/* What the files of the database share: its statements, the rows as they are in memory, and
  * the counts that are kept of them. Nobody else includes this, but for tests that want hashes to
  * be equal. */
 #pragma once
@@ -111,8 +111,7 @@ struct meta {
 	int64_t age_us, slot_us, period;
 };
 
-struct db_sqlite {
-	struct db db;
+struct db {
 	struct sql sql;
 	bool is_writer;
 	struct lock lock;
@@ -135,20 +134,16 @@ struct db_sqlite {
 	struct buf queue_text, lcc_text, gone_text, data;
 };
 
-static inline struct db_sqlite *sqlite_of(struct db *db)
-{
-	return (struct db_sqlite *)db;
-}
-static inline struct sql_st *sql_st(struct db_sqlite *d, enum db_sql i)
+static inline struct sql_st *sql_st(struct db *d, enum db_sql i)
 {
 	return d->sql.st[i];
 }
-static inline int db_step(struct db_sqlite *d, struct sql_st *st, struct err *err)
+static inline int db_step(struct db *d, struct sql_st *st, struct err *err)
 {
 	return sql_step(&d->sql, st, err);
 }
 /* A statement that adds a row and returns its number. */
-static inline int db_added(struct db_sqlite *d, struct sql_st *st, uint64_t *ret, struct err *err)
+static inline int db_added(struct db *d, struct sql_st *st, uint64_t *ret, struct err *err)
 {
 	int rc = sql_step(&d->sql, st, err);
 	ENSURE(rc <= 0);
@@ -156,172 +151,111 @@ static inline int db_added(struct db_sqlite *d, struct sql_st *st, uint64_t *ret
 		*ret = sql_u64(st, 0);
 	return rc == 0 ? sql_run(&d->sql, st, err) : rc;
 }
-static inline int db_run(struct db_sqlite *d, struct sql_st *st, struct err *err)
+static inline int db_run(struct db *d, struct sql_st *st, struct err *err)
 {
 	return sql_run(&d->sql, st, err);
 }
 
 /* Each operation that writes is between these two; the second returns what the operation returns.
  */
-int work_begin(struct db_sqlite *d, struct err *err);
+int work_begin(struct db *d, struct err *err);
 /* The same for what a kill or a failure may take back, since it is done again. */
-int work_begin_soft(struct db_sqlite *d, struct err *err);
-int work_end(struct db_sqlite *d, int rc, struct err *err);
+int work_begin_soft(struct db *d, struct err *err);
+int work_end(struct db *d, int rc, struct err *err);
 /* A reader's statements see one state of the database, not the writer's work between two of them.
  * For a writer they are nothing. */
-int snapshot_begin(struct db_sqlite *d, struct err *err);
-void snapshot_end(struct db_sqlite *d);
+int snapshot_begin(struct db *d, struct err *err);
+void snapshot_end(struct db *d);
 /* Counts go into their tables, before these are read by statements. */
-int work_flush(struct db_sqlite *d, struct err *err);
-int totals_read(struct db_sqlite *d, struct err *err); /* of all providers, out of the tallies */
-int meta_read(struct db_sqlite *d, struct err *err);   /* what readers have of it is old */
-int work_row(struct db_sqlite *d, uint64_t *ret);      /* the next row number */
+int work_flush(struct db *d, struct err *err);
+int totals_read(struct db *d, struct err *err); /* of all providers, out of the tallies */
+int meta_read(struct db *d, struct err *err);   /* what readers have of it is old */
+int work_row(struct db *d, uint64_t *ret);      /* the next row number */
 
 /* Counts: they are written once in a transaction. The pointers are good until the next call. */
-int counts_of(struct db_sqlite *d, uint64_t provider, struct counts **ret, struct err *err);
-int counts_read(struct db_sqlite *d, uint64_t provider, struct counts *ret, struct err *err);
-int part_of(struct db_sqlite *d, uint64_t set, int64_t slot, struct part_count **ret,
-	    struct err *err);
-int part_add(struct db_sqlite *d, const struct db_part *fresh, uint64_t row, struct err *err);
-int part_drop(struct db_sqlite *d, uint64_t set, int64_t slot, uint64_t row, struct err *err);
-int counts_flush(struct db_sqlite *d, struct err *err);
-void counts_forget(struct db_sqlite *d);
+int counts_of(struct db *d, uint64_t provider, struct counts **ret, struct err *err);
+int counts_read(struct db *d, uint64_t provider, struct counts *ret, struct err *err);
+int part_of(struct db *d, uint64_t set, int64_t slot, struct part_count **ret, struct err *err);
+int part_add(struct db *d, const struct db_part *fresh, uint64_t row, struct err *err);
+int part_drop(struct db *d, uint64_t set, int64_t slot, uint64_t row, struct err *err);
+int counts_flush(struct db *d, struct err *err);
+void counts_forget(struct db *d);
 void part_from(struct sql_st *st, struct db_part *ret);
 
 /* URLs. A list is an array of which the first is not used. */
 void url_from(struct sql_st *st, struct url_row *ret);
-int url_save(struct db_sqlite *d, struct url_row *u, struct err *err);
+int url_save(struct db *d, struct url_row *u, struct err *err);
 /* The one whose texts these are among those of its hash. 1: there is none. */
-int url_find(struct db_sqlite *d, uint64_t provider, int64_t hash, struct str c, struct str mime,
+int url_find(struct db *d, uint64_t provider, int64_t hash, struct str c, struct str mime,
 	     struct url_row *ret, struct err *err);
 /* The one that has this row in the queue, in LCC, or among what is gone. 1: none. */
-int url_of_row(struct db_sqlite *d, uint64_t provider, int64_t hash, uint64_t row,
-	       struct url_row *ret, struct err *err);
-int url_of_lcc(struct db_sqlite *d, uint64_t provider, int64_t hash, uint64_t lcc,
-	       struct url_row *ret, struct err *err);
-int url_of_gone(struct db_sqlite *d, uint64_t provider, int64_t hash, uint64_t gone,
-		struct url_row *ret, struct err *err);
+int url_of_row(struct db *d, uint64_t provider, int64_t hash, uint64_t row, struct url_row *ret,
+	       struct err *err);
+int url_of_lcc(struct db *d, uint64_t provider, int64_t hash, uint64_t lcc, struct url_row *ret,
+	       struct err *err);
+int url_of_gone(struct db *d, uint64_t provider, int64_t hash, uint64_t gone, struct url_row *ret,
+		struct err *err);
 /* Whether these are its texts; 0, 1. */
-int url_is(struct db_sqlite *d, const struct url_row *u, struct str c, struct str mime,
-	   struct queued *q, struct stored *s, struct err *err);
+int url_is(struct db *d, const struct url_row *u, struct str c, struct str mime, struct queued *q,
+	   struct stored *s, struct err *err);
 /* The table of types, which is bounded: those beyond are not noted. mimes_number(): how many. */
-int mime_note(struct db_sqlite *d, struct str mime, struct err *err);
-int mimes_number(struct db_sqlite *d, size_t *ret, struct err *err);
-int mimes_all(struct db_sqlite *d, struct arena *arena, struct str **ret, size_t *ret_n,
-	      struct err *err);
+int mime_note(struct db *d, struct str mime, struct err *err);
+int mimes_number(struct db *d, size_t *ret, struct err *err);
+int mimes_all(struct db *d, struct arena *arena, struct str **ret, size_t *ret_n, struct err *err);
 /* A set has named c, in any of these types. */
-int url_named(struct db_sqlite *d, uint64_t provider, struct str c, uint64_t set, int64_t age_us,
+int url_named(struct db *d, uint64_t provider, struct str c, uint64_t set, int64_t age_us,
 	      const struct str *mime, size_t n, struct err *err);
-int url_rows(struct db_sqlite *d, const struct url_row *u, struct queued *q, struct stored *s,
+int url_rows(struct db *d, const struct url_row *u, struct queued *q, struct stored *s,
 	     struct err *err);
 
-int queue_get(struct db_sqlite *d, uint64_t set, int64_t slot, uint64_t row, struct queued *ret,
+int queue_get(struct db *d, uint64_t set, int64_t slot, uint64_t row, struct queued *ret,
 	      struct err *err);
 /* The same for rows that are mostly wanted in their order; the statements stay open until
  * along_end(). */
-int queue_along(struct db_sqlite *d, uint64_t set, int64_t slot, uint64_t row, struct queued *ret,
+int queue_along(struct db *d, uint64_t set, int64_t slot, uint64_t row, struct queued *ret,
 		struct err *err);
-int lcc_along(struct db_sqlite *d, uint64_t row, struct stored *ret, struct err *err);
-void along_end(struct db_sqlite *d);
-int queue_from(struct db_sqlite *d, struct sql_st *st, struct queued *ret, struct err *err);
+int lcc_along(struct db *d, uint64_t row, struct stored *ret, struct err *err);
+void along_end(struct db *d);
+int queue_from(struct db *d, struct sql_st *st, struct queued *ret, struct err *err);
 /* Into the queue, and out of it, with all that is counted. u is changed, and is to be saved. */
-int queue_add(struct db_sqlite *d, struct url_row *u, const struct queued *q, int64_t priority,
+int queue_add(struct db *d, struct url_row *u, const struct queued *q, int64_t priority,
 	      struct err *err);
-int queue_drop(struct db_sqlite *d, struct url_row *u, const struct queued *q, struct err *err);
+int queue_drop(struct db *d, struct url_row *u, const struct queued *q, struct err *err);
 /* The same row with other contents. `old` is as it was. */
-int queue_change(struct db_sqlite *d, struct url_row *u, const struct queued *old,
+int queue_change(struct db *d, struct url_row *u, const struct queued *old,
 		 const struct queued *fresh, struct err *err);
-int queue_move(struct db_sqlite *d, struct url_row *u, const struct queued *q, int64_t slot,
+int queue_move(struct db *d, struct url_row *u, const struct queued *q, int64_t slot,
 	       struct err *err);
 
-int lcc_get(struct db_sqlite *d, uint64_t row, struct stored *ret, struct err *err);
-int lcc_from(struct db_sqlite *d, struct sql_st *st, struct stored *ret, struct err *err);
-int lcc_put(struct db_sqlite *d, struct url_row *u, const struct stored *s, const struct queued *q,
+int lcc_get(struct db *d, uint64_t row, struct stored *ret, struct err *err);
+int lcc_from(struct db *d, struct sql_st *st, struct stored *ret, struct err *err);
+int lcc_put(struct db *d, struct url_row *u, const struct stored *s, const struct queued *q,
 	    struct err *err);
 /* Its file goes to FSMDB. q: its row of the queue, or NULL. */
-int lcc_drop(struct db_sqlite *d, struct url_row *u, const struct stored *s, const struct queued *q,
+int lcc_drop(struct db *d, struct url_row *u, const struct stored *s, const struct queued *q,
 	     struct err *err);
 
-int gone_get(struct db_sqlite *d, uint64_t id, struct gone *ret, struct err *err);
-int gone_from(struct db_sqlite *d, struct sql_st *st, struct gone *ret, struct err *err);
-int gone_put(struct db_sqlite *d, struct url_row *u, const struct gone *g, struct err *err);
-int gone_row_drop(struct db_sqlite *d, struct url_row *u, struct err *err);
+int gone_get(struct db *d, uint64_t id, struct gone *ret, struct err *err);
+int gone_from(struct db *d, struct sql_st *st, struct gone *ret, struct err *err);
+int gone_put(struct db *d, struct url_row *u, const struct gone *g, struct err *err);
+int gone_row_drop(struct db *d, struct url_row *u, struct err *err);
 
-int error_add(struct db_sqlite *d, uint64_t provider, int64_t at_us, unsigned code,
-	      struct str reason, struct str data, struct err *err);
+int error_add(struct db *d, uint64_t provider, int64_t at_us, unsigned code, struct str reason,
+	      struct str data, struct err *err);
 /* What is stored is still good, and this is the newest that is said of it. */
-int lcc_confirm(struct db_sqlite *d, const struct stored *s, const struct notice *n,
-		struct str data, struct err *err);
+int lcc_confirm(struct db *d, const struct stored *s, const struct notice *n, struct str data,
+		struct err *err);
 /* It has failed for good: the provider is told, its content goes. q, s: its rows; data: the notice.
  */
-int url_row_fail(struct db_sqlite *d, struct url_row *u, const struct queued *q,
-		 const struct stored *s, struct str data, const struct gone *why, struct err *err);
+int url_row_fail(struct db *d, struct url_row *u, const struct queued *q, const struct stored *s,
+		 struct str data, const struct gone *why, struct err *err);
 /* It goes from queue and store; a row that is being fetched becomes "nothing". Saves it. */
-int url_remove(struct db_sqlite *d, struct url_row *u, int64_t now_us, struct str reason,
-	       struct err *err);
-int is_sent(struct db_sqlite *d, uint64_t row, int64_t *ret_at_us, struct err *err); /* 0, 1 */
-int notice_of(struct db_sqlite *d, struct str data, struct notice *ret, struct err *err);
+int url_remove(struct db *d, struct url_row *u, int64_t now_us, struct str reason, struct err *err);
+int is_sent(struct db *d, uint64_t row, int64_t *ret_at_us, struct err *err); /* 0, 1 */
+int notice_of(struct db *d, struct str data, struct notice *ret, struct err *err);
 void set_from(struct sql_st *st, struct set_row *ret);
-int set_by(struct db_sqlite *d, uint64_t set, struct set_row *ret, struct err *err);
-int set_piece_read(struct db_sqlite *d, const struct set_row *row, uint64_t piece, struct buf *ret,
-		   struct err *err); /* unpacked; 1: there is no such */
-int set_erase(struct db_sqlite *d, uint64_t id, struct err *err); /* with its pieces */
-int pieces_drop(struct db_sqlite *d, uint64_t id, size_t most, size_t *ret_n, struct err *err);
-
-/* Operations, by file. */
-int sqlite_take(struct db *db, struct db_take *take, size_t n, struct err *err);
-int sqlite_take_forget(struct db *db, const char *uns, struct err *err);
-int sqlite_set_next(struct db *db, uint64_t after, struct db_set *ret, struct err *err);
-int sqlite_absorb(struct db *db, uint64_t set, const struct db_terms *terms,
-		  struct db_absorbed *ret, struct err *err);
-int sqlite_forget(struct db *db, uint64_t provider, size_t rows_max, struct err *err);
-int sqlite_parts(struct db *db, void (*each)(void *ctx, const struct db_part *part), void *ctx,
-		 struct err *err);
-int sqlite_part(struct db *db, uint64_t set, int64_t slot, struct db_part *ret, struct err *err);
-int sqlite_next(struct db *db, uint64_t set, int64_t slot, uint64_t after_row, struct arena *arena,
-		struct db_row *ret, struct err *err);
-int sqlite_sent(struct db *db, const struct db_row *row, size_t n, int64_t now_us, struct err *err);
-int sqlite_done(struct db *db, struct db_done *done, size_t n, int64_t now_us, int64_t age_us,
-		struct err *err);
-int sqlite_move(struct db *db, const struct db_row *row, size_t n, int64_t slot, struct err *err);
-int sqlite_start(struct db *db, uint64_t set, int64_t slot, int64_t start, struct err *err);
-int sqlite_due(struct db *db, int64_t start, struct err *err);
-int sqlite_priority(struct db *db, uint64_t provider, int64_t priority, struct err *err);
-int sqlite_has_file(struct db *db, uint64_t provider, int64_t hash, struct str machine,
-		    struct str file, struct err *err);
-int sqlite_fsm_next(struct db *db, uint64_t after, struct str machine, uint64_t *ret_id,
-		    char ret_machine[DB_MACHINE_MAX + 1], char ret_file[DB_FILE_MAX + 1],
-		    struct err *err);
-int sqlite_fsm_done(struct db *db, const uint64_t *id, size_t n, struct err *err);
-int sqlite_fsm_add(struct db *db, struct str machine, struct str file, struct err *err);
-int sqlite_ages(struct db *db, uint64_t from_row, size_t rows_max, int64_t old_before_us,
-		int64_t expire_before_us, int64_t now_us,
-		void (*each)(void *ctx, uint64_t provider, bool has_expired), void *ctx,
-		uint64_t *ret_next, struct err *err);
-int sqlite_trim(struct db *db, int64_t before_us, size_t rows_max, struct err *err);
-int sqlite_tally(struct db *db, uint64_t provider, struct db_tally *ret, struct err *err);
-int sqlite_last_provider(struct db *db, uint64_t *ret, struct err *err);
-int sqlite_hold(struct db *db, uint64_t provider, int64_t until_us, struct str why,
-		struct err *err);
-int sqlite_held(struct db *db, uint64_t provider, struct arena *arena, int64_t *ret_until_us,
-		struct str *ret_why, struct err *err);
-int sqlite_rows(struct db *db, uint64_t *ret_queued, uint64_t *ret_stored, struct err *err);
-int sqlite_receipt(struct db *db, uint64_t provider, struct str c, struct str mime,
-		   int64_t accepted_us, struct arena *arena, struct db_receipt *ret,
-		   struct err *err);
-int sqlite_set(struct db *db, uint64_t set, struct db_set *ret, struct err *err);
-int sqlite_set_of(struct db *db, uint64_t provider, const char *uns, uint64_t number,
-		  struct db_set *ret, struct err *err);
-int sqlite_set_piece(struct db *db, uint64_t set, uint64_t piece, struct buf *ret, struct err *err);
-int sqlite_errors(struct db *db, uint64_t provider, size_t n, struct arena *arena,
-		  struct db_error *ret, size_t *ret_n, struct err *err);
-int sqlite_fetches(struct db *db, uint64_t provider, struct arena *arena,
-		   struct db_fetch ret[DB_FETCHES], size_t *ret_n, struct err *err);
-int sqlite_find_url(struct db *db, uint64_t provider, struct str c,
-		    void (*each)(void *ctx, uint64_t provider, const struct db_receipt *r),
-		    void *ctx, struct err *err);
-int sqlite_agrees(struct db *db, struct err *err);
-int sqlite_rebuild(struct db *db, struct err *err);
-int sqlite_check(struct db *db, bool fix,
-		 int (*has)(void *ctx, struct str machine, struct str file, uint64_t size),
-		 db_finding_fn *fn, void *ctx, struct err *err);
+int set_by(struct db *d, uint64_t set, struct set_row *ret, struct err *err);
+int set_piece_read(struct db *d, const struct set_row *row, uint64_t piece, struct buf *ret,
+		   struct err *err);                       /* unpacked; 1: there is no such */
+int set_erase(struct db *d, uint64_t id, struct err *err); /* with its pieces */
+int pieces_drop(struct db *d, uint64_t id, size_t most, size_t *ret_n, struct err *err);

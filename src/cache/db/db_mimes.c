@@ -5,8 +5,7 @@
 
 enum { MIMES_MOST = 1000 };
 
-int mimes_all(struct db_sqlite *d, struct arena *arena, struct str **ret, size_t *ret_n,
-	      struct err *err)
+int mimes_all(struct db *d, struct arena *arena, struct str **ret, size_t *ret_n, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_MIME_ALL);
 	size_t room = 0;
@@ -18,7 +17,7 @@ int mimes_all(struct db_sqlite *d, struct arena *arena, struct str **ret, size_t
 	return rc < 0 ? rc : 0;
 }
 
-static int mimes_load(struct db_sqlite *d, struct err *err)
+static int mimes_load(struct db *d, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_MIME_ALL);
 	int rc;
@@ -27,7 +26,7 @@ static int mimes_load(struct db_sqlite *d, struct err *err)
 	return rc < 0 ? rc : 0;
 }
 
-int mimes_number(struct db_sqlite *d, size_t *ret, struct err *err)
+int mimes_number(struct db *d, size_t *ret, struct err *err)
 {
 	if (mimes_count(&d->mimes) == 0 && mimes_load(d, err) < 0)
 		return -1;
@@ -35,7 +34,7 @@ int mimes_number(struct db_sqlite *d, size_t *ret, struct err *err)
 	return 0;
 }
 
-int mime_note(struct db_sqlite *d, struct str mime, struct err *err)
+int mime_note(struct db *d, struct str mime, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_MIME_ADD);
 	if (mimes_get(&d->mimes, hash64(mime)))
@@ -49,7 +48,7 @@ int mime_note(struct db_sqlite *d, struct str mime, struct err *err)
 	return db_run(d, st, err);
 }
 
-int url_named(struct db_sqlite *d, uint64_t provider, struct str c, uint64_t set, int64_t age_us,
+int url_named(struct db *d, uint64_t provider, struct str c, uint64_t set, int64_t age_us,
 	      const struct str *mime, size_t n, struct err *err)
 {
 	for (size_t i = 0; i < n; i++) {

@@ -3,7 +3,7 @@
 #include "base/fault.h"
 #include "cache/db/db_inner.h"
 
-static int queue_end(struct db_sqlite *d, enum db_sql i, const struct db_part *p, uint64_t *ret,
+static int queue_end(struct db *d, enum db_sql i, const struct db_part *p, uint64_t *ret,
 		     struct err *err)
 {
 	struct sql_st *st = sql_st(d, i);
@@ -18,7 +18,7 @@ static int queue_end(struct db_sqlite *d, enum db_sql i, const struct db_part *p
 }
 
 /* Walks the parts as the queue has them, one search for each. 1: the last was the last. */
-static int queue_part(struct db_sqlite *d, struct db_part *p, bool first, struct err *err)
+static int queue_part(struct db *d, struct db_part *p, bool first, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_QUEUE_PART);
 	sql_bind(st, 1, first ? INT64_MIN : (int64_t)p->set);
@@ -32,7 +32,7 @@ static int queue_part(struct db_sqlite *d, struct db_part *p, bool first, struct
 	return rc;
 }
 
-static int part_agrees(struct db_sqlite *d, const struct db_part *p, struct err *err)
+static int part_agrees(struct db *d, const struct db_part *p, struct err *err)
 {
 	struct part_count *has;
 	uint64_t first, last;
@@ -48,9 +48,8 @@ static int part_agrees(struct db_sqlite *d, const struct db_part *p, struct err 
 	       part.rows > last - first + 1;
 }
 
-int sqlite_agrees(struct db *db, struct err *err)
+int db_agrees(struct db *d, struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	struct sql_st *st = sql_st(d, SQL_PART_SUM);
 	struct db_part p = {0};
 	uint64_t parts = 0;
@@ -76,7 +75,7 @@ int sqlite_agrees(struct db *db, struct err *err)
 }
 
 /* The queue does not say which priority its providers have; the parts that there are do. */
-static int priorities_read(struct db_sqlite *d, struct ages *ret, struct err *err)
+static int priorities_read(struct db *d, struct ages *ret, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_PART_ALL);
 	struct db_part p;
@@ -88,7 +87,7 @@ static int priorities_read(struct db_sqlite *d, struct ages *ret, struct err *er
 	return rc < 0 ? rc : 0;
 }
 
-static int parts_build(struct db_sqlite *d, struct ages *priority, struct err *err)
+static int parts_build(struct db *d, struct ages *priority, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_QUEUE_ALL);
 	int rc = work_flush(d, err);
@@ -108,9 +107,8 @@ static int parts_build(struct db_sqlite *d, struct ages *priority, struct err *e
 	return rc < 0 ? rc : 0;
 }
 
-int sqlite_rebuild(struct db *db, struct err *err)
+int db_rebuild(struct db *d, struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	struct ages priority = {0};
 	int rc = work_begin(d, err);
 	if (rc == 0)

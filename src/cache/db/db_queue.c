@@ -4,10 +4,9 @@
 #include "base/fault.h"
 #include "cache/db/db_inner.h"
 
-int sqlite_parts(struct db *db, void (*each)(void *ctx, const struct db_part *part), void *ctx,
-		 struct err *err)
+int db_parts(struct db *d, void (*each)(void *ctx, const struct db_part *part), void *ctx,
+	     struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	struct sql_st *st = sql_st(d, SQL_PART_ALL);
 	struct db_part part;
 	int rc = work_flush(d, err);
@@ -18,9 +17,8 @@ int sqlite_parts(struct db *db, void (*each)(void *ctx, const struct db_part *pa
 	return rc < 0 ? rc : 0;
 }
 
-int sqlite_part(struct db *db, uint64_t set, int64_t slot, struct db_part *ret, struct err *err)
+int db_part(struct db *d, uint64_t set, int64_t slot, struct db_part *ret, struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	struct part_count *p;
 	if (!d->is_writer)
 		parts_clear(&d->parts);
@@ -42,7 +40,7 @@ static bool says_other(const struct notice *n, const struct stored *s)
 		memcmp(n->md5, s->md5, sizeof n->md5) != 0);
 }
 
-static int row_next(struct db_sqlite *d, uint64_t set, int64_t slot, uint64_t after_row,
+static int row_next(struct db *d, uint64_t set, int64_t slot, uint64_t after_row,
 		    struct arena *arena, struct db_row *ret, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_QUEUE_NEXT);
@@ -87,10 +85,9 @@ static int row_next(struct db_sqlite *d, uint64_t set, int64_t slot, uint64_t af
 	return 0;
 }
 
-int sqlite_next(struct db *db, uint64_t set, int64_t slot, uint64_t after_row, struct arena *arena,
-		struct db_row *ret, struct err *err)
+int db_next(struct db *d, uint64_t set, int64_t slot, uint64_t after_row, struct arena *arena,
+	    struct db_row *ret, struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	int rc = snapshot_begin(d, err);
 	if (rc == 0)
 		rc = row_next(d, set, slot, after_row, arena, ret, err);
@@ -98,7 +95,7 @@ int sqlite_next(struct db *db, uint64_t set, int64_t slot, uint64_t after_row, s
 	return rc;
 }
 
-static int row_sent(struct db_sqlite *d, uint64_t row, int64_t now_us, struct err *err)
+static int row_sent(struct db *d, uint64_t row, int64_t now_us, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_SENT_PUT);
 	sql_bind(st, 1, (int64_t)row);
@@ -106,23 +103,22 @@ static int row_sent(struct db_sqlite *d, uint64_t row, int64_t now_us, struct er
 	return db_run(d, st, err);
 }
 
-int sqlite_sent(struct db *db, const struct db_row *row, size_t n, int64_t now_us, struct err *err)
+int db_sent(struct db *d, const struct db_row *row, size_t n, int64_t now_us, struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	int rc = work_begin(d, err);
 	for (size_t i = 0; rc == 0 && i < n; i++)
 		rc = row_sent(d, row[i].row, now_us, err);
 	return work_end(d, rc, err);
 }
 
-static int row_back(struct db_sqlite *d, uint64_t row, struct err *err)
+static int row_back(struct db *d, uint64_t row, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_SENT_DROP);
 	sql_bind(st, 1, (int64_t)row);
 	return db_run(d, st, err);
 }
 
-static int fetch_note(struct db_sqlite *d, const struct db_done *done, const struct queued *q,
+static int fetch_note(struct db *d, const struct db_done *done, const struct queued *q,
 		      int64_t now_us, struct err *err)
 {
 	struct counts *c;
@@ -141,8 +137,8 @@ static int fetch_note(struct db_sqlite *d, const struct db_done *done, const str
 	return db_run(d, st, err);
 }
 
-int url_row_fail(struct db_sqlite *d, struct url_row *u, const struct queued *q,
-		 const struct stored *s, struct str data, const struct gone *why, struct err *err)
+int url_row_fail(struct db *d, struct url_row *u, const struct queued *q, const struct stored *s,
+		 struct str data, const struct gone *why, struct err *err)
 {
 	if (error_add(d, u->provider, why->at_us, why->code, why->reason, data, err) < 0 ||
 	    gone_put(d, u, why, err) < 0)
@@ -150,7 +146,7 @@ int url_row_fail(struct db_sqlite *d, struct url_row *u, const struct queued *q,
 	return u->lcc ? lcc_drop(d, u, s, q, err) : 0;
 }
 
-static int row_failed(struct db_sqlite *d, struct url_row *u, const struct queued *q,
+static int row_failed(struct db *d, struct url_row *u, const struct queued *q,
 		      const struct stored *s, unsigned code, struct str reason, int64_t now_us,
 		      struct err *err)
 {
@@ -166,7 +162,7 @@ static int row_failed(struct db_sqlite *d, struct url_row *u, const struct queue
 }
 
 /* Whether what was fetched is not taken: done->ret_code says so. */
-static int done_judge(struct db_sqlite *d, struct db_done *done, const struct url_row *u,
+static int done_judge(struct db *d, struct db_done *done, const struct url_row *u,
 		      const struct queued *q, const struct stored *s, struct str *ret_reason,
 		      struct err *err)
 {
@@ -197,7 +193,7 @@ static int done_judge(struct db_sqlite *d, struct db_done *done, const struct ur
 	return 0;
 }
 
-static int row_stored(struct db_sqlite *d, struct url_row *u, const struct queued *q,
+static int row_stored(struct db *d, struct url_row *u, const struct queued *q,
 		      const struct stored *old, const struct db_done *done, int64_t now_us,
 		      int64_t age_us, struct err *err)
 {
@@ -234,8 +230,8 @@ static void sums_keep(struct notice *n, const struct notice *was)
 	n->has |= was->has & (NOTICE_HAS_MTIME | NOTICE_HAS_SIZE | NOTICE_HAS_MD5);
 }
 
-int lcc_confirm(struct db_sqlite *d, const struct stored *s, const struct notice *n,
-		struct str data, struct err *err)
+int lcc_confirm(struct db *d, const struct stored *s, const struct notice *n, struct str data,
+		struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_LCC_DATA);
 	struct notice newest = *n;
@@ -252,7 +248,7 @@ int lcc_confirm(struct db_sqlite *d, const struct stored *s, const struct notice
 }
 
 /* The stored copy is good: the provider's word for it is the newest one. */
-static int row_unchanged(struct db_sqlite *d, struct url_row *u, const struct queued *q,
+static int row_unchanged(struct db *d, struct url_row *u, const struct queued *q,
 			 const struct stored *s, int64_t age_us, struct err *err)
 {
 	u->age_us = age_us;
@@ -262,7 +258,7 @@ static int row_unchanged(struct db_sqlite *d, struct url_row *u, const struct qu
 	return queue_drop(d, u, q, err);
 }
 
-static int row_retry(struct db_sqlite *d, struct url_row *u, const struct queued *q,
+static int row_retry(struct db *d, struct url_row *u, const struct queued *q,
 		     const struct db_done *done, struct err *err)
 {
 	struct queued later = *q;
@@ -275,7 +271,7 @@ static int row_retry(struct db_sqlite *d, struct url_row *u, const struct queued
 }
 
 /* It stays where it is; an error of the site is what its receipt says that it waits for. */
-static int row_put_back(struct db_sqlite *d, struct url_row *u, const struct queued *q,
+static int row_put_back(struct db *d, struct url_row *u, const struct queued *q,
 			const struct db_done *done, struct err *err)
 {
 	struct queued back = *q;
@@ -286,7 +282,7 @@ static int row_put_back(struct db_sqlite *d, struct url_row *u, const struct que
 	return queue_change(d, u, q, &back, err);
 }
 
-static int row_ended(struct db_sqlite *d, struct url_row *u, const struct queued *q,
+static int row_ended(struct db *d, struct url_row *u, const struct queued *q,
 		     const struct stored *s, struct db_done *done, int64_t now_us, int64_t age_us,
 		     struct err *err)
 {
@@ -318,7 +314,7 @@ static int row_ended(struct db_sqlite *d, struct url_row *u, const struct queued
 	return row_put_back(d, u, q, done, err);
 }
 
-static int row_done(struct db_sqlite *d, struct db_done *done, int64_t now_us, int64_t age_us,
+static int row_done(struct db *d, struct db_done *done, int64_t now_us, int64_t age_us,
 		    struct err *err)
 {
 	struct url_row u;
@@ -331,10 +327,9 @@ static int row_done(struct db_sqlite *d, struct db_done *done, int64_t now_us, i
 		return -1;
 	if (rc == 1) {
 		/* An answer that came once more. */
-		rc = done->end == DB_END_STORED
-			     ? sqlite_has_file(&d->db, done->provider, done->hash, done->machine,
-					       done->file, err)
-			     : 1;
+		rc = done->end == DB_END_STORED ? db_has_file(d, done->provider, done->hash,
+							      done->machine, done->file, err)
+						: 1;
 		done->ret_kept = rc == 0;
 		return rc < 0 ? rc : 0;
 	}
@@ -353,10 +348,9 @@ static int row_done(struct db_sqlite *d, struct db_done *done, int64_t now_us, i
 	return rc;
 }
 
-int sqlite_done(struct db *db, struct db_done *done, size_t n, int64_t now_us, int64_t age_us,
-		struct err *err)
+int db_done(struct db *d, struct db_done *done, size_t n, int64_t now_us, int64_t age_us,
+	    struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	int rc = work_begin(d, err);
 	for (size_t i = 0; rc == 0 && i < n; i++)
 		rc = row_done(d, &done[i], now_us, age_us, err);
@@ -364,7 +358,7 @@ int sqlite_done(struct db *db, struct db_done *done, size_t n, int64_t now_us, i
 	return work_end(d, rc, err);
 }
 
-static int row_moved(struct db_sqlite *d, const struct db_row *row, int64_t slot, struct err *err)
+static int row_moved(struct db *d, const struct db_row *row, int64_t slot, struct err *err)
 {
 	struct url_row u;
 	struct queued q;
@@ -376,17 +370,15 @@ static int row_moved(struct db_sqlite *d, const struct db_row *row, int64_t slot
 	return url_save(d, &u, err);
 }
 
-int sqlite_move(struct db *db, const struct db_row *row, size_t n, int64_t slot, struct err *err)
+int db_move(struct db *d, const struct db_row *row, size_t n, int64_t slot, struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	int rc = work_begin(d, err);
 	for (size_t i = 0; rc == 0 && i < n; i++)
 		rc = row_moved(d, &row[i], slot, err);
 	return work_end(d, rc, err);
 }
 
-static int part_start(struct db_sqlite *d, uint64_t set, int64_t slot, int64_t start,
-		      struct err *err)
+static int part_start(struct db *d, uint64_t set, int64_t slot, int64_t start, struct err *err)
 {
 	struct part_count *p;
 	if (part_of(d, set, slot, &p, err) < 0)
@@ -396,9 +388,8 @@ static int part_start(struct db_sqlite *d, uint64_t set, int64_t slot, int64_t s
 	return 0;
 }
 
-int sqlite_start(struct db *db, uint64_t set, int64_t slot, int64_t start, struct err *err)
+int db_start(struct db *d, uint64_t set, int64_t slot, int64_t start, struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	int rc = work_begin(d, err);
 	if (rc == 0)
 		rc = part_start(d, set, slot, start, err);
@@ -406,8 +397,7 @@ int sqlite_start(struct db *db, uint64_t set, int64_t slot, int64_t start, struc
 }
 
 /* A statement that changes many parts; those in memory are read again. */
-static int parts_change(struct db_sqlite *d, enum db_sql i, int64_t a, const int64_t *b,
-			struct err *err)
+static int parts_change(struct db *d, enum db_sql i, int64_t a, const int64_t *b, struct err *err)
 {
 	int rc = work_begin(d, err);
 	struct sql_st *st = sql_st(d, i);
@@ -423,23 +413,22 @@ static int parts_change(struct db_sqlite *d, enum db_sql i, int64_t a, const int
 	return work_end(d, rc, err);
 }
 
-int sqlite_due(struct db *db, int64_t start, struct err *err)
+int db_due(struct db *db, int64_t start, struct err *err)
 {
-	return parts_change(sqlite_of(db), SQL_PART_DUE, start, NULL, err);
+	return parts_change(db, SQL_PART_DUE, start, NULL, err);
 }
 
-int sqlite_priority(struct db *db, uint64_t provider, int64_t priority, struct err *err)
+int db_priority(struct db *db, uint64_t provider, int64_t priority, struct err *err)
 {
-	return parts_change(sqlite_of(db), SQL_PART_PRIORITY, (int64_t)provider, &priority, err);
+	return parts_change(db, SQL_PART_PRIORITY, (int64_t)provider, &priority, err);
 }
 
 /* Who is told of a file has it deleted: so what made that necessary is durable with the commit,
  * also where it was a step of absorbing. */
-int sqlite_fsm_next(struct db *db, uint64_t after, struct str machine, uint64_t *ret_id,
-		    char ret_machine[DB_MACHINE_MAX + 1], char ret_file[DB_FILE_MAX + 1],
-		    struct err *err)
+int db_fsm_next(struct db *d, uint64_t after, struct str machine, uint64_t *ret_id,
+		char ret_machine[DB_MACHINE_MAX + 1], char ret_file[DB_FILE_MAX + 1],
+		struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	struct sql_st *st = sql_st(d, machine.n ? SQL_FSM_OF : SQL_FSM_NEXT);
 	sql_bind(st, 1, (int64_t)after);
 	if (machine.n)
@@ -459,9 +448,8 @@ int sqlite_fsm_next(struct db *db, uint64_t after, struct str machine, uint64_t 
 	return 0;
 }
 
-int sqlite_fsm_done(struct db *db, const uint64_t *id, size_t n, struct err *err)
+int db_fsm_done(struct db *d, const uint64_t *id, size_t n, struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	struct sql_st *st = sql_st(d, SQL_FSM_DROP);
 	int rc = work_begin(d, err);
 	for (size_t i = 0; rc == 0 && i < n; i++) {

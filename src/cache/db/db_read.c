@@ -14,7 +14,7 @@ const char *db_state_name(enum db_state s)
 	return name[s];
 }
 
-static int open_urls(struct db_sqlite *d, uint64_t provider, uint64_t *ret, struct err *err)
+static int open_urls(struct db *d, uint64_t provider, uint64_t *ret, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_SET_OPEN);
 	sql_bind(st, 1, (int64_t)provider);
@@ -25,12 +25,12 @@ static int open_urls(struct db_sqlite *d, uint64_t provider, uint64_t *ret, stru
 	return MIN(rc, 0);
 }
 
-int sqlite_tally(struct db *db, uint64_t provider, struct db_tally *ret, struct err *err)
+int db_tally(struct db *db, uint64_t provider, struct db_tally *ret, struct err *err)
 {
 	struct counts c;
 	uint64_t open = 0;
-	if (counts_read(sqlite_of(db), provider, &c, err) < 0 ||
-	    (c.open_sets && open_urls(sqlite_of(db), provider, &open, err) < 0))
+	if (counts_read(db, provider, &c, err) < 0 ||
+	    (c.open_sets && open_urls(db, provider, &open, err) < 0))
 		return -1;
 	*ret = (struct db_tally){.files = c.files,
 				 .space = c.space,
@@ -41,9 +41,8 @@ int sqlite_tally(struct db *db, uint64_t provider, struct db_tally *ret, struct 
 	return 0;
 }
 
-int sqlite_last_provider(struct db *db, uint64_t *ret, struct err *err)
+int db_last_provider(struct db *d, uint64_t *ret, struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	struct sql_st *st = sql_st(d, SQL_TALLY_LAST);
 	int rc = db_step(d, st, err);
 	if (rc == 0) {
@@ -53,9 +52,8 @@ int sqlite_last_provider(struct db *db, uint64_t *ret, struct err *err)
 	return rc;
 }
 
-int sqlite_hold(struct db *db, uint64_t provider, int64_t until_us, struct str why, struct err *err)
+int db_hold(struct db *d, uint64_t provider, int64_t until_us, struct str why, struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	struct sql_st *st = sql_st(d, until_us ? SQL_HELD_PUT : SQL_HELD_DROP);
 	int rc = work_begin(d, err);
 	if (rc == 0) {
@@ -69,10 +67,9 @@ int sqlite_hold(struct db *db, uint64_t provider, int64_t until_us, struct str w
 	return work_end(d, rc, err);
 }
 
-int sqlite_held(struct db *db, uint64_t provider, struct arena *arena, int64_t *ret_until_us,
-		struct str *ret_why, struct err *err)
+int db_held(struct db *d, uint64_t provider, struct arena *arena, int64_t *ret_until_us,
+	    struct str *ret_why, struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	struct sql_st *st = sql_st(d, SQL_HELD_GET);
 	sql_bind(st, 1, (int64_t)provider);
 	int rc = db_step(d, st, err);
@@ -85,12 +82,12 @@ int sqlite_held(struct db *db, uint64_t provider, struct arena *arena, int64_t *
 }
 
 /* It could go at any time, but for what its provider waits for. */
-static int receipt_held(struct db_sqlite *d, const struct queued *q, struct arena *arena,
+static int receipt_held(struct db *d, const struct queued *q, struct arena *arena,
 			struct db_receipt *ret, struct err *err)
 {
 	struct str why;
 	int64_t until_us;
-	int rc = sqlite_held(&d->db, q->provider, arena, &until_us, &why, err);
+	int rc = db_held(d, q->provider, arena, &until_us, &why, err);
 	if (rc)
 		return MIN(rc, 0);
 	ret->state = DB_WAITING;
@@ -100,11 +97,11 @@ static int receipt_held(struct db_sqlite *d, const struct queued *q, struct aren
 	return 0;
 }
 
-static int receipt_waits(struct db_sqlite *d, const struct queued *q, struct arena *arena,
+static int receipt_waits(struct db *d, const struct queued *q, struct arena *arena,
 			 struct db_receipt *ret, struct err *err)
 {
 	struct db_part part;
-	int rc = sqlite_part(&d->db, q->set, q->slot, &part, err);
+	int rc = db_part(d, q->set, q->slot, &part, err);
 	if (rc)
 		return rc < 0 ? rc : 0;
 	ret->reason = q->reason.n ? arena_str(arena, q->reason) : STR("");
@@ -126,7 +123,7 @@ static int receipt_waits(struct db_sqlite *d, const struct queued *q, struct are
 	return 0;
 }
 
-static int receipt_queued(struct db_sqlite *d, const struct queued *q, struct arena *arena,
+static int receipt_queued(struct db *d, const struct queued *q, struct arena *arena,
 			  struct db_receipt *ret, struct err *err)
 {
 	struct set_row set;
@@ -148,7 +145,7 @@ static int receipt_queued(struct db_sqlite *d, const struct queued *q, struct ar
 
 /* Since when it is known to be good: what was stored after the notice was accepted is what the
  * notice asked for. */
-static int receipt_stored(struct db_sqlite *d, const struct url_row *u, const struct stored *s,
+static int receipt_stored(struct db *d, const struct url_row *u, const struct stored *s,
 			  int64_t accepted_us, struct arena *arena, struct db_receipt *ret,
 			  struct err *err)
 {
@@ -168,7 +165,7 @@ static int receipt_stored(struct db_sqlite *d, const struct url_row *u, const st
 	return rc < 0 ? rc : 0;
 }
 
-static int url_receipt(struct db_sqlite *d, const struct url_row *u, int64_t accepted_us,
+static int url_receipt(struct db *d, const struct url_row *u, int64_t accepted_us,
 		       struct arena *arena, struct db_receipt *ret, struct err *err)
 {
 	struct queued q = {0};
@@ -191,7 +188,7 @@ static int url_receipt(struct db_sqlite *d, const struct url_row *u, int64_t acc
 	return 0;
 }
 
-static int url_asked(struct db_sqlite *d, uint64_t provider, struct str c, struct str mime,
+static int url_asked(struct db *d, uint64_t provider, struct str c, struct str mime,
 		     int64_t accepted_us, struct arena *arena, struct db_receipt *ret,
 		     struct err *err)
 {
@@ -202,11 +199,9 @@ static int url_asked(struct db_sqlite *d, uint64_t provider, struct str c, struc
 	return rc ? rc : url_receipt(d, &u, accepted_us, arena, ret, err);
 }
 
-int sqlite_receipt(struct db *db, uint64_t provider, struct str c, struct str mime,
-		   int64_t accepted_us, struct arena *arena, struct db_receipt *ret,
-		   struct err *err)
+int db_receipt(struct db *d, uint64_t provider, struct str c, struct str mime, int64_t accepted_us,
+	       struct arena *arena, struct db_receipt *ret, struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	int rc = snapshot_begin(d, err);
 	if (rc == 0)
 		rc = url_asked(d, provider, c, mime, accepted_us, arena, ret, err);
@@ -214,7 +209,7 @@ int sqlite_receipt(struct db *db, uint64_t provider, struct str c, struct str mi
 	return rc;
 }
 
-static int provider_next(struct db_sqlite *d, uint64_t *provider, struct err *err)
+static int provider_next(struct db *d, uint64_t *provider, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_TALLY_NEXT);
 	sql_bind(st, 1, (int64_t)*provider);
@@ -236,8 +231,7 @@ struct url_finding {
 	void *ctx;
 };
 
-static int url_of(struct db_sqlite *d, uint64_t provider, const struct url_finding *f,
-		  struct err *err)
+static int url_of(struct db *d, uint64_t provider, const struct url_finding *f, struct err *err)
 {
 	struct db_receipt r;
 	int rc = 0;
@@ -250,7 +244,7 @@ static int url_of(struct db_sqlite *d, uint64_t provider, const struct url_findi
 	return rc;
 }
 
-static int url_of_any(struct db_sqlite *d, const struct url_finding *f, struct err *err)
+static int url_of_any(struct db *d, const struct url_finding *f, struct err *err)
 {
 	uint64_t provider = 0;
 	int rc = 0;
@@ -261,11 +255,10 @@ static int url_of_any(struct db_sqlite *d, const struct url_finding *f, struct e
 
 enum { FIND_MEMORY = 64 << 20 };
 
-int sqlite_find_url(struct db *db, uint64_t provider, struct str c,
-		    void (*each)(void *ctx, uint64_t provider, const struct db_receipt *r),
-		    void *ctx, struct err *err)
+int db_find_url(struct db *d, uint64_t provider, struct str c,
+		void (*each)(void *ctx, uint64_t provider, const struct db_receipt *r), void *ctx,
+		struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	struct arena arena = ARENA_INIT(FIND_MEMORY);
 	struct url_finding f = {.c = c, .arena = &arena, .each = each, .ctx = ctx};
 	int rc = work_flush(d, err);
@@ -280,10 +273,9 @@ int sqlite_find_url(struct db *db, uint64_t provider, struct str c,
 	return rc;
 }
 
-int sqlite_errors(struct db *db, uint64_t provider, size_t n, struct arena *arena,
-		  struct db_error *ret, size_t *ret_n, struct err *err)
+int db_errors(struct db *d, uint64_t provider, size_t n, struct arena *arena, struct db_error *ret,
+	      size_t *ret_n, struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	struct sql_st *st = sql_st(d, SQL_ERROR_LIST);
 	int rc = 1;
 	*ret_n = 0;
@@ -306,7 +298,7 @@ int sqlite_errors(struct db *db, uint64_t provider, size_t n, struct arena *aren
 	return rc < 0 ? rc : 0;
 }
 
-static int fetches_read(struct db_sqlite *d, uint64_t provider, struct arena *arena,
+static int fetches_read(struct db *d, uint64_t provider, struct arena *arena,
 			struct db_fetch ret[DB_FETCHES], uint64_t k[DB_FETCHES], size_t *ret_n,
 			struct err *err)
 {
@@ -326,10 +318,9 @@ static int fetches_read(struct db_sqlite *d, uint64_t provider, struct arena *ar
 }
 
 /* The table is a ring: its places go down from the one that was written last, and then around. */
-int sqlite_fetches(struct db *db, uint64_t provider, struct arena *arena,
-		   struct db_fetch ret[DB_FETCHES], size_t *ret_n, struct err *err)
+int db_fetches(struct db *d, uint64_t provider, struct arena *arena,
+	       struct db_fetch ret[DB_FETCHES], size_t *ret_n, struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	struct db_fetch ring[DB_FETCHES];
 	uint64_t k[DB_FETCHES] = {0};
 	struct counts c = {0};

@@ -27,7 +27,7 @@ void url_from(struct sql_st *st, struct url_row *ret)
 	};
 }
 
-int url_save(struct db_sqlite *d, struct url_row *u, struct err *err)
+int url_save(struct db *d, struct url_row *u, struct err *err)
 {
 	bool keep = u->row || u->lcc || u->gone;
 	struct sql_st *st = sql_st(d, keep ? SQL_URL_PUT : SQL_URL_DROP);
@@ -51,7 +51,7 @@ int url_save(struct db_sqlite *d, struct url_row *u, struct err *err)
 	return db_run(d, st, err);
 }
 
-int notice_of(struct db_sqlite *d, struct str data, struct notice *ret, struct err *err)
+int notice_of(struct db *d, struct str data, struct notice *ret, struct err *err)
 {
 	struct reader r = reader_of(data);
 	struct err why;
@@ -62,7 +62,7 @@ int notice_of(struct db_sqlite *d, struct str data, struct notice *ret, struct e
 	return err_then(err, "%s", d->sql.remedy);
 }
 
-static int row_lost(struct db_sqlite *d, const char *table, uint64_t row, struct err *err)
+static int row_lost(struct db *d, const char *table, uint64_t row, struct err *err)
 {
 	err_set(err, ERR_DAMAGED, "%s: row %llu of %s is not there", d->sql.path,
 		(unsigned long long)row, table);
@@ -71,7 +71,7 @@ static int row_lost(struct db_sqlite *d, const char *table, uint64_t row, struct
 
 /* Texts of a row are bounded as they come in; a database that has longer ones is damaged. After
  * this the buffer has room for all of them, and does not move. */
-static int texts_room(struct db_sqlite *d, struct sql_st *st, struct buf *b, struct err *err)
+static int texts_room(struct db *d, struct sql_st *st, struct buf *b, struct err *err)
 {
 	size_t all = 0;
 	for (int i = 0; i < sql_columns(st); i++) {
@@ -93,7 +93,7 @@ static struct str text_keep(struct buf *b, struct str s)
 	return (struct str){s.n ? b->p + at : "", s.n};
 }
 
-int queue_from(struct db_sqlite *d, struct sql_st *st, struct queued *ret, struct err *err)
+int queue_from(struct db *d, struct sql_st *st, struct queued *ret, struct err *err)
 {
 	struct buf *b = &d->queue_text;
 	struct queued q = {
@@ -115,7 +115,7 @@ int queue_from(struct db_sqlite *d, struct sql_st *st, struct queued *ret, struc
 	return 0;
 }
 
-int queue_get(struct db_sqlite *d, uint64_t set, int64_t slot, uint64_t row, struct queued *ret,
+int queue_get(struct db *d, uint64_t set, int64_t slot, uint64_t row, struct queued *ret,
 	      struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_QUEUE_GET);
@@ -130,7 +130,7 @@ int queue_get(struct db_sqlite *d, uint64_t set, int64_t slot, uint64_t row, str
 	return rc;
 }
 
-int queue_along(struct db_sqlite *d, uint64_t set, int64_t slot, uint64_t row, struct queued *ret,
+int queue_along(struct db *d, uint64_t set, int64_t slot, uint64_t row, struct queued *ret,
 		struct err *err)
 {
 	struct along *a = &d->queue_on;
@@ -152,7 +152,7 @@ int queue_along(struct db_sqlite *d, uint64_t set, int64_t slot, uint64_t row, s
 					: queue_from(d, st, ret, err);
 }
 
-static int queue_write(struct db_sqlite *d, const struct queued *q, struct err *err)
+static int queue_write(struct db *d, const struct queued *q, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_QUEUE_PUT);
 	sql_bind(st, 1, (int64_t)q->set);
@@ -167,7 +167,7 @@ static int queue_write(struct db_sqlite *d, const struct queued *q, struct err *
 	return db_run(d, st, err);
 }
 
-static int queue_erase(struct db_sqlite *d, const struct queued *q, struct err *err)
+static int queue_erase(struct db *d, const struct queued *q, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_QUEUE_DROP);
 	sql_bind(st, 1, (int64_t)q->set);
@@ -186,7 +186,7 @@ static void fresh_count(struct counts *c, const struct url_row *u, const struct 
 	c->fresh_space += in ? size : -size;
 }
 
-int queue_add(struct db_sqlite *d, struct url_row *u, const struct queued *q, int64_t priority,
+int queue_add(struct db *d, struct url_row *u, const struct queued *q, int64_t priority,
 	      struct err *err)
 {
 	struct counts *c;
@@ -206,7 +206,7 @@ int queue_add(struct db_sqlite *d, struct url_row *u, const struct queued *q, in
 	return 0;
 }
 
-int queue_drop(struct db_sqlite *d, struct url_row *u, const struct queued *q, struct err *err)
+int queue_drop(struct db *d, struct url_row *u, const struct queued *q, struct err *err)
 {
 	struct counts *c;
 	if (queue_erase(d, q, err) < 0 || part_drop(d, q->set, q->slot, q->row, err) < 0 ||
@@ -220,7 +220,7 @@ int queue_drop(struct db_sqlite *d, struct url_row *u, const struct queued *q, s
 	return 0;
 }
 
-int queue_change(struct db_sqlite *d, struct url_row *u, const struct queued *old,
+int queue_change(struct db *d, struct url_row *u, const struct queued *old,
 		 const struct queued *fresh, struct err *err)
 {
 	struct counts *c;
@@ -231,7 +231,7 @@ int queue_change(struct db_sqlite *d, struct url_row *u, const struct queued *ol
 	return queue_write(d, fresh, err);
 }
 
-int queue_move(struct db_sqlite *d, struct url_row *u, const struct queued *q, int64_t slot,
+int queue_move(struct db *d, struct url_row *u, const struct queued *q, int64_t slot,
 	       struct err *err)
 {
 	struct part_count *from;
@@ -248,7 +248,7 @@ int queue_move(struct db_sqlite *d, struct url_row *u, const struct queued *q, i
 	return 0;
 }
 
-int lcc_from(struct db_sqlite *d, struct sql_st *st, struct stored *ret, struct err *err)
+int lcc_from(struct db *d, struct sql_st *st, struct stored *ret, struct err *err)
 {
 	struct buf *b = &d->lcc_text;
 	struct stored s = {
@@ -277,7 +277,7 @@ int lcc_from(struct db_sqlite *d, struct sql_st *st, struct stored *ret, struct 
 	return 0;
 }
 
-int lcc_get(struct db_sqlite *d, uint64_t row, struct stored *ret, struct err *err)
+int lcc_get(struct db *d, uint64_t row, struct stored *ret, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_LCC_GET);
 	sql_bind(st, 1, (int64_t)row);
@@ -289,7 +289,7 @@ int lcc_get(struct db_sqlite *d, uint64_t row, struct stored *ret, struct err *e
 	return rc;
 }
 
-int lcc_along(struct db_sqlite *d, uint64_t row, struct stored *ret, struct err *err)
+int lcc_along(struct db *d, uint64_t row, struct stored *ret, struct err *err)
 {
 	struct along *a = &d->lcc_on;
 	struct sql_st *st = sql_st(d, SQL_LCC_ON);
@@ -306,14 +306,14 @@ int lcc_along(struct db_sqlite *d, uint64_t row, struct stored *ret, struct err 
 	return rc == 1 || a->row != row ? row_lost(d, "LCC", row, err) : lcc_from(d, st, ret, err);
 }
 
-void along_end(struct db_sqlite *d)
+void along_end(struct db *d)
 {
 	sql_reset(sql_st(d, SQL_QUEUE_ON));
 	sql_reset(sql_st(d, SQL_LCC_ON));
 	d->queue_on = d->lcc_on = (struct along){0};
 }
 
-static int lcc_write(struct db_sqlite *d, const struct stored *s, struct err *err)
+static int lcc_write(struct db *d, const struct stored *s, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_LCC_PUT);
 	sql_bind(st, 1, (int64_t)s->row);
@@ -332,7 +332,7 @@ static int lcc_write(struct db_sqlite *d, const struct stored *s, struct err *er
 	return db_run(d, st, err);
 }
 
-int lcc_put(struct db_sqlite *d, struct url_row *u, const struct stored *s, const struct queued *q,
+int lcc_put(struct db *d, struct url_row *u, const struct stored *s, const struct queued *q,
 	    struct err *err)
 {
 	struct counts *c;
@@ -348,7 +348,7 @@ int lcc_put(struct db_sqlite *d, struct url_row *u, const struct stored *s, cons
 	return 0;
 }
 
-static int fsm_put(struct db_sqlite *d, struct str machine, struct str file, struct err *err)
+static int fsm_put(struct db *d, struct str machine, struct str file, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_FSM_ADD);
 	sql_bind_text(st, 1, machine);
@@ -356,7 +356,7 @@ static int fsm_put(struct db_sqlite *d, struct str machine, struct str file, str
 	return db_run(d, st, err);
 }
 
-int lcc_drop(struct db_sqlite *d, struct url_row *u, const struct stored *s, const struct queued *q,
+int lcc_drop(struct db *d, struct url_row *u, const struct stored *s, const struct queued *q,
 	     struct err *err)
 {
 	struct counts *c;
@@ -374,16 +374,15 @@ int lcc_drop(struct db_sqlite *d, struct url_row *u, const struct stored *s, con
 	return 0;
 }
 
-int sqlite_fsm_add(struct db *db, struct str machine, struct str file, struct err *err)
+int db_fsm_add(struct db *d, struct str machine, struct str file, struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	int rc = work_begin(d, err);
 	if (rc == 0)
 		rc = fsm_put(d, machine, file, err);
 	return work_end(d, rc, err);
 }
 
-int gone_from(struct db_sqlite *d, struct sql_st *st, struct gone *ret, struct err *err)
+int gone_from(struct db *d, struct sql_st *st, struct gone *ret, struct err *err)
 {
 	struct buf *b = &d->gone_text;
 	struct gone g = {
@@ -403,7 +402,7 @@ int gone_from(struct db_sqlite *d, struct sql_st *st, struct gone *ret, struct e
 	return 0;
 }
 
-int gone_get(struct db_sqlite *d, uint64_t id, struct gone *ret, struct err *err)
+int gone_get(struct db *d, uint64_t id, struct gone *ret, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_GONE_GET);
 	sql_bind(st, 1, (int64_t)id);
@@ -415,7 +414,7 @@ int gone_get(struct db_sqlite *d, uint64_t id, struct gone *ret, struct err *err
 	return rc;
 }
 
-int gone_row_drop(struct db_sqlite *d, struct url_row *u, struct err *err)
+int gone_row_drop(struct db *d, struct url_row *u, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_GONE_DROP);
 	if (!u->gone)
@@ -426,7 +425,7 @@ int gone_row_drop(struct db_sqlite *d, struct url_row *u, struct err *err)
 	return db_run(d, st, err);
 }
 
-int gone_put(struct db_sqlite *d, struct url_row *u, const struct gone *g, struct err *err)
+int gone_put(struct db *d, struct url_row *u, const struct gone *g, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_GONE_PUT);
 	if (gone_row_drop(d, u, err) < 0)
@@ -445,7 +444,7 @@ int gone_put(struct db_sqlite *d, struct url_row *u, const struct gone *g, struc
 	return 0;
 }
 
-int url_rows(struct db_sqlite *d, const struct url_row *u, struct queued *q, struct stored *s,
+int url_rows(struct db *d, const struct url_row *u, struct queued *q, struct stored *s,
 	     struct err *err)
 {
 	if (u->row && queue_get(d, u->set, u->slot, u->row, q, err) < 0)
@@ -453,8 +452,8 @@ int url_rows(struct db_sqlite *d, const struct url_row *u, struct queued *q, str
 	return u->lcc ? lcc_get(d, u->lcc, s, err) : 0;
 }
 
-int url_is(struct db_sqlite *d, const struct url_row *u, struct str c, struct str mime,
-	   struct queued *q, struct stored *s, struct err *err)
+int url_is(struct db *d, const struct url_row *u, struct str c, struct str mime, struct queued *q,
+	   struct stored *s, struct err *err)
 {
 	struct gone g;
 	struct str has_c, has_mime;
@@ -479,7 +478,7 @@ int url_is(struct db_sqlite *d, const struct url_row *u, struct str c, struct st
 
 /* Those of equal hash: nearly always one. */
 enum { EQUALS_MOST = 64 };
-static int url_equals(struct db_sqlite *d, uint64_t provider, int64_t hash,
+static int url_equals(struct db *d, uint64_t provider, int64_t hash,
 		      struct url_row ret[EQUALS_MOST], size_t *ret_n, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_URL_GET);
@@ -493,7 +492,7 @@ static int url_equals(struct db_sqlite *d, uint64_t provider, int64_t hash,
 	return rc < 0 ? rc : 0;
 }
 
-int url_find(struct db_sqlite *d, uint64_t provider, int64_t hash, struct str c, struct str mime,
+int url_find(struct db *d, uint64_t provider, int64_t hash, struct str c, struct str mime,
 	     struct url_row *ret, struct err *err)
 {
 	struct url_row equal[EQUALS_MOST];
@@ -514,7 +513,7 @@ int url_find(struct db_sqlite *d, uint64_t provider, int64_t hash, struct str c,
 }
 
 /* The one that has this number where it keeps such numbers. */
-static int url_of(struct db_sqlite *d, uint64_t provider, int64_t hash, size_t member, uint64_t id,
+static int url_of(struct db *d, uint64_t provider, int64_t hash, size_t member, uint64_t id,
 		  struct url_row *ret, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_URL_GET);
@@ -532,28 +531,27 @@ static int url_of(struct db_sqlite *d, uint64_t provider, int64_t hash, size_t m
 	return rc;
 }
 
-int url_of_row(struct db_sqlite *d, uint64_t provider, int64_t hash, uint64_t row,
-	       struct url_row *ret, struct err *err)
+int url_of_row(struct db *d, uint64_t provider, int64_t hash, uint64_t row, struct url_row *ret,
+	       struct err *err)
 {
 	return url_of(d, provider, hash, offsetof(struct url_row, row), row, ret, err);
 }
 
-int url_of_lcc(struct db_sqlite *d, uint64_t provider, int64_t hash, uint64_t lcc,
-	       struct url_row *ret, struct err *err)
+int url_of_lcc(struct db *d, uint64_t provider, int64_t hash, uint64_t lcc, struct url_row *ret,
+	       struct err *err)
 {
 	return url_of(d, provider, hash, offsetof(struct url_row, lcc), lcc, ret, err);
 }
 
-int url_of_gone(struct db_sqlite *d, uint64_t provider, int64_t hash, uint64_t gone,
-		struct url_row *ret, struct err *err)
+int url_of_gone(struct db *d, uint64_t provider, int64_t hash, uint64_t gone, struct url_row *ret,
+		struct err *err)
 {
 	return url_of(d, provider, hash, offsetof(struct url_row, gone), gone, ret, err);
 }
 
-int sqlite_has_file(struct db *db, uint64_t provider, int64_t hash, struct str machine,
-		    struct str file, struct err *err)
+int db_has_file(struct db *d, uint64_t provider, int64_t hash, struct str machine, struct str file,
+		struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	struct url_row equal[EQUALS_MOST];
 	struct stored s;
 	size_t n;
@@ -570,8 +568,8 @@ int sqlite_has_file(struct db *db, uint64_t provider, int64_t hash, struct str m
 	return 1;
 }
 
-int error_add(struct db_sqlite *d, uint64_t provider, int64_t at_us, unsigned code,
-	      struct str reason, struct str data, struct err *err)
+int error_add(struct db *d, uint64_t provider, int64_t at_us, unsigned code, struct str reason,
+	      struct str data, struct err *err)
 {
 	struct counts *c;
 	struct sql_st *st = sql_st(d, SQL_ERROR_ADD);
@@ -595,7 +593,7 @@ int error_add(struct db_sqlite *d, uint64_t provider, int64_t at_us, unsigned co
 	return db_run(d, st, err);
 }
 
-int is_sent(struct db_sqlite *d, uint64_t row, int64_t *ret_at_us, struct err *err)
+int is_sent(struct db *d, uint64_t row, int64_t *ret_at_us, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_SENT_GET);
 	sql_bind(st, 1, (int64_t)row);

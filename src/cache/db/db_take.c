@@ -33,7 +33,7 @@ void set_from(struct sql_st *st, struct set_row *ret)
 	memcpy(ret->set.uns, uns.p, uns.n);
 }
 
-static int set_step(struct db_sqlite *d, struct sql_st *st, struct set_row *ret, struct err *err)
+static int set_step(struct db *d, struct sql_st *st, struct set_row *ret, struct err *err)
 {
 	int rc = db_step(d, st, err);
 	if (rc == 0) {
@@ -43,14 +43,14 @@ static int set_step(struct db_sqlite *d, struct sql_st *st, struct set_row *ret,
 	return rc;
 }
 
-int set_by(struct db_sqlite *d, uint64_t set, struct set_row *ret, struct err *err)
+int set_by(struct db *d, uint64_t set, struct set_row *ret, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_SET_BY_SET);
 	sql_bind(st, 1, (int64_t)set);
 	return set_step(d, st, ret, err);
 }
 
-static int set_by_number(struct db_sqlite *d, const char *uns, uint64_t number, struct set_row *ret,
+static int set_by_number(struct db *d, const char *uns, uint64_t number, struct set_row *ret,
 			 struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_SET_BY_NUMBER);
@@ -59,8 +59,7 @@ static int set_by_number(struct db_sqlite *d, const char *uns, uint64_t number, 
 	return set_step(d, st, ret, err);
 }
 
-static int set_begin(struct db_sqlite *d, const struct db_set *set, uint64_t *ret_id,
-		     struct err *err)
+static int set_begin(struct db *d, const struct db_set *set, uint64_t *ret_id, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_SET_ADD);
 	sql_bind_text(st, 1, str_of(set->uns));
@@ -72,7 +71,7 @@ static int set_begin(struct db_sqlite *d, const struct db_set *set, uint64_t *re
 	return db_added(d, st, ret_id, err);
 }
 
-static int set_take(struct db_sqlite *d, struct db_take *t, struct err *err)
+static int set_take(struct db *d, struct db_take *t, struct err *err)
 {
 	struct set_row row = {0};
 	struct counts *c;
@@ -114,9 +113,8 @@ static int set_take(struct db_sqlite *d, struct db_take *t, struct err *err)
 	return db_run(d, st, err);
 }
 
-int sqlite_take(struct db *db, struct db_take *take, size_t n, struct err *err)
+int db_take(struct db *d, struct db_take *take, size_t n, struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	int rc = work_begin(d, err);
 	for (size_t i = 0; rc == 0 && i < n; i++)
 		rc = set_take(d, &take[i], err);
@@ -124,7 +122,7 @@ int sqlite_take(struct db *db, struct db_take *take, size_t n, struct err *err)
 	return work_end(d, rc, err);
 }
 
-int pieces_drop(struct db_sqlite *d, uint64_t id, size_t most, size_t *ret_n, struct err *err)
+int pieces_drop(struct db *d, uint64_t id, size_t most, size_t *ret_n, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_PIECE_DROP);
 	sql_bind(st, 1, piece_id(id, 0));
@@ -137,7 +135,7 @@ int pieces_drop(struct db_sqlite *d, uint64_t id, size_t most, size_t *ret_n, st
 }
 
 /* Pieces and all. */
-int set_erase(struct db_sqlite *d, uint64_t id, struct err *err)
+int set_erase(struct db *d, uint64_t id, struct err *err)
 {
 	size_t n;
 	struct sql_st *st = sql_st(d, SQL_SET_DROP);
@@ -147,7 +145,7 @@ int set_erase(struct db_sqlite *d, uint64_t id, struct err *err)
 	return db_run(d, st, err);
 }
 
-static int taking_drop(struct db_sqlite *d, const char *uns, struct err *err)
+static int taking_drop(struct db *d, const char *uns, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_SET_TAKING);
 	struct set_row row;
@@ -165,18 +163,16 @@ static int taking_drop(struct db_sqlite *d, const char *uns, struct err *err)
 	}
 }
 
-int sqlite_take_forget(struct db *db, const char *uns, struct err *err)
+int db_take_forget(struct db *d, const char *uns, struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	int rc = work_begin(d, err);
 	if (rc == 0)
 		rc = taking_drop(d, uns, err);
 	return work_end(d, rc, err);
 }
 
-int sqlite_set_next(struct db *db, uint64_t after, struct db_set *ret, struct err *err)
+int db_set_next(struct db *d, uint64_t after, struct db_set *ret, struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	struct sql_st *st = sql_st(d, SQL_SET_NEXT);
 	struct set_row row;
 	sql_bind(st, 1, (int64_t)after);
@@ -186,10 +182,9 @@ int sqlite_set_next(struct db *db, uint64_t after, struct db_set *ret, struct er
 	return rc;
 }
 
-int sqlite_set_of(struct db *db, uint64_t provider, const char *uns, uint64_t number,
-		  struct db_set *ret, struct err *err)
+int db_set_of(struct db *d, uint64_t provider, const char *uns, uint64_t number, struct db_set *ret,
+	      struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	struct sql_st *st = sql_st(d, SQL_SET_OF);
 	struct set_row row;
 	sql_bind(st, 1, (int64_t)provider);
@@ -204,16 +199,16 @@ int sqlite_set_of(struct db *db, uint64_t provider, const char *uns, uint64_t nu
 	return rc;
 }
 
-int sqlite_set(struct db *db, uint64_t set, struct db_set *ret, struct err *err)
+int db_set(struct db *db, uint64_t set, struct db_set *ret, struct err *err)
 {
 	struct set_row row;
-	int rc = set_by(sqlite_of(db), set, &row, err);
+	int rc = set_by(db, set, &row, err);
 	if (rc == 0)
 		*ret = row.set;
 	return rc;
 }
 
-int set_piece_read(struct db_sqlite *d, const struct set_row *row, uint64_t piece, struct buf *ret,
+int set_piece_read(struct db *d, const struct set_row *row, uint64_t piece, struct buf *ret,
 		   struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_PIECE_GET);
@@ -233,9 +228,8 @@ int set_piece_read(struct db_sqlite *d, const struct set_row *row, uint64_t piec
 		      : 0;
 }
 
-int sqlite_set_piece(struct db *db, uint64_t set, uint64_t piece, struct buf *ret, struct err *err)
+int db_set_piece(struct db *d, uint64_t set, uint64_t piece, struct buf *ret, struct err *err)
 {
-	struct db_sqlite *d = sqlite_of(db);
 	struct set_row row;
 	int rc = set_by(d, set, &row, err);
 	return rc ? rc : set_piece_read(d, &row, piece, ret, err);

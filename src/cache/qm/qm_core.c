@@ -36,7 +36,7 @@ static void on_part(void *ctx, const struct db_part *part)
 static int parts_load(struct qm_core *c, struct err *err)
 {
 	struct parts_list list = {.core = c};
-	int rc = c->db->ops->parts(c->db, on_part, &list, err);
+	int rc = db_parts(c->db, on_part, &list, err);
 	for (size_t i = 0; i < list.n && rc == 0; i++)
 		rc = qm_part_add(c, list.part[i].provider, list.part[i].set, list.part[i].slot,
 				 false, err);
@@ -47,15 +47,15 @@ static int parts_load(struct qm_core *c, struct err *err)
 static int core_load(struct qm_core *c, struct err *err)
 {
 	struct db *db = c->db;
-	int rc = db->ops->agrees(db, err);
+	int rc = db_agrees(db, err);
 	if (rc == 1)
-		rc = db->ops->rebuild(db, err);
+		rc = db_rebuild(db, err);
 	if (rc == 0)
-		rc = db->ops->take_forget(db, NULL, err);
+		rc = db_take_forget(db, NULL, err);
 	if (rc == 0)
 		rc = parts_load(c, err);
 	if (rc == 0)
-		rc = db->ops->rows(db, &c->counts.rows, &c->counts.rows_stored, err);
+		rc = db_rows(db, &c->counts.rows, &c->counts.rows_stored, err);
 	return rc;
 }
 
@@ -142,7 +142,7 @@ static void part_park(void *ctx, uint64_t set, int64_t slot)
 	struct park *p = ctx;
 	struct db *db = p->core->db;
 	if (p->rc == 0)
-		p->rc = db->ops->start(db, set, slot, p->start, p->err);
+		p->rc = db_start(db, set, slot, p->start, p->err);
 }
 
 int64_t qm_park_slot(const struct qm_core *c, int64_t until_mono_us)
@@ -167,7 +167,7 @@ int qm_part_add(struct qm_core *c, uint64_t provider, uint64_t set, int64_t slot
 		return 0; /* its rows go, in steps */
 	int64_t until = turns_wait(c->turns, provider, c->now.mono_us);
 	if (until)
-		return c->db->ops->start(c->db, set, slot, qm_park_slot(c, until), err);
+		return db_start(c->db, set, slot, qm_park_slot(c, until), err);
 	turns_add(c->turns, provider, set, slot, has_waited);
 	return 0;
 }
@@ -183,7 +183,7 @@ int qm_core_begin(struct qm_core *c, const struct qm_now *now, struct err *err)
 	c->in_round = true;
 	c->is_more = false;
 	arena_clear(&c->arena);
-	return c->db->ops->begin(c->db, err);
+	return db_begin(c->db, err);
 }
 
 void qm_core_sets(struct qm_core *c)
@@ -214,7 +214,7 @@ static int row_note(struct qm_core *c, const struct qm_sent *s, struct err *err)
 	    k->out.tries != s->out.tries)
 		return 0;
 	FAULT("qm.sent");
-	return c->db->ops->sent(c->db, &row, 1, s->wall_us, err);
+	return db_sent(c->db, &row, 1, s->wall_us, err);
 }
 
 static int rows_note(struct qm_core *c, struct err *err)
@@ -236,7 +236,7 @@ static int age_keep(struct qm_core *c, struct err *err)
 	if (c->now.age_us - c->age_put_us < QM_AGE_PUT_US)
 		return 0;
 	c->age_put_us = c->now.age_us;
-	return c->db->ops->age_put(c->db, c->now.age_us, err);
+	return db_age_put(c->db, c->now.age_us, err);
 }
 
 int qm_core_work(struct qm_core *c, uint64_t room, size_t step, struct err *err)
@@ -250,7 +250,7 @@ int qm_core_work(struct qm_core *c, uint64_t room, size_t step, struct err *err)
 	    qm_forget_step(c, few, err) < 0 || qm_deletes_step(c, err) < 0 ||
 	    qm_ages_step(c, few, err) < 0 || age_keep(c, err) < 0)
 		return -1;
-	return c->db->ops->rows(c->db, &c->counts.rows, &c->counts.rows_stored, err);
+	return db_rows(c->db, &c->counts.rows, &c->counts.rows_stored, err);
 }
 
 static void round_tell(struct qm_core *c)
@@ -279,7 +279,7 @@ int qm_core_commit(struct qm_core *c, struct err *err)
 	ENSURE(c->in_round);
 	c->in_round = false;
 	FAULT("qm.commit");
-	if (c->db->ops->commit(c->db, err) < 0)
+	if (db_commit(c->db, err) < 0)
 		return -1;
 	round_tell(c);
 	return 0;

@@ -2,7 +2,7 @@
  * providers, the database, deletes, ages. It works in rounds, each one transaction of the database:
  *
  *	qm_core_begin(core, &now, &err);
- *	db->ops->take(...)                      sets that have come; then qm_core_sets(core)
+ *	db_take(...)                            sets that have come; then qm_core_sets(core)
  *	qm_core_answered(core, &answer);        for each answer
  *	qm_core_work(core, room, step, &err);   all that is due; submit() is called
  *	qm_core_commit(core, &err);             then verdict(), remove() and the others are called

@@ -119,8 +119,8 @@ static int provider_wait_note(struct qm_core *c, uint64_t provider, struct err *
 	int64_t wait = until - c->now.mono_us;
 	if (wait < QM_WAIT_TOLD_US)
 		return 0;
-	return c->db->ops->hold(c->db, provider, clock_sane_us(c->now.wall_us) + wait,
-				str_of(words[why]), err);
+	return db_hold(c->db, provider, clock_sane_us(c->now.wall_us) + wait, str_of(words[why]),
+		       err);
 }
 
 /* The provider whose URL it was goes on, where it is the one that is out. */
@@ -154,8 +154,7 @@ static int answer_follow(struct qm_core *c, struct qm_answer *a, const struct qm
 	if (class->end != DB_END_STORED || d->ret_kept)
 		return 0;
 	/* an answer that is said once more: of the same file, or of another one */
-	int rc = c->db->ops->has_file(c->db, a->id.provider, a->id.hash, a->m.machine, a->m.file,
-				      err);
+	int rc = db_has_file(c->db, a->id.provider, a->id.hash, a->m.machine, a->m.file, err);
 	a->is_kept = rc == 0;
 	c->counts.dropped += rc == 1;
 	return MIN(rc, 0);
@@ -182,7 +181,7 @@ int qm_answers_done(struct qm_core *c, struct err *err)
 		n++;
 	}
 	FAULT("qm.done");
-	if (n && c->db->ops->done(c->db, done, n, c->now.wall_us, c->now.age_us, err) < 0)
+	if (n && db_done(c->db, done, n, c->now.wall_us, c->now.age_us, err) < 0)
 		return -1;
 	n = 0;
 	for (size_t i = 0; i < c->answers; i++) {
@@ -232,7 +231,7 @@ static int row_end(struct qm_core *c, const struct db_row *row, enum db_end end,
 		.quota_space = UINT64_MAX,
 	};
 	c->counts.failed += end == DB_END_FAILED;
-	return c->db->ops->done(c->db, &d, 1, c->now.wall_us, c->now.age_us, err);
+	return db_done(c->db, &d, 1, c->now.wall_us, c->now.age_us, err);
 }
 
 static void row_submit(struct qm_core *c, const struct turn *turn, const struct db_row *row,
@@ -276,7 +275,7 @@ static int moves_do(struct qm_core *c, struct moves *m, struct err *err)
 	size_t n = m->n;
 	m->n = 0;
 	c->counts.moved += n;
-	return n ? c->db->ops->move(c->db, m->row, n, m->slot, err) : 0;
+	return n ? db_move(c->db, m->row, n, m->slot, err) : 0;
 }
 
 static int row_move(struct qm_core *c, const struct turn *turn, const struct db_row *row,
@@ -310,8 +309,8 @@ static int row_try(struct qm_core *c, const struct turn *turn, const struct qm_c
 		return row_move(c, turn, row, &hours, moves, err);
 	if (turn->waits) {
 		int64_t until = turns_rest(c->turns, turn, row->tries, c->now.mono_us);
-		int rc = until ? c->db->ops->start(c->db, turn->set, turn->slot,
-						   qm_park_slot(c, until + c->o.slot_us - 1), err)
+		int rc = until ? db_start(c->db, turn->set, turn->slot,
+					  qm_park_slot(c, until + c->o.slot_us - 1), err)
 			       : 0;
 		return rc < 0 ? rc : 1;
 	}
@@ -335,7 +334,7 @@ static int part_end(struct qm_core *c, const struct turn *turn, const struct qm_
 	turns_remove(c->turns, turn->provider, turn->set, turn->slot);
 	if (turn->slot < 0)
 		return 0;
-	int rc = c->db->ops->next(c->db, turn->set, turn->slot, 0, &c->arena, &row, err);
+	int rc = db_next(c->db, turn->set, turn->slot, 0, &c->arena, &row, err);
 	if (rc)
 		return MIN(rc, 0);
 	struct hours hours = qm_row_hours(c, contract, &row);
@@ -343,7 +342,7 @@ static int part_end(struct qm_core *c, const struct turn *turn, const struct qm_
 		turns_add(c->turns, turn->provider, turn->set, turn->slot, false);
 		return 0;
 	}
-	return c->db->ops->start(c->db, turn->set, turn->slot, turn->slot, err);
+	return db_start(c->db, turn->set, turn->slot, turn->slot, err);
 }
 
 static int turn_take(struct qm_core *c, struct turn *turn, const struct qm_contract *contract,
@@ -353,8 +352,7 @@ static int turn_take(struct qm_core *c, struct turn *turn, const struct qm_contr
 	struct db_row row;
 	int rc = 0;
 	for (; rc == 0 && c->scan > 0; c->scan--) {
-		rc = c->db->ops->next(c->db, turn->set, turn->slot, turn->after, &c->arena, &row,
-				      err);
+		rc = db_next(c->db, turn->set, turn->slot, turn->after, &c->arena, &row, err);
 		if (rc == 1) {
 			rc = moves_do(c, &moves, err);
 			return rc < 0 ? rc : part_end(c, turn, contract, err);

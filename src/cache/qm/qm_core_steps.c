@@ -11,7 +11,7 @@ static int sets_load(struct qm_core *c, struct err *err)
 	int rc = 0;
 	c->nopen = 0;
 	for (uint64_t after = 0; rc == 0 && c->nopen < QM_OPEN_SETS;) {
-		rc = c->db->ops->set_next(c->db, after, &c->open[c->nopen], err);
+		rc = db_set_next(c->db, after, &c->open[c->nopen], err);
 		if (rc == 0)
 			after = c->open[c->nopen++].set;
 	}
@@ -71,7 +71,7 @@ static int set_absorb(struct qm_core *c, const struct db_set *set, size_t step, 
 		.rows_max = step,
 	};
 	FAULT("qm.absorb");
-	if (c->db->ops->absorb(c->db, set->set, &terms, &did, err) < 0)
+	if (db_absorb(c->db, set->set, &terms, &did, err) < 0)
 		return -1;
 	absorbed_count(c, &did);
 	c->sets_came |= did.is_done;
@@ -79,7 +79,7 @@ static int set_absorb(struct qm_core *c, const struct db_set *set, size_t step, 
 		*qm_numbers_put(&c->stale, set->provider) = true;
 	if (did.queued == 0)
 		return 0;
-	int rc = c->db->ops->part(c->db, set->set, DB_NOW, &part, err);
+	int rc = db_part(c->db, set->set, DB_NOW, &part, err);
 	if (rc == 0 && part.start == DB_NOW)
 		rc = qm_part_add(c, set->provider, set->set, DB_NOW, false, err);
 	return MIN(rc, 0);
@@ -116,9 +116,9 @@ static int slot_merge(struct qm_core *c, int64_t slot, struct err *err)
 {
 	struct due due = {.start = slot};
 	FAULT("qm.slot");
-	int rc = c->db->ops->parts(c->db, part_is_due, &due, err);
+	int rc = db_parts(c->db, part_is_due, &due, err);
 	if (rc == 0)
-		rc = c->db->ops->due(c->db, slot, err);
+		rc = db_due(c->db, slot, err);
 	for (size_t i = 0; i < due.n && rc == 0; i++)
 		rc = qm_part_add(c, due.part[i].provider, due.part[i].set, due.part[i].slot, true,
 				 err);
@@ -131,7 +131,7 @@ static int slot_merge(struct qm_core *c, int64_t slot, struct err *err)
 static int slots_jump(struct qm_core *c, struct err *err)
 {
 	struct due due = {.start = DB_NOW};
-	int rc = c->db->ops->parts(c->db, part_is_due, &due, err);
+	int rc = db_parts(c->db, part_is_due, &due, err);
 	mem_free(&c->look);
 	c->look = due.part;
 	c->nlook = due.n;
@@ -157,16 +157,16 @@ static int part_look(struct qm_core *c, const struct db_part *seen, struct err *
 	const struct qm_contract *contract;
 	struct db_part part;
 	struct db_row row;
-	int rc = c->db->ops->part(c->db, seen->set, seen->slot, &part, err);
+	int rc = db_part(c->db, seen->set, seen->slot, &part, err);
 	if (rc != 0 || part.start == DB_NOW || qm_contract_of(c, part.provider, &contract) != 0)
 		return MIN(rc, 0);
-	rc = c->db->ops->next(c->db, part.set, part.slot, 0, &c->arena, &row, err);
+	rc = db_next(c->db, part.set, part.slot, 0, &c->arena, &row, err);
 	if (rc != 0)
 		return MIN(rc, 0);
 	struct hours hours = qm_row_hours(c, contract, &row);
 	if (part_waits_well(c, &part, &hours))
 		return 0;
-	if (c->db->ops->start(c->db, part.set, part.slot, DB_NOW, err) < 0)
+	if (db_start(c->db, part.set, part.slot, DB_NOW, err) < 0)
 		return -1;
 	return qm_part_add(c, part.provider, part.set, part.slot, true, err);
 }
@@ -211,7 +211,7 @@ int qm_stale_look(struct qm_core *c, struct err *err)
 	if (qm_numbers_count(&c->stale) == 0 ||
 	    (c->parts_seen > QM_PARTS_FEW && c->now.mono_us < c->stale_at_us))
 		return 0;
-	int rc = c->db->ops->parts(c->db, part_is_stale, &stale, err);
+	int rc = db_parts(c->db, part_is_stale, &stale, err);
 	for (size_t i = 0; i < stale.n && rc == 0; i++)
 		rc = qm_part_add(c, stale.part[i].provider, stale.part[i].set, stale.part[i].slot,
 				 false, err);
@@ -228,13 +228,13 @@ static int provider_restart(struct qm_core *c, uint64_t provider, const struct d
 			    struct err *err)
 {
 	turns_wake(c->turns, provider);
-	if (c->db->ops->hold(c->db, provider, 0, STR(""), err) < 0)
+	if (db_hold(c->db, provider, 0, STR(""), err) < 0)
 		return -1;
 	for (size_t i = 0; i < all->n; i++) {
 		const struct db_part *p = &all->part[i];
 		if (p->provider != provider)
 			continue;
-		if (c->db->ops->start(c->db, p->set, p->slot, DB_NOW, err) < 0 ||
+		if (db_start(c->db, p->set, p->slot, DB_NOW, err) < 0 ||
 		    qm_part_add(c, provider, p->set, p->slot, true, err) < 0)
 			return -1;
 	}
@@ -256,14 +256,14 @@ static int contract_change(struct qm_core *c, uint64_t provider, struct due *all
 		return 0;
 	}
 	if (!was_gone && old.priority != now->priority &&
-	    c->db->ops->priority(c->db, provider, now->priority, err) < 0)
+	    db_priority(c->db, provider, now->priority, err) < 0)
 		return -1;
 	if (!was_gone && old.bandwidth == now->bandwidth &&
 	    memcmp(&old.hours, &now->hours, sizeof old.hours) == 0)
 		return 0;
 	if (all->start != DB_NOW) {
 		all->start = DB_NOW;
-		if (c->db->ops->parts(c->db, part_is_due, all, err) < 0)
+		if (db_parts(c->db, part_is_due, all, err) < 0)
 			return -1;
 	}
 	return provider_restart(c, provider, all, err);
@@ -302,7 +302,7 @@ int qm_forget_step(struct qm_core *c, size_t step, struct err *err)
 	uint64_t provider = c->forget[0];
 	FAULT("qm.forget");
 	turns_clear(c->turns, provider, NULL, NULL);
-	int rc = c->db->ops->forget(c->db, provider, step, err);
+	int rc = db_forget(c->db, provider, step, err);
 	for (size_t i = 0; i < c->machines; i++)
 		c->machine[i].at_end = false;
 	if (rc == 1) {
@@ -349,8 +349,8 @@ static int deletes_of(struct qm_core *c, struct qm_machine *m, struct err *err)
 	while (qm_numbers_count(&c->deleting) < c->o.deletes) {
 		struct qm_removal r;
 		bool is_new;
-		int rc = c->db->ops->fsm_next(c->db, m->after, str_of(m->name), &r.id, r.machine,
-					      r.file, err);
+		int rc = db_fsm_next(c->db, m->after, str_of(m->name), &r.id, r.machine, r.file,
+				     err);
 		m->at_end = rc == 1;
 		if (rc != 0)
 			return MIN(rc, 0);
@@ -364,7 +364,7 @@ static int deletes_of(struct qm_core *c, struct qm_machine *m, struct err *err)
 
 int qm_deletes_step(struct qm_core *c, struct err *err)
 {
-	if (c->ndeleted && c->db->ops->fsm_done(c->db, c->deleted, c->ndeleted, err) < 0)
+	if (c->ndeleted && db_fsm_done(c->db, c->deleted, c->ndeleted, err) < 0)
 		return -1;
 	c->ndeleted = 0;
 	if (c->now.mono_us >= c->delete_again_us) {
@@ -428,16 +428,16 @@ int qm_ages_step(struct qm_core *c, size_t step, struct err *err)
 	if (c->now.mono_us >= c->ages_at_us)
 		ages_begin(c);
 	if (c->in_ages) {
-		if (db->ops->ages(db, c->ages_from, QM_AGES_STEP, c->now.age_us - c->o.old_after_us,
-				  c->now.age_us - c->o.expire_after_us, c->now.wall_us, wish_add, c,
-				  &c->ages_from, err) < 0)
+		if (db_ages(db, c->ages_from, QM_AGES_STEP, c->now.age_us - c->o.old_after_us,
+			    c->now.age_us - c->o.expire_after_us, c->now.wall_us, wish_add, c,
+			    &c->ages_from, err) < 0)
 			return -1;
 		c->in_ages = c->ages_from != 0;
 		c->is_more |= c->in_ages;
 		for (size_t i = 0; i < c->machines; i++)
 			c->machine[i].at_end = false;
 	} else if (c->in_trim) {
-		int rc = db->ops->trim(db, c->now.wall_us - c->o.receipts_kept_us, step, err);
+		int rc = db_trim(db, c->now.wall_us - c->o.receipts_kept_us, step, err);
 		c->in_trim = rc == 0;
 		c->is_more |= c->in_trim;
 		return MIN(rc, 0);

@@ -345,17 +345,17 @@ static int item_take(struct item *item, struct db *db, struct buf *room, struct 
 	struct taking *t = item->taking;
 	struct db_take take = {.set = t->set, .piece = &item->bytes};
 	if (item->kind == ITEM_LOST)
-		return db->ops->take_forget(db, t->set.uns, err);
+		return db_take_forget(db, t->set.uns, err);
 	if (item->kind == ITEM_PIECE && !t->code)
 		piece_look(t, item->bytes, room);
 	if (item->kind == ITEM_END && t->urls != t->set.urls)
 		taking_refuse(t, "it has not as many URLs as was said");
 	if (t->code)
-		return item->kind == ITEM_END ? db->ops->take_forget(db, t->set.uns, err) : 0;
+		return item->kind == ITEM_END ? db_take_forget(db, t->set.uns, err) : 0;
 	take.npieces = item->kind == ITEM_PIECE;
 	take.ends = item->kind == ITEM_END;
 	FAULT("qm.take");
-	int rc = db->ops->take(db, &take, 1, err);
+	int rc = db_take(db, &take, 1, err);
 	item->was_there = take.was_there;
 	return rc;
 }

@@ -431,14 +431,14 @@ static int databases_open(struct qm_rounds *r, struct err *err)
 {
 	if (qm_contracts_open(&r->contracts, r->o.folder, r->o.core.period, err) < 0)
 		return -1;
-	int rc = db_sqlite_open(&r->db, r->o.folder, DB_READ, err);
+	int rc = db_open(&r->db, r->o.folder, DB_READ, err);
 	db_close(&r->db);
 	if (rc == 1)
 		rc = qm_contracts_lost(r->contracts, err);
 	if (rc == 0)
-		rc = db_sqlite_open(&r->db, r->o.folder, DB_WRITE, err);
+		rc = db_open(&r->db, r->o.folder, DB_WRITE, err);
 	if (rc == 0)
-		rc = r->db->ops->age_get(r->db, &r->age_us, err);
+		rc = db_age_get(r->db, &r->age_us, err);
 	return rc;
 }
 

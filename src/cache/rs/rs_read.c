@@ -14,20 +14,20 @@ int64_t rs_since_us(const struct rs *rs)
 	return clock_wall_us() - rs->cache->fullset_period_us;
 }
 
-/* 0: *ret is the caller's, until db_give(). 1: there is none yet, and *ret NULL. */
-static int db_take(struct rs *rs, struct db **ret, struct err *err)
+/* 0: *ret is the caller's, until rs_db_give(). 1: there is none yet, and *ret NULL. */
+static int rs_db_take(struct rs *rs, struct db **ret, struct err *err)
 {
 	*ret = NULL;
 	pthread_mutex_lock(&rs->lock);
 	if (rs->dbs)
 		*ret = rs->db[--rs->dbs];
 	pthread_mutex_unlock(&rs->lock);
-	if (*ret && db_sqlite_is_moved(*ret))
+	if (*ret && db_is_moved(*ret))
 		db_close(ret);
-	return *ret ? 0 : db_sqlite_open(ret, rs->folder, DB_READ, err);
+	return *ret ? 0 : db_open(ret, rs->folder, DB_READ, err);
 }
 
-static void db_give(struct rs *rs, struct db *db)
+static void rs_db_give(struct rs *rs, struct db *db)
 {
 	pthread_mutex_lock(&rs->lock);
 	if (rs->dbs < RS_DBS) {
@@ -42,11 +42,11 @@ int rs_numbers_reserve(struct rs *rs, struct err *err)
 {
 	struct db *db;
 	uint64_t last = 0;
-	int rc = db_take(rs, &db, err);
+	int rc = rs_db_take(rs, &db, err);
 	if (rc)
 		return MIN(rc, 0);
-	rc = db->ops->last_provider(db, &last, err);
-	db_give(rs, db);
+	rc = db_last_provider(db, &last, err);
+	rs_db_give(rs, db);
 	return rc == 0 && last ? pidb_reserve(rs->pidb, last, err) : rc;
 }
 
@@ -76,10 +76,10 @@ int rs_state(struct http_request *req, struct rs_state *ret, struct err *err)
 	ret->prefix = list.prefix;
 	ret->nprefixes = list.n;
 	struct db *db;
-	int rc = db_take(rs, &db, err);
+	int rc = rs_db_take(rs, &db, err);
 	if (rc == 0) {
-		rc = db->ops->tally(db, id, &ret->tally, err);
-		db_give(rs, db);
+		rc = db_tally(db, id, &ret->tally, err);
+		rs_db_give(rs, db);
 	}
 	return rc < 0 ? -1 : 0;
 }
@@ -90,10 +90,10 @@ int rs_fetches(struct http_request *req, struct db_fetch **ret, size_t *ret_n, s
 	*ret = arena_array(&req->arena, DB_FETCHES, sizeof **ret);
 	*ret_n = 0;
 	struct db *db;
-	int rc = db_take(rs, &db, err);
+	int rc = rs_db_take(rs, &db, err);
 	if (rc == 0) {
-		rc = db->ops->fetches(db, rs_who(req)->id, &req->arena, *ret, ret_n, err);
-		db_give(rs, db);
+		rc = db_fetches(db, rs_who(req)->id, &req->arena, *ret, ret_n, err);
+		rs_db_give(rs, db);
 	}
 	return rc < 0 ? -1 : 0;
 }
@@ -136,7 +136,7 @@ static int plan_urls(struct db *db, const struct db_part *part, struct arena *ar
 	int rc = 0;
 	while (plan->nfirst < ARRAY_LEN(plan->first)) {
 		struct db_row row;
-		rc = db->ops->next(db, part->set, part->slot, after, arena, &row, err);
+		rc = db_next(db, part->set, part->slot, after, arena, &row, err);
 		if (rc != 0)
 			break;
 		after = row.row;
@@ -161,7 +161,7 @@ static const char *part_why(const struct db_part *part)
 static int plan_number(struct db *db, uint64_t set, uint64_t *ret, struct err *err)
 {
 	struct db_set known;
-	int rc = db->ops->set(db, set, &known, err);
+	int rc = db_set(db, set, &known, err);
 	*ret = rc == 0 ? known.number : 0;
 	return rc < 0 ? -1 : 0;
 }
@@ -202,20 +202,20 @@ int rs_plan(struct http_request *req, struct rs_plan **ret, size_t *ret_n, struc
 	*ret_n = 0;
 	*ret = NULL;
 	struct db *db;
-	int rc = db_take(rs, &db, err);
+	int rc = rs_db_take(rs, &db, err);
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
-	rc = db->ops->held(db, p.provider, p.arena, &p.held_us, &p.held_why, err);
+	rc = db_held(db, p.provider, p.arena, &p.held_us, &p.held_why, err);
 	if (rc != 0)
 		p.held_us = 0;
 	if (rc >= 0)
-		rc = db->ops->parts(db, part_add, &p, err);
+		rc = db_parts(db, part_add, &p, err);
 	if (rc >= 0) {
 		*ret = arena_array(&req->arena, p.n, sizeof **ret);
 		*ret_n = p.n;
 		rc = plan_fill(rs, db, &p, *ret, err);
 	}
-	db_give(rs, db);
+	rs_db_give(rs, db);
 	return rc < 0 ? -1 : 0;
 }
 
@@ -300,7 +300,7 @@ int rs_receipts(struct http_request *req, const struct rs_receipts_ask *ask,
 	*ret = (struct rs_receipts){.state = "unknown", .set = (uint64_t)ask->set};
 	struct finding finding = {.arena = &req->arena, .ret = ret};
 	struct db *db;
-	int rc = db_take(rs, &db, err);
+	int rc = rs_db_take(rs, &db, err);
 	if (rc < 0)
 		return rc;
 	if (!ask->url[0]) {
@@ -314,7 +314,7 @@ int rs_receipts(struct http_request *req, const struct rs_receipts_ask *ask,
 		ret->urls = ret->n;
 	}
 	if (db)
-		db_give(rs, db);
+		rs_db_give(rs, db);
 	receipts_wait(ret, contract_next_us(req));
 	return rc < 0 ? -1 : 0;
 }

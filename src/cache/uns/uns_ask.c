@@ -27,9 +27,9 @@ static int64_t period_begins_us(const struct uns *u)
 struct db *uns_db(struct uns *u)
 {
 	struct err err;
-	if (u->db && u->db_users == 0 && db_sqlite_is_moved(u->db))
+	if (u->db && u->db_users == 0 && db_is_moved(u->db))
 		db_close(&u->db);
-	int rc = u->db ? 0 : db_sqlite_open(&u->db, u->folder, DB_READ, &err);
+	int rc = u->db ? 0 : db_open(&u->db, u->folder, DB_READ, &err);
 	if (rc < 0 && !u->db_has_failed)
 		log_warn(ROLE, "the cache's database cannot be read", KV_TEXT("why", err.msg));
 	u->db_has_failed = rc < 0;
@@ -48,7 +48,7 @@ static void tally_read(struct uns_login *a)
 	struct err err;
 	if (!db)
 		return;
-	if (db->ops->tally(db, a->id, &a->tally, &err) < 0) {
+	if (db_tally(db, a->id, &a->tally, &err) < 0) {
 		log_warn(ROLE, "the cache's database cannot be read", KV_TEXT("why", err.msg));
 		return;
 	}
@@ -58,7 +58,7 @@ static void tally_read(struct uns_login *a)
 	if (most == 0)
 		return;
 	a->error = mem_array(most, sizeof *a->error);
-	if (db->ops->errors(db, a->id, most, &a->arena, a->error, &a->nerrors, &err) < 0)
+	if (db_errors(db, a->id, most, &a->arena, a->error, &a->nerrors, &err) < 0)
 		log_warn(ROLE, "errors cannot be read", KV_TEXT("why", err.msg));
 }
 

@@ -42,7 +42,7 @@ int cache_desk_open(const struct cmd_call *call, struct cache_desk *ret)
 		return 1;
 	}
 	if (pidb_open(&ret->pidb, ret->folder, &err) < 0 ||
-	    db_sqlite_open(&ret->db, ret->folder, DB_READ, &err) < 0)
+	    db_open(&ret->db, ret->folder, DB_READ, &err) < 0)
 		return cmd_fail(call, &err);
 	return 0;
 }
@@ -78,13 +78,13 @@ static int rows_count(struct db *db, struct cache_summary *s, struct err *err)
 	struct db_set set = {0};
 	uint64_t id = 0;
 	char machine[DB_MACHINE_MAX + 1], file[DB_FILE_MAX + 1];
-	int rc = db->ops->rows(db, &s->queued, &s->stored, err);
+	int rc = db_rows(db, &s->queued, &s->stored, err);
 	if (rc == 0)
-		while ((rc = db->ops->set_next(db, set.set, &set, err)) == 0)
+		while ((rc = db_set_next(db, set.set, &set, err)) == 0)
 			s->open_sets++;
 	if (rc == 1)
 		while (s->deletions < CACHE_DELETIONS_MAX &&
-		       (rc = db->ops->fsm_next(db, id, STR(""), &id, machine, file, err)) == 0)
+		       (rc = db_fsm_next(db, id, STR(""), &id, machine, file, err)) == 0)
 			s->deletions++;
 	return MIN(rc, 0);
 }
@@ -129,7 +129,7 @@ int cache_summarize(const char *data, struct cache_summary *ret, struct err *err
 		return 1;
 	int rc = pidb_open(&pidb, folder, err);
 	if (rc == 0)
-		rc = MIN(db_sqlite_open(&db, folder, DB_READ, err), 0);
+		rc = MIN(db_open(&db, folder, DB_READ, err), 0);
 	if (rc == 0)
 		rc = cache_summary_fill(folder, pidb, db, ret, err);
 	db_close(&db);

@@ -148,7 +148,7 @@ static int deletions_mark(struct check *c, struct err *err)
 	char machine[DB_MACHINE_MAX + 1], file[DB_FILE_MAX + 1];
 	uint64_t id = 0;
 	int rc;
-	while ((rc = c->db->ops->fsm_next(c->db, id, STR(""), &id, machine, file, err)) == 0)
+	while ((rc = db_fsm_next(c->db, id, STR(""), &id, machine, file, err)) == 0)
 		for (size_t i = 0; i < c->machines; i++)
 			if (c->machine[i].files)
 				(void)botm_files_known(c->machine[i].files, str_of(file));
@@ -165,7 +165,7 @@ static int files_of(struct check *c, const struct check_machine *m, struct err *
 		snprintf(f.text, sizeof f.text, "%.150s/%s: no row has this file%s", m->folder,
 			 name, c->is_fix ? "; qm will have it deleted" : "");
 		finding_print(c, f.is_damage, f.text);
-		if (c->is_fix && c->db->ops->fsm_add(c->db, str_of(m->name), str_of(name), err) < 0)
+		if (c->is_fix && db_fsm_add(c->db, str_of(m->name), str_of(name), err) < 0)
 			return -1;
 	}
 	return 0;
@@ -175,14 +175,14 @@ static int files_check(struct check *c, struct err *err)
 {
 	int rc = deletions_mark(c, err);
 	if (rc == 0 && c->is_fix)
-		rc = c->db->ops->begin(c->db, err);
+		rc = db_begin(c->db, err);
 	bool is_begun = rc == 0 && c->is_fix;
 	for (size_t i = 0; rc == 0 && i < c->machines; i++)
 		if (c->machine[i].files)
 			rc = files_of(c, &c->machine[i], err);
 	if (is_begun) {
 		struct err of_commit;
-		int ended = c->db->ops->commit(c->db, rc == 0 ? err : &of_commit);
+		int ended = db_commit(c->db, rc == 0 ? err : &of_commit);
 		rc = rc == 0 ? ended : rc;
 	}
 	return rc;
@@ -212,12 +212,12 @@ static int set_aside(struct check *c, struct err *err)
 		 "cache.db cannot be read; it is set aside as cache.db.%s.damaged, and begun anew",
 		 buf_text(&stamp));
 	finding_print(c, true, text);
-	return db_sqlite_open(&c->db, c->folder, DB_WRITE, err);
+	return db_open(&c->db, c->folder, DB_WRITE, err);
 }
 
 static int database_open(struct check *c, struct err *err)
 {
-	int rc = db_sqlite_open(&c->db, c->folder, c->is_fix ? DB_WRITE : DB_READ, err);
+	int rc = db_open(&c->db, c->folder, c->is_fix ? DB_WRITE : DB_READ, err);
 	if (rc < 0 && err->code == ERR_DAMAGED && c->is_fix)
 		rc = set_aside(c, err);
 	if (rc < 0 && err->code == ERR_BUSY)
@@ -239,9 +239,9 @@ static bool qm_runs(const char *data)
 /* 1: nobody can say which rows there are, and so which files have one. */
 static int rows_check(struct check *c, struct err *err)
 {
-	int rc = c->db->ops->check(c->db, c->is_fix, file_has, on_finding, c, err);
+	int rc = db_check(c->db, c->is_fix, file_has, on_finding, c, err);
 	if (rc == 0 && c->is_fix)
-		return c->db->ops->rebuild(c->db, err);
+		return db_rebuild(c->db, err);
 	return rc == 1 && c->is_fix ? set_aside(c, err) : rc;
 }
 
@@ -251,7 +251,7 @@ static int database_check(struct check *c, struct err *err)
 	if (rc == 0)
 		rc = files_check(c, err);
 	if (rc >= 0)
-		rc = c->db->ops->rows(c->db, &c->queued, &c->rows, err);
+		rc = db_rows(c->db, &c->queued, &c->rows, err);
 	if (rc < 0 || c->err.code == ERR_NONE)
 		return rc;
 	*err = c->err;

@@ -31,7 +31,7 @@ static int64_t period_begin(const struct cache_desk *d)
 static int row_tally(const struct cache_desk *d, struct provider_row *row, struct err *err)
 {
 	row->tally = (struct db_tally){0};
-	return d->db ? d->db->ops->tally(d->db, row->p.id, &row->tally, err) : 0;
+	return d->db ? db_tally(d->db, row->p.id, &row->tally, err) : 0;
 }
 
 /* Printing. */

@@ -53,9 +53,9 @@ void doctor_cache_rows(const struct patient *p, struct finding *f)
 	snprintf(folder, sizeof folder, "%s/cache", p->data);
 	if (!cache_is_there(folder))
 		return;
-	int rc = db_sqlite_open(&db, folder, DB_READ, &err);
+	int rc = db_open(&db, folder, DB_READ, &err);
 	if (rc == 0)
-		rc = db->ops->rows(db, &queued, &stored, &err);
+		rc = db_rows(db, &queued, &stored, &err);
 	if (rc == 0)
 		finding_set(f, FINDING_OK, "%" PRIu64 " URLs stored, %" PRIu64 " queued", stored,
 			    queued);

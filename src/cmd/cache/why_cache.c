@@ -74,7 +74,7 @@ int why_cache_ask(const char *data, struct str url, struct arena *arena, struct 
 	struct db *db = NULL;
 	if (file_below(data, "cache", folder, err) < 0)
 		return -1;
-	int rc = db_sqlite_open(&db, folder, DB_READ, err);
+	int rc = db_open(&db, folder, DB_READ, err);
 	if (rc < 0)
 		return rc;
 	const struct receipts_url of = {.c = url};

@@ -34,11 +34,11 @@ static void test_the_last_notice_counts_at_the_place_of_the_first(void **state)
 	assert_int_equal(send(1, page_of("http://a/1", 3, 0)).updated, 1);
 	db_again();
 	struct db_row row;
-	DONE(db->ops->next(db, set, DB_NOW, 0, &arena, &row, &err));
+	DONE(db_next(db, set, DB_NOW, 0, &arena, &row, &err));
 	assert_str(row.notice.c, "http://a/1");
 	assert_int_equal(row.notice.mtime_s, 3);
 	assert_int_equal(row.version, 3);
-	DONE(db->ops->next(db, set, DB_NOW, row.row, &arena, &row, &err));
+	DONE(db_next(db, set, DB_NOW, row.row, &arena, &row, &err));
 	assert_str(row.notice.c, "http://a/2");
 	assert_int_equal(tally(1).queued, 2);
 	db_sound();
@@ -53,7 +53,7 @@ static void test_urls_differ_by_provider_and_type(void **state)
 	assert_int_equal(set_absorb(set_take(2, false, n, 2)).queued, 2);
 	assert_int_equal(tally(1).queued, 2);
 	uint64_t queued, stored;
-	DONE(db->ops->rows(db, &queued, &stored, &err));
+	DONE(db_rows(db, &queued, &stored, &err));
 	assert_int_equal(queued, 4);
 	db_sound();
 }
@@ -68,14 +68,14 @@ static int64_t same_hash(struct str c, struct str mime)
 static void test_where_hashes_are_equal_the_texts_decide(void **state)
 {
 	(void)state;
-	((struct db_sqlite *)db)->hash = same_hash;
+	(db)->hash = same_hash;
 	struct notice n[] = {page("http://a/1"), page("http://a/2"), page("http://a/3")};
 	uint64_t set = set_take(1, false, n, 3);
 	assert_int_equal(set_absorb(set).queued, 3);
 	assert_int_equal(send(1, n[1]).updated, 1);
 	struct db_row row;
-	DONE(db->ops->next(db, set, DB_NOW, 0, &arena, &row, &err));
-	DONE(db->ops->next(db, set, DB_NOW, row.row, &arena, &row, &err));
+	DONE(db_next(db, set, DB_NOW, 0, &arena, &row, &err));
+	DONE(db_next(db, set, DB_NOW, row.row, &arena, &row, &err));
 	assert_str(row.notice.c, "http://a/2");
 	assert_int_equal(row.version, 2);
 	assert_true(done(answer(&row, DB_END_STORED, "f2")).ret_kept);
@@ -99,7 +99,7 @@ static void test_what_agrees_is_confirmed_and_not_fetched(void **state)
 	terms.now_us++;
 	int64_t accepted_us = terms.now_us;
 	assert_int_equal(send(1, page_of("http://a/1", 5, 10)).unchanged, 1);
-	DONE(db->ops->receipt(db, 1, STR("http://a/1"), HTML, accepted_us, &arena, &r, &err));
+	DONE(db_receipt(db, 1, STR("http://a/1"), HTML, accepted_us, &arena, &r, &err));
 	assert_int_equal(r.state, DB_UNCHANGED);
 	assert_int_equal(r.at_us, accepted_us);
 	assert_int_equal(tally(1).queued, 0);
@@ -135,7 +135,7 @@ static void test_a_removal_takes_what_is_stored_and_makes_a_row_nothing(void **s
 	assert_int_equal(receipt(1, "http://a/1").state, DB_REMOVED);
 	assert_int_equal(tally(1).files, 0);
 	assert_int_equal(tally(1).queued, 1);
-	DONE(db->ops->next(db, set, DB_NOW, 0, &arena, &again, &err));
+	DONE(db_next(db, set, DB_NOW, 0, &arena, &again, &err));
 	assert_true(again.is_nothing);
 	db_again();
 	struct db_done d = done(answer(&row, DB_END_STORED, "f2"));
@@ -185,9 +185,9 @@ static void test_a_full_set_takes_away_what_it_does_not_name(void **state)
 	struct db_absorbed a = {0};
 	for (int i = 0; !a.is_done; i++) {
 		assert_true(i < 50);
-		DONE(db->ops->absorb(db, set, &terms, &a, &err));
+		DONE(db_absorb(db, set, &terms, &a, &err));
 		db_again();
-		DONE(db->ops->sent(db, &out, 1, terms.now_us, &err));
+		DONE(db_sent(db, &out, 1, terms.now_us, &err));
 	}
 	assert_int_equal(receipt(1, "http://a/stays").state, DB_STORED);
 	assert_int_equal(receipt(1, "http://a/refused").state, DB_STORED);
@@ -241,7 +241,7 @@ static void test_a_row_of_any_type_counts_for_each_of_them(void **state)
 	db_again();
 	terms.rows_max = 6;
 	struct db_absorbed a;
-	DONE(db->ops->absorb(db, set, &terms, &a, &err));
+	DONE(db_absorb(db, set, &terms, &a, &err));
 	assert_int_equal(a.named, 2);
 	assert_int_equal(set_absorb(set).named, 8);
 	assert_int_equal(tally(1).queued, 3);
@@ -271,10 +271,10 @@ static void test_types_beyond_those_that_are_remembered_are_stored_all_the_same(
 	assert_int_equal(set_absorb(set).queued, TYPES);
 	db_again();
 	assert_int_equal(send(1, n[TYPES - 1]).updated, 1);
-	DONE(db->ops->find_url(db, 1, STR("http://a/1"), types_count, &found, &err));
+	DONE(db_find_url(db, 1, STR("http://a/1"), types_count, &found, &err));
 	assert_int_equal(found, 1000);
 	struct db_receipt r;
-	DONE(db->ops->receipt(db, 1, n[TYPES - 1].c, n[TYPES - 1].mime, 0, &arena, &r, &err));
+	DONE(db_receipt(db, 1, n[TYPES - 1].c, n[TYPES - 1].mime, 0, &arena, &r, &err));
 	assert_int_equal(r.state, DB_QUEUED);
 }
 
@@ -286,7 +286,7 @@ static void test_an_empty_full_set_takes_everything(void **state)
 	assert_int_equal(set_absorb(set_take(1, true, NULL, 0)).removed, 2);
 	assert_int_equal(tally(1).files + tally(1).queued, 0);
 	struct db_set set;
-	assert_int_equal(db->ops->set_next(db, 0, &set, &err), 1);
+	assert_int_equal(db_set_next(db, 0, &set, &err), 1);
 	assert_int_equal(tally(1).open_sets, 0);
 	db_sound();
 }
@@ -318,7 +318,7 @@ static void test_one_transaction_may_change_many_pages(void **state)
 	enum { SETS = 20, N = 200 };
 	char c[N][160];
 	struct notice n[N];
-	DONE(db->ops->begin(db, &err));
+	DONE(db_begin(db, &err));
 	for (size_t k = 0; k < SETS; k++) {
 		for (size_t i = 0; i < N; i++) {
 			snprintf(c[i], sizeof c[i], "http://a/%0100zu", k * N + i);
@@ -326,7 +326,7 @@ static void test_one_transaction_may_change_many_pages(void **state)
 		}
 		assert_int_equal(set_absorb(set_take(1, false, n, N)).queued, N);
 	}
-	DONE(db->ops->commit(db, &err));
+	DONE(db_commit(db, &err));
 	assert_int_equal(tally(1).queued, SETS * N);
 	db_sound();
 }
@@ -340,21 +340,21 @@ static void test_steps_are_kept_together_and_go_with_a_failure(void **state)
 	uint64_t set = set_take(1, false, n, 3);
 	struct db_absorbed a;
 	struct db *writer = db, *reader = NULL;
-	DONE(db_sqlite_open(&reader, folder, DB_READ, &err));
+	DONE(db_open(&reader, folder, DB_READ, &err));
 	terms.rows_max = 1;
-	DONE(db->ops->absorb(db, set, &terms, &a, &err));
-	DONE(db->ops->absorb(db, set, &terms, &a, &err));
+	DONE(db_absorb(db, set, &terms, &a, &err));
+	DONE(db_absorb(db, set, &terms, &a, &err));
 	assert_int_equal(tally(1).queued, 2);
-	DONE(db->ops->begin(db, &err));
-	DONE(db->ops->absorb(db, set, &terms, &a, &err));
+	DONE(db_begin(db, &err));
+	DONE(db_absorb(db, set, &terms, &a, &err));
 	assert_true(a.is_done);
-	assert_int_equal(db->ops->absorb(db, 99, &terms, &a, &err), -1);
-	assert_int_equal(db->ops->commit(db, &err), -1);
+	assert_int_equal(db_absorb(db, 99, &terms, &a, &err), -1);
+	assert_int_equal(db_commit(db, &err), -1);
 	assert_int_equal(tally(1).queued, 0);
 	assert_int_equal(receipt(1, "http://a/1").state, DB_NSTATES);
 	/* where there are none, nothing is left open, which would keep others out */
-	DONE(db->ops->begin(db, &err));
-	DONE(db->ops->commit(db, &err));
+	DONE(db_begin(db, &err));
+	DONE(db_commit(db, &err));
 	sqlite3 *other;
 	char path[4096];
 	snprintf(path, sizeof path, "%s/cache.db", folder);
@@ -362,7 +362,7 @@ static void test_steps_are_kept_together_and_go_with_a_failure(void **state)
 	assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE; ROLLBACK", NULL, NULL, NULL),
 			 SQLITE_OK);
 	sqlite3_close(other);
-	DONE(db->ops->absorb(db, set, &terms, &a, &err));
+	DONE(db_absorb(db, set, &terms, &a, &err));
 	assert_int_equal(tally(1).queued, 1);
 	assert_int_equal(receipt(1, "http://a/1").state, DB_QUEUED);
 	db = reader;
@@ -388,16 +388,16 @@ static void test_a_step_is_kept_with_the_commit_after_which_files_of_it_are_dele
 	store(1, page("http://a/1"), "f1");
 	uint64_t set = set_take(1, false, n, 2);
 	terms.rows_max = 1;
-	DONE(db_sqlite_open(&reader, folder, DB_READ, &err));
-	DONE(db->ops->begin(db, &err));
-	DONE(db->ops->absorb(db, set, &terms, &step, &err));
+	DONE(db_open(&reader, folder, DB_READ, &err));
+	DONE(db_begin(db, &err));
+	DONE(db_absorb(db, set, &terms, &step, &err));
 	assert_false(step.is_done);
-	DONE(db->ops->fsm_next(db, 0, STR("m"), &id, machine, file, &err));
+	DONE(db_fsm_next(db, 0, STR("m"), &id, machine, file, &err));
 	assert_string_equal(file, "f1");
-	DONE(db->ops->commit(db, &err));
-	DONE(reader->ops->rows(reader, &queued, &stored, &err));
+	DONE(db_commit(db, &err));
+	DONE(db_rows(reader, &queued, &stored, &err));
 	assert_int_equal(stored, 0);
-	DONE(reader->ops->fsm_next(reader, 0, STR("m"), &id, machine, file, &err));
+	DONE(db_fsm_next(reader, 0, STR("m"), &id, machine, file, &err));
 	db_close(&reader);
 	db_sound();
 }
@@ -419,7 +419,7 @@ static void test_beyond_a_quota_a_url_fails(void **state)
 	assert_int_equal(receipt(1, "http://a/4").code, 203);
 	struct db_error e[4];
 	size_t got;
-	DONE(db->ops->errors(db, 1, 4, &arena, e, &got, &err));
+	DONE(db_errors(db, 1, 4, &arena, e, &got, &err));
 	assert_int_equal(got, 2);
 	assert_str(e[0].notice.c, "http://a/4");
 	assert_int_equal(e[1].notice.size, 50);
@@ -438,9 +438,9 @@ static void test_hours_say_in_which_slot_a_row_waits(void **state)
 	uint64_t set = set_take(1, false, n, 3);
 	set_absorb(set); /* it is 12:00 */
 	struct db_part part;
-	DONE(db->ops->part(db, set, DB_NOW, &part, &err));
+	DONE(db_part(db, set, DB_NOW, &part, &err));
 	assert_int_equal(part.rows, 2);
-	DONE(db->ops->part(db, set, 22, &part, &err));
+	DONE(db_part(db, set, 22, &part, &err));
 	assert_int_equal(part.rows, 1);
 	assert_int_equal(part.start, 22);
 	struct db_receipt r = receipt(1, "http://a/1");
@@ -450,20 +450,20 @@ static void test_hours_say_in_which_slot_a_row_waits(void **state)
 	/* Other hours, another slot, and the same set. */
 	night.hours = STR("23-6");
 	send(1, night);
-	assert_int_equal(db->ops->part(db, set, 22, &part, &err), 1);
-	DONE(db->ops->part(db, set, 23, &part, &err));
+	assert_int_equal(db_part(db, set, 22, &part, &err), 1);
+	DONE(db_part(db, set, 23, &part, &err));
 	assert_int_equal(part.first, 1);
 	DONE(hours_parse(STR("15-16"), HOURS_DAY, &terms.hours, &err));
 	set = set_take(1, false, (struct notice[]){page("http://a/4"), night}, 1);
 	set_absorb(set);
-	DONE(db->ops->part(db, set, 15, &part, &err));
+	DONE(db_part(db, set, 15, &part, &err));
 	db_sound();
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define T(name) cmocka_unit_test_setup_teardown(name, db_begin, db_end)
+#define T(name) cmocka_unit_test_setup_teardown(name, play_begin, play_end)
 		T(test_the_last_notice_counts_at_the_place_of_the_first),
 		T(test_urls_differ_by_provider_and_type),
 		T(test_where_hashes_are_equal_the_texts_decide),

@@ -19,17 +19,17 @@ static int file_missing(void *ctx, struct str machine, struct str file, uint64_t
 /* Makes it wrong, and expects these words, and nothing after it was mended. */
 static void wrong(const char *sql, const char *words)
 {
-	struct db_sqlite *d = (struct db_sqlite *)db;
+	struct db *d = db;
 	db_again();
-	d = (struct db_sqlite *)db;
+	d = db;
 	DONE(sql_exec(&d->sql, sql, &err));
 	db_again();
 	said[0] = 0;
-	DONE(db->ops->check(db, false, NULL, finding_note, NULL, &err));
+	DONE(db_check(db, false, NULL, finding_note, NULL, &err));
 	if (!strstr(said, words))
 		fail_msg("after %s: '%s' is not in '%s'", sql, words, said);
 	said[0] = 0;
-	DONE(db->ops->check(db, true, NULL, finding_note, NULL, &err));
+	DONE(db_check(db, true, NULL, finding_note, NULL, &err));
 	if (!strstr(said, words))
 		fail_msg("mending %s: '%s' is not in '%s'", sql, words, said);
 	db_again();
@@ -80,7 +80,7 @@ static void test_a_set_that_waits_and_cannot_be_read_is_left_out(void **state)
 	uint64_t sound = set_take(2, false, &n, 1);
 	wrong("UPDATE piece SET data=x'00' WHERE id=(SELECT max(id)-(1<<24) FROM piece)",
 	      "set 4: ");
-	DONE(db->ops->set_next(db, 0, &left, &err));
+	DONE(db_set_next(db, 0, &left, &err));
 	assert_int_equal(left.set, sound);
 	assert_int_equal(set_absorb(sound).queued, 1);
 }
@@ -91,10 +91,10 @@ static void test_a_row_whose_file_is_lost_fails(void **state)
 	store(1, page("http://a/1"), "kept");
 	store(1, page("http://a/2"), "lost");
 	said[0] = 0;
-	DONE(db->ops->check(db, false, file_missing, finding_note, NULL, &err));
+	DONE(db_check(db, false, file_missing, finding_note, NULL, &err));
 	assert_non_null(strstr(said, "m/lost of "));
 	assert_int_equal(receipt(1, "http://a/2").state, DB_STORED);
-	DONE(db->ops->check(db, true, file_missing, finding_note, NULL, &err));
+	DONE(db_check(db, true, file_missing, finding_note, NULL, &err));
 	assert_int_equal(receipt(1, "http://a/2").state, DB_FAILED);
 	assert_int_equal(receipt(1, "http://a/1").state, DB_STORED);
 	assert_int_equal(tally(1).errors, 1);
@@ -112,21 +112,21 @@ static void test_parts_that_disagree_are_found_cheaply(void **state)
 	struct notice n[] = {page("http://a/1"), page("http://a/2"), page("http://a/3")};
 	set_absorb(set_take(1, false, n, 3));
 	for (size_t i = 0; i < ARRAY_LEN(sql); i++) {
-		struct db_sqlite *d = (struct db_sqlite *)db;
-		DONE(db->ops->agrees(db, &err));
+		struct db *d = db;
+		DONE(db_agrees(db, &err));
 		DONE(sql_exec(&d->sql, sql[i], &err));
 		db_again();
-		if (db->ops->agrees(db, &err) != 1)
+		if (db_agrees(db, &err) != 1)
 			fail_msg("agrees after %s", sql[i]);
-		DONE(db->ops->rebuild(db, &err));
+		DONE(db_rebuild(db, &err));
 	}
-	DONE(db->ops->agrees(db, &err));
+	DONE(db_agrees(db, &err));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define T(name) cmocka_unit_test_setup_teardown(name, db_begin, db_end)
+#define T(name) cmocka_unit_test_setup_teardown(name, play_begin, play_end)
 		T(test_what_is_wrong_is_mended),
 		T(test_a_set_that_waits_and_cannot_be_read_is_left_out),
 		T(test_a_row_whose_file_is_lost_fails),

@@ -53,7 +53,7 @@ static void test_damage_is_said(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define T(name) cmocka_unit_test_setup_teardown(name, db_begin, db_end)
+#define T(name) cmocka_unit_test_setup_teardown(name, play_begin, play_end)
 		T(test_all_rows_are_printed),
 		T(test_damage_is_said),
 	};

@@ -37,7 +37,7 @@ static void model_restart(bool equal)
 {
 	db_again();
 	if (equal)
-		((struct db_sqlite *)db)->hash = few_hashes;
+		(db)->hash = few_hashes;
 	for (size_t p = 1; p <= PROVIDERS; p++)
 		for (size_t i = 0; i < URLS; i++)
 			model[p][i].is_sent = false;
@@ -102,7 +102,7 @@ static void step_set(bool equal)
 	struct db_absorbed a = {0};
 	terms.rows_max = 1 + roll(4);
 	while (!a.is_done) {
-		DONE(db->ops->absorb(db, set, &terms, &a, &err));
+		DONE(db_absorb(db, set, &terms, &a, &err));
 		if (!full && roll(6) == 0) /* of a full set, what is sent makes a difference */
 			model_restart(equal);
 	}
@@ -138,14 +138,14 @@ static void step_fetch(void)
 	if (!u->row || outs == OUT)
 		return;
 	u = model_first(u->set, u->slot);
-	DONE(db->ops->next(db, u->set, u->slot, 0, &arena, &row, &err));
+	DONE(db_next(db, u->set, u->slot, 0, &arena, &row, &err));
 	assert_int_equal(row.row, u->row);
 	assert_int_equal(row.version, u->version);
 	assert_int_equal(row.is_nothing, u->is_nothing);
 	assert_int_equal(row.notice.mtime_s, u->wants_s);
 	assert_str(row.notice.c, u->c);
 	assert_str(row.etag, u->is_stored ? "\"e\"" : "");
-	DONE(db->ops->sent(db, &row, 1, terms.now_us, &err));
+	DONE(db_sent(db, &row, 1, terms.now_us, &err));
 	u->is_sent = true;
 	out[outs++] = row;
 }
@@ -287,7 +287,7 @@ static void test_it_does_so_where_hashes_are_equal(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define T(name) cmocka_unit_test_setup_teardown(name, db_begin, db_end)
+#define T(name) cmocka_unit_test_setup_teardown(name, play_begin, play_end)
 		T(test_it_does_what_the_model_does),
 		T(test_it_does_so_where_hashes_are_equal),
 	};

@@ -24,10 +24,10 @@ static struct db_terms terms;
 static inline void db_again(void)
 {
 	db_close(&db);
-	DONE(db_sqlite_open(&db, folder, DB_WRITE, &err));
+	DONE(db_open(&db, folder, DB_WRITE, &err));
 }
 
-static inline int db_begin(void **state)
+static inline int play_begin(void **state)
 {
 	static int n;
 	char name[16];
@@ -42,11 +42,11 @@ static inline int db_begin(void **state)
 				  .rows_max = 100};
 	snprintf(name, sizeof name, "c%d", n++);
 	folder = scratch(name);
-	DONE(db_sqlite_open(&db, folder, DB_WRITE, &err));
+	DONE(db_open(&db, folder, DB_WRITE, &err));
 	return 0;
 }
 
-static inline int db_end(void **state)
+static inline int play_end(void **state)
 {
 	(void)state;
 	db_close(&db);
@@ -70,7 +70,7 @@ static inline uint64_t set_take(uint64_t provider, bool full, const struct notic
 			       .piece = &pieces,
 			       .npieces = count ? 1 : 0,
 			       .ends = true};
-	DONE(db->ops->take(db, &take, 1, &err));
+	DONE(db_take(db, &take, 1, &err));
 	assert_false(take.was_there);
 	buf_free(&text);
 	buf_free(&piece);
@@ -81,7 +81,7 @@ static inline struct db_absorbed set_absorb(uint64_t set)
 {
 	struct db_absorbed all = {0}, step = {0};
 	while (!step.is_done) {
-		DONE(db->ops->absorb(db, set, &terms, &step, &err));
+		DONE(db_absorb(db, set, &terms, &step, &err));
 		all.queued += step.queued;
 		all.updated += step.updated;
 		all.unchanged += step.unchanged;
@@ -105,7 +105,7 @@ static inline struct db_absorbed send(uint64_t provider, struct notice n)
 static inline struct db_receipt receipt(uint64_t provider, const char *c)
 {
 	struct db_receipt r = {.state = DB_NSTATES};
-	int rc = db->ops->receipt(db, provider, str_of(c), HTML, 0, &arena, &r, &err);
+	int rc = db_receipt(db, provider, str_of(c), HTML, 0, &arena, &r, &err);
 	if (rc < 0)
 		fail_msg("%s", err.msg);
 	if (rc == 1)
@@ -116,7 +116,7 @@ static inline struct db_receipt receipt(uint64_t provider, const char *c)
 static inline struct db_tally tally(uint64_t provider)
 {
 	struct db_tally t;
-	DONE(db->ops->tally(db, provider, &t, &err));
+	DONE(db_tally(db, provider, &t, &err));
 	return t;
 }
 
@@ -124,8 +124,8 @@ static inline struct db_tally tally(uint64_t provider)
 static inline struct db_row fetch(uint64_t set, int64_t slot)
 {
 	struct db_row row;
-	DONE(db->ops->next(db, set, slot, 0, &arena, &row, &err));
-	DONE(db->ops->sent(db, &row, 1, terms.now_us, &err));
+	DONE(db_next(db, set, slot, 0, &arena, &row, &err));
+	DONE(db_sent(db, &row, 1, terms.now_us, &err));
 	return row;
 }
 
@@ -148,7 +148,7 @@ static inline struct db_done answer(const struct db_row *row, enum db_end end, c
 static inline struct db_done done(struct db_done d)
 {
 	terms.now_us++;
-	DONE(db->ops->done(db, &d, 1, terms.now_us, terms.age_us, &err));
+	DONE(db_done(db, &d, 1, terms.now_us, terms.age_us, &err));
 	return d;
 }
 
@@ -166,7 +166,7 @@ static inline bool dropped(const char *file)
 {
 	char machine[DB_MACHINE_MAX + 1], name[DB_FILE_MAX + 1];
 	uint64_t id = 0;
-	while (db->ops->fsm_next(db, id, STR(""), &id, machine, name, &err) == 0)
+	while (db_fsm_next(db, id, STR(""), &id, machine, name, &err) == 0)
 		if (strcmp(name, file) == 0)
 			return true;
 	return false;
@@ -180,6 +180,6 @@ static inline void finding_fails(void *ctx, const struct db_finding *f)
 
 static inline void db_sound(void)
 {
-	DONE(db->ops->agrees(db, &err));
-	DONE(db->ops->check(db, false, NULL, finding_fails, NULL, &err));
+	DONE(db_agrees(db, &err));
+	DONE(db_check(db, false, NULL, finding_fails, NULL, &err));
 }

@@ -24,13 +24,13 @@ static void test_a_fetch_ends_in_a_stored_row(void **state)
 	assert_int_equal(r.size, 10);
 	assert_str(r.machine, "m");
 	assert_str(r.file, "f1");
-	DONE(db->ops->has_file(db, 1, row.hash, STR("m"), STR("f1"), &err));
-	assert_int_equal(db->ops->has_file(db, 1, row.hash, STR("m"), STR("f2"), &err), 1);
+	DONE(db_has_file(db, 1, row.hash, STR("m"), STR("f1"), &err));
+	assert_int_equal(db_has_file(db, 1, row.hash, STR("m"), STR("f2"), &err), 1);
 	/* The answer comes once more, and another that is too late. */
 	assert_true(done(answer(&row, DB_END_STORED, "f1")).ret_kept);
 	assert_false(done(answer(&row, DB_END_STORED, "f2")).ret_kept);
 	struct db_part part;
-	assert_int_equal(db->ops->part(db, set, DB_NOW, &part, &err), 1);
+	assert_int_equal(db_part(db, set, DB_NOW, &part, &err), 1);
 	db_sound();
 }
 
@@ -49,11 +49,11 @@ static void test_a_new_file_sends_the_old_one_away(void **state)
 	assert_int_equal(tally(1).space, 10);
 	char machine[DB_MACHINE_MAX + 1], file[DB_FILE_MAX + 1];
 	uint64_t id;
-	assert_int_equal(db->ops->fsm_next(db, 0, STR("n"), &id, machine, file, &err), 1);
-	DONE(db->ops->fsm_next(db, 0, STR("m"), &id, machine, file, &err));
+	assert_int_equal(db_fsm_next(db, 0, STR("n"), &id, machine, file, &err), 1);
+	DONE(db_fsm_next(db, 0, STR("m"), &id, machine, file, &err));
 	assert_string_equal(file, "f1");
-	DONE(db->ops->fsm_done(db, &id, 1, &err));
-	DONE(db->ops->fsm_add(db, STR("n"), STR("f9"), &err));
+	DONE(db_fsm_done(db, &id, 1, &err));
+	DONE(db_fsm_add(db, STR("n"), STR("f9"), &err));
 	assert_true(dropped("f9"));
 	assert_false(dropped("f1"));
 	db_sound();
@@ -79,15 +79,15 @@ static void test_a_reader_sees_a_row_and_its_url_in_one_state(void **state)
 	struct db *reader;
 	struct db_row row = queued(1, page("http://a/1"), &set), seen;
 	struct sql_driver meanwhile = sql_sqlite;
-	DONE(db_sqlite_open(&reader, folder, DB_READ, &err));
+	DONE(db_open(&reader, folder, DB_READ, &err));
 	out = &row;
-	ends_before = sql_st(sqlite_of(reader), SQL_URL_GET);
+	ends_before = sql_st(reader, SQL_URL_GET);
 	meanwhile.step = end_meanwhile;
-	sqlite_of(reader)->sql.driver = &meanwhile;
-	DONE(reader->ops->next(reader, set, DB_NOW, 0, &arena, &seen, &err));
+	reader->sql.driver = &meanwhile;
+	DONE(db_next(reader, set, DB_NOW, 0, &arena, &seen, &err));
 	assert_null(out);
 	assert_int_equal(seen.row, row.row);
-	assert_int_equal(reader->ops->next(reader, set, DB_NOW, 0, &arena, &seen, &err), 1);
+	assert_int_equal(db_next(reader, set, DB_NOW, 0, &arena, &seen, &err), 1);
 	db_close(&reader);
 	db_sound();
 }
@@ -162,7 +162,7 @@ static void test_a_failure_is_told_and_takes_the_content(void **state)
 	assert_str(r.reason, "because");
 	struct db_error e;
 	size_t got;
-	DONE(db->ops->errors(db, 1, 1, &arena, &e, &got, &err));
+	DONE(db_errors(db, 1, 1, &arena, &e, &got, &err));
 	assert_int_equal(got, 1);
 	assert_str(e.notice.sub, "a:b");
 	db_sound();
@@ -179,9 +179,9 @@ static void test_what_is_tried_again_goes_after_all_others(void **state)
 	d.code = 302;
 	assert_true(done(d).ret_again);
 	struct db_part part;
-	DONE(db->ops->part(db, set, DB_NOW, &part, &err));
+	DONE(db_part(db, set, DB_NOW, &part, &err));
 	assert_int_equal(part.rows, 1);
-	DONE(db->ops->part(db, set, DB_BAD, &part, &err));
+	DONE(db_part(db, set, DB_BAD, &part, &err));
 	assert_int_equal(part.rows, 1);
 	struct db_receipt r = receipt(1, "http://a/1");
 	assert_int_equal(r.state, DB_WAITING);
@@ -221,7 +221,7 @@ static void test_an_error_of_the_site_is_what_a_row_waits_for(void **state)
 	assert_int_equal(r.code, 301);
 	assert_str(r.reason, "because");
 	assert_int_equal(tally(1).errors, 0);
-	DONE(db->ops->fetches(db, 1, &arena, fetches, &n, &err));
+	DONE(db_fetches(db, 1, &arena, fetches, &n, &err));
 	assert_int_equal(n, 1);
 	assert_int_equal(fetches[0].code, 301);
 	row = fetch(set, DB_NOW);
@@ -253,15 +253,15 @@ static void test_rows_of_a_provider_who_is_held_wait(void **state)
 	struct notice n[] = {page("http://a/1")};
 	set_absorb(set_take(1, false, n, 1));
 	int64_t until_us = clock_wall_us() + US_PER_MIN;
-	DONE(db->ops->hold(db, 1, until_us, STR("for a reason"), &err));
+	DONE(db_hold(db, 1, until_us, STR("for a reason"), &err));
 	struct db_receipt r = receipt(1, "http://a/1");
 	assert_int_equal(r.state, DB_WAITING);
 	assert_int_equal(r.until_us, until_us);
 	assert_true(str_is(r.reason, "for a reason"));
-	DONE(db->ops->hold(db, 1, clock_wall_us() - 1, STR("for a reason"), &err));
+	DONE(db_hold(db, 1, clock_wall_us() - 1, STR("for a reason"), &err));
 	assert_int_equal(receipt(1, "http://a/1").state, DB_QUEUED);
-	DONE(db->ops->hold(db, 1, until_us, STR("for a reason"), &err));
-	DONE(db->ops->hold(db, 1, 0, STR(""), &err));
+	DONE(db_hold(db, 1, until_us, STR("for a reason"), &err));
+	DONE(db_hold(db, 1, 0, STR(""), &err));
 	assert_int_equal(receipt(1, "http://a/1").state, DB_QUEUED);
 	db_sound();
 }
@@ -274,11 +274,11 @@ static void test_rows_move_and_parts_start(void **state)
 	terms.priority = 4;
 	set_absorb(set);
 	struct db_row row[2];
-	DONE(db->ops->next(db, set, DB_NOW, 0, &arena, &row[0], &err));
-	DONE(db->ops->next(db, set, DB_NOW, row[0].row, &arena, &row[1], &err));
-	DONE(db->ops->move(db, row, 2, 5, &err));
+	DONE(db_next(db, set, DB_NOW, 0, &arena, &row[0], &err));
+	DONE(db_next(db, set, DB_NOW, row[0].row, &arena, &row[1], &err));
+	DONE(db_move(db, row, 2, 5, &err));
 	struct db_part part[8], *end = part;
-	DONE(db->ops->parts(db, part_seen, &end, &err));
+	DONE(db_parts(db, part_seen, &end, &err));
 	assert_int_equal(end - part, 2);
 	assert_int_equal(part[0].slot, DB_NOW);
 	assert_int_equal(part[0].rows, 1);
@@ -286,20 +286,20 @@ static void test_rows_move_and_parts_start(void **state)
 	assert_int_equal(part[1].rows, 2);
 	assert_int_equal(part[1].start, 5);
 	assert_int_equal(part[1].priority, 4);
-	DONE(db->ops->priority(db, 1, 9, &err));
-	DONE(db->ops->start(db, set, DB_NOW, 6, &err));
+	DONE(db_priority(db, 1, 9, &err));
+	DONE(db_start(db, set, DB_NOW, 6, &err));
 	assert_int_equal(receipt(1, "http://a/3").state, DB_WAITING);
-	DONE(db->ops->due(db, 5, &err));
+	DONE(db_due(db, 5, &err));
 	assert_int_equal(receipt(1, "http://a/1").state, DB_QUEUED);
 	db_again();
 	end = part;
-	DONE(db->ops->parts(db, part_seen, &end, &err));
+	DONE(db_parts(db, part_seen, &end, &err));
 	assert_int_equal(part[0].start, 6);
 	assert_int_equal(part[1].start, DB_NOW);
 	assert_int_equal(part[1].priority, 9);
-	DONE(db->ops->rebuild(db, &err));
+	DONE(db_rebuild(db, &err));
 	end = part;
-	DONE(db->ops->parts(db, part_seen, &end, &err));
+	DONE(db_parts(db, part_seen, &end, &err));
 	assert_int_equal(end - part, 2);
 	assert_int_equal(part[1].priority, 9);
 	assert_int_equal(part[1].rows, 2);
@@ -318,12 +318,12 @@ static void test_the_last_fetches_are_remembered(void **state)
 		d.code = i;
 		done(d);
 	}
-	DONE(db->ops->fetches(db, 1, &arena, f, &got, &err));
+	DONE(db_fetches(db, 1, &arena, f, &got, &err));
 	assert_int_equal(got, DB_FETCHES);
 	for (unsigned i = 0; i < DB_FETCHES; i++)
 		assert_int_equal(f[i].code, DB_FETCHES + 2 - i);
 	assert_str(f[0].url, "http://a/1");
-	DONE(db->ops->fetches(db, 2, &arena, f, &got, &err));
+	DONE(db_fetches(db, 2, &arena, f, &got, &err));
 	assert_int_equal(got, 0);
 }
 
@@ -339,8 +339,8 @@ static void ages_all(int64_t old_us, int64_t expire_us)
 	uint64_t next = 0;
 	memset(told, 0, sizeof told);
 	do
-		DONE(db->ops->ages(db, next, 1, old_us, expire_us, terms.now_us, age_told, NULL,
-				   &next, &err));
+		DONE(db_ages(db, next, 1, old_us, expire_us, terms.now_us, age_told, NULL, &next,
+			     &err));
 	while (next);
 }
 
@@ -363,10 +363,10 @@ static void test_what_nobody_confirms_goes(void **state)
 	assert_int_equal(receipt(1, "http://a/1").state, DB_REMOVED);
 	assert_int_equal(receipt(1, "http://a/2").state, DB_STORED);
 	assert_true(dropped("f1"));
-	DONE(db->ops->age_put(db, 5, &err));
+	DONE(db_age_put(db, 5, &err));
 	db_again();
 	int64_t us;
-	DONE(db->ops->age_get(db, &us, &err));
+	DONE(db_age_get(db, &us, &err));
 	assert_int_equal(us, 5);
 	db_sound();
 }
@@ -400,17 +400,17 @@ static void test_receipts_are_kept_for_a_time(void **state)
 	terms.now_us += 100;
 	uint64_t later = set_take(1, false, (struct notice[]){page("http://a/2")}, 1);
 	set_absorb(later);
-	while (db->ops->trim(db, at, 1, &err) == 0)
+	while (db_trim(db, at, 1, &err) == 0)
 		;
 	assert_int_equal(receipt(1, "http://a/1").state, DB_REMOVED);
 	int rc;
-	while ((rc = db->ops->trim(db, at + 1, 1, &err)) == 0)
+	while ((rc = db_trim(db, at + 1, 1, &err)) == 0)
 		;
 	assert_int_equal(rc, 1);
 	assert_int_equal(receipt(1, "http://a/1").state, DB_NSTATES);
-	DONE(db->ops->set_of(db, 1, NULL, 0, &set, &err));
+	DONE(db_set_of(db, 1, NULL, 0, &set, &err));
 	assert_int_equal(set.set, later);
-	assert_int_equal(db->ops->set_of(db, 1, "u", numbers - 1, &set, &err), 1);
+	assert_int_equal(db_set_of(db, 1, "u", numbers - 1, &set, &err), 1);
 	assert_int_equal(receipt(1, "http://a/2").state, DB_QUEUED);
 	db_sound();
 }
@@ -424,12 +424,12 @@ static void test_a_provider_that_is_gone_leaves_nothing(void **state)
 	struct db_row row = queued(1, page("http://a/2"), &set);
 	set_take(1, false, (struct notice[]){page("http://a/3")}, 1);
 	int rc, steps = 0;
-	while ((rc = db->ops->forget(db, 1, 1, &err)) == 0)
+	while ((rc = db_forget(db, 1, 1, &err)) == 0)
 		steps++;
 	assert_int_equal(rc, 1);
 	assert_true(steps >= 2);
 	struct db_set left;
-	assert_int_equal(db->ops->set_next(db, 0, &left, &err), 1);
+	assert_int_equal(db_set_next(db, 0, &left, &err), 1);
 	assert_int_equal(receipt(1, "http://a/1").state, DB_NSTATES);
 	assert_true(dropped("f1"));
 	assert_false(dropped("f2"));
@@ -455,11 +455,11 @@ static void test_a_url_is_found_of_any_provider(void **state)
 	store(1, page("http://a/1"), "f1");
 	send(2, plain);
 	send(3, page("http://a/2"));
-	DONE(db->ops->find_url(db, 0, STR("http://a/1"), url_found, found, &err));
+	DONE(db_find_url(db, 0, STR("http://a/1"), url_found, found, &err));
 	assert_int_equal(found[1], 1u << DB_STORED);
 	assert_int_equal(found[2], 1u << DB_QUEUED);
 	assert_int_equal(found[3], 0);
-	DONE(db->ops->find_url(db, 2, STR("http://a/1"), url_found, found, &err));
+	DONE(db_find_url(db, 2, STR("http://a/1"), url_found, found, &err));
 	assert_int_equal(found[1], 1u << DB_STORED);
 	assert_int_equal(found[2], 2u << DB_QUEUED);
 }
@@ -467,7 +467,7 @@ static void test_a_url_is_found_of_any_provider(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define T(name) cmocka_unit_test_setup_teardown(name, db_begin, db_end)
+#define T(name) cmocka_unit_test_setup_teardown(name, play_begin, play_end)
 		T(test_a_fetch_ends_in_a_stored_row),
 		T(test_a_new_file_sends_the_old_one_away),
 		T(test_a_reader_sees_a_row_and_its_url_in_one_state),

@@ -52,13 +52,13 @@ static void compare_queue(struct world *w)
 	struct err err = {0};
 	struct db_row row;
 	w->nparts = 0;
-	MUST(w->lab.db->ops->parts(w->lab.db, part_remember, w, &err));
+	MUST(db_parts(w->lab.db, part_remember, w, &err));
 	for (size_t i = 0; i < w->nparts; i++) {
 		const struct db_part *part = &w->part[i];
 		uint64_t after = 0, order = 0, rows = 0;
 		int rc;
-		while ((rc = w->lab.db->ops->next(w->lab.db, part->set, part->slot, after,
-						  &w->lab.arena, &row, &err)) == 0) {
+		while ((rc = db_next(w->lab.db, part->set, part->slot, after, &w->lab.arena, &row,
+				     &err)) == 0) {
 			row_compare(w, part, &row, seen, &order);
 			after = row.row;
 			rows++;
@@ -72,7 +72,7 @@ static void compare_queue(struct world *w)
 			key->queued = false; /* it came to the head of its set */
 		SAME(seen[k], key->queued, "whether a row is still in the queue");
 	}
-	SAME(w->lab.db->ops->agrees(w->lab.db, &err), 0, "whether parts agree with rows");
+	SAME(db_agrees(w->lab.db, &err), 0, "whether parts agree with rows");
 }
 
 static void compare(struct world *w)
@@ -112,7 +112,7 @@ static void core_open(struct world *w)
 		.ops = &qm_world_ops,
 		.ctx = w,
 	};
-	MUST(db_sqlite_open(&w->lab.db, scratch("world"), DB_WRITE, &err));
+	MUST(db_open(&w->lab.db, scratch("world"), DB_WRITE, &err));
 	options.db = w->lab.db;
 	MUST(qm_core_new(&w->core, &options, &now, &err));
 	w->ndeletes = 0;
@@ -214,7 +214,7 @@ static void round_absorb(struct world *w)
 	if (!round_end(w))
 		return;
 	for (int i = 0; i < 10000; i++) { /* until they are absorbed */
-		int rc = w->lab.db->ops->set_next(w->lab.db, 0, &next, &err);
+		int rc = db_set_next(w->lab.db, 0, &next, &err);
 		if (rc == 1)
 			break;
 		SAME(rc, 0, "set_next()");

@@ -121,7 +121,7 @@ static int begin(void **state)
 	number = 0;
 	slot_us = HOUR_US;
 	verdicts[0] = removed[0] = wanted[0] = 0;
-	if (db_sqlite_open(&db, folder, DB_WRITE, &err) < 0)
+	if (db_open(&db, folder, DB_WRITE, &err) < 0)
 		fail_msg("%s", err.msg);
 	core_start();
 	return 0;
@@ -192,7 +192,7 @@ static void send_set(const char *const *path, size_t n, const char *hours, enum 
 			       .piece = &piece,
 			       .npieces = 1,
 			       .ends = true};
-	assert_int_equal(0, db->ops->take(db, &take, 1, &err));
+	assert_int_equal(0, db_take(db, &take, 1, &err));
 	buf_free(&raw);
 	buf_free(&packed);
 	qm_core_sets(core);
@@ -284,7 +284,7 @@ static void rows_wait_for_their_slot_and_what_it_leaves_for_the_next(void **stat
 	time_passes(HOUR_US);
 	answer_stored(fetched[1].id, "000000/002");
 	urls_are("");
-	assert_int_equal(0, db->ops->part(db, 1, 12, &part, &err));
+	assert_int_equal(0, db_part(db, 1, 12, &part, &err));
 	assert_true(part.rows == 1 && part.start == 12);
 	time_passes(23 * HOUR_US);
 	rounds_do();
@@ -348,12 +348,11 @@ static void a_failed_round_has_changed_nothing(void **state)
 	unsigned nth = 0;
 	for (int rc = -1; rc < 0;) {
 		db_close(&db);
-		assert_int_equal(0, db_sqlite_open(&db, folder, DB_WRITE, &err));
-		db = db_failing_new(db);
+		assert_int_equal(0, db_open(&db, folder, DB_WRITE, &err));
 		qm_core_free(&core);
 		core_start();
 		assert_true(++nth < 100);
-		db_failing_set(db, nth, false);
+		db_fail_at(db, nth, false);
 		assert_string_equal("", verdicts);
 		rc = round_try(&m, 1, &err);
 	}
@@ -449,10 +448,10 @@ static void what_came_and_is_not_stored_is_paid_for(void **state)
 	struct str why;
 	int64_t until_us;
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 20);
-	assert_int_equal(db->ops->held(db, 1, &arena, &until_us, &why, &err), 1);
+	assert_int_equal(db_held(db, 1, &arena, &until_us, &why, &err), 1);
 	round_do(&m, 1);
 	/* which is told to those who ask for receipts, by whose clock it is over long since */
-	assert_int_equal(db->ops->held(db, 1, &arena, &until_us, &why, &err), 1);
+	assert_int_equal(db_held(db, 1, &arena, &until_us, &why, &err), 1);
 	assert_true(str_is(why, "for the bandwidth of the contract"));
 	assert_int_equal((until_us - now.wall_us + 5 * US_PER_S) / (10 * US_PER_S), 60);
 	time_passes(500 * US_PER_S);
@@ -473,8 +472,8 @@ static void an_error_of_the_server_is_told_while_it_is_tried_again_and_in_the_en
 	for (unsigned try = 0; try <= 5; try++) {
 		const struct bot_message m = refused(fetched[try].id, OUTCOME_TEMPORARY, "answer");
 		round_do(&m, 1);
-		assert_int_equal(0, db->ops->receipt(db, 1, STR("http://a.example/1"),
-						     STR("text/html"), 0, &arena, &r, &err));
+		assert_int_equal(0, db_receipt(db, 1, STR("http://a.example/1"), STR("text/html"),
+					       0, &arena, &r, &err));
 		assert_int_equal(r.state, try < 5 ? DB_WAITING : DB_FAILED);
 		assert_int_equal(r.code, try < 5 ? 309 : 308);
 		for (int hours = 0; nfetched == try + 1 && hours < 48; hours++) {
@@ -496,8 +495,8 @@ static void a_set_goes_by_the_contract_that_holds_when_it_is_absorbed(void **sta
 	urls_are("1;");
 	contract.quota_files = 1;
 	SEND("", NOTICE_UPDATE, "2");
-	assert_int_equal(0, db->ops->receipt(db, 1, STR("http://a.example/2"), STR("text/html"), 0,
-					     &arena, &r, &err));
+	assert_int_equal(0, db_receipt(db, 1, STR("http://a.example/2"), STR("text/html"), 0,
+				       &arena, &r, &err));
 	assert_int_equal(r.code, 203);
 	contract.quota_files = UINT64_MAX;
 	assert_int_equal(0, hours_parse(STR("!9-12"), HOURS_DAY, &contract.hours, &err));

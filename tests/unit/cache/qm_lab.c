@@ -31,7 +31,7 @@ static void compare_tallies(struct qm_lab *lab)
 	uint64_t queued = 0, stored = 0, in_queue, in_store;
 	for (uint64_t i = 1; i <= QM_PROVIDERS; i++) {
 		struct db_tally t;
-		LAB_MUST(lab, lab->db->ops->tally(lab->db, i, &t, &err));
+		LAB_MUST(lab, db_tally(lab->db, i, &t, &err));
 		LAB_SAME(lab, t.files, qm_model_stored(&lab->m, i), "stored files of a provider");
 		LAB_SAME(lab, t.space, qm_model_space(&lab->m, i), "stored bytes of a provider");
 		LAB_SAME(lab, t.queued, qm_model_queued(&lab->m, i), "queued rows of a provider");
@@ -39,7 +39,7 @@ static void compare_tallies(struct qm_lab *lab)
 		queued += t.queued;
 		stored += t.files;
 	}
-	LAB_MUST(lab, lab->db->ops->rows(lab->db, &in_queue, &in_store, &err));
+	LAB_MUST(lab, db_rows(lab->db, &in_queue, &in_store, &err));
 	LAB_SAME(lab, in_queue, queued, "rows of the queue");
 	LAB_SAME(lab, in_store, stored, "rows of the store");
 }
@@ -57,8 +57,8 @@ static void compare_receipt(struct qm_lab *lab, size_t k, int64_t accepted_us)
 	unsigned code;
 	char url[64];
 	qm_url(k, url, sizeof url);
-	int rc = lab->db->ops->receipt(lab->db, qm_provider(k), str_of(url), str_of(qm_mime(k)),
-				       accepted_us, &lab->arena, &r, &err);
+	int rc = db_receipt(lab->db, qm_provider(k), str_of(url), str_of(qm_mime(k)), accepted_us,
+			    &lab->arena, &r, &err);
 	if (rc < 0)
 		LAB_MUST(lab, rc);
 	bool known = qm_model_receipt(&lab->m, k, accepted_us, &state, &code);
@@ -87,14 +87,14 @@ static void compare_store(struct qm_lab *lab)
 		qm_url(k, url, sizeof url);
 		qm_file_name(key->file, machine, file);
 		LAB_SAME(lab,
-			 lab->db->ops->has_file(lab->db, qm_provider(k),
-						notice_hash(str_of(url), str_of(qm_mime(k))),
-						str_of(machine), str_of(file), &err),
+			 db_has_file(lab->db, qm_provider(k),
+				     notice_hash(str_of(url), str_of(qm_mime(k))), str_of(machine),
+				     str_of(file), &err),
 			 0, "whether a file is its row's");
 	}
 	uint64_t id = 0, doomed = 0, there = 0;
 	char machine[DB_MACHINE_MAX + 1], file[DB_FILE_MAX + 1];
-	while (lab->db->ops->fsm_next(lab->db, id, str_of(""), &id, machine, file, &err) == 0) {
+	while (db_fsm_next(lab->db, id, str_of(""), &id, machine, file, &err) == 0) {
 		LAB_SAME(lab, lab->m.file[qm_file_of(str_of(machine), str_of(file))],
 			 QM_FILE_DOOMED, "a file that is to be deleted");
 		there++;
@@ -173,9 +173,8 @@ void qm_lab_take(struct qm_lab *lab, const struct qm_set *set, bool was_there)
 	if (!was_there && qm_throw(lab, 5) == 0) { /* a connection that is lost */
 		take.piece = piece;
 		take.npieces = qm_throw(lab, n + 1);
-		LAB_MUST(lab, lab->db->ops->take(lab->db, &take, 1, &err));
-		LAB_MUST(lab,
-			 lab->db->ops->take_forget(lab->db, qm_throw(lab, 2) ? "u1" : NULL, &err));
+		LAB_MUST(lab, db_take(lab->db, &take, 1, &err));
+		LAB_MUST(lab, db_take_forget(lab->db, qm_throw(lab, 2) ? "u1" : NULL, &err));
 	}
 	do {
 		size_t most = 1 + qm_throw(lab, n - sent + 1);
@@ -183,7 +182,7 @@ void qm_lab_take(struct qm_lab *lab, const struct qm_set *set, bool was_there)
 		take.npieces = MIN(most, n - sent);
 		sent += take.npieces;
 		take.ends = sent == n;
-		LAB_MUST(lab, lab->db->ops->take(lab->db, &take, 1, &err));
+		LAB_MUST(lab, db_take(lab->db, &take, 1, &err));
 	} while (!take.ends);
 	LAB_SAME(lab, take.was_there, was_there, "whether the set was there");
 	LAB_SAME(lab, take.ret_set, set - lab->m.set + 1, "the number of a set");

@@ -45,7 +45,7 @@ static void compare_part(struct world *w, uint64_t set, int64_t slot, const stru
 	for (size_t i = 0; i < n; i++) {
 		const struct qm_key *k = &w->lab.m.key[key[i]];
 		char f[64];
-		MUST(w->lab.db->ops->next(w->lab.db, set, slot, after, &w->lab.arena, &row, &err));
+		MUST(db_next(w->lab.db, set, slot, after, &w->lab.arena, &row, &err));
 		after = row.row;
 		SAME(qm_key_of(row.provider, row.notice.c, row.notice.mime), key[i],
 		     "the next row");
@@ -57,8 +57,7 @@ static void compare_part(struct world *w, uint64_t set, int64_t slot, const stru
 			fail_msg("world %" PRIu64 ": " STR_FMT " would be fetched, not %s",
 				 w->lab.number, STR_ARG(notice_fetch(&row.notice)), f);
 	}
-	SAME(w->lab.db->ops->next(w->lab.db, set, slot, after, &w->lab.arena, &row, &err), 1,
-	     "end of a part");
+	SAME(db_next(w->lab.db, set, slot, after, &w->lab.arena, &row, &err), 1, "end of a part");
 }
 
 struct parts {
@@ -79,7 +78,7 @@ static void compare_queue(struct world *w)
 	struct parts p = {.w = w};
 	struct err err = {0};
 	uint64_t rows = 0;
-	MUST(w->lab.db->ops->parts(w->lab.db, part_remember, &p, &err));
+	MUST(db_parts(w->lab.db, part_remember, &p, &err));
 	for (size_t i = 0; i < p.n; i++) {
 		compare_part(w, p.part[i].set, p.part[i].slot, &p.part[i]);
 		rows += p.part[i].rows;
@@ -88,7 +87,7 @@ static void compare_queue(struct world *w)
 	for (uint64_t i = 1; i <= QM_PROVIDERS; i++)
 		queued += qm_model_queued(&w->lab.m, i);
 	SAME(rows, queued, "rows of all parts");
-	SAME(w->lab.db->ops->agrees(w->lab.db, &err), 0, "whether parts agree with rows");
+	SAME(db_agrees(w->lab.db, &err), 0, "whether parts agree with rows");
 }
 
 static void compare(struct world *w)
@@ -119,7 +118,7 @@ static void do_absorb(struct world *w)
 	w->lab.did = "absorbing";
 	while (at < w->lab.m.sets && w->lab.m.set[at].is_absorbed)
 		at++;
-	int rc = w->lab.db->ops->set_next(w->lab.db, 0, &next, &err);
+	int rc = db_set_next(w->lab.db, 0, &next, &err);
 	SAME(rc, at == w->lab.m.sets, "whether a set waits");
 	if (rc != 0)
 		return;
@@ -133,11 +132,11 @@ static void do_absorb(struct world *w)
 				 .age_us = w->lab.age_us,
 				 .rows_max = 1 + throw(w, 8)};
 	MUST(hours_parse(str_of(t->hours), w->lab.m.period, &terms.hours, &err));
-	MUST(w->lab.db->ops->absorb(w->lab.db, next.set, &terms, &did, &err));
+	MUST(db_absorb(w->lab.db, next.set, &terms, &did, &err));
 	struct qm_set *set = &w->lab.m.set[at];
 	qm_model_absorb(&w->lab.m, next.set, terms.rows_max, w->lab.now_us, w->lab.age_us);
 	while (set->is_absorbed && !did.is_done) /* what a full set does not name */
-		MUST(w->lab.db->ops->absorb(w->lab.db, next.set, &terms, &did, &err));
+		MUST(db_absorb(w->lab.db, next.set, &terms, &did, &err));
 	if (did.is_done) /* the end alone is a step more for the model */
 		qm_model_absorb(&w->lab.m, next.set, 1, w->lab.now_us, w->lab.age_us);
 	SAME(did.is_done, set->is_absorbed, "whether the set is absorbed");
@@ -150,13 +149,12 @@ static void do_send(struct world *w)
 	struct parts p = {.w = w};
 	struct err err = {0};
 	w->lab.did = "sending";
-	MUST(w->lab.db->ops->parts(w->lab.db, part_remember, &p, &err));
+	MUST(db_parts(w->lab.db, part_remember, &p, &err));
 	if (p.n == 0 || w->nout == OUT_MOST)
 		return;
 	const struct db_part *part = &p.part[throw(w, p.n)];
 	struct lent *l = &w->out[w->nout];
-	if (w->lab.db->ops->next(w->lab.db, part->set, part->slot, 0, &w->lab.arena, &l->row,
-				 &err) != 0)
+	if (db_next(w->lab.db, part->set, part->slot, 0, &w->lab.arena, &l->row, &err) != 0)
 		return;
 	l->key = qm_key_of(l->row.provider, l->row.notice.c, l->row.notice.mime);
 	struct qm_key *k = &w->lab.m.key[l->key];
@@ -165,7 +163,7 @@ static void do_send(struct world *w)
 			return;
 	l->order = k->order;
 	l->version = k->version;
-	MUST(w->lab.db->ops->sent(w->lab.db, &l->row, 1, w->lab.now_us, &err));
+	MUST(db_sent(w->lab.db, &l->row, 1, w->lab.now_us, &err));
 	k->out = true;
 	w->nout++;
 }
@@ -219,7 +217,7 @@ static void answer(struct world *w, const struct lent *l, struct qm_answer *a)
 		done.file = str_of(file);
 	}
 	qm_model_done(&w->lab.m, a, w->lab.now_us, w->lab.age_us);
-	MUST(w->lab.db->ops->done(w->lab.db, &done, 1, w->lab.now_us, w->lab.age_us, &err));
+	MUST(db_done(w->lab.db, &done, 1, w->lab.now_us, w->lab.age_us, &err));
 	if (a->end == DB_END_STORED)
 		SAME(done.ret_kept, a->ret_kept, "whether a file is kept");
 	SAME(done.ret_again, a->ret_again, "whether it stays in the queue");
@@ -262,10 +260,10 @@ static void do_delete(struct world *w)
 	struct err err = {0};
 	uint64_t id = 0;
 	w->lab.did = "deleting";
-	if (w->lab.db->ops->fsm_next(w->lab.db, 0, str_of(throw(w, 2) ? "m1" : ""), &id, machine,
-				     file, &err) != 0)
+	if (db_fsm_next(w->lab.db, 0, str_of(throw(w, 2) ? "m1" : ""), &id, machine, file, &err) !=
+	    0)
 		return;
-	MUST(w->lab.db->ops->fsm_done(w->lab.db, &id, 1, &err));
+	MUST(db_fsm_done(w->lab.db, &id, 1, &err));
 	qm_model_deleted(&w->lab.m, qm_file_of(str_of(machine), str_of(file)));
 }
 
@@ -286,8 +284,8 @@ static void do_age(struct world *w)
 		return;
 	int64_t before = w->lab.age_us - (int64_t) throw(w, 400) * US_PER_S;
 	do
-		MUST(w->lab.db->ops->ages(w->lab.db, from, 1 + throw(w, 10), before, before,
-					  w->lab.now_us, nobody, NULL, &from, &err));
+		MUST(db_ages(w->lab.db, from, 1 + throw(w, 10), before, before, w->lab.now_us,
+			     nobody, NULL, &from, &err));
 	while (from != 0);
 	qm_model_expire(&w->lab.m, before, w->lab.now_us);
 }
@@ -297,12 +295,12 @@ static void do_open(struct world *w)
 	struct err err = {0};
 	w->lab.did = "opening anew";
 	db_close(&w->lab.db);
-	MUST(db_sqlite_open(&w->lab.db, scratch("world"), DB_WRITE, &err));
+	MUST(db_open(&w->lab.db, scratch("world"), DB_WRITE, &err));
 	for (size_t k = 0; k < QM_KEYS; k++)
 		w->lab.m.key[k].out = false;
 	w->nout = 0;
 	if (throw(w, 2) == 0)
-		MUST(w->lab.db->ops->rebuild(w->lab.db, &err));
+		MUST(db_rebuild(w->lab.db, &err));
 }
 
 static void finding_fails(void *ctx, const struct db_finding *f)
@@ -315,7 +313,7 @@ static void do_check(struct world *w)
 {
 	struct err err = {0};
 	w->lab.did = "checking";
-	MUST(w->lab.db->ops->check(w->lab.db, false, NULL, finding_fails, w, &err));
+	MUST(db_check(w->lab.db, false, NULL, finding_fails, w, &err));
 }
 
 static void do_terms(struct world *w)
@@ -344,7 +342,7 @@ static void world_run(struct world *w, uint64_t number)
 	w->nout = w->nlate = 0;
 	w->done = w->kept = w->refused = 0;
 	qm_lab_init(&w->lab, number);
-	MUST(db_sqlite_open(&w->lab.db, scratch("world"), DB_WRITE, &err));
+	MUST(db_open(&w->lab.db, scratch("world"), DB_WRITE, &err));
 	for (; w->lab.step < STEPS; w->lab.step++) {
 		do_something(w);
 		compare(w);

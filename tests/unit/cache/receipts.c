@@ -1,9 +1,12 @@
 #include "cache/receipts.h"
+
 #include "../scratch.h"
 #include "../unit.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "cache/db/db_inner.h"
 #include "cache/unsdb.h"
+#include "store/sql_driver.h"
 
 enum { PROVIDER = 17, NOW_S = 1790000000 };
 #define AT (NOW_S * US_PER_S)
@@ -14,12 +17,12 @@ static struct err err;
 static struct db *db_open_at(const char *folder)
 {
 	struct db *db = NULL;
-	if (db_sqlite_open(&db, folder, DB_WRITE, &err) != 0)
+	if (db_open(&db, folder, DB_WRITE, &err) != 0)
 		fail_msg("%s", err.msg);
 	return db;
 }
 
-static struct notice notice_of(enum notice_op op, const char *c)
+static struct notice notice_for(enum notice_op op, const char *c)
 {
 	return (struct notice){.op = op, .c = str_of(c), .mime = STR("text/html")};
 }
@@ -47,7 +50,7 @@ static uint64_t set_take(struct db *db, uint64_t number, int64_t at_us, const st
 		buf_free(&bytes);
 	}
 	take.npieces = blocks;
-	if (db->ops->take(db, &take, 1, &err) < 0)
+	if (db_take(db, &take, 1, &err) < 0)
 		fail_msg("%s", err.msg);
 	while (blocks)
 		buf_free(&block[--blocks]);
@@ -66,7 +69,7 @@ static void set_absorb(struct db *db, uint64_t set, int64_t now_us)
 				 .rows_max = 1000};
 	struct db_absorbed done;
 	do {
-		if (db->ops->absorb(db, set, &terms, &done, &err) < 0)
+		if (db_absorb(db, set, &terms, &done, &err) < 0)
 			fail_msg("%s", err.msg);
 	} while (!done.is_done);
 }
@@ -76,8 +79,8 @@ static void row_done(struct db *db, uint64_t set, enum db_end end, unsigned code
 {
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 20);
 	struct db_row row;
-	assert_int_equal(db->ops->next(db, set, DB_NOW, 0, &arena, &row, &err), 0);
-	assert_int_equal(db->ops->sent(db, &row, 1, AT + 5, &err), 0);
+	assert_int_equal(db_next(db, set, DB_NOW, 0, &arena, &row, &err), 0);
+	assert_int_equal(db_sent(db, &row, 1, AT + 5, &err), 0);
 	struct db_done done = {.row = row.row,
 			       .provider = row.provider,
 			       .version = row.version,
@@ -90,7 +93,7 @@ static void row_done(struct db *db, uint64_t set, enum db_end end, unsigned code
 			       .mime = STR("text/html"),
 			       .size = 5,
 			       .quota_space = UINT64_MAX};
-	assert_int_equal(db->ops->done(db, &done, 1, AT + 9, AT + 9, &err), 0);
+	assert_int_equal(db_done(db, &done, 1, AT + 9, AT + 9, &err), 0);
 }
 
 /* "c state code, ...", as receipts_open() has left it. */
@@ -172,7 +175,7 @@ static void a_receipt_says_what_a_later_set_has_made_of_its_url(void **state)
 	uint64_t set = set_take(db, 1, AT, first_set, 1, 1);
 	set_absorb(db, set, AT + 1);
 	row_done(db, set, DB_END_STORED, 0, "000000/000");
-	struct notice removal = notice_of(NOTICE_REMOVE, SITE "a");
+	struct notice removal = notice_for(NOTICE_REMOVE, SITE "a");
 	set = set_take(db, 2, AT + 100, &removal, 1, 1);
 	assert_string_equal(receipts_list(db, NULL, 1, 0), "1, a stored 0");
 	assert_string_equal(receipts_list(db, NULL, 0, 0), "2 not absorbed, a queued 0");
@@ -270,40 +273,56 @@ static void a_set_that_no_queue_manager_has_yet_has_receipts(void **state)
 }
 
 /* A database whose queue manager takes a set out of unsdb when somebody has just asked for it. */
-struct taking_db {
-	struct db db;
-	struct db_ops ops;
-	struct db *inner;
+static struct {
+	struct sql_driver driver;
+	struct sql_st *asks; /* the statement that asks */
+	struct db *db;
 	struct unsdb *unsdb;
-};
+} moving;
 
-static int taking_set_of(struct db *db, uint64_t provider, const char *uns, uint64_t number,
-			 struct db_set *ret, struct err *e)
+static int moving_step(const struct sql *s, struct sql_st *st, struct err *e)
 {
-	struct taking_db *t = (struct taking_db *)db;
-	int rc = t->inner->ops->set_of(t->inner, provider, uns, number, ret, e);
-	set_take(t->inner, 3, AT, first_set, 1, 1);
-	assert_int_equal(unsdb_taken(t->unsdb, e), 0);
+	int rc = sql_sqlite.step(s, st, e);
+	if (st != moving.asks)
+		return rc;
+	assert_int_equal(rc, 1);
+	moving.asks = NULL;
+	set_take(moving.db, 3, AT, first_set, 1, 1);
+	assert_int_equal(unsdb_taken(moving.unsdb, e), 0);
 	return rc;
+}
+
+static void moving_begin(const char *folder, enum db_sql asks)
+{
+	char path[300];
+	snprintf(path, sizeof path, "%s/unsdb", folder);
+	moving.db = db_open_at(folder);
+	assert_int_equal(unsdb_open(&moving.unsdb, path, &err), 0);
+	set_keep(moving.unsdb, 3, PROVIDER, AT);
+	moving.driver = sql_sqlite;
+	moving.driver.step = moving_step;
+	moving.db->sql.driver = &moving.driver;
+	moving.asks = sql_st(moving.db, asks);
+}
+
+static void moving_end(void)
+{
+	unsdb_close(&moving.unsdb);
+	db_close(&moving.db);
 }
 
 static void a_set_that_the_queue_manager_takes_meanwhile_is_known(void **state)
 {
 	(void)state;
 	const char *folder = scratch("moves");
-	char path[300];
 	struct receipts *r = NULL;
-	struct taking_db t = {.ops.set_of = taking_set_of, .db.ops = &t.ops};
-	snprintf(path, sizeof path, "%s/unsdb", folder);
-	t.inner = db_open_at(folder);
-	assert_int_equal(unsdb_open(&t.unsdb, path, &err), 0);
-	set_keep(t.unsdb, 3, PROVIDER, AT);
-	assert_int_equal(receipts_open_any(&r, &t.db, folder, PROVIDER, 3, &err), 0);
+	moving_begin(folder, SQL_SET_OF);
+	assert_int_equal(receipts_open_any(&r, moving.db, folder, PROVIDER, 3, &err), 0);
 	assert_int_equal(receipts_set(r)->number, 3);
 	receipts_free(&r);
-	assert_string_equal(any_list(t.inner, folder, 3, 0), "3 not absorbed, a queued 0");
-	unsdb_close(&t.unsdb);
-	db_close(&t.inner);
+	assert_null(moving.asks);
+	assert_string_equal(any_list(moving.db, folder, 3, 0), "3 not absorbed, a queued 0");
+	moving_end();
 }
 
 /* By URL. */
@@ -333,10 +352,10 @@ static void a_url_is_queued_while_a_set_that_names_it_is_not_absorbed(void **sta
 	(void)state;
 	const char *folder = scratch("url");
 	struct db *db = db_open_at(folder);
-	const struct notice other = notice_of(NOTICE_UPDATE, SITE "b");
-	const struct notice named = notice_of(NOTICE_NAMED, SITE "a");
-	const struct notice removal = notice_of(NOTICE_REMOVE, SITE "a");
-	struct notice plain = notice_of(NOTICE_UPDATE, SITE "a");
+	const struct notice other = notice_for(NOTICE_UPDATE, SITE "b");
+	const struct notice named = notice_for(NOTICE_NAMED, SITE "a");
+	const struct notice removal = notice_for(NOTICE_REMOVE, SITE "a");
+	struct notice plain = notice_for(NOTICE_UPDATE, SITE "a");
 	plain.mime = STR("text/plain");
 	assert_string_equal(url_list(db, folder, PROVIDER, ""), "");
 	uint64_t first = set_take(db, 1, AT, first_set, 1, 1);
@@ -404,41 +423,15 @@ static void a_url_is_queued_while_no_queue_manager_has_the_set_that_names_it(voi
 		unsdb_close(&u[i]);
 }
 
-/* Operations of a database whose queue manager takes a set out of unsdb when somebody has just
- * looked for sets that are not absorbed. */
-static struct {
-	struct db_ops ops;
-	const struct db_ops *inner;
-	struct unsdb *unsdb;
-} moving;
-
-static int moving_set_next(struct db *db, uint64_t after, struct db_set *ret, struct err *e)
-{
-	int rc = moving.inner->set_next(db, after, ret, e);
-	db->ops = moving.inner;
-	set_take(db, 3, AT, first_set, 1, 1);
-	assert_int_equal(unsdb_taken(moving.unsdb, e), 0);
-	return rc;
-}
-
 static void a_url_is_known_while_its_set_goes_to_the_queue_manager(void **state)
 {
 	(void)state;
 	const char *folder = scratch("url-moves");
-	char path[300];
-	snprintf(path, sizeof path, "%s/unsdb", folder);
-	struct db *db = db_open_at(folder);
-	assert_int_equal(unsdb_open(&moving.unsdb, path, &err), 0);
-	set_keep(moving.unsdb, 3, PROVIDER, AT);
-	moving.inner = db->ops;
-	moving.ops = *db->ops;
-	moving.ops.set_next = moving_set_next;
-	db->ops = &moving.ops;
-	assert_string_equal(url_list(db, folder, PROVIDER, ""), "17 text/html queued 0");
-	assert_ptr_equal(db->ops, moving.inner);
-	assert_string_equal(url_list(db, folder, PROVIDER, ""), "17 text/html queued 0");
-	unsdb_close(&moving.unsdb);
-	db_close(&db);
+	moving_begin(folder, SQL_SET_NEXT);
+	assert_string_equal(url_list(moving.db, folder, PROVIDER, ""), "17 text/html queued 0");
+	assert_null(moving.asks);
+	assert_string_equal(url_list(moving.db, folder, PROVIDER, ""), "17 text/html queued 0");
+	moving_end();
 }
 
 static void url_count(void *ctx, uint64_t provider, const struct db_receipt *r)
@@ -457,7 +450,7 @@ static void a_url_of_more_than_a_thousand_types_that_wait_is_told_a_thousand_tim
 	size_t told = 0;
 	for (size_t i = 0; i < ARRAY_LEN(n); i++) {
 		snprintf(mime[i], sizeof mime[i], "text/%zu", i);
-		n[i] = notice_of(NOTICE_UPDATE, SITE "a");
+		n[i] = notice_for(NOTICE_UPDATE, SITE "a");
 		n[i].mime = str_of(mime[i]);
 	}
 	set_take(db, 1, AT, n, ARRAY_LEN(n), 200);

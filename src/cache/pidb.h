@@ -6,8 +6,6 @@
 #include "cache/hours.h"
 
 struct pidb;
-struct format;
-extern const struct format pidb_format;
 
 enum {
 	PIDB_TEXT_MAX = 255, /* of a site, a mail address */

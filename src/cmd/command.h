@@ -160,7 +160,7 @@ int cmd_data(const struct cmd_call *call, char *ret, size_t cap);
 /* A path below it, in a buffer of PATH_MAX. */
 int cmd_data_path(const struct cmd_call *call, const char *below, char *ret, size_t cap);
 
-/* Prints a file that garner wrote, by its format. */
+/* Prints a file that garner wrote, or a part of it (NULL: all), by its format. */
 int cmd_print_file(const struct cmd_call *call, const struct format *f, const char *path,
 		   const char *part, struct err *err);
 /* "garner: message" on standard error; returns the exit code of the err. */

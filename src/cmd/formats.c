@@ -7,8 +7,6 @@
 #include "broker/registry.h"
 #include "bucket/bucket_attrs.h"
 #include "bucket/bucket_shake.h"
-#include "cache/db_format.h"
-#include "cache/pidb.h"
 #include "cache/provider_file.h"
 #include "cache/uns_number.h"
 #include "cache/unsdb.h"
@@ -42,7 +40,6 @@ const struct format *const formats[] = {
 	&bucket_dict_format,
 	&bucket_format,
 	&bucket_moves_format,
-	&cache_db_format,
 	&changes_format,
 	&checkpoints_format,
 	&contrib_format,
@@ -65,7 +62,6 @@ const struct format *const formats[] = {
 	&names_part_format,
 	&names_segment_format,
 	&outcomes_format,
-	&pidb_format,
 	&places_format,
 	&plan_format,
 	&points_format,
@@ -78,7 +74,6 @@ const struct format *const formats[] = {
 	&registry_tables_format,
 	&robots_format,
 	&sites_format,
-	&sqlite_log_format,
 	&uns_number_format,
 	&unsdb_format,
 	&whatis_format,

@@ -114,8 +114,7 @@ int format_of(const struct format *const *table, size_t n, const char *path,
 		     : 0;
 }
 
-/* What can be seen as it is, all else as \xNN. */
-static void payload_print_bytes(struct str s, struct buf *out)
+void format_put_bytes(struct str s, struct buf *out)
 {
 	for (size_t i = 0; i < MIN(s.n, (size_t)PRINT_BYTES); i++) {
 		unsigned char c = (unsigned char)s.p[i];
@@ -139,7 +138,7 @@ static int payload_print(const struct format *f, struct str payload, struct buf 
 	if (f->fields)
 		return rows_dump(f->fields, payload, one ? "\n" : " ", f->records ? "\n  " : "\n",
 				 out, err);
-	payload_print_bytes(payload, out);
+	format_put_bytes(payload, out);
 	return 0;
 }
 

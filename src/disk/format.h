@@ -57,6 +57,8 @@ int format_print(const struct format *f, const char *path, void (*emit)(void *ct
 /* The same of one part of a file whose format has parts. */
 int format_print_part(const struct format *f, const char *path, const char *part,
 		      void (*emit)(void *ctx, struct str), void *ctx, struct err *err);
+/* Appends what can be seen as it is, all else as \xNN, of long ones the beginning. */
+void format_put_bytes(struct str s, struct buf *out);
 /* Sound, but with something that a killed writer leaves and the next one mends; err says what. */
 enum { FORMAT_NOTED = 2 };
 /* 0: sound. FORMAT_NOTED. Negative: err names the place and the reason; ERR_DAMAGED. */

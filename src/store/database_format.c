@@ -1,73 +1,195 @@
 /* Databases for `garner dump` and `garner check`: read through a connection that cannot write, in
- * one state, whatever others do meanwhile. What SQLite keeps next to a database is part of it, and
- * is looked at with it. */
+ * one state, whatever others do meanwhile. What rows mean is not known here: they are printed
+ * column by column, but for passwords and secrets, and looked at by the database itself. What
+ * SQLite keeps next to a database is a part of it, and is looked at with it. */
 #include "store/database_format.h"
 
+#include "base/text.h"
 #include "store/small_inner.h"
+
+#include <inttypes.h>
+#include <unistd.h>
+
+static bool is_hidden(const char *column)
+{
+	return strcmp(column, "password") == 0 || strcmp(column, "secret") == 0;
+}
+
+static void value_print(struct sql_value v, struct buf *out)
+{
+	if (v.type == SQL_INT)
+		buf_printf(out, "%" PRId64, v.n);
+	else if (v.type == SQL_TEXT)
+		put_safe(out, v.s);
+	else if (v.type == SQL_BLOB)
+		format_put_bytes(v.s, out);
+}
+
+static int table_print(const struct sql *s, struct str name, struct printer *p, struct err *err)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(1000);
+	struct sql_st *st;
+	int rc;
+	buf_printf(&text, "SELECT * FROM \"" STR_FMT "\"", STR_ARG(name));
+	if (sql_compile(s, buf_text(&text), &st, err) < 0)
+		return -1;
+	while ((rc = sql_step(s, st, err)) == 0) {
+		put_safe(&p->out, name);
+		for (int i = 0; i < sql_columns(st); i++) {
+			buf_printf(&p->out, " %s=", sql_column_name(st, i));
+			if (is_hidden(sql_column_name(st, i)))
+				buf_add_text(&p->out, "(hidden)");
+			else
+				value_print(sql_value(st, i), &p->out);
+		}
+		buf_add_byte(&p->out, '\n');
+		printer_step(p);
+	}
+	sql_finish(&st);
+	return rc;
+}
+
+/* A name that somebody else wrote into the file must not end its quotes. */
+static bool name_is_plain(struct str name)
+{
+	return name.n > 0 && name.n <= 64 && !memchr(name.p, '"', name.n) &&
+	       !memchr(name.p, 0, name.n);
+}
+
+static int tables_print(const struct sql *s, const char *only, struct printer *p, struct err *err)
+{
+	struct sql_st *st;
+	bool found = false;
+	if (sql_compile(s,
+			"SELECT name FROM sqlite_schema WHERE type='table' AND "
+			"name NOT LIKE 'sqlite%' ORDER BY name",
+			&st, err) < 0)
+		return -1;
+	int rc;
+	while ((rc = sql_step(s, st, err)) == 0) {
+		struct str name = sql_str(st, 0);
+		if (!name_is_plain(name) || (only && !str_is(name, only)))
+			continue;
+		found = true;
+		rc = table_print(s, name, p, err);
+		if (rc < 0)
+			break;
+	}
+	sql_finish(&st);
+	return rc < 0 ? rc : only && !found;
+}
+
+static const struct database {
+	int application_id, version;
+	const char *file, *remedy;
+	/* Where more is known of its rows; they return 1 for damage, and for no such table. */
+	int (*verify)(const struct sql *sql, struct err *err);
+	int (*print)(const struct sql *sql, const char *only, struct printer *p, struct err *err);
+} databases[] = {
+	{DATABASE_CACHE, DATABASE_CACHE_VERSION, "/cache.db", DATABASE_CACHE_REMEDY, sql_verify,
+	 tables_print},
+	{DATABASE_PIDB, DATABASE_PIDB_VERSION, "/pidb.db", DATABASE_PIDB_REMEDY, sql_verify,
+	 tables_print},
+	{DATABASE_SMALL, DATABASE_SMALL_VERSION, "/" SMALL_FILE, DATABASE_SMALL_REMEDY,
+	 small_verify, small_print},
+};
 
 static bool is_log(const char *path)
 {
 	struct str s = str_of(path);
-	return str_ends(s, STR(".db-wal")) || str_ends(s, STR(".db-shm"));
+	return str_ends(s, STR("-wal")) || str_ends(s, STR("-shm"));
 }
 
 static bool database_placed(const char *path)
 {
-	return str_ends(str_of(path), STR("/" SMALL_FILE)) || is_log(path);
+	for (size_t i = 0; i < ARRAY_LEN(databases); i++)
+		if (str_ends(str_of(path), str_of(databases[i].file)))
+			return true;
+	return is_log(path);
 }
 
-/* As all databases of SQLite begin, as far as that is looked at. */
 static bool database_claims(struct str head)
 {
 	return str_starts(head, STR("SQLite forma"));
 }
 
-static int database_open(struct sql *ret, const char *path, struct err *err)
+/* Which one of ours it is, in a version that is known. NULL: err says. */
+static const struct database *database_of(const struct sql *s, struct err *err)
 {
-	int rc = sql_open(ret, path, &small_kind, SQL_READ, err);
-	if (rc == 0 && sql_begin(ret, SQL_SNAPSHOT, err) < 0) {
-		sql_close(ret);
-		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(databases); i++) {
+		const struct database *d = &databases[i];
+		if (d->application_id != s->application_id)
+			continue;
+		if (d->version == s->version)
+			return d;
+		err_set(err, ERR_DAMAGED,
+			"%s: another version of garner made it: version %d, this program knows "
+			"version %d",
+			s->path, s->version, d->version);
+		return NULL;
 	}
-	return rc;
+	err_set(err, ERR_DAMAGED, "%s: a database, but not one of ours; move it away", s->path);
+	return NULL;
+}
+
+/* 1: there is none, or it is empty: a killed process leaves that, and the next one fills it. */
+static int database_open(struct sql *ret, const char *path, const struct database **ret_which,
+			 struct err *err)
+{
+	struct sql_kind any = {.cache_kb = 2048, .busy_ms = 10000};
+	for (size_t i = 0; i < ARRAY_LEN(databases); i++)
+		if (str_ends(str_of(path), str_of(databases[i].file)))
+			any.remedy = databases[i].remedy;
+	int rc = sql_open(ret, path, &any, SQL_READ, err);
+	if (rc)
+		return rc;
+	*ret_which = database_of(ret, err);
+	if (*ret_which && sql_begin(ret, SQL_SNAPSHOT, err) == 0)
+		return 0;
+	sql_close(ret);
+	return -1;
 }
 
 static int database_print(const char *path, struct printer *p, struct err *err)
 {
-	struct sql sql;
+	const struct database *d;
+	struct sql s;
 	if (is_log(path)) {
 		buf_add_text(&p->out, "part of the database of that name: dump that\n");
 		return 0;
 	}
-	int rc = database_open(&sql, path, err);
-	if (rc != 0)
-		return MIN(rc, 0); /* an empty one */
-	rc = small_print(&sql, p->part, p, err);
-	sql_close(&sql);
-	return rc == 1 ? err_set(err, ERR_USAGE, "%s: there is no table %s in it", path, p->part)
-		       : rc;
+	int rc = database_open(&s, path, &d, err);
+	if (rc)
+		return rc == 1 && access(path, F_OK) == 0 ? 0 : rc;
+	rc = d->print(&s, p->part, p, err);
+	if (rc == 1)
+		rc = err_set(err, ERR_USAGE, "%s: there is no table %s", path, p->part);
+	sql_close(&s);
+	return rc;
 }
 
 static int database_verify(const char *path, struct err *err)
 {
-	struct sql sql;
-	int rc = is_log(path) ? 1 : database_open(&sql, path, err);
-	if (rc != 0)
-		return MIN(rc, 0);
-	rc = small_verify(&sql, err);
-	sql_close(&sql);
-	return rc == 1 ? -1 : rc;
+	const struct database *d;
+	struct sql s;
+	if (is_log(path))
+		return 0;
+	int rc = database_open(&s, path, &d, err);
+	if (rc)
+		return rc == 1 && access(path, F_OK) == 0 ? 0 : rc;
+	rc = d->verify(&s, err);
+	if (rc == 1)
+		rc = err_then(err, "%s", d->remedy);
+	sql_close(&s);
+	return rc;
 }
 
 const struct format database_format = {
 	.name = "database",
-	.file = SMALL_FILE,
 	.placed = database_placed,
 	.claims = database_claims,
-	.help = "tables of rows: small state",
-	.remedy = "the first role that starts while no other has it open sets it aside and keeps "
-		  "what can be read",
 	.has_parts = true,
+	.help = "tables of rows: the content cache, its providers, small state",
 	.print = database_print,
 	.verify = database_verify,
 };

@@ -6,6 +6,7 @@
  * Everyone who has a database open holds a shared lock of its folder (flock), so that a damaged one
  * is replaced only while nobody has it open. The lock of the first who opens it is exclusive for as
  * long as it takes to look at all rows. */
+#include "store/database_format.h"
 #include "store/small_inner.h"
 
 #include "base/fault.h"
@@ -67,11 +68,10 @@ static const char *const schema[] = {
 };
 
 const struct sql_kind small_kind = {
-	.application_id = 0x47534d4c, /* "GSML" */
-	.version = 1,
+	.application_id = DATABASE_SMALL,
+	.version = DATABASE_SMALL_VERSION,
 	.schema = schema,
-	.remedy = "the first role that starts while no other has it open sets it aside and keeps "
-		  "what can be read",
+	.remedy = DATABASE_SMALL_REMEDY,
 	.cache_kb = 512,
 	.busy_ms = WAIT_MS,
 	.value_most = 1 << 20,

@@ -161,23 +161,6 @@ static int look_at(void *ctx, const struct small_known *known, struct err *err)
 	return table_verify(l->sql, known, &l->in_row, err);
 }
 
-static void finding_say(void *ctx, struct str finding)
-{
-	struct err *err = ctx;
-	if (err->code == ERR_NONE)
-		err_set(err, ERR_DAMAGED, STR_FMT, STR_ARG(finding));
-}
-
-/* All that SQLite knows of its pages. 1: they are damaged. */
-static int pages_verify(const struct sql *sql, struct err *err)
-{
-	struct err found = {0};
-	int rc = sql_check(sql, finding_say, &found, err);
-	if (rc == 1)
-		err_set(err, ERR_DAMAGED, "%s: %s", sql->path, found.msg);
-	return rc;
-}
-
 /* *in_row: rows can be read, and one of them is not what was written. */
 static int rows_verify(const struct sql *sql, bool *in_row, struct err *err)
 {
@@ -196,7 +179,7 @@ static int rows_verify(const struct sql *sql, bool *in_row, struct err *err)
 int small_verify(const struct sql *sql, struct err *err)
 {
 	bool in_row;
-	int rc = pages_verify(sql, err);
+	int rc = sql_verify(sql, err);
 	if (rc == 0)
 		rc = rows_verify(sql, &in_row, err);
 	return rc < 0 && err->code == ERR_DAMAGED ? 1 : rc;
@@ -570,7 +553,7 @@ static int damage_find(const char *path, struct err *err)
 										     : SOUND;
 	}
 	if (rc == 0) {
-		rc = pages_verify(&sql, err);
+		rc = sql_verify(&sql, err);
 		if (rc == 0)
 			rc = rows_verify(&sql, &in_row, err);
 		sql_close(&sql);

@@ -133,3 +133,19 @@ int sql_check(const struct sql *s, sql_finding_fn *fn, void *ctx, struct err *er
 {
 	return s->driver->check(s, fn, ctx, err);
 }
+
+static void finding_first(void *ctx, struct str finding)
+{
+	struct err *first = ctx;
+	if (!first->code)
+		err_set(first, ERR_DAMAGED, STR_FMT, STR_ARG(str_head(finding, 200)));
+}
+
+int sql_verify(const struct sql *s, struct err *err)
+{
+	struct err first = {0};
+	int rc = sql_check(s, finding_first, &first, err);
+	if (rc == 1)
+		err_set(err, ERR_DAMAGED, "%s: %s", s->path, first.msg);
+	return rc;
+}

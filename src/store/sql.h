@@ -15,7 +15,8 @@ struct sql {
 	void *h; /* the driver's */
 	char *path;
 	const char *remedy; /* what to do when it is damaged, as a sentence goes on after ";" */
-	struct sql_st **st; /* of sql_prepare() */
+	int application_id, version; /* as the database says */
+	struct sql_st **st;          /* of sql_prepare() */
 	size_t n;
 };
 
@@ -23,7 +24,7 @@ struct sql {
 enum sql_mode { SQL_READ, SQL_WRITE, SQL_RESCUE };
 
 struct sql_kind {
-	int application_id, version; /* of ours */
+	int application_id, version; /* of ours; 0, for SQL_READ: any */
 	const char *const *schema;   /* statements that make an empty database, up to a NULL */
 	const char *remedy;
 	int cache_kb;
@@ -114,6 +115,8 @@ bool sql_is_moved(const struct sql *s);
  * told each finding. */
 typedef void sql_finding_fn(void *ctx, struct str finding);
 int sql_check(const struct sql *s, sql_finding_fn *fn, void *ctx, struct err *err);
+/* The same: err has the first finding. */
+int sql_verify(const struct sql *s, struct err *err);
 
 /* For tests: the nth call from now on that can fail does so, without reaching the database, and so
  * do all later ones if `stays`. 0: none. Rolling back always works. */

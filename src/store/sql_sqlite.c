@@ -88,7 +88,7 @@ static int lite_pragma(const struct sql *s, const char *text, int64_t *ret, stru
 }
 
 /* Whether it is ours. 1: it is nobody's, being empty. */
-static int lite_whose(const struct sql *s, const struct sql_kind *kind, struct err *err)
+static int lite_whose(struct sql *s, const struct sql_kind *kind, struct err *err)
 {
 	int64_t id = 0, version = 0, objects = 0;
 	if (lite_pragma(s, "PRAGMA application_id", &id, err) < 0 ||
@@ -97,6 +97,10 @@ static int lite_whose(const struct sql *s, const struct sql_kind *kind, struct e
 		return -1;
 	if (id == 0 && version == 0 && objects == 0)
 		return 1;
+	s->application_id = (int)id;
+	s->version = (int)version;
+	if (kind->application_id == 0)
+		return 0;
 	if (id != kind->application_id)
 		return err_set(err, ERR_DAMAGED,
 			       "%s: a database, but not one of ours; move it away", s->path);
@@ -126,7 +130,7 @@ static void lite_rollback(const struct sql *s)
 }
 
 /* What was empty becomes ours, unless another process was first. */
-static int lite_make(const struct sql *s, const struct sql_kind *kind, struct err *err)
+static int lite_make(struct sql *s, const struct sql_kind *kind, struct err *err)
 {
 	if (lite_exec(s, "BEGIN IMMEDIATE", err) < 0)
 		return -1;
@@ -211,7 +215,7 @@ static int lite_logs(const struct sql *s, const struct sql_kind *kind, struct er
 }
 
 /* Whether it is ours; for SQL_WRITE it is made ours, and readied. */
-static int lite_claim(const struct sql *s, const struct sql_kind *kind, enum sql_mode mode,
+static int lite_claim(struct sql *s, const struct sql_kind *kind, enum sql_mode mode,
 		      struct err *err)
 {
 	/* in one transaction: another process may be making it just now */

@@ -117,7 +117,7 @@ def test_a_stranger_becomes_a_provider(rs, owner):
     pidb = rs.g.data / "cache" / "pidb.db"
     assert pidb.stat().st_mode & 0o777 == 0o600 and who["password"].encode() not in pidb.read_bytes()
     printed = rs.g.run("dump", pidb)  # while it is in use
-    assert printed.code == 0 and f"prefix {owner.url}/deep/" in printed.out and "argon2" not in printed.out
+    assert printed.code == 0 and f"prefix={owner.url}/deep/" in printed.out and "argon2" not in printed.out
     assert rs.g.run("check").code == 0
     rs.process.stop()
     with open(pidb, "r+b") as f:

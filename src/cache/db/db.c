@@ -9,10 +9,9 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "cache/db/db_inner.h"
+#include "store/database_format.h"
 
 enum {
-	APPLICATION = 0x47634462, /* "GcDb" */
-	VERSION = 1,
 	WRITER_KB = 128 << 10,
 	READER_KB = 8 << 10,
 	LOG_PAGES = 24 << 10,
@@ -68,11 +67,10 @@ static const char *const schema[] = {
 };
 
 static const struct sql_kind kind = {
-	.application_id = APPLICATION,
-	.version = VERSION,
+	.application_id = DATABASE_CACHE,
+	.version = DATABASE_CACHE_VERSION,
 	.schema = schema,
-	.remedy = "stop qm and try 'garner cache check --fix'; otherwise move cache.db away and "
-		  "start: the providers are asked for all their URLs again",
+	.remedy = DATABASE_CACHE_REMEDY,
 	.cache_kb = WRITER_KB,
 	.busy_ms = 5000,
 	.log_pages = LOG_PAGES,

@@ -1,4 +1,4 @@
-/* All statements of the cache's database but those of its check; doc/formats/cache-db.md has the
+/* All statements of the cache's database but those of its check; doc/formats/database.md has the
  * tables. */
 #pragma once
 

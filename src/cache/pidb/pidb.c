@@ -5,6 +5,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "cache/pidb/pidb_inner.h"
+#include "store/database_format.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -35,27 +36,15 @@ static const char *const pidb_schema[] = {
 };
 
 static const struct sql_kind pidb_kind = {
-	.application_id = 0x47504944, /* "GPID" */
-	.version = 1,
+	.application_id = DATABASE_PIDB,
+	.version = DATABASE_PIDB_VERSION,
 	.schema = pidb_schema,
-	.remedy = PIDB_REMEDY,
+	.remedy = DATABASE_PIDB_REMEDY,
 	.cache_kb = 2048,
 	.busy_ms = 10000,
 	.value_most = 1 << 20,
 	.is_secret = true,
 };
-
-int pidb_connect(struct pidb **ret, const char *path, enum sql_mode mode, struct err *err)
-{
-	struct pidb *p = mem_alloc(sizeof *p);
-	pthread_mutex_init(&p->lock, NULL);
-	int rc = sql_open(&p->sql, path, &pidb_kind, mode, err);
-	if (rc != 0)
-		pidb_close(&p);
-	else
-		*ret = p;
-	return rc;
-}
 
 int pidb_open(struct pidb **ret, const char *folder, struct err *err)
 {
@@ -65,7 +54,14 @@ int pidb_open(struct pidb **ret, const char *folder, struct err *err)
 	    file_open(&f, path, O_RDWR | O_CREAT, 0600, err) != 0 || file_close(&f, err) < 0 ||
 	    dir_sync(folder, err) < 0)
 		return -1;
-	return pidb_connect(ret, path, SQL_WRITE, err);
+	struct pidb *p = mem_alloc(sizeof *p);
+	pthread_mutex_init(&p->lock, NULL);
+	if (sql_open(&p->sql, path, &pidb_kind, SQL_WRITE, err) < 0) {
+		pidb_close(&p);
+		return -1;
+	}
+	*ret = p;
+	return 0;
 }
 
 void pidb_close(struct pidb **p)

@@ -7,8 +7,6 @@
 
 #include <pthread.h>
 
-#define PIDB_REMEDY "put back the last backup of it: garner cannot make it anew"
-
 struct pidb {
 	struct sql sql;
 	pthread_mutex_t lock;
@@ -73,6 +71,3 @@ int pidb_begin(struct pidb *p, struct err *err);
 int pidb_end(struct pidb *p, int rc, struct err *err);
 void pidb_lock(struct pidb *p);
 void pidb_unlock(struct pidb *p);
-
-/* The file. 1: SQL_READ, and there is none yet, or it is empty. */
-int pidb_connect(struct pidb **ret, const char *path, enum sql_mode mode, struct err *err);

@@ -3,7 +3,7 @@
 #include "base/ascii.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/jsonw.h"
+#include "base/rows.h"
 #include "cmd/commands.h"
 #include "cmd/system/text.h"
 #include "extract/cage_section.h"
@@ -32,52 +32,47 @@ struct parsing {
 /* JSON */
 
 /* A character for each byte, so that any name can be read back. */
-static void put_bytes(struct jsonw *j, struct str s)
+static struct str bytes_of(struct arena *arena, struct str s)
 {
-	jsonw_str_begin(j);
+	char *text = arena_alloc(arena, 2 * s.n + 1);
+	size_t n = 0;
 	for (size_t i = 0; i < s.n; i++) {
 		unsigned char c = (unsigned char)s.p[i];
-		const char two[] = {(char)(0xc0 | c >> 6), (char)(0x80 | (c & 0x3f))};
-		jsonw_str_part(j, c < 0x80 ? (struct str){s.p + i, 1} : (struct str){two, 2});
+		if (c >= 0x80)
+			text[n++] = (char)(0xc0 | c >> 6);
+		text[n++] = (char)(c < 0x80 ? c : 0x80 | (c & 0x3f));
 	}
-	jsonw_str_end(j);
+	return (struct str){text, n};
 }
 
-static void json_text(const struct parsing *p, struct jsonw *j, const char *key, struct str s)
-{
-	jsonw_key(j, key);
-	if (!s.p)
-		jsonw_null(j);
-	else if (p->o->bytes)
-		put_bytes(j, s);
-	else
-		jsonw_str(j, s);
-}
-
-static void json_number(struct jsonw *j, const char *key, int64_t v)
-{
-	jsonw_key(j, key);
-	if (v < 0)
-		jsonw_null(j);
-	else
-		jsonw_int(j, v);
-}
+struct entry_row {
+	struct listing_entry e;
+	struct str mode; /* empty: not told */
+};
+#define S struct entry_row
+static const struct column entry_columns[] = {
+	COL("name", S, e.name),
+	COL("dir", S, e.dir),
+	COL("kind", S, e.kind, .names = listing_kind_name, .nnames = LISTING_OTHER + 1),
+	COL("mode", S, mode, .how = ROW_NULL),
+	COL("links", S, e.links, .how = ROW_NULL | ROW_NEG),
+	COL("owner", S, e.owner, .how = ROW_NULL),
+	COL("group", S, e.group, .how = ROW_NULL),
+	COL("size", S, e.size, .how = ROW_NULL | ROW_NEG),
+	COL("time", S, e.time_s, .how = ROW_NULL | ROW_NEG),
+};
+static const struct rows entry_rows = {ROWS(S, entry_columns)};
+#undef S
 
 static void print_json(struct parsing *p, const struct listing_entry *e)
 {
-	struct jsonw j = JSONW_INIT(&p->out);
-	jsonw_object(&j);
-	json_text(p, &j, "name", e->name);
-	json_text(p, &j, "dir", e->dir);
-	jsonw_put_text(&j, "kind", listing_kind_name[e->kind]);
-	json_text(p, &j, "mode", (struct str){e->mode[0] ? e->mode : NULL, sizeof e->mode});
-	json_number(&j, "links", e->links);
-	json_text(p, &j, "owner", e->owner);
-	json_text(p, &j, "group", e->group);
-	json_number(&j, "size", e->size);
-	json_number(&j, "time", e->time_s);
-	jsonw_object_end(&j);
-	buf_add_byte(&p->out, '\n');
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(SIZE_MAX);
+	struct entry_row row = {*e, {e->mode, e->mode[0] ? sizeof e->mode : 0}};
+	struct str *const texts[] = {&row.e.name, &row.e.dir, &row.mode, &row.e.owner,
+				     &row.e.group};
+	for (size_t i = 0; i < ARRAY_LEN(texts) && p->o->bytes; i++)
+		*texts[i] = bytes_of(&arena, *texts[i]);
+	rows_json_line(&entry_rows, &row, &p->out);
 }
 
 /* For people */

@@ -1,4 +1,5 @@
 /* garner index names query */
+#include "base/rows.h"
 #include "cmd/index/index_ask.h"
 #include "cmd/index/index_cmd.h"
 #include "cmd/system/text.h"
@@ -132,41 +133,57 @@ static struct str url_of(struct asking *a, const struct names_hit *h)
 	return !a->o->names && names_hit_url(a->reader, h, &a->url) ? buf_str(&a->url) : STR("");
 }
 
-/* all: everything that is told of a file. */
-static void put_hit(struct asking *a, struct jsonw *j, const struct names_site *site,
-		    const struct names_hit *h, bool all)
-{
-	struct str url = url_of(a, h);
-	jsonw_object(j);
-	jsonw_put_str(j, "site", site->key);
-	if (a->o->names)
-		jsonw_put_str(j, "name", h->file.name);
-	else
-		jsonw_put_str(j, "path", path_of(a, &h->file));
-	if (url.n)
-		jsonw_put_str(j, "url", url);
-	if (all && !a->o->names) {
-		jsonw_put_text(j, "kind", names_kind_name(h->file.kind));
-		if (h->file.size >= 0)
-			jsonw_put_int(j, "size", h->file.size);
-		if (h->file.time_s != -1)
-			jsonw_put_int(j, "time", h->file.time_s);
-	}
-	if (h->mirrors)
-		jsonw_put_uint(j, "mirrors", h->mirrors);
-	jsonw_object_end(j);
-}
+struct hit_row {
+	struct str site, name, path, url; /* name or path; empty: not told */
+	const char *kind;
+	int64_t size, time_s; /* -1: not told */
+	uint64_t mirrors;
+};
+#define S struct hit_row
+static const struct column hit_columns[] = {
+	COL("site", S, site),
+	COL("name", S, name, .how = ROW_SOME),
+	COL("path", S, path, .how = ROW_SOME),
+	COL("url", S, url, .how = ROW_SOME),
+	COL("kind", S, kind, .how = ROW_SOME),
+	COL("size", S, size, .how = ROW_SOME | ROW_NEG),
+	COL("time", S, time_s, .how = ROW_SOME | ROW_NEG),
+	COL("mirrors", S, mirrors, .how = ROW_SOME),
+};
+static const struct rows hit_rows = {ROWS(S, hit_columns)};
+#undef S
 
-static void put_problem(struct jsonw *j, const struct names_hits *hits)
+static const struct column lost_columns[] = {COL("key", struct names_lost, key)};
+static const struct rows lost_rows = {ROWS(struct names_lost, lost_columns), ROWS_VALUE};
+
+#define S struct names_hits
+static const struct column hits_columns[] = {
+	COL("total", S, total),
+	COL("exact", S, exact),
+	COL("cut", S, cut, .how = ROW_SOME),
+	COL("scanned", S, scanned, .how = ROW_SOME),
+	COL("problem", S, problem, .how = ROW_SOME),
+	COL_LIST("lost", S, lost, losts, lost_rows, .how = ROW_SOME),
+};
+static const struct rows hits_rows = {ROWS(S, hits_columns)};
+#undef S
+
+/* all: everything that is told of a file. */
+static struct hit_row row_of(struct asking *a, const struct names_site *site,
+			     const struct names_hit *h, bool all)
 {
-	if (hits->problem)
-		jsonw_put_text(j, "problem", hits->problem);
-	if (!hits->losts)
-		return;
-	jsonw_put_array(j, "lost");
-	for (size_t i = 0; i < hits->losts; i++)
-		jsonw_str(j, hits->lost[i].key);
-	jsonw_array_end(j);
+	bool names = a->o->names, told = all && !names;
+	struct str url = url_of(a, h);
+	return (struct hit_row){
+		.site = site->key,
+		.name = names ? h->file.name : STR(""),
+		.path = names ? STR("") : path_of(a, &h->file),
+		.url = url,
+		.kind = told ? names_kind_name(h->file.kind) : NULL,
+		.size = told ? h->file.size : -1,
+		.time_s = told && h->file.time_s != -1 ? h->file.time_s : -1,
+		.mirrors = h->mirrors,
+	};
 }
 
 static void names_put(struct index_ask *frame, struct jsonw *j, bool all)
@@ -175,16 +192,13 @@ static void names_put(struct index_ask *frame, struct jsonw *j, bool all)
 	const struct names_hits *hits = &a->hits;
 	size_t sites;
 	const struct names_site *site = names_sites(a->reader, &sites);
-	jsonw_put_uint(j, "total", hits->total);
-	jsonw_put_bool(j, "exact", hits->exact);
-	if (hits->cut)
-		jsonw_put_bool(j, "cut", true);
-	if (hits->scanned)
-		jsonw_put_bool(j, "scanned", true);
-	put_problem(j, hits);
+	rows_json_members(&hits_rows, hits, j);
 	jsonw_put_array(j, "hits");
-	for (size_t i = 0; i < hits->n && !a->o->count; i++)
-		put_hit(a, j, &site[hits->hit[i].site], &hits->hit[i], all);
+	for (size_t i = 0; i < hits->n && !a->o->count; i++) {
+		const struct names_hit *h = &hits->hit[i];
+		const struct hit_row row = row_of(a, &site[h->site], h, all);
+		rows_json(&hit_rows, &row, j);
+	}
 	jsonw_array_end(j);
 }
 
@@ -257,11 +271,16 @@ static void print_text(struct asking *a)
 	buf_add_byte(out, '\n');
 }
 
+static const struct column description_columns[] = {
+	COL("name", struct names_description, name),
+	COL("text", struct names_description, text),
+};
+static const struct rows description_rows = {ROWS(struct names_description, description_columns)};
+
 static int ask_whatis(struct asking *a, struct err *err)
 {
 	struct names_description *d;
 	size_t n = 0;
-	struct jsonw j = JSONW_INIT(&a->frame.out);
 	int rc = names_whatis(a->frame.call->argv[0], str_of(a->frame.call->argv[1]),
 			      (uint64_t)a->o->limit, &a->frame.arena, &d, &n, err);
 	if (rc != 0)
@@ -272,16 +291,11 @@ static int ask_whatis(struct asking *a, struct err *err)
 					"import FILE takes some",
 					a->frame.call->argv[0]);
 	a->frame.found = n;
-	if (a->o->json)
-		jsonw_array(&j);
+	if (a->o->json) {
+		rows_print(&description_rows, d, n, true, &a->frame.out);
+		return 0;
+	}
 	for (size_t i = 0; i < n; i++) {
-		if (a->o->json) {
-			jsonw_object(&j);
-			jsonw_put_str(&j, "name", d[i].name);
-			jsonw_put_str(&j, "text", d[i].text);
-			jsonw_object_end(&j);
-			continue;
-		}
 		size_t at = a->frame.out.n;
 		put_safe(&a->frame.out, d[i].name);
 		if (d[i].text.n) {
@@ -291,12 +305,8 @@ static int ask_whatis(struct asking *a, struct err *err)
 		}
 		buf_add_byte(&a->frame.out, '\n');
 	}
-	if (a->o->json) {
-		jsonw_array_end(&j);
-		buf_add_byte(&a->frame.out, '\n');
-	} else if (n == 0) {
+	if (n == 0)
 		index_ask_total(&a->frame.out, 0, true, " description", false);
-	}
 	return 0;
 }
 

@@ -1,4 +1,5 @@
 /* garner index words query */
+#include "base/rows.h"
 #include "cmd/index/index_ask.h"
 #include "cmd/index/index_cmd.h"
 #include "index/token.h"
@@ -68,34 +69,45 @@ static struct str title_of(struct asking *a, const struct hit *hit)
 	return title.p ? str_trim(title) : STR("");
 }
 
+#define S struct hits
+static const struct column hits_columns[] = {
+	COL("total", S, total),
+	COL("exact", S, total_exact),
+	COL("cut", S, cut, .how = ROW_SOME),
+	COL("notes", S, notes, .how = ROW_SOME),
+};
+static const struct rows hits_rows = {ROWS(S, hits_columns)};
+static const struct column explain_columns[] = {COL("explain", S, explain, .how = ROW_SOME)};
+static const struct rows explain_rows = {ROWS(S, explain_columns)};
+#undef S
+
+struct hit_row {
+	struct hit h;
+	struct str title;
+};
+static const struct column hit_columns[] = {
+	COL("key", struct hit_row, h.key),
+	COL("score", struct hit_row, h.score),
+	COL("time", struct hit_row, h.time_s),
+	COL("title", struct hit_row, title),
+};
+static const struct rows hit_rows = {ROWS(struct hit_row, hit_columns)};
+static const struct rows key_rows = {hit_columns, 1, sizeof(struct hit_row), ROWS_VALUE};
+
 static void words_put(struct index_ask *frame, struct jsonw *j, bool all)
 {
 	struct asking *a = asking_of(frame);
 	const struct hits *hits = &a->hits;
-	jsonw_put_uint(j, "total", hits->total);
-	jsonw_put_bool(j, "exact", hits->total_exact);
-	if (hits->cut)
-		jsonw_put_bool(j, "cut", true);
-	if (hits->notes.n)
-		jsonw_put_str(j, "notes", hits->notes);
+	rows_json_members(&hits_rows, hits, j);
 	jsonw_put_array(j, all ? "hits" : "ids");
 	for (size_t i = 0; i < hits->n; i++) {
 		const struct hit *h = &hits->hit[i];
-		if (!all) {
-			jsonw_str(j, h->key);
-			continue;
-		}
-		jsonw_object(j);
-		jsonw_put_str(j, "key", h->key);
-		jsonw_put_real(j, "score", (double)h->score);
-		jsonw_put_int(j, "time", h->time_s);
-		jsonw_put_str(j, "title", title_of(a, h));
-		jsonw_object_end(j);
+		const struct hit_row row = {*h, all ? title_of(a, h) : STR("")};
+		rows_json(all ? &hit_rows : &key_rows, &row, j);
 	}
 	jsonw_array_end(j);
 	query_facets_json(hits, j);
-	if (hits->explain.n)
-		jsonw_put_str(j, "explain", hits->explain);
+	rows_json_members(&explain_rows, hits, j);
 }
 
 /* On one line, and without what a terminal would take for orders: control characters are blanks. */

@@ -196,14 +196,12 @@ void status_free(struct status *s)
 	arena_free(&s->arena);
 }
 
-#define S struct counter_value
 static const struct column counter_columns[] = {
-	COL("name", S, name),
-	COL("labels", S, labels),
-	COL("value", S, value),
+	COL("name", struct counter_value, name),
+	COL("labels", struct counter_value, labels),
+	COL("value", struct counter_value, value),
 };
-static const struct rows counter_rows = {ROWS(S, counter_columns)};
-#undef S
+static const struct rows counter_rows = {ROWS(struct counter_value, counter_columns)};
 
 #define S struct status_row
 static const struct column role_columns[] = {
@@ -220,14 +218,12 @@ static const struct column role_columns[] = {
 const struct rows role_rows = {ROWS(S, role_columns)};
 #undef S
 
-#define S struct status
 static const struct column status_columns[] = {
-	COL("data", S, data),
-	COL("running", S, running),
-	COL_LIST("roles", S, row, nrows, role_rows),
+	COL("data", struct status, data),
+	COL("running", struct status, running),
+	COL_LIST("roles", struct status, row, nrows, role_rows),
 };
-const struct rows status_rows = {ROWS(S, status_columns)};
-#undef S
+const struct rows status_rows = {ROWS(struct status, status_columns)};
 
 bool status_has_role(const struct status *s, const char *role)
 {

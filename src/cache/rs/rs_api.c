@@ -36,24 +36,21 @@ struct made {
 	int64_t expires_us;
 	const struct rs_registered *registered;
 };
-#define S struct rs_registered
 static const struct column registered_columns[] = {
-	COL("mailed", S, mailed),
-	COL("not_mailed", S, not_mailed, .how = ROW_SOME),
+	COL("mailed", struct rs_registered, mailed),
+	COL("not_mailed", struct rs_registered, not_mailed, .how = ROW_SOME),
 };
-static const struct rows registered_rows = {ROWS(S, registered_columns)};
-#undef S
-#define S struct made
+static const struct rows registered_rows = {ROWS(struct rs_registered, registered_columns)};
 static const struct column made_columns[] = {
-	COL("provider", S, provider, .how = ROW_SOME),
-	COL("prefix", S, prefix, .how = ROW_SOME),
-	COL("password", S, password, .how = ROW_SOME),
-	COL("secret", S, secret, .how = ROW_SOME),
-	COL("expires", S, expires_us, .unit = UNIT_TIME_SEC, .how = ROW_NULL, COL_IF(S, secret)),
-	COL_POINTER(NULL, S, registered, registered_rows),
+	COL("provider", struct made, provider, .how = ROW_SOME),
+	COL("prefix", struct made, prefix, .how = ROW_SOME),
+	COL("password", struct made, password, .how = ROW_SOME),
+	COL("secret", struct made, secret, .how = ROW_SOME),
+	COL("expires", struct made, expires_us, .unit = UNIT_TIME_SEC, .how = ROW_NULL,
+	    COL_IF(struct made, secret)),
+	COL_POINTER(NULL, struct made, registered, registered_rows),
 };
-static const struct rows made_rows = {ROWS(S, made_columns)};
-#undef S
+static const struct rows made_rows = {ROWS(struct made, made_columns)};
 
 int rs_api_register(struct http_request *req, struct http_answer *ret, struct err *err)
 {
@@ -113,38 +110,36 @@ struct state_row {
 	uint64_t fullsets_left;
 	struct value_list mime;
 };
-#define S struct state_row
 static const struct column contract_columns[] = {
-	COL("bandwidth", S, s.who.bandwidth, .how = ROW_NULL),
-	COL("hours", S, s.who.hours),
-	COL("priority", S, s.who.priority),
-	COL("quota_files", S, s.who.quota_files, .how = ROW_NULL | ROW_MOST),
-	COL("quota_space", S, s.who.quota_space, .how = ROW_NULL | ROW_MOST),
+	COL("bandwidth", struct state_row, s.who.bandwidth, .how = ROW_NULL),
+	COL("hours", struct state_row, s.who.hours),
+	COL("priority", struct state_row, s.who.priority),
+	COL("quota_files", struct state_row, s.who.quota_files, .how = ROW_NULL | ROW_MOST),
+	COL("quota_space", struct state_row, s.who.quota_space, .how = ROW_NULL | ROW_MOST),
 };
-static const struct rows contract_rows = {ROWS(S, contract_columns)};
+static const struct rows contract_rows = {ROWS(struct state_row, contract_columns)};
 static const struct column stored_columns[] = {
-	COL("files", S, s.tally.files),
-	COL("bytes", S, s.tally.space),
+	COL("files", struct state_row, s.tally.files),
+	COL("bytes", struct state_row, s.tally.space),
 };
-static const struct rows stored_rows = {ROWS(S, stored_columns)};
+static const struct rows stored_rows = {ROWS(struct state_row, stored_columns)};
 static const struct column state_columns[] = {
-	COL("provider", S, s.who.id),
-	COL("site", S, s.who.site),
-	COL("mail", S, s.who.mail),
-	COL("verified", S, s.who.is_verified),
-	COL_LIST("prefixes", S, s.prefix, s.nprefixes, rows_texts),
-	COL_GROUP("contract", S, contract_rows),
-	COL_GROUP("stored", S, stored_rows),
-	COL("queued", S, s.tally.queued),
-	COL("errors", S, s.tally.errors),
-	COL_OF("wanted", S, s.who.wanted, print_wanted),
-	COL("fullsets_left", S, fullsets_left),
-	COL("sessions", S, s.who.seq),
-	COL("last_address", S, s.who.last_address),
-	COL_LIST("mime", S, mime.item, mime.n, rows_texts),
+	COL("provider", struct state_row, s.who.id),
+	COL("site", struct state_row, s.who.site),
+	COL("mail", struct state_row, s.who.mail),
+	COL("verified", struct state_row, s.who.is_verified),
+	COL_LIST("prefixes", struct state_row, s.prefix, s.nprefixes, rows_texts),
+	COL_GROUP("contract", struct state_row, contract_rows),
+	COL_GROUP("stored", struct state_row, stored_rows),
+	COL("queued", struct state_row, s.tally.queued),
+	COL("errors", struct state_row, s.tally.errors),
+	COL_OF("wanted", struct state_row, s.who.wanted, print_wanted),
+	COL("fullsets_left", struct state_row, fullsets_left),
+	COL("sessions", struct state_row, s.who.seq),
+	COL("last_address", struct state_row, s.who.last_address),
+	COL_LIST("mime", struct state_row, mime.item, mime.n, rows_texts),
 };
-static const struct rows state_rows = {ROWS(S, state_columns)};
-#undef S
+static const struct rows state_rows = {ROWS(struct state_row, state_columns)};
 
 static int answer_state(struct http_request *req, struct http_answer *ret, struct err *err)
 {
@@ -198,26 +193,22 @@ int rs_api_deregister(struct http_request *req, struct http_answer *ret, struct 
 
 /* Lists */
 
-#define S struct db_fetch
 static const struct column fetch_columns[] = {
-	COL("at", S, at_us, .unit = UNIT_TIME_SEC, .how = ROW_NULL),
-	COL("url", S, url),
-	COL("code", S, code),
-	COL("bytes", S, size),
+	COL("at", struct db_fetch, at_us, .unit = UNIT_TIME_SEC, .how = ROW_NULL),
+	COL("url", struct db_fetch, url),
+	COL("code", struct db_fetch, code),
+	COL("bytes", struct db_fetch, size),
 };
-static const struct rows fetch_rows = {ROWS(S, fetch_columns)};
-#undef S
+static const struct rows fetch_rows = {ROWS(struct db_fetch, fetch_columns)};
 
-#define S struct rs_plan
 static const struct column plan_columns[] = {
-	COL("set", S, set, .how = ROW_NULL),
-	COL("urls", S, urls),
-	COL("at", S, at_us, .unit = UNIT_TIME_SEC, .how = ROW_NULL),
-	COL("why", S, why),
-	COL_LIST("first", S, first, nfirst, rows_strs),
+	COL("set", struct rs_plan, set, .how = ROW_NULL),
+	COL("urls", struct rs_plan, urls),
+	COL("at", struct rs_plan, at_us, .unit = UNIT_TIME_SEC, .how = ROW_NULL),
+	COL("why", struct rs_plan, why),
+	COL_LIST("first", struct rs_plan, first, nfirst, rows_strs),
 };
-static const struct rows plan_rows = {ROWS(S, plan_columns)};
-#undef S
+static const struct rows plan_rows = {ROWS(struct rs_plan, plan_columns)};
 
 struct listed {
 	const struct db_fetch *fetch;
@@ -254,29 +245,25 @@ int rs_api_plan(struct http_request *req, struct http_answer *ret, struct err *e
 
 COL_NAMER(print_state, enum db_state, db_state_name)
 
-#define S struct db_receipt
 static const struct column receipt_columns[] = {
-	COL("url", S, c),
-	COL("mime", S, mime),
-	COL_OF("state", S, state, print_state),
-	COL("code", S, code, .how = ROW_NULL),
-	COL("at", S, at_us, .unit = UNIT_TIME_SEC, .how = ROW_NULL),
-	COL("until", S, until_us, .unit = UNIT_TIME_SEC, .how = ROW_NULL),
-	COL("why", S, reason),
+	COL("url", struct db_receipt, c),
+	COL("mime", struct db_receipt, mime),
+	COL_OF("state", struct db_receipt, state, print_state),
+	COL("code", struct db_receipt, code, .how = ROW_NULL),
+	COL("at", struct db_receipt, at_us, .unit = UNIT_TIME_SEC, .how = ROW_NULL),
+	COL("until", struct db_receipt, until_us, .unit = UNIT_TIME_SEC, .how = ROW_NULL),
+	COL("why", struct db_receipt, reason),
 };
-static const struct rows receipt_rows = {ROWS(S, receipt_columns)};
-#undef S
-#define S struct rs_receipts
+static const struct rows receipt_rows = {ROWS(struct db_receipt, receipt_columns)};
 static const struct column receipts_columns[] = {
-	COL("set", S, set, .how = ROW_NULL),
-	COL("state", S, state),
-	COL("at", S, at_us, .unit = UNIT_TIME_SEC, .how = ROW_NULL),
-	COL("urls", S, urls),
-	COL_LIST("receipts", S, row, n, receipt_rows),
-	COL("more", S, more),
+	COL("set", struct rs_receipts, set, .how = ROW_NULL),
+	COL("state", struct rs_receipts, state),
+	COL("at", struct rs_receipts, at_us, .unit = UNIT_TIME_SEC, .how = ROW_NULL),
+	COL("urls", struct rs_receipts, urls),
+	COL_LIST("receipts", struct rs_receipts, row, n, receipt_rows),
+	COL("more", struct rs_receipts, more),
 };
-static const struct rows receipts_rows = {ROWS(S, receipts_columns)};
-#undef S
+static const struct rows receipts_rows = {ROWS(struct rs_receipts, receipts_columns)};
 
 int rs_api_receipts(struct http_request *req, struct http_answer *ret, struct err *err)
 {

@@ -75,18 +75,16 @@ static void print_error(const void *row, struct buf *out)
 	buf_add_text(out, b->rc < 0 ? b->err.msg : "");
 }
 
-#define S struct archie_built
 static const struct column built_columns[] = {
-	COL("site", S, key),
-	COL_OF_ROW("outcome", S, print_outcome),
-	COL_OF_ROW("error", S, print_error, .how = ROW_SOME),
-	COL("files", S, stats.entries),
-	COL("lines", S, stats.lines),
-	COL("bad_lines", S, stats.bad),
-	COL("seconds", S, took_us, .unit = UNIT_US_S),
+	COL("site", struct archie_built, key),
+	COL_OF_ROW("outcome", struct archie_built, print_outcome),
+	COL_OF_ROW("error", struct archie_built, print_error, .how = ROW_SOME),
+	COL("files", struct archie_built, stats.entries),
+	COL("lines", struct archie_built, stats.lines),
+	COL("bad_lines", struct archie_built, stats.bad),
+	COL("seconds", struct archie_built, took_us, .unit = UNIT_US_S),
 };
-static const struct rows built_rows = {ROWS(S, built_columns)};
-#undef S
+static const struct rows built_rows = {ROWS(struct archie_built, built_columns)};
 
 static void put_text(struct buf *out, const struct archie_built *b)
 {

@@ -333,27 +333,23 @@ static void print_mode(const void *member, struct buf *out)
 		buf_add_str(out, *mode);
 }
 
-#define S struct find_hit
 static const struct column hit_columns[] = {
-	COL("host", S, host),
-	COL("address", S, address),
-	COL("listed", S, listed_s, .how = ROW_SOME | ROW_NEG),
-	COL("kind", S, kind),
-	COL_OF("mode", S, mode, print_mode, .how = ROW_SOME),
-	COL("size", S, size, .how = ROW_SOME | ROW_NEG),
-	COL("time", S, time_s, .how = ROW_SOME | ROW_NEG),
-	COL_OF_ROW("path", S, print_path),
+	COL("host", struct find_hit, host),
+	COL("address", struct find_hit, address),
+	COL("listed", struct find_hit, listed_s, .how = ROW_SOME | ROW_NEG),
+	COL("kind", struct find_hit, kind),
+	COL_OF("mode", struct find_hit, mode, print_mode, .how = ROW_SOME),
+	COL("size", struct find_hit, size, .how = ROW_SOME | ROW_NEG),
+	COL("time", struct find_hit, time_s, .how = ROW_SOME | ROW_NEG),
+	COL_OF_ROW("path", struct find_hit, print_path),
 };
-static const struct rows hit_rows = {ROWS(S, hit_columns)};
-#undef S
-#define S struct finding
+static const struct rows hit_rows = {ROWS(struct find_hit, hit_columns)};
 static const struct column finding_columns[] = {
-	COL("server", S, server),
-	COL("cut", S, answer.cut),
-	COL_LIST("hits", S, answer.hit, answer.n, hit_rows),
+	COL("server", struct finding, server),
+	COL("cut", struct finding, answer.cut),
+	COL_LIST("hits", struct finding, answer.hit, answer.n, hit_rows),
 };
-static const struct rows finding_rows = {ROWS(S, finding_columns)};
-#undef S
+static const struct rows finding_rows = {ROWS(struct finding, finding_columns)};
 
 static void put_hits(struct finding *f, struct buf *out)
 {

@@ -102,30 +102,27 @@ static void print_address(const void *member, struct buf *out)
 
 COL_NAMER(print_method, uint8_t, getter_method_name)
 
-#define S struct archie_site
 static const struct column site_columns[] = {
-	COL("url", S, url, .label = "Site"),
-	COL("key", S, key, .label = "Key"),
-	COL("name", S, name),
-	COL_OF("address", S, address, print_address),
-	COL("local", S, local),
-	COL("tz", S, tz_s),
-	COL("os", S, os, .how = ROW_SOME),
-	COL("path", S, path, .how = ROW_SOME),
+	COL("url", struct archie_site, url, .label = "Site"),
+	COL("key", struct archie_site, key, .label = "Key"),
+	COL("name", struct archie_site, name),
+	COL_OF("address", struct archie_site, address, print_address),
+	COL("local", struct archie_site, local),
+	COL("tz", struct archie_site, tz_s),
+	COL("os", struct archie_site, os, .how = ROW_SOME),
+	COL("path", struct archie_site, path, .how = ROW_SOME),
 };
-static const struct rows site_rows = {ROWS(S, site_columns)};
-#undef S
+static const struct rows site_rows = {ROWS(struct archie_site, site_columns)};
 
-#define S struct getter_record
 static const struct column record_columns[] = {
-	COL("tried", S, tried_us, .unit = UNIT_TIME),
-	COL("got", S, got_us, .unit = UNIT_TIME, .how = ROW_SOME),
-	COL_OF("method", S, method, print_method, COL_IF(S, got_us)),
-	COL("checked", S, checked_us, .unit = UNIT_TIME, .how = ROW_SOME),
-	COL("failures", S, failures),
+	COL("tried", struct getter_record, tried_us, .unit = UNIT_TIME),
+	COL("got", struct getter_record, got_us, .unit = UNIT_TIME, .how = ROW_SOME),
+	COL_OF("method", struct getter_record, method, print_method,
+	       COL_IF(struct getter_record, got_us)),
+	COL("checked", struct getter_record, checked_us, .unit = UNIT_TIME, .how = ROW_SOME),
+	COL("failures", struct getter_record, failures),
 };
-static const struct rows record_rows = {ROWS(S, record_columns)};
-#undef S
+static const struct rows record_rows = {ROWS(struct getter_record, record_columns)};
 
 #define S struct archie_site_row
 static const struct column row_columns[] = {
@@ -196,14 +193,12 @@ void archie_summary_text(const struct archie_summary *s, int64_t now_us, struct 
 	buf_add_byte(out, '\n');
 }
 
-#define S struct archie_summary
 static const struct column summary_columns[] = {
-	COL("sites", S, sites),
-	COL("databases", S, databases),
-	COL("entries", S, entries),
-	COL("waiting", S, waiting),
-	COL("failing", S, failing),
-	COL("last_night", S, night_us, .unit = UNIT_TIME, .how = ROW_SOME),
+	COL("sites", struct archie_summary, sites),
+	COL("databases", struct archie_summary, databases),
+	COL("entries", struct archie_summary, entries),
+	COL("waiting", struct archie_summary, waiting),
+	COL("failing", struct archie_summary, failing),
+	COL("last_night", struct archie_summary, night_us, .unit = UNIT_TIME, .how = ROW_SOME),
 };
-const struct rows archie_summary_rows = {ROWS(S, summary_columns)};
-#undef S
+const struct rows archie_summary_rows = {ROWS(struct archie_summary, summary_columns)};

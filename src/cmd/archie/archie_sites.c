@@ -288,22 +288,18 @@ static int fetch_list(struct archie_list *l, const char *url, struct list_fetch 
 	return rc;
 }
 
-#define S struct archie_site
-static const struct column url_columns[] = {COL("url", S, url)};
-static const struct rows url_rows = {ROWS(S, url_columns), ROWS_VALUE};
-#undef S
+static const struct column url_columns[] = {COL("url", struct archie_site, url)};
+static const struct rows url_rows = {ROWS(struct archie_site, url_columns), ROWS_VALUE};
 
-#define S struct archie_sites_diff
 static const struct column diff_columns[] = {
-	COL("before", S, before),
-	COL("after", S, after),
-	COL_LIST("added", S, added, nadded, url_rows),
-	COL_LIST("removed", S, removed, nremoved, url_rows),
-	COL_LIST("changed", S, changed, nchanged, url_rows),
-	COL("moved", S, moved),
+	COL("before", struct archie_sites_diff, before),
+	COL("after", struct archie_sites_diff, after),
+	COL_LIST("added", struct archie_sites_diff, added, nadded, url_rows),
+	COL_LIST("removed", struct archie_sites_diff, removed, nremoved, url_rows),
+	COL_LIST("changed", struct archie_sites_diff, changed, nchanged, url_rows),
+	COL("moved", struct archie_sites_diff, moved),
 };
-static const struct rows diff_rows = {ROWS(S, diff_columns)};
-#undef S
+static const struct rows diff_rows = {ROWS(struct archie_sites_diff, diff_columns)};
 
 struct replacement {
 	bool taken;

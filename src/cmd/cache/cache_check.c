@@ -282,14 +282,13 @@ static void rest_print(const struct check *c)
 		fputs("a full set is wanted of all providers now\n", out);
 }
 
-#define S struct check
 static const struct column rest_columns[] = {
-	COL("stored", S, rows),        COL("queued", S, queued),       COL("wrong", S, damages),
-	COL("noted", S, notes),        COL("elsewhere", S, elsewhere), COL("fixed", S, is_fix),
-	COL("qm_runs", S, is_running),
+	COL("stored", struct check, rows),         COL("queued", struct check, queued),
+	COL("wrong", struct check, damages),       COL("noted", struct check, notes),
+	COL("elsewhere", struct check, elsewhere), COL("fixed", struct check, is_fix),
+	COL("qm_runs", struct check, is_running),
 };
-static const struct rows rest_rows = {ROWS(S, rest_columns)};
-#undef S
+static const struct rows rest_rows = {ROWS(struct check, rest_columns)};
 
 static void rest_json(struct check *c)
 {

@@ -46,39 +46,37 @@ static void print_standing(const void *row, struct buf *out)
 	buf_add_text(out, !p->is_verified ? "not verified" : wanted ? wanted : "");
 }
 
-#define S struct provider_row
 static const struct column contract_columns[] = {
-	COL("priority", S, p.priority, .label = "Priority"),
-	COL("quota_files", S, p.quota_files, .how = ROW_NULL | ROW_MOST),
-	COL("quota_space", S, p.quota_space, .how = ROW_NULL | ROW_MOST),
-	COL("bandwidth", S, p.bandwidth, .how = ROW_NULL),
-	COL("hours", S, p.hours),
+	COL("priority", struct provider_row, p.priority, .label = "Priority"),
+	COL("quota_files", struct provider_row, p.quota_files, .how = ROW_NULL | ROW_MOST),
+	COL("quota_space", struct provider_row, p.quota_space, .how = ROW_NULL | ROW_MOST),
+	COL("bandwidth", struct provider_row, p.bandwidth, .how = ROW_NULL),
+	COL("hours", struct provider_row, p.hours),
 };
-static const struct rows contract_rows = {ROWS(S, contract_columns)};
+static const struct rows contract_rows = {ROWS(struct provider_row, contract_columns)};
 static const struct column stored_columns[] = {
-	COL("files", S, tally.files, .label = "Stored"),
-	COL("bytes", S, tally.space, .label = "Bytes", .unit = UNIT_BYTES),
+	COL("files", struct provider_row, tally.files, .label = "Stored"),
+	COL("bytes", struct provider_row, tally.space, .label = "Bytes", .unit = UNIT_BYTES),
 };
-static const struct rows stored_rows = {ROWS(S, stored_columns)};
+static const struct rows stored_rows = {ROWS(struct provider_row, stored_columns)};
 static const struct column provider_columns[] = {
-	COL("provider", S, p.id, .label = "Id"),
-	COL("site", S, p.site, .label = "Site"),
-	COL("mail", S, p.mail),
-	COL("verified", S, p.is_verified),
-	COL("created", S, p.created_us, .unit = UNIT_TIME),
-	COL_GROUP("contract", S, contract_rows),
-	COL_GROUP("stored", S, stored_rows),
-	COL("queued", S, tally.queued, .label = "Queued"),
-	COL("open_sets", S, tally.open_sets),
-	COL("errors", S, tally.errors, .label = "Errors"),
-	COL_OF("wanted", S, p.wanted, print_wanted),
-	COL_OF(NULL, S, p, print_standing, .label = "Wanted"),
-	COL("fullsets_used", S, p.fullsets_used),
-	COL("sessions", S, p.seq),
-	COL("last_address", S, p.last_address),
+	COL("provider", struct provider_row, p.id, .label = "Id"),
+	COL("site", struct provider_row, p.site, .label = "Site"),
+	COL("mail", struct provider_row, p.mail),
+	COL("verified", struct provider_row, p.is_verified),
+	COL("created", struct provider_row, p.created_us, .unit = UNIT_TIME),
+	COL_GROUP("contract", struct provider_row, contract_rows),
+	COL_GROUP("stored", struct provider_row, stored_rows),
+	COL("queued", struct provider_row, tally.queued, .label = "Queued"),
+	COL("open_sets", struct provider_row, tally.open_sets),
+	COL("errors", struct provider_row, tally.errors, .label = "Errors"),
+	COL_OF("wanted", struct provider_row, p.wanted, print_wanted),
+	COL_OF(NULL, struct provider_row, p, print_standing, .label = "Wanted"),
+	COL("fullsets_used", struct provider_row, p.fullsets_used),
+	COL("sessions", struct provider_row, p.seq),
+	COL("last_address", struct provider_row, p.last_address),
 };
-static const struct rows provider_rows = {ROWS(S, provider_columns)};
-#undef S
+static const struct rows provider_rows = {ROWS(struct provider_row, provider_columns)};
 
 static int list_all(const struct cmd_call *call, const struct cache_desk *d, bool as_json)
 {

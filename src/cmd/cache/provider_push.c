@@ -426,50 +426,43 @@ static void say_end(const struct session *s)
 	fflush(out);
 }
 
-#define S struct lococa_fault
 static const struct column failed_columns[] = {
-	COL("url", S, url),   COL("mime", S, mime), COL("code", S, code),
-	COL("text", S, text), COL("at", S, at),
+	COL("url", struct lococa_fault, url),   COL("mime", struct lococa_fault, mime),
+	COL("code", struct lococa_fault, code), COL("text", struct lococa_fault, text),
+	COL("at", struct lococa_fault, at),
 };
-static const struct rows failed_rows = {ROWS(S, failed_columns)};
-#undef S
-#define S struct refused
+static const struct rows failed_rows = {ROWS(struct lococa_fault, failed_columns)};
 static const struct column refused_columns[] = {
-	COL("url", S, url),
-	COL("code", S, code),
-	COL("text", S, text),
+	COL("url", struct refused, url),
+	COL("code", struct refused, code),
+	COL("text", struct refused, text),
 };
-static const struct rows refused_rows = {ROWS(S, refused_columns)};
-#undef S
-#define S struct left_out
+static const struct rows refused_rows = {ROWS(struct refused, refused_columns)};
 static const struct column left_columns[] = {
-	COL("url", S, url),
-	COL("mime", S, mime),
-	COL("why", S, why),
+	COL("url", struct left_out, url),
+	COL("mime", struct left_out, mime),
+	COL("why", struct left_out, why),
 };
-static const struct rows left_rows = {ROWS(S, left_columns)};
-#undef S
+static const struct rows left_rows = {ROWS(struct left_out, left_columns)};
 
-#define S struct session
 static const struct column outcome_columns[] = {
-	COL("result", S, result),
-	COL("full", S, full),
-	COL("wanted", S, info.reason, COL_IF(S, was_wanted)),
-	COL("set", S, end.set, COL_IF(S, is_accepted)),
-	COL("received", S, end.received, COL_IF(S, is_accepted)),
-	COL("code", S, end.code, COL_IF(S, is_failed)),
-	COL("text", S, end_text, COL_IF(S, is_failed)),
-	COL("new", S, changes.added),
-	COL("changed", S, changes.changed),
-	COL("removed", S, changes.removed),
-	COL("errors", S, info.errors),
-	COL("processing", S, info.processing),
-	COL_LIST("failed", S, info.fault, info.faults, failed_rows),
-	COL_LIST("refused", S, refused, nsaid, refused_rows),
-	COL_LIST("left_out", S, left, nleft, left_rows),
+	COL("result", struct session, result),
+	COL("full", struct session, full),
+	COL("wanted", struct session, info.reason, COL_IF(struct session, was_wanted)),
+	COL("set", struct session, end.set, COL_IF(struct session, is_accepted)),
+	COL("received", struct session, end.received, COL_IF(struct session, is_accepted)),
+	COL("code", struct session, end.code, COL_IF(struct session, is_failed)),
+	COL("text", struct session, end_text, COL_IF(struct session, is_failed)),
+	COL("new", struct session, changes.added),
+	COL("changed", struct session, changes.changed),
+	COL("removed", struct session, changes.removed),
+	COL("errors", struct session, info.errors),
+	COL("processing", struct session, info.processing),
+	COL_LIST("failed", struct session, info.fault, info.faults, failed_rows),
+	COL_LIST("refused", struct session, refused, nsaid, refused_rows),
+	COL_LIST("left_out", struct session, left, nleft, left_rows),
 };
-static const struct rows outcome_rows = {ROWS(S, outcome_columns)};
-#undef S
+static const struct rows outcome_rows = {ROWS(struct session, outcome_columns)};
 
 static void json_end(struct session *s)
 {

@@ -117,18 +117,16 @@ void why_cache_print(const struct cached_urls *c, FILE *out)
 	}
 }
 
-#define S struct cached_url
 static const struct column url_columns[] = {
-	COL("provider", S, provider),
-	COL("mime", S, mime),
-	COL("state", S, state),
-	COL("code", S, code, .how = ROW_SOME),
-	COL("reason", S, reason, .how = ROW_SOME),
-	COL("at", S, at_us, .unit = UNIT_TIME, .how = ROW_SOME),
-	COL("until", S, until_us, .unit = UNIT_TIME, .how = ROW_SOME),
-	COL("size", S, size),
-	COL("file", S, file, .how = ROW_SOME),
-	COL("next", S, next),
+	COL("provider", struct cached_url, provider),
+	COL("mime", struct cached_url, mime),
+	COL("state", struct cached_url, state),
+	COL("code", struct cached_url, code, .how = ROW_SOME),
+	COL("reason", struct cached_url, reason, .how = ROW_SOME),
+	COL("at", struct cached_url, at_us, .unit = UNIT_TIME, .how = ROW_SOME),
+	COL("until", struct cached_url, until_us, .unit = UNIT_TIME, .how = ROW_SOME),
+	COL("size", struct cached_url, size),
+	COL("file", struct cached_url, file, .how = ROW_SOME),
+	COL("next", struct cached_url, next),
 };
-const struct rows cached_url_rows = {ROWS(S, url_columns)};
-#undef S
+const struct rows cached_url_rows = {ROWS(struct cached_url, url_columns)};

@@ -39,23 +39,21 @@ struct answer {
 	struct bot_message m;
 	unsigned has_mtime, has_size, has_md5;
 };
-#define S struct answer
 static const struct column answer_columns[] = {
-	COL("url", S, url, .how = ROW_SOME),
-	COL_OF("outcome", S, m.outcome, print_outcome),
-	COL("cause", S, m.cause, .how = ROW_SOME),
-	COL("why", S, m.reason, .how = ROW_SOME),
-	COL("status", S, m.status, .how = ROW_SOME),
-	COL("type", S, m.mime, .how = ROW_SOME),
-	COL("etag", S, m.etag, .how = ROW_SOME),
-	COL("last_modified_s", S, m.mtime, COL_IF(S, has_mtime)),
-	COL("size", S, m.size, COL_IF(S, has_size)),
-	COL("md5", S, m.md5, COL_IF(S, has_md5)),
-	COL("machine", S, m.machine, .how = ROW_SOME),
-	COL("file", S, m.file, .how = ROW_SOME),
+	COL("url", struct answer, url, .how = ROW_SOME),
+	COL_OF("outcome", struct answer, m.outcome, print_outcome),
+	COL("cause", struct answer, m.cause, .how = ROW_SOME),
+	COL("why", struct answer, m.reason, .how = ROW_SOME),
+	COL("status", struct answer, m.status, .how = ROW_SOME),
+	COL("type", struct answer, m.mime, .how = ROW_SOME),
+	COL("etag", struct answer, m.etag, .how = ROW_SOME),
+	COL("last_modified_s", struct answer, m.mtime, COL_IF(struct answer, has_mtime)),
+	COL("size", struct answer, m.size, COL_IF(struct answer, has_size)),
+	COL("md5", struct answer, m.md5, COL_IF(struct answer, has_md5)),
+	COL("machine", struct answer, m.machine, .how = ROW_SOME),
+	COL("file", struct answer, m.file, .how = ROW_SOME),
 };
-static const struct rows answer_rows = {ROWS(S, answer_columns)};
-#undef S
+static const struct rows answer_rows = {ROWS(struct answer, answer_columns)};
 
 void fetch_print_answer_json(struct str url, const struct bot_message *m, struct buf *out)
 {

@@ -66,15 +66,13 @@ struct answer {
 	struct robots_verdict v;
 	struct str rule;
 };
-#define S struct answer
 static const struct column answer_columns[] = {
-	COL("url", S, url, .how = ROW_SOME),
-	COL("allowed", S, v.allowed),
-	COL("line", S, v.line),
-	COL("rule", S, rule, COL_IF(S, url)),
+	COL("url", struct answer, url, .how = ROW_SOME),
+	COL("allowed", struct answer, v.allowed),
+	COL("line", struct answer, v.line),
+	COL("rule", struct answer, rule, COL_IF(struct answer, url)),
 };
-static const struct rows answer_rows = {ROWS(S, answer_columns)};
-#undef S
+static const struct rows answer_rows = {ROWS(struct answer, answer_columns)};
 
 static void put_json(const char *url, struct robots_verdict v, struct str rule, struct buf *out)
 {

@@ -69,22 +69,20 @@ struct bucket_row {
 	struct bucket is;
 	struct attrs header, body;
 };
-#define S struct bucket_row
 static const struct column bucket_columns[] = {
-	COL("oid", S, is.oid, .unit = UNIT_HEX),
-	COL("at", S, is.at),
-	COL("length", S, is.data.n),
-	COL("type", S, is.type, .unit = UNIT_HEX),
-	COL_OF("type_name", S, is.type, print_type, .how = ROW_NULL),
-	COL("deleted", S, is.deleted),
-	COL_LIST("header", S, header.a, header.n, attr_rows),
-	COL_LIST("body", S, body.a, body.n, attr_rows),
+	COL("oid", struct bucket_row, is.oid, .unit = UNIT_HEX),
+	COL("at", struct bucket_row, is.at),
+	COL("length", struct bucket_row, is.data.n),
+	COL("type", struct bucket_row, is.type, .unit = UNIT_HEX),
+	COL_OF("type_name", struct bucket_row, is.type, print_type, .how = ROW_NULL),
+	COL("deleted", struct bucket_row, is.deleted),
+	COL_LIST("header", struct bucket_row, header.a, header.n, attr_rows),
+	COL_LIST("body", struct bucket_row, body.a, body.n, attr_rows),
 };
 enum { CONTENT = 2 }; /* the columns that are not of a list */
-static const struct rows bucket_rows = {ROWS(S, bucket_columns)};
+static const struct rows bucket_rows = {ROWS(struct bucket_row, bucket_columns)};
 static const struct rows listed_rows = {bucket_columns, ARRAY_LEN(bucket_columns) - CONTENT,
-					sizeof(S)};
-#undef S
+					sizeof(struct bucket_row)};
 
 static int bucket_line(struct str line, struct arena *arena, struct attrs *header,
 		       struct attrs *body, struct err *err)
@@ -538,39 +536,35 @@ struct problem_row {
 	struct bucket_problem is;
 	uint64_t bytes;
 };
-#define S struct problem_row
 static const struct column problem_columns[] = {
-	COL("oid", S, is.oid, .unit = UNIT_HEX),
-	COL("at", S, is.at),
-	COL("bytes", S, bytes),
-	COL("whole", S, is.whole),
-	COL("torn", S, is.torn),
-	COL("unchecked", S, is.unchecked),
-	COL("lacking", S, is.lacking),
-	COL("reason", S, is.reason),
+	COL("oid", struct problem_row, is.oid, .unit = UNIT_HEX),
+	COL("at", struct problem_row, is.at),
+	COL("bytes", struct problem_row, bytes),
+	COL("whole", struct problem_row, is.whole),
+	COL("torn", struct problem_row, is.torn),
+	COL("unchecked", struct problem_row, is.unchecked),
+	COL("lacking", struct problem_row, is.lacking),
+	COL("reason", struct problem_row, is.reason),
 };
-static const struct rows problem_rows = {ROWS(S, problem_columns)};
-#undef S
+static const struct rows problem_rows = {ROWS(struct problem_row, problem_columns)};
 
 struct audit_row {
 	struct bucket_audit is;
 	bool fixed;
 };
-#define S struct audit_row
 static const struct column audit_columns[] = {
-	COL("buckets", S, is.buckets),
-	COL("deleted", S, is.deleted),
-	COL("unchecked", S, is.unchecked),
-	COL("problems", S, is.problems),
-	COL("lacking", S, is.lacking),
-	COL("data_bytes", S, is.data_bytes),
-	COL("deleted_bytes", S, is.deleted_bytes),
-	COL("damaged_bytes", S, is.damaged_bytes),
-	COL("end", S, is.end),
-	COL("fixed", S, fixed),
+	COL("buckets", struct audit_row, is.buckets),
+	COL("deleted", struct audit_row, is.deleted),
+	COL("unchecked", struct audit_row, is.unchecked),
+	COL("problems", struct audit_row, is.problems),
+	COL("lacking", struct audit_row, is.lacking),
+	COL("data_bytes", struct audit_row, is.data_bytes),
+	COL("deleted_bytes", struct audit_row, is.deleted_bytes),
+	COL("damaged_bytes", struct audit_row, is.damaged_bytes),
+	COL("end", struct audit_row, is.end),
+	COL("fixed", struct audit_row, fixed),
 };
-static const struct rows audit_rows = {ROWS(S, audit_columns)};
-#undef S
+static const struct rows audit_rows = {ROWS(struct audit_row, audit_columns)};
 
 static void tell_problem(void *ctx, const struct bucket_problem *p)
 {

@@ -139,14 +139,12 @@ struct answer {
 	size_t n;
 	struct arena arena;
 };
-#define S struct answer
 static const struct column answer_columns[] = {
-	COL("url", S, url),
-	COL("rejected", S, rejected),
-	COL_LIST("outputs", S, told, n, told_rows),
+	COL("url", struct answer, url),
+	COL("rejected", struct answer, rejected),
+	COL_LIST("outputs", struct answer, told, n, told_rows),
 };
-static const struct rows answer_rows = {ROWS(S, answer_columns)};
-#undef S
+static const struct rows answer_rows = {ROWS(struct answer, answer_columns)};
 
 static const char *rule_text(const struct filter *f, uint32_t line, struct arena *arena)
 {

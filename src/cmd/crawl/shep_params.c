@@ -22,46 +22,41 @@ struct params_row {
 	size_t sections;
 };
 
-#define S struct params_row
 static const struct column course_columns[] = {
-	COL("sleeping", S, course.urls[ITEM_SLEEPING]),
-	COL("new", S, course.urls[ITEM_NEW]),
-	COL("gathered", S, course.urls[ITEM_GATHERED]),
-	COL("error", S, course.urls[ITEM_ERROR]),
-	COL("qkey", S, course.urls[ITEM_QKEY]),
-	COL("zombie", S, course.urls[ITEM_ZOMBIE]),
-	COL("rate", S, course.rate_milli, .unit = UNIT_RATE),
-	COL("due", S, course.due_s, .unit = UNIT_TIME_S, .how = ROW_NULL),
-	COL("rounds", S, course.rounds),
-	COL("asked", S, course.asked),
-	COL("feedback", S, course.feedback),
-	COL("passes", S, course.passes_us, .unit = UNIT_US_S),
-	COL("cleaned", S, course.cleaned_s, .unit = UNIT_TIME_S, .how = ROW_NULL),
-	COL("cleaned_bytes", S, course.cleaned_bytes),
+	COL("sleeping", struct params_row, course.urls[ITEM_SLEEPING]),
+	COL("new", struct params_row, course.urls[ITEM_NEW]),
+	COL("gathered", struct params_row, course.urls[ITEM_GATHERED]),
+	COL("error", struct params_row, course.urls[ITEM_ERROR]),
+	COL("qkey", struct params_row, course.urls[ITEM_QKEY]),
+	COL("zombie", struct params_row, course.urls[ITEM_ZOMBIE]),
+	COL("rate", struct params_row, course.rate_milli, .unit = UNIT_RATE),
+	COL("due", struct params_row, course.due_s, .unit = UNIT_TIME_S, .how = ROW_NULL),
+	COL("rounds", struct params_row, course.rounds),
+	COL("asked", struct params_row, course.asked),
+	COL("feedback", struct params_row, course.feedback),
+	COL("passes", struct params_row, course.passes_us, .unit = UNIT_US_S),
+	COL("cleaned", struct params_row, course.cleaned_s, .unit = UNIT_TIME_S, .how = ROW_NULL),
+	COL("cleaned_bytes", struct params_row, course.cleaned_bytes),
 };
-static const struct rows course_rows = {ROWS(S, course_columns)};
-#undef S
+static const struct rows course_rows = {ROWS(struct params_row, course_columns)};
 
-#define S struct crawl_conf
-static const struct column bucket_columns[] = {COL("avg_bucket_size", S, avg_bucket_size)};
-static const struct rows bucket_rows = {ROWS(S, bucket_columns)};
-static const struct column url_columns[] = {COL("avg_url_size", S, avg_url_size)};
-static const struct rows url_rows = {ROWS(S, url_columns)};
-#undef S
+static const struct column bucket_columns[] = {
+	COL("avg_bucket_size", struct crawl_conf, avg_bucket_size)};
+static const struct rows bucket_rows = {ROWS(struct crawl_conf, bucket_columns)};
+static const struct column url_columns[] = {COL("avg_url_size", struct crawl_conf, avg_url_size)};
+static const struct rows url_rows = {ROWS(struct crawl_conf, url_columns)};
 
-#define S struct params_row
 static const struct column params_columns[] = {
-	COL("state", S, state),
-	COL("phase", S, phase),
-	COL_GROUP(NULL, S, course_rows),
-	COL("bucket_bytes", S, course.bucket_bytes),
-	COL_POINTER(NULL, S, conf, bucket_rows),
-	COL("url_bytes", S, course.url_bytes),
-	COL_POINTER(NULL, S, conf, url_rows),
-	COL_LIST("sections", S, section, sections, rows_strs),
+	COL("state", struct params_row, state),
+	COL("phase", struct params_row, phase),
+	COL_GROUP(NULL, struct params_row, course_rows),
+	COL("bucket_bytes", struct params_row, course.bucket_bytes),
+	COL_POINTER(NULL, struct params_row, conf, bucket_rows),
+	COL("url_bytes", struct params_row, course.url_bytes),
+	COL_POINTER(NULL, struct params_row, conf, url_rows),
+	COL_LIST("sections", struct params_row, section, sections, rows_strs),
 };
-static const struct rows params_rows = {ROWS(S, params_columns)};
-#undef S
+static const struct rows params_rows = {ROWS(struct params_row, params_columns)};
 
 static void print_mean(const char *name, uint64_t v, const char *setting, uint64_t set,
 		       struct buf *out)

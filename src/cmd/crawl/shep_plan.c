@@ -75,30 +75,29 @@ static const struct column band_columns[] = {
 static const struct rows band_rows = {ROWS(S, band_columns)};
 #undef S
 
-#define S struct explained
 static const struct column left_columns[] = {
-	COL("not-due", S, planned.left_out[PLAN_NOT_DUE]),
-	COL("site", S, planned.left_out[PLAN_SITE_RESTS]),
-	COL("server", S, planned.left_out[PLAN_SERVER]),
-	COL("budget", S, planned.left_out[PLAN_BUDGET]),
+	COL("not-due", struct explained, planned.left_out[PLAN_NOT_DUE]),
+	COL("site", struct explained, planned.left_out[PLAN_SITE_RESTS]),
+	COL("server", struct explained, planned.left_out[PLAN_SERVER]),
+	COL("budget", struct explained, planned.left_out[PLAN_BUDGET]),
 };
 _Static_assert(ARRAY_LEN(left_columns) == PLAN_LIMITS, "a column for each limit");
-static const struct rows left_rows = {ROWS(S, left_columns)};
+static const struct rows left_rows = {ROWS(struct explained, left_columns)};
 static const struct column explained_columns[] = {
-	COL("state", S, state),
-	COL("phase", S, phase),
-	COL("urls", S, planned.urls),
-	COL("sites", S, planned.sites),
-	COL("robots", S, planned.robots),
-	COL("bytes", S, planned.bytes),
-	COL("budget", S, planned.budget),
-	COL("next", S, planned.next_s, .unit = UNIT_TIME_S, .how = ROW_NULL | ROW_MOST),
-	COL_GROUP("left_out", S, left_rows),
-	COL_LIST("bands", S, band, bands, band_rows),
-	COL_LIST("servers", S, server, servers, server_rows),
+	COL("state", struct explained, state),
+	COL("phase", struct explained, phase),
+	COL("urls", struct explained, planned.urls),
+	COL("sites", struct explained, planned.sites),
+	COL("robots", struct explained, planned.robots),
+	COL("bytes", struct explained, planned.bytes),
+	COL("budget", struct explained, planned.budget),
+	COL("next", struct explained, planned.next_s, .unit = UNIT_TIME_S,
+	    .how = ROW_NULL | ROW_MOST),
+	COL_GROUP("left_out", struct explained, left_rows),
+	COL_LIST("bands", struct explained, band, bands, band_rows),
+	COL_LIST("servers", struct explained, server, servers, server_rows),
 };
-static const struct rows explained_rows = {ROWS(S, explained_columns)};
-#undef S
+static const struct rows explained_rows = {ROWS(struct explained, explained_columns)};
 
 static void print_text(const struct cmd_call *call, const struct explained *e)
 {

@@ -36,38 +36,34 @@ struct answer {
 	bool loop;
 };
 
-#define S struct url
 static const struct column part_columns[] = {
-	COL("href", S, href),
-	COL("scheme", S, scheme),
-	COL("username", S, username, .how = ROW_SOME),
-	COL("password", S, password, .how = ROW_SOME),
-	COL("host", S, host),
-	COL("port", S, port),
-	COL("path", S, path),
-	COL("query", S, query, COL_IF(S, has_query)),
-	COL("fragment", S, fragment, COL_IF(S, has_fragment)),
+	COL("href", struct url, href),
+	COL("scheme", struct url, scheme),
+	COL("username", struct url, username, .how = ROW_SOME),
+	COL("password", struct url, password, .how = ROW_SOME),
+	COL("host", struct url, host),
+	COL("port", struct url, port),
+	COL("path", struct url, path),
+	COL("query", struct url, query, COL_IF(struct url, has_query)),
+	COL("fragment", struct url, fragment, COL_IF(struct url, has_fragment)),
 };
-static const struct rows part_rows = {ROWS(S, part_columns)};
-#undef S
-#define S struct answer
+static const struct rows part_rows = {ROWS(struct url, part_columns)};
 static const struct column answer_columns[] = {
-	COL("url", S, url),
-	COL("error", S, error, .how = ROW_SOME),
-	COL("number", S, number, .how = ROW_SOME),
-	COL("scheme", S, error_scheme, .how = ROW_SOME),
-	COL("base", S, base, .how = ROW_SOME),
-	COL_POINTER(NULL, S, parts, part_rows),
-	COL("site", S, site, .how = ROW_SOME),
-	COL("domain", S, domain, .how = ROW_SOME),
-	COL("footprint_error", S, footprint_error, .how = ROW_SOME),
-	COL("footprint", S, footprint, .how = ROW_SOME),
-	COL("loop", S, loop, .how = ROW_SOME),
-	COL("normalized_site", S, normalized_site, .how = ROW_SOME),
-	COL("normalized_footprint", S, normalized_footprint, .how = ROW_SOME),
+	COL("url", struct answer, url),
+	COL("error", struct answer, error, .how = ROW_SOME),
+	COL("number", struct answer, number, .how = ROW_SOME),
+	COL("scheme", struct answer, error_scheme, .how = ROW_SOME),
+	COL("base", struct answer, base, .how = ROW_SOME),
+	COL_POINTER(NULL, struct answer, parts, part_rows),
+	COL("site", struct answer, site, .how = ROW_SOME),
+	COL("domain", struct answer, domain, .how = ROW_SOME),
+	COL("footprint_error", struct answer, footprint_error, .how = ROW_SOME),
+	COL("footprint", struct answer, footprint, .how = ROW_SOME),
+	COL("loop", struct answer, loop, .how = ROW_SOME),
+	COL("normalized_site", struct answer, normalized_site, .how = ROW_SOME),
+	COL("normalized_footprint", struct answer, normalized_footprint, .how = ROW_SOME),
 };
-static const struct rows answer_rows = {ROWS(S, answer_columns)};
-#undef S
+static const struct rows answer_rows = {ROWS(struct answer, answer_columns)};
 
 static void answer_error(struct work *w, struct str text, int error, struct answer *a)
 {

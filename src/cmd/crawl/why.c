@@ -589,33 +589,29 @@ static void print_why(FILE *out, const struct answer *a, const struct crawl_conf
 
 /* As JSON */
 
-#define S struct decision
 static const struct column decision_columns[] = {
-	COL("time", S, time_us, .unit = UNIT_TIME, .how = ROW_SOME),
-	COL("module", S, module),
-	COL("verdict", S, verdict),
-	COL("reason", S, reason),
-	COL("rule", S, rule),
-	COL("limit", S, limit),
-	COL("state", S, state),
+	COL("time", struct decision, time_us, .unit = UNIT_TIME, .how = ROW_SOME),
+	COL("module", struct decision, module),
+	COL("verdict", struct decision, verdict),
+	COL("reason", struct decision, reason),
+	COL("rule", struct decision, rule),
+	COL("limit", struct decision, limit),
+	COL("state", struct decision, state),
 };
-static const struct rows decision_rows = {ROWS(S, decision_columns)};
-#undef S
+static const struct rows decision_rows = {ROWS(struct decision, decision_columns)};
 
-#define S struct known_object
 static const struct column object_columns[] = {
-	COL("gatherer_name", S, is.gatherer_name),
-	COL("gatherer_host", S, is.gatherer_host),
-	COL("gatherer_version", S, is.gatherer_version),
-	COL("point", S, point),
-	COL("updated", S, is.update_time_s, .unit = UNIT_TIME_S),
-	COL("expires", S, expires_us, .unit = UNIT_TIME),
-	COL("oid", S, is.oid, .how = ROW_SOME),
-	COL("twin_of", S, twin_of, .how = ROW_SOME),
-	COL("shown", S, shown),
+	COL("gatherer_name", struct known_object, is.gatherer_name),
+	COL("gatherer_host", struct known_object, is.gatherer_host),
+	COL("gatherer_version", struct known_object, is.gatherer_version),
+	COL("point", struct known_object, point),
+	COL("updated", struct known_object, is.update_time_s, .unit = UNIT_TIME_S),
+	COL("expires", struct known_object, expires_us, .unit = UNIT_TIME),
+	COL("oid", struct known_object, is.oid, .how = ROW_SOME),
+	COL("twin_of", struct known_object, twin_of, .how = ROW_SOME),
+	COL("shown", struct known_object, shown),
 };
-static const struct rows object_rows = {ROWS(S, object_columns)};
-#undef S
+static const struct rows object_rows = {ROWS(struct known_object, object_columns)};
 
 #define S struct answer
 static const struct column known_columns[] = {

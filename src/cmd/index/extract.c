@@ -219,33 +219,29 @@ struct meta_row {
 	int level; /* 0: not a heading */
 	struct doc_meta m;
 };
-#define S struct meta_row
 static const struct column meta_columns[] = {
-	COL("tag", S, tag),
-	COL("level", S, level, .how = ROW_SOME),
-	COL("weight", S, m.weight),
-	COL("text", S, m.text),
+	COL("tag", struct meta_row, tag),
+	COL("level", struct meta_row, level, .how = ROW_SOME),
+	COL("weight", struct meta_row, m.weight),
+	COL("text", struct meta_row, m.text),
 };
-static const struct rows meta_rows = {ROWS(S, meta_columns)};
-#undef S
+static const struct rows meta_rows = {ROWS(struct meta_row, meta_columns)};
 
 struct link_row {
 	const char *kind;
 	struct doc_link l;
 	bool nofollow, ugc, sponsored;
 };
-#define S struct link_row
 static const struct column link_columns[] = {
-	COL("kind", S, kind),
-	COL("url", S, l.url),
-	COL("nofollow", S, nofollow, .how = ROW_SOME),
-	COL("ugc", S, ugc, .how = ROW_SOME),
-	COL("sponsored", S, sponsored, .how = ROW_SOME),
-	COL("changed", S, l.time_s, .how = ROW_SOME),
-	COL("text", S, l.text, .how = ROW_SOME),
+	COL("kind", struct link_row, kind),
+	COL("url", struct link_row, l.url),
+	COL("nofollow", struct link_row, nofollow, .how = ROW_SOME),
+	COL("ugc", struct link_row, ugc, .how = ROW_SOME),
+	COL("sponsored", struct link_row, sponsored, .how = ROW_SOME),
+	COL("changed", struct link_row, l.time_s, .how = ROW_SOME),
+	COL("text", struct link_row, l.text, .how = ROW_SOME),
 };
-static const struct rows link_rows = {ROWS(S, link_columns)};
-#undef S
+static const struct rows link_rows = {ROWS(struct link_row, link_columns)};
 
 /* What is told of a document. Of what it says several times, title and the like are the first. */
 struct document {

@@ -67,22 +67,20 @@ struct figures {
 	struct words_stats w;
 	struct docstore_stats d;
 };
-#define S struct figures
 static const struct column figure_columns[] = {
-	COL("generation", S, w.generation),
-	COL("segments", S, w.segments),
-	COL("documents", S, w.docs),
-	COL("deleted_documents", S, w.deleted_docs),
-	COL("words", S, w.occurrences),
-	COL("index_bytes", S, w.file_bytes),
-	COL("stored_documents", S, d.docs),
-	COL("stored_deleted", S, d.deleted_docs),
-	COL("stored_text_bytes", S, d.text_bytes),
-	COL("stored_bytes", S, d.file_bytes),
-	COL("stored_files", S, d.files),
+	COL("generation", struct figures, w.generation),
+	COL("segments", struct figures, w.segments),
+	COL("documents", struct figures, w.docs),
+	COL("deleted_documents", struct figures, w.deleted_docs),
+	COL("words", struct figures, w.occurrences),
+	COL("index_bytes", struct figures, w.file_bytes),
+	COL("stored_documents", struct figures, d.docs),
+	COL("stored_deleted", struct figures, d.deleted_docs),
+	COL("stored_text_bytes", struct figures, d.text_bytes),
+	COL("stored_bytes", struct figures, d.file_bytes),
+	COL("stored_files", struct figures, d.files),
 };
-static const struct rows figure_rows = {ROWS(S, figure_columns)};
-#undef S
+static const struct rows figure_rows = {ROWS(struct figures, figure_columns)};
 
 static int run_stats(const struct cmd_call *call)
 {

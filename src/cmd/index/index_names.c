@@ -321,13 +321,11 @@ struct stats_options {
 	bool json;
 };
 
-#define S struct names_lost
 static const struct column lost_columns[] = {
-	COL("key", S, key),
-	COL("why", S, why),
+	COL("key", struct names_lost, key),
+	COL("why", struct names_lost, why),
 };
-static const struct rows lost_rows = {ROWS(S, lost_columns)};
-#undef S
+static const struct rows lost_rows = {ROWS(struct names_lost, lost_columns)};
 #define S struct names_site
 static const struct column site_columns[] = {
 	COL("key", S, key),       COL("url", S, url),          COL("generation", S, generation),

@@ -31,14 +31,13 @@ static void print_suggestions(struct suggesting *s, const struct words_suggestio
 	}
 }
 
-#define S struct words_suggestion
 static const struct column word_columns[] = {
-	COL("text", S, text),
-	COL("documents", S, docs),
+	COL("text", struct words_suggestion, text),
+	COL("documents", struct words_suggestion, docs),
 };
-static const struct rows word_rows = {ROWS(S, word_columns)};
-static const struct rows title_rows = {word_columns, 1, sizeof(S), ROWS_VALUE};
-#undef S
+static const struct rows word_rows = {ROWS(struct words_suggestion, word_columns)};
+static const struct rows title_rows = {word_columns, 1, sizeof(struct words_suggestion),
+				       ROWS_VALUE};
 
 struct suggestions {
 	const struct words_suggestion *word, *title;

@@ -218,17 +218,15 @@ static int check_data(struct check *c, const struct config *config)
 	return 0;
 }
 
-#define S struct check
 static const struct column count_columns[] = {
-	COL("files", S, files),
-	COL("sound", S, count[SOUND]),
-	COL("unknown", S, count[UNKNOWN]),
-	COL("noted", S, count[NOTED]),
-	COL("damaged", S, count[DAMAGED]),
-	COL("unreadable", S, count[UNREADABLE]),
+	COL("files", struct check, files),
+	COL("sound", struct check, count[SOUND]),
+	COL("unknown", struct check, count[UNKNOWN]),
+	COL("noted", struct check, count[NOTED]),
+	COL("damaged", struct check, count[DAMAGED]),
+	COL("unreadable", struct check, count[UNREADABLE]),
 };
-static const struct rows count_rows = {ROWS(S, count_columns)};
-#undef S
+static const struct rows count_rows = {ROWS(struct check, count_columns)};
 
 static void print_counts(struct check *c)
 {

@@ -158,26 +158,22 @@ struct facts {
 	size_t libraries;
 	const struct program *program;
 };
-#define S struct program
 static const struct column program_columns[] = {
-	COL_LIST("formats", S, formats, nformats, format_at_rows),
-	COL("commands", S, ncommands),
-	COL("roles", S, nroles),
+	COL_LIST("formats", struct program, formats, nformats, format_at_rows),
+	COL("commands", struct program, ncommands),
+	COL("roles", struct program, nroles),
 };
-static const struct rows program_rows = {ROWS(S, program_columns)};
-#undef S
-#define S struct facts
+static const struct rows program_rows = {ROWS(struct program, program_columns)};
 static const struct column facts_columns[] = {
-	COL("version", S, version),
-	COL("compiler", S, compiler),
-	COL("faults", S, faults),
-	COL("sanitizer", S, sanitizer),
-	COL("arena_malloc", S, arena_malloc),
-	COL_LIST("libraries", S, library, libraries, found_rows),
-	COL_POINTER(NULL, S, program, program_rows),
+	COL("version", struct facts, version),
+	COL("compiler", struct facts, compiler),
+	COL("faults", struct facts, faults),
+	COL("sanitizer", struct facts, sanitizer),
+	COL("arena_malloc", struct facts, arena_malloc),
+	COL_LIST("libraries", struct facts, library, libraries, found_rows),
+	COL_POINTER(NULL, struct facts, program, program_rows),
 };
-static const struct rows facts_rows = {ROWS(S, facts_columns)};
-#undef S
+static const struct rows facts_rows = {ROWS(struct facts, facts_columns)};
 
 static void print_json(const struct program *program, struct buf *out)
 {

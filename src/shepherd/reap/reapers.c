@@ -64,23 +64,21 @@ static const struct column status_field[] = {
 static const struct rows status_fields = {ROWS(struct reaper_status, status_field),
 					  .what = "a reaper", .many = true};
 
-#define S struct reaper_status
 static const struct column reaper_columns[] = {
-	COL("name", S, name, .label = "Reaper"),
-	COL("kind", S, kind),
-	COL("state", S, state, .label = "State"),
-	COL("jobs", S, jobs, .label = "Jobs"),
-	COL("out", S, out, .label = "Out"),
-	COL("documents", S, documents, .label = "Documents"),
-	COL("bytes", S, bytes, .label = "Bytes"),
-	COL("errors", S, errors, .label = "Errors"),
-	COL("lost", S, lost, .label = "Lost"),
-	COL("late", S, late, .label = "Late"),
-	COL("round_us", S, round_us, .label = "Round trip", .unit = UNIT_US_MS),
-	COL("time", S, time_us, .unit = UNIT_TIME),
+	COL("name", struct reaper_status, name, .label = "Reaper"),
+	COL("kind", struct reaper_status, kind),
+	COL("state", struct reaper_status, state, .label = "State"),
+	COL("jobs", struct reaper_status, jobs, .label = "Jobs"),
+	COL("out", struct reaper_status, out, .label = "Out"),
+	COL("documents", struct reaper_status, documents, .label = "Documents"),
+	COL("bytes", struct reaper_status, bytes, .label = "Bytes"),
+	COL("errors", struct reaper_status, errors, .label = "Errors"),
+	COL("lost", struct reaper_status, lost, .label = "Lost"),
+	COL("late", struct reaper_status, late, .label = "Late"),
+	COL("round_us", struct reaper_status, round_us, .label = "Round trip", .unit = UNIT_US_MS),
+	COL("time", struct reaper_status, time_us, .unit = UNIT_TIME),
 };
-const struct rows reaper_rows = {ROWS(S, reaper_columns)};
-#undef S
+const struct rows reaper_rows = {ROWS(struct reaper_status, reaper_columns)};
 
 const struct format reapers_format = {
 	.name = "reapers",

@@ -45,6 +45,24 @@ uint64_t rows_number(const struct column *c, const void *member)
 	return number_at(member, c->size, c->type == COL_INT);
 }
 
+void rows_number_set(const struct column *c, uint64_t v, void *member)
+{
+	switch (c->size) {
+	case 1:
+		*(uint8_t *)member = (uint8_t)v;
+		return;
+	case 2:
+		*(uint16_t *)member = (uint16_t)v;
+		return;
+	case 4:
+		*(uint32_t *)member = (uint32_t)v;
+		return;
+	default:
+		ENSURE(c->size == 8);
+		*(uint64_t *)member = v;
+	}
+}
+
 static bool is_none_number(const struct column *c, uint64_t v)
 {
 	if (c->how & ROW_NEG)
@@ -97,8 +115,7 @@ static struct cell cell_of(const struct column *c, const void *row, struct buf *
 	case COL_STR:
 		return cell_of_text(*(const struct str *)p);
 	case COL_BYTES:
-		for (size_t i = 0; i < c->size; i++)
-			buf_printf(room, "%02x", ((const uint8_t *)p)[i]);
+		put_hex(room, p, c->size);
 		return cell_of_text(buf_str(room));
 	default:
 		ENSURE(c->type == COL_PRINTED);

@@ -70,11 +70,11 @@ struct column {
 	const char *label;   /* for people, in a table's head in capitals; NULL: not shown */
 	enum column_unit unit;
 	unsigned how;
-	size_t if_at, if_size;    /* there is no such member in JSON where this one is zero; size 0:
-				   * there always is. A text or list counts by its first byte. */
+	size_t if_at, if_size; /* there is no such member in JSON where this one is zero; size 0:
+				* there always is. A text or list counts by its first byte. */
 	uint64_t most; /* small state: the greatest number, or bytes of a COL_STR; 0: what the
 			* member has room for */
-	uint64_t is;              /* 1 + the value that it must have instead; 0: any but zero */
+	uint64_t is;   /* 1 + the value that it must have instead; 0: any but zero */
 	const char *const *names; /* of the values of a number, nnames of them */
 	size_t nnames;
 	void (*print)(const void *member, struct buf *out);
@@ -194,6 +194,7 @@ struct reader; /* base/cursor.h */
 
 /* The value of a member that is a whole number; below zero: its two's complement. */
 uint64_t rows_number(const struct column *c, const void *member);
+void rows_number_set(const struct column *c, uint64_t v, void *member);
 
 /* Payloads: the members one after another. Numbers are little-endian and as wide as the member,
  * times must not be negative, char[] is a varint of its length and the bytes, COL_STR the rest of

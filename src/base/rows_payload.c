@@ -19,23 +19,12 @@ struct payload_ops {
 
 static void number_take(const struct column *c, struct reader *r, void *to)
 {
-	switch (c->size) {
-	case 1:
-		*(uint8_t *)to = reader_u8(r);
-		r->bad |= c->type == COL_BOOL && *(uint8_t *)to > 1;
-		return;
-	case 2:
-		*(uint16_t *)to = reader_u16le(r);
-		return;
-	case 4:
-		*(uint32_t *)to = reader_u32le(r);
-		return;
-	default:
-		ENSURE(c->size == 8);
-		*(uint64_t *)to = reader_u64le(r);
-		if (c->unit == UNIT_TIME && *(uint64_t *)to > INT64_MAX)
-			r->bad = true;
-	}
+	struct str s = reader_bytes(r, c->size);
+	uint64_t v = 0;
+	for (size_t i = s.n; i-- > 0;)
+		v = v << 8 | (unsigned char)s.p[i];
+	r->bad |= (c->type == COL_BOOL && v > 1) || (c->unit == UNIT_TIME && v > INT64_MAX);
+	rows_number_set(c, v, to);
 }
 
 static void number_put(const struct column *c, const void *from, struct buf *out)
@@ -57,13 +46,6 @@ static void number_print(const struct column *c, const void *value, struct buf *
 
 /* Texts and bytes */
 
-/* Foreign text on one line. */
-static void ascii_print(struct buf *out, struct str s)
-{
-	for (size_t i = 0; i < s.n; i++)
-		buf_add_byte(out, s.p[i] >= ' ' && s.p[i] < 0x7f ? s.p[i] : '?');
-}
-
 static void chars_take(const struct column *c, struct reader *r, void *to)
 {
 	struct str s = reader_text(r, c->size - 1);
@@ -82,7 +64,7 @@ static void chars_put(const struct column *c, const void *from, struct buf *out)
 static void chars_print(const struct column *c, const void *value, struct buf *out)
 {
 	(void)c;
-	ascii_print(out, str_of(value));
+	put_ascii(out, str_of(value));
 }
 
 static void bytes_take(const struct column *c, struct reader *r, void *to)
@@ -99,8 +81,7 @@ static void bytes_put(const struct column *c, const void *from, struct buf *out)
 
 static void bytes_print(const struct column *c, const void *value, struct buf *out)
 {
-	for (size_t i = 0; i < c->size; i++)
-		buf_printf(out, "%02x", ((const uint8_t *)value)[i]);
+	put_hex(out, value, c->size);
 }
 
 static void rest_take(const struct column *c, struct reader *r, void *to)
@@ -118,7 +99,7 @@ static void rest_put(const struct column *c, const void *from, struct buf *out)
 static void rest_print(const struct column *c, const void *value, struct buf *out)
 {
 	(void)c;
-	ascii_print(out, *(const struct str *)value);
+	put_ascii(out, *(const struct str *)value);
 }
 
 static const struct payload_ops types[COL_TYPES] = {

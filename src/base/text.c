@@ -75,6 +75,18 @@ void put_safe(struct buf *out, struct str text)
 	}
 }
 
+void put_ascii(struct buf *out, struct str bytes)
+{
+	for (size_t i = 0; i < bytes.n; i++)
+		buf_add_byte(out, bytes.p[i] >= ' ' && bytes.p[i] < 0x7f ? bytes.p[i] : '?');
+}
+
+void put_hex(struct buf *out, const void *bytes, size_t n)
+{
+	for (const unsigned char *p = bytes; n > 0; n--)
+		buf_printf(out, "%02x", *p++);
+}
+
 void put_size_text(struct buf *out, uint64_t bytes)
 {
 	static const char units[] = "KMGTP";

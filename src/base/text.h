@@ -20,6 +20,10 @@ void text_table_free(struct text_table *t);
  * not UTF-8 is a question mark: alone, some terminals take it for a command, too. */
 void put_safe(struct buf *out, struct str text);
 
+/* Bytes on one line in ASCII: any other is a question mark. And in hexadecimal. */
+void put_ascii(struct buf *out, struct str bytes);
+void put_hex(struct buf *out, const void *bytes, size_t n);
+
 /* "1.5G"; what is less than 1,000 bytes as a number alone. */
 void put_size_text(struct buf *out, uint64_t bytes);
 /* As a setting has it, so that it can be typed again: 50K. */

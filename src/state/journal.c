@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/cursor.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "base/value.h"
 #include "state/state_inner.h"
 
@@ -193,18 +194,11 @@ int change_read(struct str payload, struct change *ret, struct err *err)
 
 /* For `garner dump` and `garner check`. */
 
-/* Foreign text on one line: what is not printable becomes a question mark. */
-static void print_text(struct buf *out, struct str s)
-{
-	for (size_t i = 0; i < s.n; i++)
-		buf_add_byte(out, s.p[i] >= ' ' && s.p[i] < 0x7f ? s.p[i] : '?');
-}
-
 static void print_reason(struct buf *out, struct str reason)
 {
 	if (reason.n) {
 		buf_add_text(out, " (");
-		print_text(out, reason);
+		put_ascii(out, reason);
 		buf_add_text(out, ")");
 	}
 }
@@ -225,7 +219,7 @@ static int print_journal(struct str payload, struct buf *out, struct err *err)
 	if (e.qkey)
 		buf_printf(out, " key %s", qkey_print(e.qkey, key));
 	buf_printf(out, " %" PRIu32 "ms ", e.download_ms);
-	print_text(out, e.url);
+	put_ascii(out, e.url);
 	print_reason(out, e.reason);
 	return 0;
 }
@@ -245,7 +239,7 @@ static int print_contrib(struct str payload, struct buf *out, struct err *err)
 	}
 	if (c.hops)
 		buf_printf(out, "after %u redirects ", c.hops);
-	print_text(out, c.url);
+	put_ascii(out, c.url);
 	return 0;
 }
 
@@ -258,7 +252,7 @@ static int print_change(struct str payload, struct buf *out, struct err *err)
 	time_print(out, c.time_us, 3);
 	buf_printf(out, " %s %s by %s%s ", footprint_print(c.fp, fp), change_op_names[c.op],
 		   phase_name(c.by), c.forgotten ? ", forgotten" : "");
-	print_text(out, c.url);
+	put_ascii(out, c.url);
 	print_reason(out, c.reason);
 	return 0;
 }

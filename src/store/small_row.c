@@ -134,23 +134,6 @@ int small_shape_parse(const struct small_known *known, struct small_shape *ret, 
 
 /* Values */
 
-static void uint_take(uint64_t v, void *to, size_t size)
-{
-	switch (size) {
-	case 1:
-		*(uint8_t *)to = (uint8_t)v;
-		return;
-	case 2:
-		*(uint16_t *)to = (uint16_t)v;
-		return;
-	case 4:
-		*(uint32_t *)to = (uint32_t)v;
-		return;
-	default:
-		*(uint64_t *)to = v;
-	}
-}
-
 static struct sql_value value_of(const struct column *c, const char *from)
 {
 	enum small_type type = column_type(c);
@@ -230,19 +213,12 @@ void small_values_take(const struct small_table *t, const struct sql_value *v, v
 		if (c->type == COL_STR) {
 			memcpy(to, &v[i].s, sizeof v[i].s);
 		} else if (v[i].type == SQL_INT) {
-			uint_take((uint64_t)v[i].n, to, c->size);
+			rows_number_set(c, (uint64_t)v[i].n, to);
 		} else {
 			memset(to, 0, c->size);
 			memcpy(to, v[i].s.p, v[i].s.n);
 		}
 	}
-}
-
-/* Foreign text on one line. */
-static void text_print(struct str s, struct buf *out)
-{
-	for (size_t i = 0; i < s.n; i++)
-		buf_add_byte(out, s.p[i] >= ' ' && s.p[i] < 0x7f ? s.p[i] : '?');
 }
 
 void small_values_print(const struct small_shape *shape, const struct sql_value *v, struct buf *out)
@@ -257,12 +233,11 @@ void small_values_print(const struct small_shape *shape, const struct sql_value 
 			time_print(out, v[i].n, 0);
 			break;
 		case SMALL_BYTES:
-			for (size_t k = 0; k < v[i].s.n; k++)
-				buf_printf(out, "%02x", (unsigned char)v[i].s.p[k]);
+			put_hex(out, v[i].s.p, v[i].s.n);
 			break;
 		default:
 			buf_add_byte(out, '\'');
-			text_print(v[i].s, out);
+			put_ascii(out, v[i].s);
 			buf_add_byte(out, '\'');
 		}
 	}

@@ -3,8 +3,8 @@
 #include "archie/master_role.h"
 #include "archie/ng_role.h"
 #include "base/file.h"
-#include "base/jsonw.h"
 #include "base/nearest.h"
+#include "base/rows.h"
 #include "cmd/archie/role_queuer.h"
 #include "cmd/archie/role_telnet.h"
 #include "cmd/cache/provider.h"
@@ -377,64 +377,72 @@ static bool is_shown(const struct config *config, const struct setting *it, bool
 	       !config_inherits(config, it->section, it->spec);
 }
 
-static void show_text(const struct sections *s, const struct config *config, bool all,
-		      struct buf *out)
+struct shown {
+	const struct config *config;
+	const struct config_section *section;
+	const struct value_spec *spec;
+	const char *from;
+	bool set;
+};
+
+static void print_name(const void *row, struct buf *out)
 {
-	struct text_table table = {.ncolumns = 3};
-	CLEANUP(buf_free) struct buf cell = BUF_INIT(INI_FILE_MAX);
-	text_table_add(&table, "SETTING");
-	text_table_add(&table, "VALUE");
-	text_table_add(&table, "FROM");
-	for (struct setting it = {s}; next_setting(&it);) {
-		if (!is_shown(config, &it, all))
-			continue;
-		buf_clear(&cell);
-		put_name(&cell, it.section, it.spec);
-		text_table_add(&table, buf_text(&cell));
-		buf_clear(&cell);
-		put_value(&cell, it.spec, config_get(config, it.section));
-		text_table_add(&table, buf_text(&cell));
-		text_table_add(&table, config_origin(config, it.section, it.spec));
-	}
-	if (table.ncells > table.ncolumns)
-		text_table_print(&table, out);
-	else
-		buf_add_text(out,
-			     "Nothing is set; 'garner config show --all' lists the defaults.\n");
-	text_table_free(&table);
+	const struct shown *s = row;
+	put_name(out, s->section, s->spec);
 }
 
-static void show_json_setting(struct jsonw *j, const struct config *config,
-			      const struct config_section *section, const struct value_spec *spec)
+/* For people with quotes where a file needs them. */
+static void print_quoted(const void *row, struct buf *out)
 {
-	CLEANUP(buf_free) struct buf text = BUF_INIT(INI_FILE_MAX);
-	jsonw_object(j);
-	put_name(&text, section, spec);
-	jsonw_put_str(j, "setting", buf_str(&text));
-	buf_clear(&text);
-	value_print(spec, config_get(config, section), &text);
-	jsonw_put_str(j, "value", buf_str(&text));
-	buf_clear(&text);
-	value_print_default(spec, &text);
-	jsonw_put_str(j, "default", buf_str(&text));
-	buf_clear(&text);
-	value_describe(spec, &text);
-	jsonw_put_str(j, "type", buf_str(&text));
-	jsonw_put_text(j, "from", config_origin(config, section, spec));
-	jsonw_put_bool(j, "set", config_is_set(config, section, spec));
-	jsonw_object_end(j);
+	const struct shown *s = row;
+	put_value(out, s->spec, config_get(s->config, s->section));
 }
 
-static void show_json(const struct sections *s, const struct config *config, bool all,
-		      struct buf *out)
+static void print_value(const void *row, struct buf *out)
 {
-	struct jsonw j = JSONW_INIT(out);
-	jsonw_array(&j);
+	const struct shown *s = row;
+	value_print(s->spec, config_get(s->config, s->section), out);
+}
+
+static void print_default(const void *row, struct buf *out)
+{
+	value_print_default(((const struct shown *)row)->spec, out);
+}
+
+static void print_type(const void *row, struct buf *out)
+{
+	value_describe(((const struct shown *)row)->spec, out);
+}
+
+#define S struct shown
+static const struct column shown_columns[] = {
+	COL_OF_ROW("setting", S, print_name, .label = "Setting"),
+	COL_OF_ROW("value", S, print_value),
+	COL_OF_ROW(NULL, S, print_quoted, .label = "Value", .how = ROW_BLANK),
+	COL_OF_ROW("default", S, print_default),
+	COL_OF_ROW("type", S, print_type),
+	COL("from", S, from, .label = "From"),
+	COL("set", S, set),
+};
+static const struct rows shown_rows = {ROWS(S, shown_columns)};
+#undef S
+
+static void show_settings(const struct sections *s, const struct config *config,
+			  const struct show_options *o, struct buf *out)
+{
+	struct rows_list l;
+	rows_list_begin(&l, &shown_rows, o->json, out);
 	for (struct setting it = {s}; next_setting(&it);)
-		if (is_shown(config, &it, all))
-			show_json_setting(&j, config, it.section, it.spec);
-	jsonw_array_end(&j);
-	buf_add_byte(out, '\n');
+		if (is_shown(config, &it, o->all))
+			rows_list_add(&l,
+				      &(struct shown){config, it.section, it.spec,
+						      config_origin(config, it.section, it.spec),
+						      config_is_set(config, it.section, it.spec)});
+	rows_list_end(&l);
+	if (l.n || o->json)
+		return;
+	buf_clear(out);
+	buf_add_text(out, "Nothing is set; 'garner config show --all' lists the defaults.\n");
 }
 
 static int run_show(const struct cmd_call *call)
@@ -447,7 +455,7 @@ static int run_show(const struct cmd_call *call)
 	struct sections s = sections_of(call);
 	s.config = config;
 	struct buf out = BUF_INIT(OUTPUT_MAX);
-	(o->json ? show_json : show_text)(&s, config, o->all, &out);
+	show_settings(&s, config, o, &out);
 	config_free(&config);
 	return cmd_print(call, &out);
 }

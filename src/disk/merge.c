@@ -4,7 +4,6 @@
  * ready many at a time; others one by one. */
 #include "disk/merge_tree_inner.h"
 
-
 #include <inttypes.h>
 
 static int leaf_read_sized(struct stream_reader *r, size_t i, struct str *ret, struct err *err)

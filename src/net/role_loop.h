@@ -35,5 +35,8 @@ void role_loop_fail(void *role_loop, const struct err *err);
 /* Each counter of the role as it is now, totals since the start; and a line for garner status. */
 void role_loop_tell(const struct role_loop *r, const uint64_t *now, size_t n, const char *status,
 		    ...) PRINTF_LIKE(4, 5);
+/* The same of a role whose counter_def say where in `counts` each of them is. */
+void role_loop_tell_of(const struct role_loop *r, const void *counts, const char *status, ...)
+	PRINTF_LIKE(3, 4);
 /* After everything on the loop; also when it was not opened. */
 void role_loop_close(struct role_loop *r);

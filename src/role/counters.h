@@ -17,7 +17,12 @@ struct counter_def {
 	const char *labels; /* "outcome=\"ok\"" or NULL; label names ascend */
 	enum counter_kind kind;
 	const char *help; /* ASCII, without quotes and backslashes */
+	size_t at;        /* COUNTER_AT(): where role_loop_tell_of() finds it */
 };
+
+/* A member of a struct of counts; only a uint64_t passes. */
+#define COUNTER_AT(type, member) \
+	(offsetof(type, member) + 0 * sizeof((const uint64_t *){&((type *)NULL)->member}))
 
 /* The file (doc/formats/counters.md). */
 enum {

@@ -63,21 +63,16 @@ void archie_ng_self(const struct archie_conf *conf, int fd, char ret[ARCHIE_NG_S
 	snprintf(ret, ARCHIE_NG_SELF, "%s:%u", archie_host(conf, host), port);
 }
 
-enum {
-	COUNT_REQUESTS,
-	COUNT_ERRORS = COUNT_REQUESTS + NG_VERBS,
-	COUNT_RESULTS,
-	COUNT_CUT,
-	COUNT_ACCEPTED,
-	COUNT_REFUSED,
-	COUNT_CONNECTIONS,
-	COUNT_HELD,
-	COUNT_SERVERS_UP,
-	COUNTS
+struct ng_now {
+	struct ng_counts ng;
+	struct server_stats server;
 };
-#define REQUEST(verb, word)                                                          \
-	[COUNT_REQUESTS + (verb)] = {"requests", "verb=\"" word "\"", COUNTER_TOTAL, \
-				     "requests that came in"}
+#define COUNTED(member) COUNTER_AT(struct ng_now, member)
+#define REQUEST(verb, word)                                                              \
+	{                                                                                \
+		"requests", "verb=\"" word "\"", COUNTER_TOTAL, "requests that came in", \
+			COUNTED(ng.requests[verb])                                       \
+	}
 static const struct counter_def counter_defs[] = {
 	REQUEST(NG_SET, "set"),
 	REQUEST(NG_FIND, "find"),
@@ -90,15 +85,17 @@ static const struct counter_def counter_defs[] = {
 	REQUEST(NG_CANCEL, "cancel"),
 	REQUEST(NG_HELP, "help"),
 	REQUEST(NG_QUIT, "quit"),
-	[COUNT_ERRORS] = {"errors", NULL, COUNTER_TOTAL, "answers that were an error"},
-	[COUNT_RESULTS] = {"results", NULL, COUNTER_TOTAL, "files, descriptions and sites told"},
-	[COUNT_CUT] = {"cut", NULL, COUNTER_TOTAL, "answers that are not whole"},
-	[COUNT_ACCEPTED] = {"accepted", NULL, COUNTER_TOTAL, "connections that came in"},
-	[COUNT_REFUSED] = {"refused", NULL, COUNTER_TOTAL, "connections that were one too many"},
-	[COUNT_CONNECTIONS] = {"connections", NULL, COUNTER_GAUGE, "connections now"},
-	[COUNT_HELD] = {"held_bytes", NULL, COUNTER_GAUGE, "answers that are not sent yet"},
-	[COUNT_SERVERS_UP] = {"servers_up", NULL, COUNTER_GAUGE,
-			      "other servers that are connected"},
+	{"errors", NULL, COUNTER_TOTAL, "answers that were an error", COUNTED(ng.errors)},
+	{"results", NULL, COUNTER_TOTAL, "files, descriptions and sites told", COUNTED(ng.results)},
+	{"cut", NULL, COUNTER_TOTAL, "answers that are not whole", COUNTED(ng.cut)},
+	{"accepted", NULL, COUNTER_TOTAL, "connections that came in",
+	 COUNTED(server.listeners.accepted)},
+	{"refused", NULL, COUNTER_TOTAL, "connections that were one too many",
+	 COUNTED(server.listeners.refused)},
+	{"connections", NULL, COUNTER_GAUGE, "connections now", COUNTED(server.inside)},
+	{"held_bytes", NULL, COUNTER_GAUGE, "answers that are not sent yet", COUNTED(ng.held)},
+	{"servers_up", NULL, COUNTER_GAUGE, "other servers that are connected",
+	 COUNTED(ng.servers_up)},
 };
 
 struct ng_role {
@@ -155,23 +152,11 @@ static const struct server_protocol protocol = {
 static void tell_counters(void *ctx)
 {
 	struct ng_role *r = ctx;
-	struct server_stats stats;
-	struct ng_counts counts;
-	uint64_t now[COUNTS];
-	server_stats(r->server, &stats);
-	ng_counts(r->ng, &counts);
-	for (size_t i = 0; i < NG_VERBS; i++)
-		now[COUNT_REQUESTS + i] = counts.requests[i];
-	now[COUNT_ERRORS] = counts.errors;
-	now[COUNT_RESULTS] = counts.results;
-	now[COUNT_CUT] = counts.cut;
-	now[COUNT_ACCEPTED] = stats.listeners.accepted;
-	now[COUNT_REFUSED] = stats.listeners.refused;
-	now[COUNT_CONNECTIONS] = stats.inside;
-	now[COUNT_HELD] = counts.held;
-	now[COUNT_SERVERS_UP] = counts.servers_up;
-	role_loop_tell(&r->role, now, COUNTS, "%" PRIu64 " connections, %" PRIu64 " searches",
-		       stats.inside, counts.requests[NG_FIND]);
+	struct ng_now now;
+	server_stats(r->server, &now.server);
+	ng_counts(r->ng, &now.ng);
+	role_loop_tell_of(&r->role, &now, "%" PRIu64 " connections, %" PRIu64 " searches",
+			  now.server.inside, now.ng.requests[NG_FIND]);
 }
 
 static void role_drained(void *ctx)

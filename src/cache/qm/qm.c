@@ -62,60 +62,72 @@ const struct config_section qm_section = {
 	.nspecs = ARRAY_LEN(specs),
 };
 
-/* Counters: a name for each, and where it is found. */
-#define QM_COUNTERS(X)                                                                             \
-	X(SETS_TAKEN, "sets_taken", TOTAL, link.sets, "Sets that notification servers have sent.") \
-	X(SETS_AGAIN, "sets_again", TOTAL, link.again, "Of those, ones that it had already.")      \
-	X(SETS_REFUSED, "sets_refused", TOTAL, link.refused, "Sets that were none.")               \
-	X(URLS_TAKEN, "urls_taken", TOTAL, link.urls, "URLs of the sets that were taken.")         \
-	X(SETS, "sets", TOTAL, round.core.sets, "Sets that were absorbed into the queue.")         \
-	X(QUEUED, "urls_queued", TOTAL, round.core.queued, "Notices that made a new row.")         \
-	X(UPDATED, "urls_updated", TOTAL, round.core.updated,                                      \
-	  "Notices for what was queued already.")                                                  \
-	X(UNCHANGED, "urls_unchanged", TOTAL, round.core.unchanged,                                \
-	  "Notices that what is stored is good.")                                                  \
-	X(REMOVED, "urls_removed", TOTAL, round.core.removed, "Removals.")                         \
-	X(REFUSED, "urls_refused", TOTAL, round.core.refused, "Notices beyond a quota.")           \
-	X(FETCHES, "fetches", TOTAL, round.core.sent, "URLs that were given to the botm.")         \
-	X(STORED, "stored", TOTAL, round.core.stored, "Answers with a file that is kept.")         \
-	X(BYTES, "stored_bytes", TOTAL, round.core.bytes, "Bytes of these.")                       \
-	X(CONFIRMED, "confirmed", TOTAL, round.core.confirmed,                                     \
-	  "Answers that what is stored is good.")                                                  \
-	X(FAILED, "failed", TOTAL, round.core.failed, "URLs that have failed for good.")           \
-	X(RETRIED, "retried", TOTAL, round.core.retried, "Errors of URLs that are tried again.")   \
-	X(SITE_ERRORS, "site_errors", TOTAL, round.core.site_errors,                               \
-	  "Errors for which a provider waits.")                                                    \
-	X(PUT_BACK, "put_back", TOTAL, round.core.put_back,                                        \
-	  "Answers that say nothing, or came too late.")                                           \
-	X(DROPPED, "dropped", TOTAL, round.core.dropped, "Files that nobody wanted any more.")     \
-	X(MOVED, "moved", TOTAL, round.core.moved, "Rows that went to their next slot.")           \
-	X(DELETED, "deleted", TOTAL, round.core.deleted, "Files that were deleted.")               \
-	X(ROUNDS, "rounds", TOTAL, round.rounds, "Transactions.")                                  \
-	X(LINKS, "links", GAUGE, link.links, "Notification servers, now.")                         \
-	X(LINK_BYTES, "link_bytes", GAUGE, link.held, "Bytes of sets that are not taken yet.")     \
-	X(OPEN_SETS, "open_sets", GAUGE, round.core.open_sets,                                     \
-	  "Sets that are not absorbed, of which at most 64 are counted.")                          \
-	X(ROWS, "queue_rows", GAUGE, round.core.rows, "Rows of the queue.")                        \
-	X(ROWS_STORED, "stored_rows", GAUGE, round.core.rows_stored, "URLs that are stored.")      \
-	X(OUT, "under_way", GAUGE, round.core.turns.out, "Providers of which a URL is fetched.")   \
-	X(READY, "ready", GAUGE, round.core.turns.ready, "Providers that wait for a place.")       \
-	X(WAITING, "waiting", GAUGE, round.core.turns.waiting,                                     \
-	  "Providers that wait in the bandwidth wheel.")                                           \
-	X(PARTS, "parts", GAUGE, round.core.turns.parts, "Parts of sets that may be fetched.")     \
-	X(DELETES, "deletes", GAUGE, round.core.deletes_out, "Deletes that the botm has.")         \
-	X(OVERLOAD, "overload", GAUGE, round.is_over, "1 while no sets are taken.")
-
-enum {
-#define X(symbol, name, kind, from, help) COUNT_##symbol,
-	QM_COUNTERS(X)
-#undef X
-		COUNTS,
+struct qm_told {
+	struct qm_rounds_counts round;
+	struct qm_link_counts link;
 };
 
+#define COUNTED(member) COUNTER_AT(struct qm_told, member)
 static const struct counter_def counters[] = {
-#define X(symbol, name, kind, from, help) [COUNT_##symbol] = {name, NULL, COUNTER_##kind, help},
-	QM_COUNTERS(X)
-#undef X
+	{"sets_taken", NULL, COUNTER_TOTAL, "Sets that notification servers have sent.",
+	 COUNTED(link.sets)},
+	{"sets_again", NULL, COUNTER_TOTAL, "Of those, ones that it had already.",
+	 COUNTED(link.again)},
+	{"sets_refused", NULL, COUNTER_TOTAL, "Sets that were none.", COUNTED(link.refused)},
+	{"urls_taken", NULL, COUNTER_TOTAL, "URLs of the sets that were taken.",
+	 COUNTED(link.urls)},
+	{"sets", NULL, COUNTER_TOTAL, "Sets that were absorbed into the queue.",
+	 COUNTED(round.core.sets)},
+	{"urls_queued", NULL, COUNTER_TOTAL, "Notices that made a new row.",
+	 COUNTED(round.core.queued)},
+	{"urls_updated", NULL, COUNTER_TOTAL, "Notices for what was queued already.",
+	 COUNTED(round.core.updated)},
+	{"urls_unchanged", NULL, COUNTER_TOTAL, "Notices that what is stored is good.",
+	 COUNTED(round.core.unchanged)},
+	{"urls_removed", NULL, COUNTER_TOTAL, "Removals.", COUNTED(round.core.removed)},
+	{"urls_refused", NULL, COUNTER_TOTAL, "Notices beyond a quota.",
+	 COUNTED(round.core.refused)},
+	{"fetches", NULL, COUNTER_TOTAL, "URLs that were given to the botm.",
+	 COUNTED(round.core.sent)},
+	{"stored", NULL, COUNTER_TOTAL, "Answers with a file that is kept.",
+	 COUNTED(round.core.stored)},
+	{"stored_bytes", NULL, COUNTER_TOTAL, "Bytes of these.", COUNTED(round.core.bytes)},
+	{"confirmed", NULL, COUNTER_TOTAL, "Answers that what is stored is good.",
+	 COUNTED(round.core.confirmed)},
+	{"failed", NULL, COUNTER_TOTAL, "URLs that have failed for good.",
+	 COUNTED(round.core.failed)},
+	{"retried", NULL, COUNTER_TOTAL, "Errors of URLs that are tried again.",
+	 COUNTED(round.core.retried)},
+	{"site_errors", NULL, COUNTER_TOTAL, "Errors for which a provider waits.",
+	 COUNTED(round.core.site_errors)},
+	{"put_back", NULL, COUNTER_TOTAL, "Answers that say nothing, or came too late.",
+	 COUNTED(round.core.put_back)},
+	{"dropped", NULL, COUNTER_TOTAL, "Files that nobody wanted any more.",
+	 COUNTED(round.core.dropped)},
+	{"moved", NULL, COUNTER_TOTAL, "Rows that went to their next slot.",
+	 COUNTED(round.core.moved)},
+	{"deleted", NULL, COUNTER_TOTAL, "Files that were deleted.", COUNTED(round.core.deleted)},
+	{"rounds", NULL, COUNTER_TOTAL, "Transactions.", COUNTED(round.rounds)},
+	{"links", NULL, COUNTER_GAUGE, "Notification servers, now.", COUNTED(link.links)},
+	{"link_bytes", NULL, COUNTER_GAUGE, "Bytes of sets that are not taken yet.",
+	 COUNTED(link.held)},
+	{"open_sets", NULL, COUNTER_GAUGE,
+	 "Sets that are not absorbed, of which at most 64 are counted.",
+	 COUNTED(round.core.open_sets)},
+	{"queue_rows", NULL, COUNTER_GAUGE, "Rows of the queue.", COUNTED(round.core.rows)},
+	{"stored_rows", NULL, COUNTER_GAUGE, "URLs that are stored.",
+	 COUNTED(round.core.rows_stored)},
+	{"under_way", NULL, COUNTER_GAUGE, "Providers of which a URL is fetched.",
+	 COUNTED(round.core.turns.out)},
+	{"ready", NULL, COUNTER_GAUGE, "Providers that wait for a place.",
+	 COUNTED(round.core.turns.ready)},
+	{"waiting", NULL, COUNTER_GAUGE, "Providers that wait in the bandwidth wheel.",
+	 COUNTED(round.core.turns.waiting)},
+	{"parts", NULL, COUNTER_GAUGE, "Parts of sets that may be fetched.",
+	 COUNTED(round.core.turns.parts)},
+	{"deletes", NULL, COUNTER_GAUGE, "Deletes that the botm has.",
+	 COUNTED(round.core.deletes_out)},
+	{"overload", NULL, COUNTER_GAUGE, "1 while no sets are taken.", COUNTED(round.is_over)},
 };
 
 struct role_qm {
@@ -132,21 +144,13 @@ struct role_qm {
 static void tell_counters(void *ctx)
 {
 	struct role_qm *q = ctx;
-	struct {
-		struct qm_rounds_counts round;
-		struct qm_link_counts link;
-	} c;
+	struct qm_told c;
 	qm_rounds_counts(q->rounds, &c.round);
 	qm_link_counts(q->link, &c.link);
-	const uint64_t now[] = {
-#define X(symbol, name, kind, from, help) [COUNT_##symbol] = c.from,
-		QM_COUNTERS(X)
-#undef X
-	};
-	role_loop_tell(&q->role, now, COUNTS,
-		       "%" PRIu64 " URLs queued, %" PRIu64 " being fetched, %" PRIu64 " links%s",
-		       c.round.core.rows, c.round.core.turns.out, c.link.links,
-		       c.round.is_over ? ", takes no sets" : "");
+	role_loop_tell_of(&q->role, &c,
+			  "%" PRIu64 " URLs queued, %" PRIu64 " being fetched, %" PRIu64 " links%s",
+			  c.round.core.rows, c.round.core.turns.out, c.link.links,
+			  c.round.is_over ? ", takes no sets" : "");
 }
 
 static void peer_say(const char *peer, bool is_trouble, const char *what, const char *who)

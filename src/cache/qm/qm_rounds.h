@@ -45,6 +45,6 @@ void qm_rounds_machine(struct qm_rounds *r, struct str machine, bool is_up);
 struct qm_rounds_counts {
 	struct qm_core_counts core;
 	uint64_t rounds;
-	bool is_over;
+	uint64_t is_over; /* 1: no sets are taken */
 };
 void qm_rounds_counts(const struct qm_rounds *r, struct qm_rounds_counts *ret);

@@ -62,55 +62,46 @@ const struct config_section uns_section = {
 	.nspecs = ARRAY_LEN(specs),
 };
 
-enum {
-	COUNT_SESSIONS,
-	COUNT_LOGINS_REFUSED,
-	COUNT_SETS,
-	COUNT_SETS_REFUSED,
-	COUNT_URLS,
-	COUNT_URLS_WRONG,
-	COUNT_RECEIPTS,
-	COUNT_PASSED,
-	COUNT_STORED,
-	COUNT_DRAINED,
-	COUNT_LOST,
-	COUNT_ACCEPTED,
-	COUNT_REFUSED,
-	COUNT_CONNECTIONS,
-	COUNT_WAITING,
-	COUNT_SPOOLING,
-	COUNT_UNSDB_BYTES,
-	COUNT_UNSDB_SETS,
-	COUNT_QM,
-	COUNTS
+struct uns_now {
+	struct uns_counts sessions;
+	struct uns_out_counts out;
+	struct server_stats server;
+	uint64_t spooling; /* bytes */
 };
 
+#define COUNTED(member) COUNTER_AT(struct uns_now, member)
 static const struct counter_def counter_defs[] = {
-	[COUNT_SESSIONS] = {"sessions", NULL, COUNTER_TOTAL, "Providers that were let in."},
-	[COUNT_LOGINS_REFUSED] = {"refused_logins", NULL, COUNTER_TOTAL,
-				  "Providers that were not."},
-	[COUNT_SETS] = {"sets", NULL, COUNTER_TOTAL, "Sets that were accepted."},
-	[COUNT_SETS_REFUSED] = {"refused_sets", NULL, COUNTER_TOTAL, "Sets that were rejected."},
-	[COUNT_URLS] = {"urls", NULL, COUNTER_TOTAL, "URLs of sets that were right."},
-	[COUNT_URLS_WRONG] = {"wrong_urls", NULL, COUNTER_TOTAL, "URLs of sets in error."},
-	[COUNT_RECEIPTS] = {"receipts", NULL, COUNTER_TOTAL, "Sets whose receipts were asked for."},
-	[COUNT_PASSED] = {"passed_sets", NULL, COUNTER_TOTAL,
-			  "Sets that went straight to the queue manager."},
-	[COUNT_STORED] = {"stored_sets", NULL, COUNTER_TOTAL, "Sets that went into unsdb."},
-	[COUNT_DRAINED] = {"drained_sets", NULL, COUNTER_TOTAL,
-			   "Sets that the queue manager took out of unsdb."},
-	[COUNT_LOST] = {"unstorable_sets", NULL, COUNTER_TOTAL,
-			"Sets that could not be written to unsdb, and were rejected."},
-	[COUNT_ACCEPTED] = {"accepted", NULL, COUNTER_TOTAL, "Connections that came in."},
-	[COUNT_REFUSED] = {"refused", NULL, COUNTER_TOTAL, "Connections that were one too many."},
-	[COUNT_CONNECTIONS] = {"connections", NULL, COUNTER_GAUGE, "Connections now."},
-	[COUNT_WAITING] = {"waiting_sets", NULL, COUNTER_GAUGE,
-			   "Sets that are whole and not on disk yet."},
-	[COUNT_SPOOLING] = {"spooling_bytes", NULL, COUNTER_GAUGE,
-			    "Bytes of sets that wait to be written."},
-	[COUNT_UNSDB_BYTES] = {"unsdb_bytes", NULL, COUNTER_GAUGE, "Bytes of unsdb."},
-	[COUNT_UNSDB_SETS] = {"unsdb_sets", NULL, COUNTER_GAUGE, "Sets that wait in unsdb."},
-	[COUNT_QM] = {"queue_manager", NULL, COUNTER_GAUGE, "1: the queue manager takes sets."},
+	{"sessions", NULL, COUNTER_TOTAL, "Providers that were let in.",
+	 COUNTED(sessions.sessions)},
+	{"refused_logins", NULL, COUNTER_TOTAL, "Providers that were not.",
+	 COUNTED(sessions.refused_logins)},
+	{"sets", NULL, COUNTER_TOTAL, "Sets that were accepted.", COUNTED(sessions.sets)},
+	{"refused_sets", NULL, COUNTER_TOTAL, "Sets that were rejected.",
+	 COUNTED(sessions.refused_sets)},
+	{"urls", NULL, COUNTER_TOTAL, "URLs of sets that were right.", COUNTED(sessions.urls)},
+	{"wrong_urls", NULL, COUNTER_TOTAL, "URLs of sets in error.", COUNTED(sessions.wrong_urls)},
+	{"receipts", NULL, COUNTER_TOTAL, "Sets whose receipts were asked for.",
+	 COUNTED(sessions.receipts)},
+	{"passed_sets", NULL, COUNTER_TOTAL, "Sets that went straight to the queue manager.",
+	 COUNTED(out.passed)},
+	{"stored_sets", NULL, COUNTER_TOTAL, "Sets that went into unsdb.", COUNTED(out.stored)},
+	{"drained_sets", NULL, COUNTER_TOTAL, "Sets that the queue manager took out of unsdb.",
+	 COUNTED(out.drained)},
+	{"unstorable_sets", NULL, COUNTER_TOTAL,
+	 "Sets that could not be written to unsdb, and were rejected.", COUNTED(out.failed)},
+	{"accepted", NULL, COUNTER_TOTAL, "Connections that came in.",
+	 COUNTED(server.listeners.accepted)},
+	{"refused", NULL, COUNTER_TOTAL, "Connections that were one too many.",
+	 COUNTED(server.listeners.refused)},
+	{"connections", NULL, COUNTER_GAUGE, "Connections now.", COUNTED(server.inside)},
+	{"waiting_sets", NULL, COUNTER_GAUGE, "Sets that are whole and not on disk yet.",
+	 COUNTED(out.waiting)},
+	{"spooling_bytes", NULL, COUNTER_GAUGE, "Bytes of sets that wait to be written.",
+	 COUNTED(spooling)},
+	{"unsdb_bytes", NULL, COUNTER_GAUGE, "Bytes of unsdb.", COUNTED(out.unsdb_bytes)},
+	{"unsdb_sets", NULL, COUNTER_GAUGE, "Sets that wait in unsdb.", COUNTED(out.unsdb_sets)},
+	{"queue_manager", NULL, COUNTER_GAUGE, "1: the queue manager takes sets.",
+	 COUNTED(out.is_here)},
 };
 
 /* Settings. */
@@ -194,38 +185,17 @@ static void disk_look(struct uns *u)
 static void tell_counters(void *ctx)
 {
 	struct uns *u = ctx;
-	struct uns_out_counts out;
-	struct server_stats stats;
+	struct uns_now now = {.sessions = u->counts, .spooling = uns_spools_held(u->spools)};
 	disk_look(u);
 	if (u->disk_is_full)
 		uns_sessions_without_room(u);
-	uns_out_counts(u->out, &out);
-	server_stats(u->server, &stats);
-	const uint64_t now[COUNTS] = {
-		[COUNT_SESSIONS] = u->counts.sessions,
-		[COUNT_LOGINS_REFUSED] = u->counts.refused_logins,
-		[COUNT_SETS] = u->counts.sets,
-		[COUNT_SETS_REFUSED] = u->counts.refused_sets,
-		[COUNT_URLS] = u->counts.urls,
-		[COUNT_URLS_WRONG] = u->counts.wrong_urls,
-		[COUNT_RECEIPTS] = u->counts.receipts,
-		[COUNT_PASSED] = out.passed,
-		[COUNT_STORED] = out.stored,
-		[COUNT_DRAINED] = out.drained,
-		[COUNT_LOST] = out.failed,
-		[COUNT_ACCEPTED] = stats.listeners.accepted,
-		[COUNT_REFUSED] = stats.listeners.refused,
-		[COUNT_CONNECTIONS] = stats.inside,
-		[COUNT_WAITING] = out.waiting,
-		[COUNT_SPOOLING] = uns_spools_held(u->spools),
-		[COUNT_UNSDB_BYTES] = out.unsdb_bytes,
-		[COUNT_UNSDB_SETS] = out.unsdb_sets,
-		[COUNT_QM] = out.is_here,
-	};
-	role_loop_tell(&u->role, now, COUNTS,
-		       "%" PRIu64 " connections, %" PRIu64 " sets accepted, %" PRIu64 " in unsdb%s",
-		       stats.inside, u->counts.sets, out.unsdb_sets,
-		       out.is_here ? "" : ", no queue manager");
+	uns_out_counts(u->out, &now.out);
+	server_stats(u->server, &now.server);
+	role_loop_tell_of(&u->role, &now,
+			  "%" PRIu64 " connections, %" PRIu64 " sets accepted, %" PRIu64
+			  " in unsdb%s",
+			  now.server.inside, now.sessions.sets, now.out.unsdb_sets,
+			  now.out.is_here ? "" : ", no queue manager");
 }
 
 static void role_drained(void *ctx)

@@ -56,6 +56,6 @@ struct uns_out_counts {
 	uint64_t passed, stored, drained, refused, failed; /* sets, ever */
 	uint64_t unsdb_bytes, unsdb_sets;                  /* now */
 	uint64_t waiting;                                  /* sets that are not settled */
-	bool is_here;
+	uint64_t is_here;                                  /* 1: the queue manager takes sets */
 };
 void uns_out_counts(const struct uns_out *o, struct uns_out_counts *ret);

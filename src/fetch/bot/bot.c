@@ -43,33 +43,21 @@ static const struct config_section section = {
 	.several = true,
 };
 
-enum {
-	COUNT_FETCHES,
-	COUNT_STORED,
-	COUNT_UNCHANGED,
-	COUNT_FAILED,
-	COUNT_CANCELLED,
-	COUNT_BYTES,
-	COUNT_SYNCS,
-	COUNT_REFUSED,
-	COUNT_OUT,
-	COUNT_PEERS,
-};
-
+#define COUNTED(member) COUNTER_AT(struct bot_counts, member)
 static const struct counter_def counters[] = {
-	[COUNT_FETCHES] = {"fetches", NULL, COUNTER_TOTAL, "URLs that it was asked to fetch."},
-	[COUNT_STORED] = {"stored", NULL, COUNTER_TOTAL, "Files that were stored."},
-	[COUNT_UNCHANGED] = {"unchanged", NULL, COUNTER_TOTAL,
-			     "Documents that are as they were for those who asked."},
-	[COUNT_FAILED] = {"failed", NULL, COUNTER_TOTAL, "Fetches that failed."},
-	[COUNT_CANCELLED] = {"cancelled", NULL, COUNTER_TOTAL,
-			     "Fetches whose connection was lost before they were answered."},
-	[COUNT_BYTES] = {"stored_bytes", NULL, COUNTER_TOTAL, "Bytes of these files."},
-	[COUNT_SYNCS] = {"syncs", NULL, COUNTER_TOTAL, "Syncs, each of them for many files."},
-	[COUNT_REFUSED] = {"refused_messages", NULL, COUNTER_TOTAL,
-			   "Messages that were none, or not for a robot."},
-	[COUNT_OUT] = {"under_way", NULL, COUNTER_GAUGE, "Fetches without an answer."},
-	[COUNT_PEERS] = {"peers", NULL, COUNTER_GAUGE, "Connections that ask."},
+	{"fetches", NULL, COUNTER_TOTAL, "URLs that it was asked to fetch.", COUNTED(fetches)},
+	{"stored", NULL, COUNTER_TOTAL, "Files that were stored.", COUNTED(stored)},
+	{"unchanged", NULL, COUNTER_TOTAL, "Documents that are as they were for those who asked.",
+	 COUNTED(unchanged)},
+	{"failed", NULL, COUNTER_TOTAL, "Fetches that failed.", COUNTED(failed)},
+	{"cancelled", NULL, COUNTER_TOTAL,
+	 "Fetches whose connection was lost before they were answered.", COUNTED(cancelled)},
+	{"stored_bytes", NULL, COUNTER_TOTAL, "Bytes of these files.", COUNTED(bytes)},
+	{"syncs", NULL, COUNTER_TOTAL, "Syncs, each of them for many files.", COUNTED(syncs)},
+	{"refused_messages", NULL, COUNTER_TOTAL, "Messages that were none, or not for a robot.",
+	 COUNTED(refused)},
+	{"under_way", NULL, COUNTER_GAUGE, "Fetches without an answer.", COUNTED(out)},
+	{"peers", NULL, COUNTER_GAUGE, "Connections that ask.", COUNTED(peers)},
 };
 
 struct bot_process {
@@ -94,20 +82,8 @@ static void tell_counters(void *ctx)
 {
 	struct bot_process *d = ctx;
 	const struct bot_counts *c = bot_counts(d->bot);
-	const uint64_t now[] = {
-		[COUNT_FETCHES] = c->fetches,
-		[COUNT_STORED] = c->stored,
-		[COUNT_UNCHANGED] = c->unchanged,
-		[COUNT_FAILED] = c->failed,
-		[COUNT_CANCELLED] = c->cancelled,
-		[COUNT_BYTES] = c->bytes,
-		[COUNT_SYNCS] = c->syncs,
-		[COUNT_REFUSED] = c->refused,
-		[COUNT_OUT] = c->out,
-		[COUNT_PEERS] = c->peers,
-	};
-	role_loop_tell(&d->role, now, ARRAY_LEN(now),
-		       "%" PRIu64 " fetches under way, %" PRIu64 " stored", c->out, c->stored);
+	role_loop_tell_of(&d->role, c, "%" PRIu64 " fetches under way, %" PRIu64 " stored", c->out,
+			  c->stored);
 }
 
 static bool bot_listens(const struct bot_conf *conf)

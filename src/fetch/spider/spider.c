@@ -47,54 +47,41 @@ static const struct config_section section = {
 	.nspecs = ARRAY_LEN(specs),
 };
 
-enum {
-	COUNT_URLS,
-	COUNT_DONE,
-	COUNT_WORKING,
-	COUNT_UNFETCHABLE,
-	COUNT_GARBAGE,
-	COUNT_HUNG_UP,
-	COUNT_CANCELLED,
-	COUNT_DOCUMENTS,
-	COUNT_BYTES,
-	COUNT_OUTCOMES,
-	COUNT_OUT = COUNT_OUTCOMES + OUTCOME_COUNT,
-	COUNT_CONNECTIONS,
-};
-
-#define OUTCOME_DEF(symbol, word)                                                                \
-	[COUNT_OUTCOMES + OUTCOME_##symbol] = {"fetches", "outcome=\"" word "\"", COUNTER_TOTAL, \
-					       "Fetches by how they ended."}
-
+#define COUNTED(member) COUNTER_AT(struct spider_counts, member)
+#define OUTCOME(symbol, word)                                                                   \
+	{                                                                                       \
+		"fetches", "outcome=\"" word "\"", COUNTER_TOTAL, "Fetches by how they ended.", \
+			COUNTED(outcome[OUTCOME_##symbol])                                      \
+	}
 static const struct counter_def counters[] = {
-	[COUNT_URLS] = {"urls", NULL, COUNTER_TOTAL, "URLs that URL servers sent."},
-	[COUNT_DONE] = {"done_lines", NULL, COUNTER_TOTAL, "DONE, said to URL servers."},
-	[COUNT_WORKING] = {"working_lines", NULL, COUNTER_TOTAL, "WORKING, said to URL servers."},
-	[COUNT_UNFETCHABLE] = {"unfetchable_lines", NULL, COUNTER_TOTAL,
-			       "Lines with a TRANS_ID that name nothing to fetch."},
-	[COUNT_GARBAGE] = {"garbage_lines", NULL, COUNTER_TOTAL,
-			   "Lines without a TRANS_ID, too long, or of HTTP."},
-	[COUNT_HUNG_UP] =
-		{"hung_up", NULL, COUNTER_TOTAL,
-		 "Connections of URL servers that were ended for what came over them, or did "
-		 "not."},
-	[COUNT_CANCELLED] = {"cancelled_urls", NULL, COUNTER_TOTAL,
-			     "URLs whose connection ended before they were done."},
-	[COUNT_DOCUMENTS] = {"documents", NULL, COUNTER_TOTAL, "Documents that were fetched."},
-	[COUNT_BYTES] = {"gathered_bytes", NULL, COUNTER_TOTAL, "Bytes of documents, unpacked."},
-	OUTCOME_DEF(OK, "ok"),
-	OUTCOME_DEF(UNCHANGED, "unchanged"),
-	OUTCOME_DEF(REDIRECT, "redirect"),
-	OUTCOME_DEF(TEMPORARY, "temporary"),
-	OUTCOME_DEF(PERMANENT, "permanent"),
-	OUTCOME_DEF(SITE_TEMPORARY, "site-temporary"),
-	OUTCOME_DEF(SITE_PERMANENT, "site-permanent"),
-	OUTCOME_DEF(LIMIT, "limit"),
-	OUTCOME_DEF(ROBOTS, "robots"),
-	OUTCOME_DEF(ADDRESS, "address"),
-	OUTCOME_DEF(CANCELLED, "cancelled"),
-	[COUNT_OUT] = {"urls_under_way", NULL, COUNTER_GAUGE, "URLs that are not done."},
-	[COUNT_CONNECTIONS] = {"connections", NULL, COUNTER_GAUGE, "URL servers now."},
+	{"urls", NULL, COUNTER_TOTAL, "URLs that URL servers sent.", COUNTED(urls)},
+	{"done_lines", NULL, COUNTER_TOTAL, "DONE, said to URL servers.", COUNTED(done)},
+	{"working_lines", NULL, COUNTER_TOTAL, "WORKING, said to URL servers.", COUNTED(working)},
+	{"unfetchable_lines", NULL, COUNTER_TOTAL,
+	 "Lines with a TRANS_ID that name nothing to fetch.", COUNTED(unfetchable)},
+	{"garbage_lines", NULL, COUNTER_TOTAL, "Lines without a TRANS_ID, too long, or of HTTP.",
+	 COUNTED(garbage)},
+	{"hung_up", NULL, COUNTER_TOTAL,
+	 "Connections of URL servers that were ended for what came over them, or did "
+	 "not.",
+	 COUNTED(hung_up)},
+	{"cancelled_urls", NULL, COUNTER_TOTAL,
+	 "URLs whose connection ended before they were done.", COUNTED(cancelled)},
+	{"documents", NULL, COUNTER_TOTAL, "Documents that were fetched.", COUNTED(documents)},
+	{"gathered_bytes", NULL, COUNTER_TOTAL, "Bytes of documents, unpacked.", COUNTED(bytes)},
+	OUTCOME(OK, "ok"),
+	OUTCOME(UNCHANGED, "unchanged"),
+	OUTCOME(REDIRECT, "redirect"),
+	OUTCOME(TEMPORARY, "temporary"),
+	OUTCOME(PERMANENT, "permanent"),
+	OUTCOME(SITE_TEMPORARY, "site-temporary"),
+	OUTCOME(SITE_PERMANENT, "site-permanent"),
+	OUTCOME(LIMIT, "limit"),
+	OUTCOME(ROBOTS, "robots"),
+	OUTCOME(ADDRESS, "address"),
+	OUTCOME(CANCELLED, "cancelled"),
+	{"urls_under_way", NULL, COUNTER_GAUGE, "URLs that are not done.", COUNTED(out)},
+	{"connections", NULL, COUNTER_GAUGE, "URL servers now.", COUNTED(connections)},
 };
 
 struct spider {
@@ -123,25 +110,9 @@ static void tell_counters(void *ctx)
 {
 	struct spider *sp = ctx;
 	const struct spider_counts *c = spider_server_counts(sp->server);
-	uint64_t now[] = {
-		[COUNT_URLS] = c->urls,
-		[COUNT_DONE] = c->done,
-		[COUNT_WORKING] = c->working,
-		[COUNT_UNFETCHABLE] = c->unfetchable,
-		[COUNT_GARBAGE] = c->garbage,
-		[COUNT_HUNG_UP] = c->hung_up,
-		[COUNT_CANCELLED] = c->cancelled,
-		[COUNT_DOCUMENTS] = c->documents,
-		[COUNT_BYTES] = c->bytes,
-		[COUNT_OUT] = c->out,
-		[COUNT_CONNECTIONS] = c->connections,
-	};
-	for (size_t i = 0; i < OUTCOME_COUNT; i++)
-		now[COUNT_OUTCOMES + i] = c->outcome[i];
 	bool has_room = spider_store_room(sp->store);
-	role_loop_tell(&sp->role, now, ARRAY_LEN(now),
-		       "%" PRIu64 " URLs under way, %" PRIu64 " done%s", c->out, c->done,
-		       has_room ? "" : "; waits for room where results go");
+	role_loop_tell_of(&sp->role, c, "%" PRIu64 " URLs under way, %" PRIu64 " done%s", c->out,
+			  c->done, has_room ? "" : "; waits for room where results go");
 }
 
 /* Settings. */

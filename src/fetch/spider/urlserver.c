@@ -71,66 +71,48 @@ static const struct config_section section = {
 	.nspecs = ARRAY_LEN(specs),
 };
 
-enum {
-	COUNT_URLS,
-	COUNT_DUPLICATES,
-	COUNT_UNSENT,
-	COUNT_REQUESTS,
-	COUNT_UNLISTED,
-	COUNT_LINES,
-	COUNT_TIMEOUTS,
-	COUNT_LOSSES,
-	COUNT_WORKING,
-	COUNT_DONE,
-	COUNT_LATE,
-	COUNT_UNKNOWN,
-	COUNT_GARBAGE,
-	COUNT_HUNG_UP,
-	COUNT_MOVED,
-	COUNT_WAITING,
-	COUNT_LEFTOVERS,
-	COUNT_OUT,
-	COUNT_QUEUES,
-	COUNT_SPIDERS,
-	COUNT_REPORTS,
+struct urlserver_counts {
+	struct url_feed_counts feed;
+	uint64_t reports; /* that the doc index has not kept yet */
 };
 
+#define COUNTED(member) COUNTER_AT(struct urlserver_counts, member)
 static const struct counter_def counters[] = {
-	[COUNT_URLS] = {"urls", NULL, COUNTER_TOTAL, "URLs that the doc index handed out."},
-	[COUNT_DUPLICATES] = {"duplicate_urls", NULL, COUNTER_TOTAL,
-			      "URLs that came again while we had them."},
-	[COUNT_UNSENT] = {"unsent_urls", NULL, COUNTER_TOTAL,
-			  "URLs without an address, reported without having been sent."},
-	[COUNT_REQUESTS] = {"requests", NULL, COUNTER_TOTAL, "Requests to the doc index."},
-	[COUNT_UNLISTED] = {"unlisted_names", NULL, COUNTER_TOTAL,
-			    "Names that reject lists had no room for."},
-	[COUNT_LINES] = {"sent_urls", NULL, COUNTER_TOTAL, "URLs that were sent to spiders."},
-	[COUNT_TIMEOUTS] = {"resent_urls", "why=\"silence\"", COUNTER_TOTAL,
-			    "URLs to be sent again."},
-	[COUNT_LOSSES] = {"resent_urls", "why=\"connection\"", COUNTER_TOTAL,
-			  "URLs to be sent again."},
-	[COUNT_WORKING] = {"working_lines", NULL, COUNTER_TOTAL, "WORKING, said by spiders."},
-	[COUNT_DONE] = {"done_urls", NULL, COUNTER_TOTAL, "URLs that spiders are done with."},
-	[COUNT_LATE] = {"wrong_lines", "kind=\"late\"", COUNTER_TOTAL,
-			"Lines of spiders that had no effect."},
-	[COUNT_UNKNOWN] = {"wrong_lines", "kind=\"unknown\"", COUNTER_TOTAL,
-			   "Lines of spiders that had no effect."},
-	[COUNT_GARBAGE] = {"wrong_lines", "kind=\"garbage\"", COUNTER_TOTAL,
-			   "Lines of spiders that had no effect."},
-	[COUNT_HUNG_UP] =
-		{"hung_up", NULL, COUNTER_TOTAL,
-		 "Connections to spiders that were ended for what came over them, or because "
-		 "nothing did."},
-	[COUNT_MOVED] = {"moved_queues", NULL, COUNTER_TOTAL,
-			 "Queues that another spider got, because theirs was away."},
-	[COUNT_WAITING] = {"waiting_urls", NULL, COUNTER_GAUGE, "URLs in queues."},
-	[COUNT_LEFTOVERS] = {"leftover_urls", NULL, COUNTER_GAUGE,
-			     "Of these: beyond queue_count and queue_len."},
-	[COUNT_OUT] = {"urls_under_way", NULL, COUNTER_GAUGE, "URLs that spiders have."},
-	[COUNT_QUEUES] = {"queues", NULL, COUNTER_GAUGE, "Queues that are worked on."},
-	[COUNT_SPIDERS] = {"spiders", NULL, COUNTER_GAUGE, "Spiders that are connected."},
-	[COUNT_REPORTS] = {"unkept_reports", NULL, COUNTER_GAUGE,
-			   "Outcomes that the doc index has not kept yet."},
+	{"urls", NULL, COUNTER_TOTAL, "URLs that the doc index handed out.", COUNTED(feed.urls)},
+	{"duplicate_urls", NULL, COUNTER_TOTAL, "URLs that came again while we had them.",
+	 COUNTED(feed.duplicates)},
+	{"unsent_urls", NULL, COUNTER_TOTAL,
+	 "URLs without an address, reported without having been sent.", COUNTED(feed.unsent)},
+	{"requests", NULL, COUNTER_TOTAL, "Requests to the doc index.", COUNTED(feed.requests)},
+	{"unlisted_names", NULL, COUNTER_TOTAL, "Names that reject lists had no room for.",
+	 COUNTED(feed.unlisted)},
+	{"sent_urls", NULL, COUNTER_TOTAL, "URLs that were sent to spiders.", COUNTED(feed.lines)},
+	{"resent_urls", "why=\"silence\"", COUNTER_TOTAL, "URLs to be sent again.",
+	 COUNTED(feed.timeouts)},
+	{"resent_urls", "why=\"connection\"", COUNTER_TOTAL, "URLs to be sent again.",
+	 COUNTED(feed.losses)},
+	{"working_lines", NULL, COUNTER_TOTAL, "WORKING, said by spiders.", COUNTED(feed.working)},
+	{"done_urls", NULL, COUNTER_TOTAL, "URLs that spiders are done with.", COUNTED(feed.done)},
+	{"wrong_lines", "kind=\"late\"", COUNTER_TOTAL, "Lines of spiders that had no effect.",
+	 COUNTED(feed.late)},
+	{"wrong_lines", "kind=\"unknown\"", COUNTER_TOTAL, "Lines of spiders that had no effect.",
+	 COUNTED(feed.unknown)},
+	{"wrong_lines", "kind=\"garbage\"", COUNTER_TOTAL, "Lines of spiders that had no effect.",
+	 COUNTED(feed.garbage)},
+	{"hung_up", NULL, COUNTER_TOTAL,
+	 "Connections to spiders that were ended for what came over them, or because "
+	 "nothing did.",
+	 COUNTED(feed.hung_up)},
+	{"moved_queues", NULL, COUNTER_TOTAL,
+	 "Queues that another spider got, because theirs was away.", COUNTED(feed.moved)},
+	{"waiting_urls", NULL, COUNTER_GAUGE, "URLs in queues.", COUNTED(feed.waiting)},
+	{"leftover_urls", NULL, COUNTER_GAUGE, "Of these: beyond queue_count and queue_len.",
+	 COUNTED(feed.leftovers)},
+	{"urls_under_way", NULL, COUNTER_GAUGE, "URLs that spiders have.", COUNTED(feed.out)},
+	{"queues", NULL, COUNTER_GAUGE, "Queues that are worked on.", COUNTED(feed.queues)},
+	{"spiders", NULL, COUNTER_GAUGE, "Spiders that are connected.", COUNTED(feed.spiders_up)},
+	{"unkept_reports", NULL, COUNTER_GAUGE, "Outcomes that the doc index has not kept yet.",
+	 COUNTED(reports)},
 };
 
 struct urlserver {
@@ -215,35 +197,13 @@ static void on_said(void *ctx, bool is_trouble, const char *what, const char *pe
 static void tell_counters(void *ctx)
 {
 	struct urlserver *u = ctx;
-	struct url_feed_counts c;
-	url_feed_count(u->feed, &c);
-	const uint64_t now[] = {
-		[COUNT_URLS] = c.urls,
-		[COUNT_DUPLICATES] = c.duplicates,
-		[COUNT_UNSENT] = c.unsent,
-		[COUNT_REQUESTS] = c.requests,
-		[COUNT_UNLISTED] = c.unlisted,
-		[COUNT_LINES] = c.lines,
-		[COUNT_TIMEOUTS] = c.timeouts,
-		[COUNT_LOSSES] = c.losses,
-		[COUNT_WORKING] = c.working,
-		[COUNT_DONE] = c.done,
-		[COUNT_LATE] = c.late,
-		[COUNT_UNKNOWN] = c.unknown,
-		[COUNT_GARBAGE] = c.garbage,
-		[COUNT_HUNG_UP] = c.hung_up,
-		[COUNT_MOVED] = c.moved,
-		[COUNT_WAITING] = c.waiting,
-		[COUNT_LEFTOVERS] = c.leftovers,
-		[COUNT_OUT] = c.out,
-		[COUNT_QUEUES] = c.queues,
-		[COUNT_SPIDERS] = c.spiders_up,
-		[COUNT_REPORTS] = u->index->ops->waiting(u->index),
-	};
-	role_loop_tell(&u->role, now, ARRAY_LEN(now),
-		       "%" PRIu64 " of %zu spiders, %" PRIu64 " URLs under way, %" PRIu64
-		       " waiting, %" PRIu64 " done",
-		       c.spiders_up, u->conf->spiders.n, c.out, c.waiting, c.done);
+	struct urlserver_counts now = {.reports = u->index->ops->waiting(u->index)};
+	const struct url_feed_counts *c = &now.feed;
+	url_feed_count(u->feed, &now.feed);
+	role_loop_tell_of(&u->role, &now,
+			  "%" PRIu64 " of %zu spiders, %" PRIu64 " URLs under way, %" PRIu64
+			  " waiting, %" PRIu64 " done",
+			  c->spiders_up, u->conf->spiders.n, c->out, c->waiting, c->done);
 }
 
 static int feed_make(struct urlserver *u, struct err *err)

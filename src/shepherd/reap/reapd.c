@@ -42,26 +42,25 @@ static const struct config_section section = {
 	.nspecs = ARRAY_LEN(specs),
 };
 
-enum {
-	COUNT_MASTERS,
-	COUNT_JOBS,
-	COUNT_DOCUMENTS,
-	COUNT_BYTES,
-	COUNT_ERRORS,
-	COUNT_DROPPED,
-	COUNT_OUT,
+struct reapd_now {
+	struct reapd_counts server;
+	struct reaper_counts reaper;
 };
 
+#define COUNTED(member) COUNTER_AT(struct reapd_now, member)
 static const struct counter_def counters[] = {
-	[COUNT_MASTERS] = {"masters", NULL, COUNTER_TOTAL, "Sessions of masters."},
-	[COUNT_JOBS] = {"jobs", NULL, COUNTER_TOTAL, "Jobs that were taken."},
-	[COUNT_DOCUMENTS] = {"documents", NULL, COUNTER_TOTAL, "Documents that were packed."},
-	[COUNT_BYTES] = {"gathered_bytes", NULL, COUNTER_TOTAL, "Bytes of documents, unpacked."},
-	[COUNT_ERRORS] = {"errors", NULL, COUNTER_TOTAL, "Jobs that ended in an error."},
-	[COUNT_DROPPED] = {"dropped_jobs", NULL, COUNTER_TOTAL,
-			   "Jobs that were dropped, because the lease or the connection of the "
-			   "master had ended."},
-	[COUNT_OUT] = {"jobs_under_way", NULL, COUNTER_GAUGE, "Jobs that are being done."},
+	{"masters", NULL, COUNTER_TOTAL, "Sessions of masters.", COUNTED(server.masters)},
+	{"jobs", NULL, COUNTER_TOTAL, "Jobs that were taken.", COUNTED(reaper.jobs)},
+	{"documents", NULL, COUNTER_TOTAL, "Documents that were packed.",
+	 COUNTED(reaper.documents)},
+	{"gathered_bytes", NULL, COUNTER_TOTAL, "Bytes of documents, unpacked.",
+	 COUNTED(reaper.bytes)},
+	{"errors", NULL, COUNTER_TOTAL, "Jobs that ended in an error.", COUNTED(reaper.errors)},
+	{"dropped_jobs", NULL, COUNTER_TOTAL,
+	 "Jobs that were dropped, because the lease or the connection of the "
+	 "master had ended.",
+	 COUNTED(server.dropped)},
+	{"jobs_under_way", NULL, COUNTER_GAUGE, "Jobs that are being done.", COUNTED(reaper.out)},
 };
 
 struct reapd {
@@ -123,19 +122,9 @@ static void log_master(void *ctx, bool is_trouble, const char *what, const char 
 static void tell_counters(void *ctx)
 {
 	struct reapd *d = ctx;
-	const struct reapd_counts *of = reapd_server_counts(d->server);
-	const struct reaper_counts *c = &d->reaper->counts;
-	const uint64_t now[] = {
-		[COUNT_MASTERS] = of->masters,
-		[COUNT_JOBS] = c->jobs,
-		[COUNT_DOCUMENTS] = c->documents,
-		[COUNT_BYTES] = c->bytes,
-		[COUNT_ERRORS] = c->errors,
-		[COUNT_DROPPED] = of->dropped,
-		[COUNT_OUT] = c->out,
-	};
-	role_loop_tell(&d->role, now, ARRAY_LEN(now),
-		       "%" PRIu64 " jobs under way, %" PRIu64 " documents", c->out, c->documents);
+	const struct reapd_now now = {*reapd_server_counts(d->server), d->reaper->counts};
+	role_loop_tell_of(&d->role, &now, "%" PRIu64 " jobs under way, %" PRIu64 " documents",
+			  now.reaper.out, now.reaper.documents);
 }
 
 static int reapd_check(const struct config *config, const struct config_section *of,

@@ -9,9 +9,13 @@
 
 /* A role with two counters, what it is told, and what its supervisor hears. */
 
+struct steps {
+	char more; /* so that they do not begin at 0 */
+	uint64_t now, steps;
+};
 static const struct counter_def defs[] = {
-	{"steps", NULL, COUNTER_TOTAL, "Steps."},
-	{"now", NULL, COUNTER_GAUGE, "Something now."},
+	{"steps", NULL, COUNTER_TOTAL, "Steps.", COUNTER_AT(struct steps, steps)},
+	{"now", NULL, COUNTER_GAUGE, "Something now.", COUNTER_AT(struct steps, now)},
 };
 static const struct role role = {.name = "test", .counters = defs, .ncounters = ARRAY_LEN(defs)};
 
@@ -28,8 +32,12 @@ struct owner {
 static void owner_tell(void *ctx)
 {
 	struct owner *o = ctx;
-	const uint64_t now[] = {++o->tells, 7};
-	role_loop_tell(&o->role, now, ARRAY_LEN(now), "told %u", o->tells);
+	const struct steps now = {.steps = ++o->tells, .now = 7};
+	const uint64_t same[] = {now.steps, now.now};
+	if (o->tells % 2)
+		role_loop_tell(&o->role, same, ARRAY_LEN(same), "told %u", o->tells);
+	else
+		role_loop_tell_of(&o->role, &now, "told %u", o->tells);
 }
 
 static void owner_drain(void *ctx)

@@ -1,6 +1,5 @@
 /* One line per format; doc/formats/ has a page for each. */
 #include "archie/archie_format.h"
-#include "archie/daily.h"
 #include "archie/getter_state.h"
 #include "archie/master_state.h"
 #include "broker/points.h"
@@ -45,7 +44,6 @@ const struct format *const formats[] = {
 	&contrib_format,
 	&control_format,
 	&counters_format,
-	&daily_format,
 	&database_format,
 	&docstore_format,
 	&docstore_table_format,

@@ -4,13 +4,12 @@
  * else has happened. Once something has gone there is no way back, or it would go again each time:
  * what cannot be sent from then on is lost, and logged. */
 #include "archie/archie_conf.h"
-#include "archie/daily.h"
 #include "archie/mail.h"
 #include "archie/mail/mail_parts.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "net/daily.h"
 
-#include <limits.h>
 #include <stdio.h>
 
 struct answer {
@@ -19,7 +18,7 @@ struct answer {
 	struct mailer mailer;
 	struct archie *archie;
 	struct shell *shell;
-	char folder[PATH_MAX], host[ARCHIE_HOST_MOST], errors[ARCHIE_ERRORS_MOST];
+	char host[ARCHIE_HOST_MOST], errors[ARCHIE_ERRORS_MOST];
 	struct mail_own own;
 	struct str asker, id;
 	bool begun; /* the first mail that the asker gets is counted already */
@@ -31,7 +30,7 @@ struct answer {
 
 static int answer_take(struct answer *a, struct str who, size_t n, struct err *err)
 {
-	int rc = daily_take(a->folder, DAILY_MAILS, who, (uint32_t)n,
+	int rc = daily_take(a->o->data, DAILY_MAILS, who, (uint32_t)n,
 			    (uint32_t)a->conf->mails_per_day, clock_wall_us(), err);
 	if (rc == 1)
 		return err_set(err, ERR_BUSY,
@@ -41,8 +40,7 @@ static int answer_take(struct answer *a, struct str who, size_t n, struct err *e
 
 static void answer_give_back(struct answer *a, struct str who, size_t n)
 {
-	struct err ignored;
-	(void)daily_give_back(a->folder, DAILY_MAILS, who, (uint32_t)n, clock_wall_us(), &ignored);
+	daily_give_back(a->o->data, DAILY_MAILS, who, (uint32_t)n, clock_wall_us());
 }
 
 /* For the shell */
@@ -204,7 +202,6 @@ enum mail_end mail_answer(const struct mail_options *o, const struct mime_mail *
 			   .conf = config_get(o->config, &archie_section),
 			   .mailer = mailer_of(o->data, o->config),
 			   .id = mime_value(mail, "Message-ID")};
-	snprintf(a.folder, sizeof a.folder, "%s/archie", o->data);
 	archie_host(a.conf, a.host);
 	archie_errors(a.conf, a.errors);
 	a.own = (struct mail_own){a.host, a.errors, STR("")};

@@ -5,14 +5,11 @@
 #include "archie/mailer.h"
 
 #include "archie/archie_conf.h"
-#include "archie/daily.h"
 #include "archie/mail/mail_parts.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
-
-#include <limits.h>
-#include <stdio.h>
+#include "net/daily.h"
 
 #define SEND_US US_PER_MIN
 /* For the texts that our own address is read from, and for the address. */
@@ -83,35 +80,18 @@ int mailer_send_parts(const struct mailer *m, const struct mail *mail, struct ma
 	return err_set(err, ERR_PARTLY, "only %zu of %zu parts could be sent", *ret_sent, parts->n);
 }
 
-/* Shares of a day */
-
-static int share_take(const struct mailer *m, enum daily_kind kind, struct str who, size_t n,
-		      uint32_t most, struct err *err)
-{
-	char folder[PATH_MAX];
-	snprintf(folder, sizeof folder, "%s/archie", m->data);
-	return daily_take(folder, kind, who, (uint32_t)n, most, clock_wall_us(), err);
-}
-
-static void share_give_back(const struct mailer *m, enum daily_kind kind, struct str who, size_t n)
-{
-	char folder[PATH_MAX];
-	struct err ignored;
-	snprintf(folder, sizeof folder, "%s/archie", m->data);
-	(void)daily_give_back(folder, kind, who, (uint32_t)n, clock_wall_us(), &ignored);
-}
-
 /* From the share of both, or of neither. */
 static int take_mails(const struct mailer *m, struct str to, struct str asker, size_t n,
 		      struct err *err)
 {
 	uint32_t most = (uint32_t)m->conf->mails_per_day;
-	int rc = share_take(m, DAILY_MAILS, asker, n, most, err);
+	int64_t now_us = clock_wall_us();
+	int rc = daily_take(m->data, DAILY_MAILS, asker, (uint32_t)n, most, now_us, err);
 	if (rc != 0)
 		return rc < 0 ? rc : err_set(err, ERR_BUSY, "too many mails today; try tomorrow");
-	rc = share_take(m, DAILY_MAILS, to, n, most, err);
+	rc = daily_take(m->data, DAILY_MAILS, to, (uint32_t)n, most, now_us, err);
 	if (rc != 0)
-		share_give_back(m, DAILY_MAILS, asker, n);
+		daily_give_back(m->data, DAILY_MAILS, asker, (uint32_t)n, now_us);
 	return rc == 1 ? err_set(err, ERR_BUSY, "too many mails to this address today") : rc;
 }
 
@@ -121,6 +101,7 @@ int mailer_send_output(const struct mailer *m, const struct shell_mail *output, 
 	const struct mail mail = {.to = output->to, .answers = true};
 	struct mail_parts parts;
 	size_t sent = 0;
+	int64_t now_us = clock_wall_us();
 	if (!mail_is_address(output->to))
 		return err_set(err, ERR_USAGE, "not an address of a mailbox");
 	if (mail_parts_init(&parts, output, err) < 0)
@@ -129,8 +110,9 @@ int mailer_send_output(const struct mailer *m, const struct shell_mail *output, 
 	if (rc == 0) {
 		rc = mailer_send_parts(m, &mail, &parts, clock_mono_us() + SEND_US, &sent, err);
 		if (rc < 0 && sent == 0) {
-			share_give_back(m, DAILY_MAILS, asker, parts.n);
-			share_give_back(m, DAILY_MAILS, output->to, parts.n);
+			daily_give_back(m->data, DAILY_MAILS, asker, (uint32_t)parts.n, now_us);
+			daily_give_back(m->data, DAILY_MAILS, output->to, (uint32_t)parts.n,
+					now_us);
 		}
 	}
 	mail_parts_done(&parts);
@@ -157,13 +139,15 @@ int mailer_ask_site(const struct mailer *m, struct str host, struct str reply_to
 	CLEANUP(buf_free) struct buf text = BUF_INIT(1024);
 	struct mail mail = {
 		.to = str_of(m->conf->master), .reply_to = reply_to, .subject = STR("addnewsite")};
+	int64_t now_us = clock_wall_us();
 	if (!m->conf->master[0])
 		return err_set(err, ERR_USAGE, "this server knows no master for requests");
 	if (!mailer_is_host(host))
 		return err_set(err, ERR_USAGE, "not the name of a host");
 	if (reply_to.n && !mail_is_address(reply_to))
 		return err_set(err, ERR_USAGE, "not an address of a mailbox");
-	int rc = share_take(m, DAILY_NEW_SITES, asker, 1, MAILER_NEW_SITES_A_DAY, err);
+	int rc =
+		daily_take(m->data, DAILY_NEW_SITES, asker, 1, MAILER_NEW_SITES_A_DAY, now_us, err);
 	if (rc == 1)
 		return err_set(err, ERR_BUSY, "%d requests a day are enough; try again tomorrow",
 			       MAILER_NEW_SITES_A_DAY);
@@ -173,7 +157,7 @@ int mailer_ask_site(const struct mailer *m, struct str host, struct str reply_to
 	mail.text = buf_str(&text);
 	rc = mailer_send(m, &mail, err);
 	if (rc < 0)
-		share_give_back(m, DAILY_NEW_SITES, asker, 1);
+		daily_give_back(m->data, DAILY_NEW_SITES, asker, 1, now_us);
 	return rc;
 }
 

@@ -244,6 +244,7 @@ int rs_run(struct role_env *env, const struct rs_frame *frame, struct err *err)
 			.mail = config_get(env->config, &mail_section),
 			.frame = frame,
 			.counters = env->counters,
+			.data = env->data,
 			.lock = PTHREAD_MUTEX_INITIALIZER};
 	thread_cond_init(&rs.wake);
 	snprintf(rs.folder, sizeof rs.folder, "%s/cache", env->data);

@@ -41,6 +41,7 @@ struct rs {
 	const struct mail_conf *mail;
 	const struct rs_frame *frame;
 	struct counters *counters;
+	const char *data;
 	char folder[PATH_MAX]; /* DATA/cache */
 	struct pidb *pidb;
 	struct login *login;
@@ -50,8 +51,6 @@ struct rs {
 	pthread_mutex_t lock;
 	struct db *db[RS_DBS]; /* lock; that nobody uses now */
 	size_t dbs;
-	int64_t mail_day; /* lock; since 1970, and how many were sent on it */
-	int64_t mails;
 	/* The thread that lets registrations expire. */
 	pthread_t keeper;
 	pthread_cond_t wake;

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cache/rs/rs_inner.h"
+#include "net/daily.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,17 +12,15 @@
 enum { MESSAGE_MOST = 16 << 10 };
 #define SEND_US (20 * US_PER_S)
 
-static bool mail_allowed(struct rs *rs)
+static bool mail_allowed(const struct rs *rs, const char **ret_why)
 {
-	int64_t day = clock_wall_us() / US_PER_DAY;
-	pthread_mutex_lock(&rs->lock);
-	if (rs->mail_day != day)
-		rs->mails = 0;
-	rs->mail_day = day;
-	bool allowed = rs->mails < rs->conf->mails_per_day;
-	rs->mails += allowed;
-	pthread_mutex_unlock(&rs->lock);
-	return allowed;
+	struct err err;
+	int rc = daily_take(rs->data, DAILY_RS, STR("all"), 1, (uint32_t)rs->conf->mails_per_day,
+			    clock_wall_us(), &err);
+	*ret_why = rc < 0 ? "it could not be sent" : "too many mails were sent today";
+	if (rc < 0)
+		log_warn(ROLE, "a mail was not sent", KV_TEXT("why", err.msg));
+	return rc == 0;
 }
 
 static const char *mail_sender(const struct rs *rs, char ret[300])
@@ -56,8 +55,7 @@ bool rs_mail(struct rs *rs, const char *to, const struct rs_registered *r, const
 	CLEANUP(buf_free) struct buf message = BUF_INIT(MESSAGE_MOST);
 	char room[300];
 	struct err err;
-	*ret_why = "too many mails were sent today";
-	if (!mail_allowed(rs))
+	if (!mail_allowed(rs, ret_why))
 		return false;
 	const char *from = mail_sender(rs, room);
 	mail_text(rs, r, &text);

@@ -2,7 +2,6 @@
  * mail. What is asked is kept in a file; the role archie-master tests the site and writes down what
  * it found, which is looked for here as long as somebody waits at the terminal. */
 #include "archie/archie_conf.h"
-#include "archie/daily.h"
 #include "archie/master_role.h"
 #include "archie/master_state.h"
 #include "archie/master_tests.h"
@@ -14,6 +13,7 @@
 #include "cmd/system/role_main.h"
 #include "cmd/system/text.h"
 #include "disk/lock.h"
+#include "net/daily.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -41,7 +41,7 @@ static int take_mail(const struct config *config, const char *data, const struct
 		     struct err *err)
 {
 	const struct archie_conf *conf = config_get(config, &archie_section);
-	char host[ARCHIE_HOST_MOST], errors[ARCHIE_ERRORS_MOST], folder[PATH_MAX], who[512];
+	char host[ARCHIE_HOST_MOST], errors[ARCHIE_ERRORS_MOST], folder[PATH_MAX];
 	struct newsite_mail m;
 	struct newsite n[NEWSITE_A_MAIL];
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT((size_t)SHELL_TEXTS_MOST);
@@ -53,8 +53,7 @@ static int take_mail(const struct config *config, const char *data, const struct
 		return 0;
 	}
 	snprintf(folder, sizeof folder, "%s/archie", data);
-	snprintf(who, sizeof who, "at the master: " STR_FMT, STR_ARG(str_head(m.asker, 400)));
-	int rc = daily_take(folder, DAILY_NEW_SITES, str_of(who), 1, m.most, clock_wall_us(), err);
+	int rc = daily_take(data, DAILY_REQUESTS, m.asker, 1, m.most, clock_wall_us(), err);
 	if (rc == 1)
 		log_outside(MAIN, "too many requests of one sender today", KV_STR("who", m.asker));
 	if (rc != 0)

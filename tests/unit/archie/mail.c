@@ -3,7 +3,6 @@
 
 #include "../scratch.h"
 #include "../unit.h"
-#include "archie/daily.h"
 #include "archie/mail/mail_parts.h"
 #include "base/clock.h"
 #include "base/cursor.h"
@@ -195,87 +194,6 @@ static void output_can_be_packed_and_encoded(void **state)
 	assert_string_equal("begin 644 archie-output\n''YV00\\+0`0``\n`\nend\n", buf_text(&out));
 }
 
-static void a_sender_has_so_many_a_day(void **state)
-{
-	struct err err;
-	int64_t now = INT64_C(20000) * US_PER_DAY;
-	const char *folder = scratch("archie");
-	(void)state;
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(
-			0, daily_take(folder, DAILY_MAILS, STR("Joe@x.org"), 1, 3, now, &err));
-	assert_int_equal(1, daily_take(folder, DAILY_MAILS, STR("joe@X.org"), 1, 3, now, &err));
-	assert_int_equal(0, daily_take(folder, DAILY_NEW_SITES, STR("joe@x.org"), 1, 1, now, &err));
-	assert_int_equal(0, daily_take(folder, DAILY_MAILS, STR("jim@x.org"), 1, 3, now, &err));
-	assert_int_equal(1, daily_take(folder, DAILY_MAILS, STR("jim@x.org"), 3, 3, now, &err));
-	assert_int_equal(0, daily_take(folder, DAILY_MAILS, STR("jim@x.org"), 2, 3, now, &err));
-	assert_int_equal(1, daily_take(folder, DAILY_MAILS, STR("new@x.org"), 4, 3, now, &err));
-	assert_int_equal(0, daily_give_back(folder, DAILY_MAILS, STR("joe@x.org"), 1, now, &err));
-	assert_int_equal(0, daily_take(folder, DAILY_MAILS, STR("joe@x.org"), 1, 3, now, &err));
-	assert_int_equal(1, daily_take(folder, DAILY_MAILS, STR("joe@x.org"), 1, 3, now, &err));
-	assert_int_equal(
-		0, daily_take(folder, DAILY_MAILS, STR("joe@x.org"), 1, 3, now + US_PER_DAY, &err));
-	assert_int_equal(1, daily_take(folder, DAILY_MAILS, STR("no@x.org"), 1, 0, now, &err));
-}
-
-/* As if forgers had sent so many mails for each cell. */
-static void fill_cells(const char *path, int64_t day, uint32_t count)
-{
-	CLEANUP(buf_free) struct buf payload = BUF_INIT(1 << 20);
-	struct err err;
-	put_u64le(&payload, (uint64_t)day);
-	put_u64le(&payload, 7);
-	for (size_t i = 0; i < DAILY_CELLS; i++) {
-		put_u8(&payload, DAILY_MAILS);
-		put_u16le(&payload, (uint16_t)i);
-		put_u32le(&payload, count);
-	}
-	assert_int_equal(0, small_file_write(path, &daily_format, buf_str(&payload), &err));
-}
-
-static void however_many_senders_there_were_a_new_one_is_served(void **state)
-{
-	const char *folder = scratch("full"), *path = scratch("full/daily");
-	int64_t now = INT64_C(20000) * US_PER_DAY;
-	struct stat before, after;
-	struct err err;
-	char who[32];
-	(void)state;
-	assert_int_equal(0, dir_make(folder, DIR_MODE, &err));
-	fill_cells(path, 20000, 2);
-	assert_int_equal(0, stat(path, &before));
-	for (int i = 0; i < 5; i++) {
-		snprintf(who, sizeof who, "new%d@x.org", i);
-		assert_int_equal(0, daily_take(folder, DAILY_MAILS, str_of(who), 1, 50, now, &err));
-	}
-	assert_int_equal(0, stat(path, &after));
-	assert_int_equal(before.st_size, after.st_size);
-	/* those who share their cells share a limit; requests have others */
-	assert_int_equal(1, daily_take(folder, DAILY_MAILS, STR("more@x.org"), 1, 2, now, &err));
-	assert_int_equal(0, daily_take(folder, DAILY_NEW_SITES, STR("a@x.org"), 5, 5, now, &err));
-	/* what was counted stays counted, by the secret of the file */
-	assert_int_equal(1, daily_take(folder, DAILY_NEW_SITES, STR("a@x.org"), 1, 5, now, &err));
-	assert_int_equal(0, daily_take(folder, DAILY_MAILS, STR("more@x.org"), 2, 2,
-				       now + US_PER_DAY, &err));
-}
-
-static void a_damaged_count_begins_anew(void **state)
-{
-	struct err err;
-	const char *folder = scratch("other"), *path = scratch("other/daily");
-	(void)state;
-	assert_int_equal(0, daily_take(folder, DAILY_MAILS, STR("a"), 1, 1, 0, &err));
-	assert_int_equal(0, file_replace(path, STR("rubbish"), 0644, &err));
-	assert_int_equal(0, daily_take(folder, DAILY_MAILS, STR("a"), 1, 1, 0, &err));
-	assert_int_equal(1, daily_take(folder, DAILY_MAILS, STR("a"), 1, 1, 0, &err));
-	/* sound as a file, but not a day */
-	assert_int_equal(0, small_file_write(path, &daily_format, STR("short"), &err));
-	assert_int_equal(-1, format_verify(&daily_format, path, &err));
-	assert_int_equal(ERR_DAMAGED, err.code);
-	assert_int_equal(0, daily_take(folder, DAILY_MAILS, STR("a"), 1, 1, 0, &err));
-	assert_int_equal(0, format_verify(&daily_format, path, &err));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -285,9 +203,6 @@ int main(void)
 		cmocka_unit_test(the_subject_and_fifty_lines_are_commands),
 		cmocka_unit_test(output_is_split_at_ends_of_lines),
 		cmocka_unit_test(output_can_be_packed_and_encoded),
-		cmocka_unit_test(a_sender_has_so_many_a_day),
-		cmocka_unit_test(however_many_senders_there_were_a_new_one_is_served),
-		cmocka_unit_test(a_damaged_count_begins_anew),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
 }

@@ -21,6 +21,7 @@ from cachelink import notice, packed
 from docindex import DocIndex
 
 from garner import ROOT, free_port, wait_for
+from message import message, read_message
 from same import Book, spread
 from spider003 import Spider
 from urlserver003 import Urlserver
@@ -485,11 +486,12 @@ def providers(book, g, at):
     with socket.socket(socket.AF_UNIX) as s:
         s.connect(f"{g.dir}/qm")
         s.settimeout(30)
-        book.said("qm", "", until(s, b"\n"))
-        block = packed(notice(SITE + "late.html"))
-        s.sendall(f"UNS other\nSET 1 1 partial 1 {int(time.time() * 1e6)}\nPIECE {len(block)}\n".encode() + block + b"END 1\n")
-        book.said("qm", "UNS, SET, PIECE, END", until(s, b"\n"))
-        s.sendall(b"BOGUS\n")
+        answers = s.makefile("rb")
+        book.said("qm", "", str(read_message(answers)))
+        s.sendall(message("uns", name="other") + message("set", number=1, provider=1, urls=1, at=int(time.time() * 1e6))
+                  + message("piece", notices=packed(notice(SITE + "late.html"))) + message("end", number=1))
+        book.said("qm", "uns, set, piece, end", str(read_message(answers)))
+        s.sendall(b"bogus 0\n")
         book.said("qm", "BOGUS", everything(s))
     settled(g)
 

@@ -217,15 +217,6 @@ void jsonw_put_array(struct jsonw *j, const char *key)
 	jsonw_array(j);
 }
 
-void jsonw_put_limit(struct jsonw *j, const char *key, uint64_t v, uint64_t none)
-{
-	jsonw_key(j, key);
-	if (v == none)
-		jsonw_null(j);
-	else
-		jsonw_uint(j, v);
-}
-
 #define PUT(name, type)                                                 \
 	void jsonw_put_##name(struct jsonw *j, const char *key, type v) \
 	{                                                               \

@@ -37,8 +37,6 @@ void jsonw_put_str(struct jsonw *j, const char *key, struct str s);
 void jsonw_put_text(struct jsonw *j, const char *key, const char *z);
 void jsonw_put_int(struct jsonw *j, const char *key, int64_t v);
 void jsonw_put_uint(struct jsonw *j, const char *key, uint64_t v);
-/* null where v is `none`. */
-void jsonw_put_limit(struct jsonw *j, const char *key, uint64_t v, uint64_t none);
 void jsonw_put_real(struct jsonw *j, const char *key, double v);
 void jsonw_put_bool(struct jsonw *j, const char *key, bool v);
 void jsonw_put_time(struct jsonw *j, const char *key, int64_t wall_us);

@@ -124,7 +124,7 @@ static struct cell cell_of(const struct column *c, const void *row, struct buf *
 	}
 }
 
-bool rows_is_number(const struct column *c)
+static bool is_number(const struct column *c)
 {
 	return (c->type == COL_UINT || c->type == COL_INT || c->type == COL_REAL) && !c->nnames;
 }
@@ -239,7 +239,7 @@ static void json_value(const struct column *c, const struct cell *v, struct buf 
 		jsonw_null(j);
 	else if (c->type == COL_BOOL)
 		jsonw_bool(j, v->number);
-	else if (rows_is_number(c))
+	else if (is_number(c))
 		json_number(c, v, room, j);
 	else if (v->text.p || c->type == COL_STR)
 		jsonw_str(j, v->text);
@@ -334,12 +334,6 @@ void rows_json(const struct rows *t, const void *row, struct jsonw *j)
 	json_row(t, row, &room, j);
 }
 
-void rows_json_list(const struct rows *t, const void *first, size_t n, struct jsonw *j)
-{
-	CLEANUP(buf_free) struct buf room = BUF_INIT(ROOM);
-	json_list(t, first, n, &room, j);
-}
-
 void rows_json_line(const struct rows *t, const void *row, struct buf *out)
 {
 	struct jsonw j = JSONW_INIT(out);
@@ -349,7 +343,7 @@ void rows_json_line(const struct rows *t, const void *row, struct buf *out)
 
 /* For people */
 
-void rows_cell(const struct column *c, const void *row, struct buf *out)
+static void cell_print(const struct column *c, const void *row, struct buf *out)
 {
 	CLEANUP(buf_free) struct buf room = BUF_INIT(ROOM);
 	bool there = row && is_if(c, row);
@@ -357,7 +351,7 @@ void rows_cell(const struct column *c, const void *row, struct buf *out)
 	size_t before = out->n;
 	if (c->type == COL_BOOL)
 		buf_add_text(out, v.none ? "no" : "yes");
-	else if (!rows_is_number(c))
+	else if (!is_number(c))
 		put_safe(out, v.text);
 	else if (there && !(v.none && c->how & (ROW_SOME | ROW_NULL)))
 		print_number(c, &v, out);
@@ -365,11 +359,13 @@ void rows_cell(const struct column *c, const void *row, struct buf *out)
 		buf_add_byte(out, '-');
 }
 
-void rows_each(const struct rows *t, const void *row, rows_column_fn *fn, void *ctx)
+/* Calls for each column that has a label, those of sub-tables included. row: NULL for the heads. */
+typedef void column_fn(void *ctx, const struct column *c, const void *row);
+static void each_labelled(const struct rows *t, const void *row, column_fn *fn, void *ctx)
 {
 	for (const struct column *c = t->column; c < t->column + t->n; c++)
 		if (c->type == COL_ROW || c->type == COL_POINTER)
-			rows_each(c->rows, row_below(c, row), fn, ctx);
+			each_labelled(c->rows, row_below(c, row), fn, ctx);
 		else if (c->label)
 			fn(ctx, c, row);
 }
@@ -381,17 +377,17 @@ static void head_add(void *ctx, const struct column *c, const void *row)
 	(void)row;
 	for (const char *p = c->label; *p; p++)
 		buf_add_byte(&text, ascii_upper(*p));
-	if (rows_is_number(c) || c->how & ROW_RIGHT)
+	if (is_number(c) || c->how & ROW_RIGHT)
 		t->right |= UINT64_C(1) << t->ncolumns;
 	t->ncolumns++;
-	text_table_add(t, buf_text(&text));
+	text_table_add(t, "%s", buf_text(&text));
 }
 
 static void cell_add(void *ctx, const struct column *c, const void *row)
 {
 	CLEANUP(buf_free) struct buf text = BUF_INIT(ROOM);
-	rows_cell(c, row, &text);
-	text_table_add(ctx, buf_text(&text));
+	cell_print(c, row, &text);
+	text_table_add(ctx, "%s", buf_text(&text));
 }
 
 void rows_list_begin(struct rows_list *l, const struct rows *t, bool json, struct buf *out)
@@ -400,7 +396,7 @@ void rows_list_begin(struct rows_list *l, const struct rows *t, bool json, struc
 	if (json)
 		jsonw_array(&l->j);
 	else
-		rows_each(t, NULL, head_add, &l->table);
+		each_labelled(t, NULL, head_add, &l->table);
 }
 
 void rows_list_add(struct rows_list *l, const void *row)
@@ -409,7 +405,7 @@ void rows_list_add(struct rows_list *l, const void *row)
 	if (l->json)
 		rows_json(l->rows, row, &l->j);
 	else
-		rows_each(l->rows, row, cell_add, &l->table);
+		each_labelled(l->rows, row, cell_add, &l->table);
 }
 
 void rows_list_end(struct rows_list *l)
@@ -441,7 +437,7 @@ void rows_lines(const struct rows *t, const void *row, const char *end, int labe
 		buf_printf(&text, "%s%s", c->label ? c->label : c->key, end);
 		buf_printf(out, "%-*s ", label, buf_text(&text));
 		buf_clear(&text);
-		rows_cell(c, row, &text);
+		cell_print(c, row, &text);
 		buf_printf(out, "%*s\n", width, buf_text(&text));
 	}
 }

@@ -156,14 +156,14 @@ double *: COL_REAL,                                                             
 /* Lists of const char * and of struct str; and a struct err as {"error": ...}. */
 extern const struct rows rows_texts, rows_strs, rows_err;
 
-/* JSON: as a value, after jsonw_key() or in an array; its members in an object that is open; many
- * as an array; and one on a line of its own. */
+/* JSON: as a value, after jsonw_key() or in an array; its members in an object that is open; and
+ * one on a line of its own. */
 void rows_json(const struct rows *t, const void *row, struct jsonw *j);
 void rows_json_members(const struct rows *t, const void *row, struct jsonw *j);
-void rows_json_list(const struct rows *t, const void *first, size_t n, struct jsonw *j);
 void rows_json_line(const struct rows *t, const void *row, struct buf *out);
 
-/* A list in one of two forms, row by row: an array of JSON, or a table with heads. What came
+/* A list in one of two forms, row by row: an array of JSON, or a table with heads, in which foreign
+ * text is made safe and "-" stands for none. What came
  * together in `out` may be written out and cleared after each row. */
 struct rows_list {
 	const struct rows *rows;
@@ -179,14 +179,8 @@ void rows_list_end(struct rows_list *l);
 /* All of them at once. */
 void rows_print(const struct rows *t, const void *first, size_t n, bool json, struct buf *out);
 
-/* For people: what is in a cell of a table, and "-" for none. Foreign text is made safe. */
-void rows_cell(const struct column *c, const void *row, struct buf *out);
-bool rows_is_number(const struct column *c);
-/* Calls for each column that has a label, those of sub-tables included. row may be NULL. */
-typedef void rows_column_fn(void *ctx, const struct column *c, const void *row);
-void rows_each(const struct rows *t, const void *row, rows_column_fn *fn, void *ctx);
-/* A line for each: the label, or else the key, with `end` after it, as wide as `label`, then the
- * value, on the right of `width`; 0: on the left. */
+/* For people, a line for each column: the label, or else the key, with `end` after it, as wide as
+ * `label`, then the value, on the right of `width`; 0: on the left. */
 void rows_lines(const struct rows *t, const void *row, const char *end, int label, int width,
 		struct buf *out);
 

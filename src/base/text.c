@@ -6,15 +6,26 @@
 #include "base/vec.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 size_t text_columns(struct str s)
 {
 	return str_utf8_count(s);
 }
 
-void text_table_add(struct text_table *t, const char *text)
+void text_table_add(struct text_table *t, const char *fmt, ...)
 {
-	*VEC_PUSH(t->cell, t->ncells, t->room) = mem_text(text);
+	va_list args, again;
+	va_start(args, fmt);
+	va_copy(again, args);
+	int n = vsnprintf(NULL, 0, fmt, args);
+	ENSURE(n >= 0);
+	char *text = mem_alloc((size_t)n + 1);
+	vsnprintf(text, (size_t)n + 1, fmt, again);
+	va_end(again);
+	va_end(args);
+	*VEC_PUSH(t->cell, t->ncells, t->room) = text;
 }
 
 static size_t column_width(const struct text_table *t, size_t column)

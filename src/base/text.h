@@ -11,7 +11,7 @@ struct text_table {
 	const char **cell; /* owned, the texts too */
 	uint64_t right;    /* a bit per column */
 };
-void text_table_add(struct text_table *t, const char *text); /* copies */
+void text_table_add(struct text_table *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void text_table_print(const struct text_table *t, struct buf *out);
 void text_table_free(struct text_table *t);
 

@@ -111,8 +111,8 @@ static void put_line(struct text_table *t, const char *what, const char *fmt, ..
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	text_table_add(t, what);
-	text_table_add(t, text[0] ? text : "-");
+	text_table_add(t, "%s", what);
+	text_table_add(t, "%s", text[0] ? text : "-");
 }
 
 static void put_limited(struct text_table *t, const char *what, uint64_t used, uint64_t quota,

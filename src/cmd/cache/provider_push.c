@@ -540,6 +540,17 @@ static int session_finish(struct session *s)
 	return session_code(s);
 }
 
+struct planned {
+	const char *op;
+	struct str url, mime;
+};
+static const struct column planned_columns[] = {
+	COL("op", struct planned, op),
+	COL("url", struct planned, url),
+	COL("mime", struct planned, mime),
+};
+static const struct rows planned_rows = {ROWS(struct planned, planned_columns)};
+
 static int print_changes(const struct session *s)
 {
 	struct buf out = BUF_INIT((size_t)4 << 30);
@@ -547,19 +558,15 @@ static int print_changes(const struct session *s)
 	for (size_t i = 0; i < s->changes.n; i++) {
 		const struct provider_change *c = &s->changes.change[i];
 		const struct provider_url *url = provider_change_url(c);
+		const char *op = c->op == PROVIDER_REMOVE ? "remove" : "update";
 		if (c->fate != PROVIDER_SENT)
 			continue;
 		n++;
 		if (s->g->o->json) {
-			struct jsonw j = JSONW_INIT(&out);
-			jsonw_object(&j);
-			jsonw_put_text(&j, "op", c->op == PROVIDER_REMOVE ? "remove" : "update");
-			jsonw_put_str(&j, "url", url->c);
-			jsonw_put_str(&j, "mime", url->mime);
-			jsonw_object_end(&j);
-			buf_add_byte(&out, '\n');
+			rows_json_line(&planned_rows, &(struct planned){op, url->c, url->mime},
+				       &out);
 		} else {
-			buf_printf(&out, "%s  ", c->op == PROVIDER_REMOVE ? "remove" : "update");
+			buf_printf(&out, "%s  ", op);
 			put_safe(&out, url->c);
 			buf_printf(&out, "  " STR_FMT "\n", STR_ARG(url->mime));
 		}

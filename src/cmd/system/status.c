@@ -42,21 +42,15 @@ static void print_roles(struct status *s, bool all, struct buf *out)
 static void print_counters(const struct counters_view *view, struct buf *out)
 {
 	struct text_table t = {.ncolumns = 2, .right = 1};
-	struct buf cell = BUF_INIT(1000);
 	buf_printf(out, "\n" STR_FMT "\n", STR_ARG(view->instance));
 	for (size_t i = 0; i < view->n; i++) {
 		const struct counter_value *v = &view->value[i];
-		buf_clear(&cell);
-		buf_printf(&cell, "%lld", (long long)v->value);
-		text_table_add(&t, buf_text(&cell));
-		buf_clear(&cell);
-		buf_printf(&cell, STR_FMT "%s" STR_FMT "%s", STR_ARG(v->name),
-			   v->labels.n ? "{" : "", STR_ARG(v->labels), v->labels.n ? "}" : "");
-		text_table_add(&t, buf_text(&cell));
+		text_table_add(&t, "%lld", (long long)v->value);
+		text_table_add(&t, STR_FMT "%s" STR_FMT "%s", STR_ARG(v->name),
+			       v->labels.n ? "{" : "", STR_ARG(v->labels), v->labels.n ? "}" : "");
 	}
 	text_table_print(&t, out);
 	text_table_free(&t);
-	buf_free(&cell);
 }
 
 /* What the roles do all together, as the status page has it. */
@@ -65,19 +59,16 @@ static void print_numbers(const struct status *s, struct buf *out)
 	struct text_table t = {.ncolumns = 2, .right = 1};
 	struct numbers numbers;
 	struct numbers_cause cause[NUMBERS_CAUSES];
-	char text[64];
 	numbers_of(s, clock_wall_us(), &numbers);
 	size_t n = numbers_causes(s, cause);
 	for (size_t i = 0; i < NUMBERS; i++) {
-		text_table_add(&t, numbers.n[i].text);
-		text_table_add(&t, numbers.n[i].title);
+		text_table_add(&t, "%s", numbers.n[i].text);
+		text_table_add(&t, "%s", numbers.n[i].title);
 	}
 	for (size_t i = 0; i < n; i++) {
-		snprintf(text, sizeof text, "%lld", (long long)cause[i].count);
-		text_table_add(&t, text);
-		snprintf(text, sizeof text, "not gathered: %.*s", (int)MIN(cause[i].result.n, 40),
-			 cause[i].result.p);
-		text_table_add(&t, text);
+		text_table_add(&t, "%lld", (long long)cause[i].count);
+		text_table_add(&t, "not gathered: " STR_FMT,
+			       STR_ARG(str_head(cause[i].result, 40)));
 	}
 	buf_add_byte(out, '\n');
 	text_table_print(&t, out);
@@ -88,23 +79,21 @@ static void print_numbers(const struct status *s, struct buf *out)
 static void print_passes(const struct status *s, struct buf *out)
 {
 	struct text_table t = {.ncolumns = 2, .right = 1};
-	struct buf cell = BUF_INIT(200);
+	CLEANUP(buf_free) struct buf took = BUF_INIT(200);
 	for (size_t i = 0; i < s->nviews; i++)
 		for (size_t k = 0; k < s->view[i].n; k++) {
 			const struct counter_value *v = &s->view[i].value[k];
 			struct str module = str_from(v->labels, strlen("module=\""));
 			if (!str_is(v->name, "pass_milliseconds") || v->value == 0 || !module.n)
 				continue;
-			buf_clear(&cell);
-			duration_print_short(&cell, v->value * US_PER_MS);
-			text_table_add(&t, buf_text(&cell));
-			buf_clear(&cell);
-			buf_printf(&cell, "last %.*s", (int)MIN(module.n - 1, 40), module.p);
-			text_table_add(&t, buf_text(&cell));
+			buf_clear(&took);
+			duration_print_short(&took, v->value * US_PER_MS);
+			text_table_add(&t, "%s", buf_text(&took));
+			text_table_add(&t, "last " STR_FMT,
+				       STR_ARG(str_head(module, MIN(module.n - 1, (size_t)40))));
 		}
 	text_table_print(&t, out);
 	text_table_free(&t);
-	buf_free(&cell);
 }
 
 /* How it went with each source and gatherer. */

@@ -85,49 +85,32 @@ static const struct library {
 	 TEXT(XXH_VERSION_MAJOR) "." TEXT(XXH_VERSION_MINOR) "." TEXT(XXH_VERSION_RELEASE), NULL},
 };
 
-static void put_row(struct text_table *t, const char *name, const char *value)
-{
-	text_table_add(t, name);
-	text_table_add(t, value);
-}
-
-static void put_number(struct text_table *t, const char *name, size_t n)
-{
-	char text[32];
-	snprintf(text, sizeof text, "%zu", n);
-	put_row(t, name, text);
-}
-
-static void put_library(struct text_table *t, const struct library *l)
-{
-	char name[64], value[200];
-	const char *found = l->found ? l->found() : "inside";
-	snprintf(name, sizeof name, "library %s", l->name);
-	snprintf(value, sizeof value, "%s (built with %s)", found ? found : "absent", l->built);
-	put_row(t, name, value);
-}
-
-static void put_format(struct text_table *t, const struct format *f)
-{
-	char name[64], value[200];
-	snprintf(name, sizeof name, "format %s", f->name);
-	snprintf(value, sizeof value, "version %u: %s", f->version, f->help);
-	put_row(t, name, value);
-}
-
 static void print_table(const struct program *program, struct buf *out)
 {
 	struct text_table t = {.ncolumns = 2};
-	put_row(&t, "compiler", COMPILER);
-	put_row(&t, "faults", HAS_FAULTS ? "yes" : "no");
-	put_row(&t, "sanitizer", SANITIZER);
-	put_row(&t, "arena", HAS_ARENA_MALLOC ? "one malloc per object" : "chunks");
-	for (size_t i = 0; i < ARRAY_LEN(libraries); i++)
-		put_library(&t, &libraries[i]);
-	for (size_t i = 0; i < program->nformats; i++)
-		put_format(&t, program->formats[i]);
-	put_number(&t, "commands", program->ncommands);
-	put_number(&t, "roles", program->nroles);
+	text_table_add(&t, "compiler");
+	text_table_add(&t, "%s", COMPILER);
+	text_table_add(&t, "faults");
+	text_table_add(&t, "%s", HAS_FAULTS ? "yes" : "no");
+	text_table_add(&t, "sanitizer");
+	text_table_add(&t, "%s", SANITIZER);
+	text_table_add(&t, "arena");
+	text_table_add(&t, "%s", HAS_ARENA_MALLOC ? "one malloc per object" : "chunks");
+	for (size_t i = 0; i < ARRAY_LEN(libraries); i++) {
+		const struct library *l = &libraries[i];
+		const char *found = l->found ? l->found() : "inside";
+		text_table_add(&t, "library %s", l->name);
+		text_table_add(&t, "%s (built with %s)", found ? found : "absent", l->built);
+	}
+	for (size_t i = 0; i < program->nformats; i++) {
+		const struct format *f = program->formats[i];
+		text_table_add(&t, "format %s", f->name);
+		text_table_add(&t, "version %u: %s", f->version, f->help);
+	}
+	text_table_add(&t, "commands");
+	text_table_add(&t, "%zu", program->ncommands);
+	text_table_add(&t, "roles");
+	text_table_add(&t, "%zu", program->nroles);
 	text_table_print(&t, out);
 	text_table_free(&t);
 }

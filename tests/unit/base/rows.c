@@ -137,14 +137,48 @@ static void a_list_is_written_row_by_row(void **state)
 	assert_string_equal(buf_text(&b), ",{\"owner\":\"Abel\",\"planted\":null}]\n");
 }
 
-static void a_list_may_be_of_arrays(void **state)
+static void a_list_may_be_of_arrays_and_lie_in_the_struct(void **state)
 {
 	(void)state;
+	static const struct rows pairs = {ROWS(struct tree, tree_columns), ROWS_ARRAY};
+	struct wood {
+		struct tree tree[2];
+		size_t n;
+	};
+	static const struct column columns[] = {COL_LIST("wood", struct wood, tree, n, pairs)};
+	static const struct rows wood_rows = {ROWS(struct wood, columns)};
 	struct buf b CLEANUP(buf_free) = BUF_INIT(4000);
-	struct jsonw j = JSONW_INIT(&b);
-	const struct rows pairs = {tree_columns, 2, sizeof(struct tree), ROWS_ARRAY};
-	rows_json_list(&pairs, &old, 1, &j);
-	assert_string_equal(buf_text(&b), "[[\"Eve\",\"1970-01-01T00:01:00.000000Z\"]]");
+	rows_json_line(&wood_rows, &(struct wood){{old, {"Abel", 0}}, 2}, &b);
+	assert_string_equal(buf_text(&b), "{\"wood\":[[\"Eve\",\"1970-01-01T00:01:00.000000Z\"],"
+					  "[\"Abel\",null]]}\n");
+}
+
+static void other_units_and_blanks(void **state)
+{
+	(void)state;
+	struct times {
+		int64_t ago_us, in_us, took_us;
+		uint64_t rate;
+		float heat;
+		const char *why;
+	};
+	static const struct column columns[] = {
+		COL("ago", struct times, ago_us, .unit = UNIT_AGO, .label = "Ago"),
+		COL("in", struct times, in_us, .unit = UNIT_IN, .label = "In"),
+		COL("took", struct times, took_us, .unit = UNIT_US_S, .label = "Took"),
+		COL("rate", struct times, rate, .unit = UNIT_RATE),
+		COL("heat", struct times, heat, .label = "Heat"),
+		COL(NULL, struct times, why, .label = "Why", .how = ROW_BLANK),
+	};
+	static const struct rows t = {ROWS(struct times, columns)};
+	const struct times row = {5 * 1000000, 60 * 1000000, 1500000, 1500, 0.5F, NULL};
+	struct buf b CLEANUP(buf_free) = BUF_INIT(4000);
+	rows_json_line(&t, &row, &b);
+	rows_print(&t, &row, 1, false, &b);
+	assert_string_equal(buf_text(&b), "{\"ago\":5000000,\"in\":60000000,\"took\":1.5,"
+					  "\"rate\":1.5,\"heat\":0.5}\n"
+					  "   AGO       IN  TOOK  HEAT  WHY\n"
+					  "5s ago  in 1min  1.5s   0.5  \n");
 }
 
 static void lines_have_labels(void **state)
@@ -189,7 +223,8 @@ int main(void)
 		cmocka_unit_test(json_has_each_member_once),
 		cmocka_unit_test(a_table_has_heads_and_columns_under_each_other),
 		cmocka_unit_test(a_list_is_written_row_by_row),
-		cmocka_unit_test(a_list_may_be_of_arrays),
+		cmocka_unit_test(a_list_may_be_of_arrays_and_lie_in_the_struct),
+		cmocka_unit_test(other_units_and_blanks),
 		cmocka_unit_test(lines_have_labels),
 		cmocka_unit_test(a_number_without_a_name_is_null),
 		cmocka_unit_test(what_is_not_for_files_is_not_written),

@@ -18,10 +18,10 @@ struct cell {
 
 static const struct column text_column[] = {{.type = COL_TEXT, .size = sizeof(const char *)}};
 static const struct column str_column[] = {{.type = COL_STR, .size = sizeof(struct str)}};
-const struct rows rows_texts = {text_column, 1, sizeof(const char *), ROWS_VALUE};
 static const struct column err_column[] = {COL("error", struct err, msg)};
+const struct rows rows_texts = {ROWS(const char *, text_column), ROWS_VALUE};
+const struct rows rows_strs = {ROWS(struct str, str_column), ROWS_VALUE};
 const struct rows rows_err = {ROWS(struct err, err_column)};
-const struct rows rows_strs = {str_column, 1, sizeof(struct str), ROWS_VALUE};
 
 /* Values */
 

@@ -36,17 +36,17 @@ enum column_type {
 /* What a number counts. In files it is the number alone. */
 enum column_unit {
 	UNIT_NONE,
-	UNIT_BYTES, /* for people "1.5G" */
-	UNIT_US,    /* a duration: for people "3d 4h" */
-	UNIT_AGO,   /* the same for people with "ago"; UNIT_IN: with "in" before it */
-	UNIT_IN,
+	UNIT_BYTES,    /* for people "1.5G" */
+	UNIT_US,       /* a duration: for people "3d 4h" */
+	UNIT_AGO,      /* the same: for people "3d 4h ago" */
+	UNIT_IN,       /* the same: for people "in 3d 4h" */
 	UNIT_US_MS,    /* the same in milliseconds for people */
 	UNIT_US_S,     /* the same in seconds in JSON, with a fraction */
 	UNIT_SHARE,    /* of 1: for people in percent */
 	UNIT_RATE,     /* URLs in 1,000 s: for people "1.500 URLs a second", in JSON a second */
 	UNIT_HEX,      /* a text in hexadecimal with all digits */
-	UNIT_TIME,     /* us since 1970: a text, RFC 3339, with us in JSON and in dumps */
-	UNIT_TIME_SEC, /* the same, without a fraction in JSON either */
+	UNIT_TIME,     /* us since 1970: a text, RFC 3339; to the microsecond but for people */
+	UNIT_TIME_SEC, /* the same, to the second everywhere */
 	UNIT_TIME_S,   /* seconds since 1970, shown as UNIT_TIME */
 	UNITS,
 };
@@ -57,7 +57,7 @@ enum {
 	ROW_SOME = 1,   /* there is no member in JSON */
 	ROW_NULL = 2,   /* null */
 	ROW_NEG = 4,    /* of a number: none is what is negative, not zero */
-	ROW_MOST = 8,   /* of a number: none is the largest value, not zero */
+	ROW_MOST = 8,   /* of a number of 64 bits: none is the largest value, not zero */
 	ROW_RIGHT = 16, /* stands right in a table, as numbers do */
 	ROW_BLANK = 32, /* in a table none is an empty cell, not "-" */
 };
@@ -72,9 +72,9 @@ struct column {
 	unsigned how;
 	size_t if_at, if_size; /* there is no such member in JSON where this one is zero; size 0:
 				* there always is. A text or list counts by its first byte. */
+	uint64_t is;           /* 1 + the value that this one must have; 0: any but zero */
 	uint64_t most; /* small state: the greatest number, or bytes of a COL_STR; 0: what the
 			* member has room for */
-	uint64_t is;   /* 1 + the value that it must have instead; 0: any but zero */
 	const char *const *names; /* of the values of a number, nnames of them */
 	size_t nnames;
 	void (*print)(const void *member, struct buf *out);
@@ -93,22 +93,22 @@ struct rows {
 
 /* From the address of a member. */
 #define COL_TYPE(p) \
-	_Generic((p),                                                                           \
-		bool *: COL_BOOL,                                                               \
-		uint8_t *: COL_UINT,                                                            \
-		uint16_t *: COL_UINT,                                                           \
-		uint32_t *: COL_UINT,                                                           \
-		unsigned long *: COL_UINT,                                                      \
-		unsigned long long *: COL_UINT,                                                 \
-		int *: COL_INT,                                                                 \
-		long *: COL_INT,                                                                \
-		long long *: COL_INT,                                                           \
-		float *: COL_REAL, \
-double *: COL_REAL,                                                             \
-		const char **: COL_TEXT,                                                        \
-		char **: COL_TEXT,                                                              \
-		char(*)[]: COL_CHARS,                                                           \
-		struct str *: COL_STR,                                                          \
+	_Generic((p),                                                                   \
+		bool *: COL_BOOL,                                                       \
+		uint8_t *: COL_UINT,                                                    \
+		uint16_t *: COL_UINT,                                                   \
+		uint32_t *: COL_UINT,                                                   \
+		unsigned long *: COL_UINT,                                              \
+		unsigned long long *: COL_UINT,                                         \
+		int *: COL_INT,                                                         \
+		long *: COL_INT,                                                        \
+		long long *: COL_INT,                                                   \
+		float *: COL_REAL,                                                      \
+		double *: COL_REAL,                                                     \
+		const char **: COL_TEXT,                                                \
+		char **: COL_TEXT,                                                      \
+		char(*)[]: COL_CHARS,                                                   \
+		struct str *: COL_STR,                                                  \
 		uint8_t(*)[]: COL_BYTES)
 #define COL_AT(strukt, member) offsetof(strukt, member), sizeof(((strukt *)0)->member)
 #define COL(key, strukt, member, ...)                                                      \
@@ -163,8 +163,7 @@ void rows_json_members(const struct rows *t, const void *row, struct jsonw *j);
 void rows_json_line(const struct rows *t, const void *row, struct buf *out);
 
 /* A list in one of two forms, row by row: an array of JSON, or a table with heads, in which foreign
- * text is made safe and "-" stands for none. What came
- * together in `out` may be written out and cleared after each row. */
+ * text is made safe and "-" stands for none. `out` may be flushed and cleared after each row. */
 struct rows_list {
 	const struct rows *rows;
 	struct buf *out;
@@ -192,7 +191,7 @@ void rows_number_set(const struct column *c, uint64_t v, void *member);
 
 /* Payloads: the members one after another. Numbers are little-endian and as wide as the member,
  * times must not be negative, char[] is a varint of its length and the bytes, COL_STR the rest of
- * the payload, so the last one. Other types are none of files. */
+ * the payload, so the last one. A table with another type is a broken promise. */
 void rows_write(const struct rows *t, const void *from, struct buf *out);
 /* Reads a payload that is one row. A COL_STR points into the payload. On failure *ret is undefined,
  * and err names the byte (ERR_DAMAGED). */

@@ -36,7 +36,7 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "extract/cage_inner.h"
-#include "extract/cage_spawn.h"
+#include "extract/cage_spawn_inner.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* The start of a worker. posix_spawn() because the owner may be large and may have threads. */
-#include "extract/cage_spawn.h"
+#include "extract/cage_spawn_inner.h"
 
 #include <errno.h>
 #include <fcntl.h>

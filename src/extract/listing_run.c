@@ -6,7 +6,7 @@
 #include "extract/listing_run.h"
 
 #include "base/clock.h"
-#include "extract/cage_spawn.h"
+#include "extract/cage_spawn_inner.h"
 #include "extract/listing_wire_inner.h"
 
 #include <errno.h>

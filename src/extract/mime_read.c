@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/cursor.h"
 #include "base/file.h"
-#include "extract/cage_spawn.h"
+#include "extract/cage_spawn_inner.h"
 #include "extract/mime.h"
 
 #include <errno.h>

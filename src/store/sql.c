@@ -4,7 +4,7 @@
 #include "store/sql.h"
 
 #include "base/fault.h"
-#include "store/sql_driver.h"
+#include "store/sql_driver_inner.h"
 
 int sql_open(struct sql *ret, const char *path, const struct sql_kind *kind, enum sql_mode mode,
 	     struct err *err)

@@ -1,7 +1,7 @@
 /* The driver that fails on purpose: it takes the place of the one that a connection had, passing on
  * all but the calls that are to fail. Statements stay those of the other driver: values and columns
  * cannot fail, so they need not come by here. */
-#include "store/sql_driver.h"
+#include "store/sql_driver_inner.h"
 
 struct failing {
 	struct sql inner; /* as it was; its statements are the outer one's */

@@ -5,7 +5,7 @@
  * it, the others wait and find it made. */
 #include "base/fault.h"
 #include "base/file.h"
-#include "store/sql_driver.h"
+#include "store/sql_driver_inner.h"
 
 #include <errno.h>
 #include <sqlite3.h>

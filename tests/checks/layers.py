@@ -1,4 +1,6 @@
-"""Who may include whom: the table of doc/architecture.md, and nothing else."""
+"""Who may include whom: the table of doc/architecture.md, and nothing else. Doors are headers
+directly in src/ROOM: each is included by another room, or by a door. A header in a subfolder, or
+called NAME_inner.h, is its room's own."""
 import re
 
 import common
@@ -42,8 +44,22 @@ def allowed(room, name, header):
     return other in table
 
 
+def own(header):
+    return "_inner." in header or header.count("/") > 1
+
+
+def doors(used):
+    """Headers that other rooms include, and what these include. used: (path, header) pairs."""
+    found, more = set(), {h for path, h in used if path.parts[1] != h.split("/")[0]}
+    while more:
+        found |= more
+        more = {h for path, h in used if "/".join(path.parts[1:]) in more} - found
+    return found
+
+
 def problems(root):
-    for path in common.files(root, "src/**/*.c", "src/**/*.h", "src/*/*.c", "src/*/*.h"):
+    used = []
+    for path in common.files(root, "src/*/*.[ch]", "src/*/*/*.[ch]"):
         room, name = path.parts[1], path.name
         if room not in TABLE:
             yield f"{path}:1: the folder src/{room} is not in the include table"
@@ -53,14 +69,20 @@ def problems(root):
             if not m or (m.group(1) in PUBLIC and room in ("cmd", "lib")):
                 continue
             header = m.group(1)
+            used.append((path, header))
             if header in MADE and header.startswith(room + "/"):
                 continue
             if not (root / "src" / header).exists() or "/" not in header:
                 yield f"{path}:{n}: {header} is not a header below src/, written as room/name.h"
-            elif "_inner." in header and not header.startswith(room + "/"):
+            elif own(header) and not header.startswith(room + "/"):
                 yield f"{path}:{n}: {header} is not a door; it is for its own room"
             elif not allowed(room, name, header):
                 yield f"{path}:{n}: {room}/{name} may not include {header}"
+    known = doors(used)
+    for path in common.files(root, "src/*/*.h"):
+        header = "/".join(path.parts[1:])
+        if path.parts[1] != "cmd" and not own(header) and header not in known:
+            yield f"{path}:1: no other room includes this door; it belongs in a folder, or is _inner"
 
 
 if __name__ == "__main__":

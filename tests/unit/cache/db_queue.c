@@ -1,6 +1,6 @@
 /* The queue: rows in their order, how fetches end, slots, files, and what goes with time. */
 #include "cache/db/db_inner.h"
-#include "store/sql_driver.h"
+#include "store/sql_driver_inner.h"
 #include "unit/cache/db_play.h"
 
 static struct db_row queued(uint64_t provider, struct notice n, uint64_t *ret_set)

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "cache/db/db_inner.h"
 #include "cache/unsdb.h"
-#include "store/sql_driver.h"
+#include "store/sql_driver_inner.h"
 
 enum { PROVIDER = 17, NOW_S = 1790000000 };
 #define AT (NOW_S * US_PER_S)

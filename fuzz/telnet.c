@@ -66,11 +66,12 @@ static void try_asks(struct str bytes)
 	struct hand_ask ask;
 	struct err err;
 	size_t used;
-	while (bytes.n && hand_ask_parse(bytes, &ask, &used, &err) == 0) {
+	while (bytes.n && message_frame(&hand_asks, bytes, &used) == 0) {
 		ENSURE(used > 0 && used <= bytes.n);
-		ENSURE(ask.mail.to.n + ask.mail.command.n + ask.mail.text.n + ask.host.n +
-			       ask.reply_to.n <
-		       used);
+		if (hand_ask_read(str_head(bytes, used), &ask, &err) == 0)
+			ENSURE(ask.mail.to.n + ask.mail.command.n + ask.mail.text.n + ask.host.n +
+				       ask.reply_to.n <
+			       used);
 		bytes = str_from(bytes, used);
 	}
 }

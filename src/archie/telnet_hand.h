@@ -1,41 +1,45 @@
 /* What a session of telnet asks of the process that started it, which can do what the session may
- * not: connect to the queuer, keep mails, keep requests for sites. Over a pair of sockets:
- *
- *   CONNECT                              a socket of the queuer, handed over with the answer
- *   MAIL TO COMMAND TEXT C E SPLIT       three counts of bytes, then these bytes; C, E: 0 or 1
- *   SITE HOST TO                         two counts of bytes, then these bytes
- *
- * each after a line end; the answer is a line, OK or NO and a reason. The session is the one that
- * strangers might have taken over: all that it says is checked and bounded. */
+ * not: connect to the queuer, send mails and requests for sites. Messages (base/message.h) over a
+ * pair of sockets, both ends of one program, so without a version; the answer to `connect` brings a
+ * socket of the queuer with it. The session is the one that strangers might have taken over: all
+ * that it says is checked and bounded. */
 #pragma once
 #include "archie/shell.h"
+#include "base/message.h"
 
 enum {
-	HAND_LINE_MOST = 128,
 	HAND_WORD_MOST = 1024, /* an address, a command, a host */
-	HAND_ASK_MOST = HAND_LINE_MOST + SHELL_OUTPUT_MOST + 3 * HAND_WORD_MOST,
+	HAND_ASK_MOST = SHELL_OUTPUT_MOST + 4 * HAND_WORD_MOST,
 	HAND_REASON_MOST = 400,
-	HAND_ANSWER_MOST = HAND_REASON_MOST + 8,
+	HAND_ANSWER_MOST = HAND_REASON_MOST + 64,
 };
 
-enum hand_what { HAND_CONNECT, HAND_MAIL, HAND_SITE };
+enum hand_what {
+	HAND_CONNECT,
+	HAND_MAIL,
+	HAND_SITE,
+	HAND_OK, /* the answers */
+	HAND_NO,
+};
 
 struct hand_ask {
-	enum hand_what what;
+	int what;
 	struct shell_mail mail; /* MAIL */
 	struct str host;        /* SITE */
 	struct str reply_to;    /* SITE: the variable mailto, or "" */
+	struct str reason;      /* NO */
 };
 
-void hand_ask_print(const struct hand_ask *a, struct buf *out);
-/* 0: *ret lies in the bytes, of which it has *ret_used. 1: there is more to come. Negative: this
- * cannot be one. */
-int hand_ask_parse(struct str bytes, struct hand_ask *ret, size_t *ret_used, struct err *err);
+/* What a session may say, and its parent: of the size of struct hand_ask. */
+extern const struct message_wire hand_asks, hand_answers;
+
+/* A whole message of hand_asks; slices are in the bytes. Negative: it cannot be one. */
+int hand_ask_read(struct str bytes, struct hand_ask *ret, struct err *err);
 
 /* reason NULL: OK. */
 void hand_answer_print(const char *reason, struct buf *out);
-/* A whole line, with its end. 0: OK. Negative: NO, and err has the reason. */
-int hand_answer_parse(struct str line, struct err *err);
+/* A whole message of hand_answers. 0: OK. Negative: NO, and err has the reason. */
+int hand_answer_parse(struct str bytes, struct err *err);
 
 /* Sends bytes with a descriptor (-1: none) in one piece, and receives up to n of them; -1 in
  * *ret_fd: none came. Both return what sendmsg() and recvmsg() do. */

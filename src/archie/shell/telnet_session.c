@@ -179,19 +179,19 @@ static int hand_over(struct user *u, struct str bytes, struct err *err)
 /* *ret_fd: of the socket that came with it; -1: none did. */
 static int hear_answer(struct user *u, int64_t until_us, int *ret_fd, struct err *err)
 {
-	char line[HAND_ANSWER_MOST];
-	size_t n = 0;
+	char said[HAND_ANSWER_MOST];
+	size_t n = 0, whole;
 	*ret_fd = -1;
-	while (n < sizeof line && wait_for_either(0, until_us) == READY_PARENT) {
+	while (n < sizeof said && wait_for_either(0, until_us) == READY_PARENT) {
 		int fd = -1;
-		ssize_t got = hand_receive(TELNET_PARENT_FD, line + n, sizeof line - n, &fd);
+		ssize_t got = hand_receive(TELNET_PARENT_FD, said + n, sizeof said - n, &fd);
 		if (fd >= 0 && *ret_fd < 0)
 			*ret_fd = fd;
 		if (got <= 0)
 			break;
 		n += (size_t)got;
-		if (line[n - 1] == '\n')
-			return hand_answer_parse((struct str){line, n}, err);
+		if (message_frame(&hand_answers, (struct str){said, n}, &whole) != 1)
+			return hand_answer_parse((struct str){said, n}, err);
 	}
 	user_stops(u); /* without it, there is nothing to be had */
 	return err_set(err, ERR_BUSY, "the server stops");
@@ -201,7 +201,7 @@ static int ask_parent(struct user *u, const struct hand_ask *ask, int *ret_fd, s
 {
 	CLEANUP(buf_free) struct buf bytes = BUF_INIT(HAND_ASK_MOST);
 	*ret_fd = -1;
-	hand_ask_print(ask, &bytes);
+	message_write(&hand_asks, ask->what, ask, &bytes);
 	if (bytes.over)
 		return err_set(err, ERR_USAGE, "it is too large");
 	if (hand_over(u, buf_str(&bytes), err) < 0)

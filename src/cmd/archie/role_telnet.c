@@ -149,7 +149,7 @@ struct courier {
 	struct link link;
 	struct telnet_role *r;
 	struct served *served; /* NULL: that session has ended */
-	enum hand_what what;
+	int what;              /* enum hand_what */
 	struct proc proc;
 	struct loop_io ended;
 	int fd; /* where it says why it could not: a byte for the code, and words */
@@ -166,12 +166,12 @@ static void served_kill(struct served *s)
 
 static void served_answer(struct served *s, const char *reason, int fd)
 {
-	struct buf line = BUF_INIT(HAND_ANSWER_MOST);
-	hand_answer_print(reason, &line);
+	struct buf said = BUF_INIT(HAND_ANSWER_MOST);
+	hand_answer_print(reason, &said);
 	/* it asks one thing at a time, so there is room; who leaves answers unread is not ours */
-	if (hand_send(s->fd, buf_str(&line), fd) != (ssize_t)line.n)
+	if (hand_send(s->fd, buf_str(&said), fd) != (ssize_t)said.n)
 		served_kill(s);
-	buf_free(&line);
+	buf_free(&said);
 }
 
 static void serve_connect(struct served *s)
@@ -343,8 +343,10 @@ static bool serve_next(struct served *s)
 	struct hand_ask ask;
 	struct err err;
 	size_t used;
-	int rc = s->asked.n && !s->courier ? hand_ask_parse(buf_str(&s->asked), &ask, &used, &err)
+	int rc = s->asked.n && !s->courier ? message_frame(&hand_asks, buf_str(&s->asked), &used)
 					   : 1;
+	if (rc == 0)
+		rc = hand_ask_read(str_head(buf_str(&s->asked), used), &ask, &err);
 	if (rc < 0 || (rc == 0 && asks_too_often(s))) {
 		served_kill(s);
 		return false;

@@ -11,7 +11,8 @@ static struct buf bytes;
 static int parse(struct str from, struct hand_ask *ret, size_t *ret_used)
 {
 	struct err err;
-	return hand_ask_parse(from, ret, ret_used, &err);
+	int rc = message_frame(&hand_asks, from, ret_used);
+	return rc ? rc : hand_ask_read(str_head(from, *ret_used), ret, &err);
 }
 
 static void what_is_asked_is_read_as_it_was_said(void **state)
@@ -34,9 +35,9 @@ static void what_is_asked_is_read_as_it_was_said(void **state)
 	size_t used;
 	for (size_t i = 0; i < ARRAY_LEN(asks); i++) {
 		buf_clear(&bytes);
-		hand_ask_print(&asks[i], &bytes);
+		message_write(&hand_asks, asks[i].what, &asks[i], &bytes);
 		size_t n = bytes.n;
-		buf_add_text(&bytes, "CONNECT\n");
+		buf_add_text(&bytes, "connect 0\n");
 		for (size_t k = 0; k < n; k++)
 			assert_int_equal(parse(str_head(buf_str(&bytes), k), &got, &used), 1);
 		assert_int_equal(parse(buf_str(&bytes), &got, &used), 0);
@@ -57,29 +58,23 @@ static void what_cannot_be_is_refused_at_once(void **state)
 {
 	static const char *const bad[] = {
 		"\n",
-		"CONNECT \n",
-		"CONNECT 1\n",
 		"connect\n",
-		"SITE\n",
-		"SITE 1\n",
-		"SITE 1 1 1\n",
-		"SITE 1025 0\n",
-		"SITE -1 0\n",
-		"SITE 0 18446744073709551615\n",
-		"MAIL 1 1 1 0 0\n",
-		"MAIL 1 1 1 2 0 1024\n",
-		"MAIL 1 1 1 0 2 1024\n",
-		"MAIL 1 1 1 1 0 1024\n",
-		"MAIL 1 1 1 0 0 1023\n",
-		"MAIL 1 1 1 0 0 2147483648\n",
-		"MAIL 1025 1 1 0 0 1024\n",
-		"MAIL 1 1 9999999 0 0 1024\n",
-		"MAIL 1 1 1 0 0 1024 0\n",
-		"MAIL 18446744073709551615 1 1 0 0 1024\n",
-		("a line that is longer than any that a session would say, because there is no "
-		 "such "
-		 "request that has this many letters in it, whatever it is about, and who sends "
-		 "it"),
+		"connect 1\n",
+		"CONNECT 0\n",
+		"ok 0\n",
+		"site 3073\n",
+		"site 10\nhost 1025\n",
+		"site 11\nhost 1\na\nx\n",
+		"site 18446744073709551615\n",
+		"mail 0\n",
+		"mail 11\nsplit 1023\n",
+		"mail 17\nsplit 2147483648\n",
+		"mail 20\ncompress\nsplit 1024\n",
+		"mail 20\nencode 1\nsplit 1024\n",
+		"mail 19\nto 1025\nsplit 1024\n",
+		"mail 24\ntext 9999999\nsplit 1024\n",
+		"mail 4198401\n",
+		"a first line that has no end in as many bytes as it may have",
 	};
 	struct hand_ask got;
 	size_t used;
@@ -89,7 +84,7 @@ static void what_cannot_be_is_refused_at_once(void **state)
 			fail_msg("taken: %s", bad[i]);
 }
 
-static void an_answer_is_one_line(void **state)
+static void an_answer_is_yes_or_no_and_a_reason(void **state)
 {
 	struct err err;
 	(void)state;
@@ -98,7 +93,7 @@ static void an_answer_is_one_line(void **state)
 	assert_int_equal(hand_answer_parse(buf_str(&bytes), &err), 0);
 	buf_clear(&bytes);
 	hand_answer_print("not\nnow", &bytes);
-	assert_str(buf_str(&bytes), "NO not now\n");
+	assert_str(buf_str(&bytes), "no 15\nreason not now\n");
 	assert_true(hand_answer_parse(buf_str(&bytes), &err) < 0);
 	assert_string_equal(err.msg, "not now");
 	char reason[2000];
@@ -108,7 +103,7 @@ static void an_answer_is_one_line(void **state)
 	hand_answer_print(reason, &bytes);
 	assert_true(bytes.n <= HAND_ANSWER_MOST);
 	assert_true(hand_answer_parse(STR("?\n"), &err) < 0);
-	assert_true(hand_answer_parse(STR("NO "), &err) < 0);
+	assert_true(hand_answer_parse(STR("no 15\n"), &err) < 0);
 }
 
 static void a_descriptor_goes_with_the_words(void **state)
@@ -144,7 +139,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_asked_is_read_as_it_was_said),
 		cmocka_unit_test(what_cannot_be_is_refused_at_once),
-		cmocka_unit_test(an_answer_is_one_line),
+		cmocka_unit_test(an_answer_is_yes_or_no_and_a_reason),
 		cmocka_unit_test(a_descriptor_goes_with_the_words),
 	};
 	return cmocka_run_group_tests(tests, NULL, end);

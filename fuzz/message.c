@@ -41,17 +41,23 @@ static const struct message_field row_fields[] = {
 };
 static const struct message_item row_item = {"a row", sizeof(struct row), row_fields,
 					     ARRAY_LEN(row_fields)};
+static const struct message_field packed_fields[] = {
+	{MESSAGE_BYTES_AT(struct row, name, "name", 9), .must = true},
+	{MESSAGE_NUMBER_AT(struct row, size, "size", 0, 99), .none = 7},
+};
+static const struct message_item packed_item = {"a row", sizeof(struct row), packed_fields,
+						ARRAY_LEN(packed_fields), .packed = true};
 static const struct message messages[] = {MESSAGE("all", SAYS_ALL, 300, all),
 					  MESSAGE_BARE("bare", SAYS_BARE)};
 static const struct message_wire wire = {messages, ARRAY_LEN(messages), sizeof(S)};
 
-static void check_rows(struct message_items items)
+static void check_rows(const struct message_item *item, struct message_items items)
 {
 	struct row row;
 	struct err err = {0};
 	uint64_t n = 0, most = items.n;
 	int rc;
-	while ((rc = message_item_next(&row_item, &items, &row, &err)) == 0) {
+	while ((rc = message_item_next(item, &items, &row, &err)) == 0) {
 		ENSURE(row.name.n <= 9 && row.size <= 99);
 		n++;
 	}
@@ -94,13 +100,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (message_read(&wire, str_head(rest, n), &which, &said, &err) == 0) {
 			if (which == SAYS_ALL)
 				check_said(&said);
-			check_rows(said.row);
+			check_rows(&row_item, said.row);
 			check_again(which, &said);
 		} else {
 			ENSURE(err.code == ERR_DAMAGED && err.msg[0]);
 		}
 		rest = str_from(rest, n);
 	}
-	check_rows((struct message_items){5, rest});
+	check_rows(&row_item, (struct message_items){5, rest});
+	check_rows(&packed_item, (struct message_items){5, rest});
 	return 0;
 }

@@ -13,7 +13,7 @@ import subprocess
 from pathlib import Path
 
 from garner import BUILD, Result, wait_for
-from message import attributes, items, message, read_message
+from message import attributes, message, read_message, unpack
 
 # What is promised to those who ask after a kill: an answer, and a whole service. The long run keeps to it; in
 # `make test` the machine may be busy with others.
@@ -31,30 +31,26 @@ def request(what="find", type="sub", pattern="", frm="", hits=100, offset=0, ed=
                        "sites": texts(sites), "domains": texts(domains), "components": texts(inside)})
 
 
-SITE = {"key", "host", "address", "url"}
-ROW = {"name", "mode", "dir", "owner", "group", "text"}
-
-
-def decoded(said):
-    return {k: v.decode(errors="surrogateescape") if isinstance(v, bytes) else v for k, v in said.items()}
+KINDS = ["file", "dir", "link", "other"]
+SITE = [("key", "bytes"), ("host", "bytes"), ("address", "bytes"), ("url", "bytes"), ("listed", "signed"),
+        ("entries", "signed")]
+ROW = [("name", "bytes"), ("site", "number"), ("kind", "word"), ("mode", "bytes"), ("same", "flag"), ("dir", "bytes"),
+       ("size", "signed"), ("time", "signed"), ("links", "signed"), ("owner", "bytes"), ("group", "bytes"),
+       ("mirrors", "number"), ("no-url", "flag"), ("text", "bytes")]
 
 
 def answer(said):
     """What the rows of an answer say, each with its site."""
-    sites, rows, folder = [], [], ""
-    for site in map(decoded, items(said.get("sites", b""), "key", counted=SITE)):
-        sites.append({"key": site["key"], "host": site.get("host", ""), "address": site.get("address", ""),
-                      "root": site.get("url", ""), "listed": int(site.get("listed", -1)),
-                      "entries": int(site.get("entries", -1))})
-    for told in map(decoded, items(said.get("rows", b""), "name", counted=ROW)):
-        n = int(told.get("site", 0))
+    rows, folder = [], ""
+    sites = [{"key": s["key"], "host": s.get("host", ""), "address": s.get("address", ""), "root": s.get("url", ""),
+              "listed": s.get("listed", -1), "entries": s.get("entries", -1)}
+             for s in unpack(SITE, said.get("sites", b""))]
+    for told in unpack(ROW, said.get("rows", b"")):
         folder = folder if told.get("same") else told.get("dir", "")
-        row = dict(sites[n - 1]) if n else {}
-        row.update(name=told["name"], dir=folder, kind=told.get("kind", "file"), text=told.get("text", ""),
-                   mirrors=int(told.get("mirrors", 0)), size=int(told.get("size", -1)), time=int(told.get("time", -1)))
-        row.update({k: told[k] for k in ("mode", "owner", "group") if k in told})
-        if "links" in told:
-            row["links"] = int(told["links"])
+        row = dict(sites[told["site"] - 1]) if "site" in told else {}
+        row.update(name=told["name"], dir=folder, kind=KINDS[told.get("kind", 0)], text=told.get("text", ""),
+                   mirrors=told.get("mirrors", 0), size=told.get("size", -1), time=told.get("time", -1))
+        row.update({k: told[k] for k in ("mode", "owner", "group", "links") if k in told})
         rows.append(row)
     return rows
 

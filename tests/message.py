@@ -47,14 +47,58 @@ def parse(body, **types):
     return said
 
 
-def items(body, first, **types):
-    """The items of a list, each of which begins with this attribute."""
-    found = []
-    for name, value in walk(body, **types):
-        if name == first:
-            found.append({})
-        found[-1][name] = value
-    return found
+def number(v):
+    out = b""
+    while v >= 128:
+        out += bytes([v & 127 | 128])
+        v >>= 7
+    return out + bytes([v])
+
+
+def take_number(data, at):
+    v = shift = 0
+    while True:
+        v |= (data[at] & 127) << shift
+        shift += 7
+        at += 1
+        if data[at - 1] < 128:
+            return v, at
+
+
+def pack(table, said):
+    """An item of a packed list. table: (name, type) of each attribute; types are flag, number, signed, word, bytes."""
+    bits, out = 0, b""
+    for i, (name, kind) in enumerate(table):
+        if name not in said:
+            continue
+        bits |= 1 << i
+        if kind == "bytes":
+            out += number(len(said[name])) + said[name]
+        elif kind != "flag":
+            out += number(said[name] if kind != "signed" else 2 * said[name] if said[name] >= 0 else -2 * said[name] - 1)
+    return number(bits) + out
+
+
+def unpack(table, data):
+    """The items of a packed list."""
+    at = 0
+    while at < len(data):
+        item = {}
+        bits, at = take_number(data, at)
+        for i, (name, kind) in enumerate(table):
+            if not bits >> i & 1:
+                continue
+            if kind == "flag":
+                item[name] = True
+                continue
+            v, at = take_number(data, at)
+            if kind == "bytes":
+                assert at + v <= len(data)
+                item[name], at = data[at:at + v].decode(errors="surrogateescape"), at + v
+            else:
+                item[name] = v if kind != "signed" else v >> 1 ^ -(v & 1)
+        assert bits < 1 << len(table)
+        yield item
 
 
 def read_message(file, **types):

@@ -7,6 +7,7 @@
  * test; measured on jobs of reap it costs no more than one letter a line did. */
 #include "base/message.h"
 
+#include "base/cursor.h"
 #include "base/hash.h"
 #include "base/value.h"
 
@@ -32,6 +33,41 @@ static int64_t member_signed(const struct message_field *f, const void *member)
 	return f->size == sizeof(int64_t) ? *(const int64_t *)member : *(const int32_t *)member;
 }
 
+/* As it is sent: within its bounds. */
+static uint64_t member_sent(const struct message_field *f, const void *member)
+{
+	int64_t most = (int64_t)MIN(f->most, (uint64_t)INT64_MAX);
+	if (f->type == MESSAGE_SIGNED)
+		return (uint64_t)MIN(MAX(member_signed(f, member), f->least), most);
+	return MIN(MAX(member_number(f, member), (uint64_t)f->least), f->most);
+}
+
+/* Whether it is sent at all. */
+static bool member_is_said(const struct message_field *f, const void *member)
+{
+	const struct str *text = member;
+	if (f->type == MESSAGE_FLAG)
+		return *(const bool *)member;
+	if (f->must)
+		return true;
+	switch (f->type) {
+	case MESSAGE_NUMBER:
+	case MESSAGE_WORD:
+		return member_number(f, member) != (uint64_t)f->none;
+	case MESSAGE_SIGNED:
+		return member_signed(f, member) != f->none && member_signed(f, member) >= f->least;
+	case MESSAGE_TEXT:
+		return text->n >= (size_t)f->least && text->n <= f->most && !str_has_control(*text);
+	case MESSAGE_SAID:
+	case MESSAGE_BYTES:
+		return text->n > 0;
+	case MESSAGE_ITEMS:
+		return ((const struct message_items *)member)->n > 0;
+	default:
+		return true;
+	}
+}
+
 static void member_set(const struct message_field *f, void *member, uint64_t v)
 {
 	if (f->size == sizeof(uint64_t))
@@ -49,15 +85,17 @@ static void member_set(const struct message_field *f, void *member, uint64_t v)
 /* A line of a name and a number, which is all that most attributes are. */
 static void number_write(const struct message_field *f, bool negative, uint64_t v, struct buf *out)
 {
-	char line[MESSAGE_NAME_MAX + STR_DECIMAL_MAX + 3];
 	size_t n = f->name.n;
+	char *line = buf_room(out, n + STR_DECIMAL_MAX + 3);
+	if (!line)
+		return;
 	memcpy(line, f->name.p, n);
 	line[n++] = ' ';
 	if (negative)
 		line[n++] = '-';
 	n += str_decimal(line + n, v);
 	line[n++] = '\n';
-	buf_add(out, line, n);
+	buf_grew(out, n);
 }
 
 static void text_write(const struct message_field *f, struct str text, struct buf *out)
@@ -74,22 +112,10 @@ static void text_write(const struct message_field *f, struct str text, struct bu
 	buf_grew(out, f->name.n + text.n + 2);
 }
 
-static void signed_write(const struct message_field *f, const void *member, struct buf *out)
-{
-	int64_t v = member_signed(f, member);
-	if (!f->must && (v == f->none || v < f->least))
-		return;
-	int64_t most = (int64_t)MIN(f->most, (uint64_t)INT64_MAX);
-	v = MIN(MAX(v, f->least), most);
-	number_write(f, v < 0, v < 0 ? -(uint64_t)v : (uint64_t)v, out);
-}
-
 static void said_write(const struct message_field *f, struct str text, struct buf *out)
 {
 	text = str_utf8_head(text, f->most);
 	size_t from = out->n + f->name.n + 1;
-	if (!text.n && !f->must)
-		return;
 	text_write(f, text, out);
 	for (size_t i = 0; i < text.n && !out->over; i++)
 		if (str_has_control((struct str){out->p + from + i, 1}))
@@ -113,40 +139,31 @@ static void field_write(const struct message_field *f, const void *member, struc
 {
 	const struct message_items *items = member;
 	const struct str *text = member;
-	uint64_t v;
 	char digits[2 * HASH_MOST + 1];
+	int64_t v;
 	switch (f->type) {
 	case MESSAGE_FLAG:
-		if (*(const bool *)member) {
-			buf_add_str(out, f->name);
-			buf_add_byte(out, '\n');
-		}
+		buf_add_str(out, f->name);
+		buf_add_byte(out, '\n');
 		break;
 	case MESSAGE_NUMBER:
-		v = member_number(f, member);
-		if (f->must || v != (uint64_t)f->none)
-			number_write(f, false, MIN(MAX(v, (uint64_t)f->least), f->most), out);
+		number_write(f, false, member_sent(f, member), out);
 		break;
 	case MESSAGE_SIGNED:
-		signed_write(f, member, out);
+		v = (int64_t)member_sent(f, member);
+		number_write(f, v < 0, v < 0 ? -(uint64_t)v : (uint64_t)v, out);
 		break;
 	case MESSAGE_WORD:
-		v = member_number(f, member);
-		ENSURE(v < f->most);
-		if (f->must || v != (uint64_t)f->none)
-			text_write(f, str_of(f->words[v]), out);
+		ENSURE(member_number(f, member) < f->most);
+		text_write(f, str_of(f->words[member_number(f, member)]), out);
 		break;
 	case MESSAGE_TEXT:
-		if (f->must ||
-		    (text->n >= (size_t)f->least && text->n <= f->most && !str_has_control(*text)))
-			text_write(f, *text, out);
+		text_write(f, *text, out);
 		break;
 	case MESSAGE_SAID:
 		said_write(f, *text, out);
 		break;
 	case MESSAGE_BYTES:
-		if (!f->must && !text->n)
-			break;
 		number_write(f, false, text->n, out);
 		buf_add_str(out, *text);
 		buf_add_byte(out, '\n');
@@ -157,8 +174,6 @@ static void field_write(const struct message_field *f, const void *member, struc
 		text_write(f, (struct str){digits, 2 * f->size}, out);
 		break;
 	case MESSAGE_ITEMS:
-		if (!items->n)
-			break;
 		number_write(f, false, items->n, out);
 		out->n--; /* the line goes on */
 		buf_printf(out, " %zu\n", items->bytes.n);
@@ -172,13 +187,47 @@ static void field_write(const struct message_field *f, const void *member, struc
 
 static void fields_write(const struct message_field *f, size_t n, const void *from, struct buf *out)
 {
+	for (size_t i = 0; i < n; i++) {
+		const void *member = (const char *)from + f[i].offset;
+		if (member_is_said(&f[i], member))
+			field_write(&f[i], member, out);
+	}
+}
+
+/* Packed: a bit for each attribute that is there, then their values. */
+static void packed_write(const struct message_field *f, size_t n, const void *from, struct buf *out)
+{
+	uint64_t said = 0;
 	for (size_t i = 0; i < n; i++)
-		field_write(&f[i], (const char *)from + f[i].offset, out);
+		said |= (uint64_t)member_is_said(&f[i], (const char *)from + f[i].offset) << i;
+	put_varint(out, said);
+	for (; said; said &= said - 1) {
+		const struct message_field *one = &f[__builtin_ctzll(said)];
+		const void *member = (const char *)from + one->offset;
+		uint64_t v;
+		switch (one->type) {
+		case MESSAGE_FLAG:
+			break;
+		case MESSAGE_SIGNED:
+			v = member_sent(one, member);
+			put_varint(out, v << 1 ^ (uint64_t)((int64_t)v >> 63));
+			break;
+		case MESSAGE_NUMBER:
+		case MESSAGE_WORD:
+			put_varint(out, member_sent(one, member));
+			break;
+		default: /* texts and bytes: tables have no others */
+			put_text(out, *(const struct str *)member);
+		}
+	}
 }
 
 void message_item_write(const struct message_item *item, const void *from, struct buf *out)
 {
-	fields_write(item->field, item->n, from, out);
+	if (item->packed)
+		packed_write(item->field, item->n, from, out);
+	else
+		fields_write(item->field, item->n, from, out);
 }
 
 void message_write(const struct message_wire *w, int which, const void *from, struct buf *out)
@@ -229,14 +278,41 @@ static bool number_parse(struct str text, uint64_t *ret)
 	return (text.n == 1 || (text.n && text.p[0] != '0')) && str_u64(text, ret);
 }
 
+static void number_take(struct reading *r, const struct message_field *f, uint64_t v,
+			struct str text, void *ret)
+{
+	if (v < (uint64_t)f->least || v > f->most)
+		reading_wrong(r, f, text);
+	else
+		member_set(f, ret, v);
+}
+
+static void signed_take(struct reading *r, const struct message_field *f, int64_t v,
+			struct str text, void *ret)
+{
+	if (v < f->least || (v > 0 && (uint64_t)v > f->most))
+		reading_wrong(r, f, text);
+	else
+		member_set(f, ret, (uint64_t)v);
+}
+
+static void text_take(struct reading *r, const struct message_field *f, struct str text, void *ret)
+{
+	bool is_bytes = f->type == MESSAGE_BYTES;
+	if (text.n < (size_t)f->least || text.n > f->most || (!is_bytes && str_has_control(text)))
+		reading_wrong(r, f, text);
+	else
+		*(struct str *)ret = text;
+}
+
 static void number_read(struct reading *r, const struct message_field *f, struct str text,
 			void *ret)
 {
 	uint64_t v;
-	if (!number_parse(text, &v) || v < (uint64_t)f->least || v > f->most)
+	if (!number_parse(text, &v))
 		reading_wrong(r, f, text);
 	else
-		member_set(f, ret, v);
+		number_take(r, f, v, text, ret);
 }
 
 static void signed_read(struct reading *r, const struct message_field *f, struct str text,
@@ -249,11 +325,7 @@ static void signed_read(struct reading *r, const struct message_field *f, struct
 		reading_wrong(r, f, text);
 		return;
 	}
-	int64_t s = negative ? (int64_t)-v : (int64_t)v;
-	if (s < f->least || (s > 0 && v > f->most))
-		reading_wrong(r, f, text);
-	else
-		member_set(f, ret, (uint64_t)s);
+	signed_take(r, f, negative ? (int64_t)-v : (int64_t)v, text, ret);
 }
 
 static void word_read(struct reading *r, const struct message_field *f, struct str text, void *ret)
@@ -322,8 +394,7 @@ static void value_read(struct reading *r, const struct message_field *f, struct 
 		break;
 	case MESSAGE_TEXT:
 	case MESSAGE_SAID:
-		good = text.n >= (size_t)f->least && text.n <= f->most && !str_has_control(text);
-		*(struct str *)ret = text;
+		text_take(r, f, text, ret);
 		break;
 	case MESSAGE_BYTES:
 		bytes_read(r, f, text, ret);
@@ -355,15 +426,20 @@ static bool name_read(struct reading *r, const struct message_field *f)
 	return true;
 }
 
+static void field_missing(struct reading *r, const struct message_field *f, void *ret)
+{
+	if (f->must) {
+		err_set(r->err, ERR_DAMAGED, "%s: %s is missing", r->what, f->name.p);
+		r->bad = true;
+	} else if (f->none) {
+		member_set(f, ret, (uint64_t)f->none);
+	}
+}
+
 static void field_read(struct reading *r, const struct message_field *f, void *ret)
 {
 	if (!name_read(r, f)) {
-		if (f->must) {
-			err_set(r->err, ERR_DAMAGED, "%s: %s is missing", r->what, f->name.p);
-			r->bad = true;
-		} else if (f->none) {
-			member_set(f, ret, (uint64_t)f->none);
-		}
+		field_missing(r, f, ret);
 		return;
 	}
 	if (f->type == MESSAGE_FLAG) {
@@ -388,6 +464,54 @@ static void fields_read(struct reading *r, const struct message_field *f, size_t
 		field_read(r, &f[i], (char *)ret + f[i].offset);
 }
 
+static void packed_value_read(struct reading *r, const struct message_field *f, struct reader *p,
+			      void *ret)
+{
+	static const struct str shown = {"its bytes", 9};
+	uint64_t v;
+	struct str text;
+	switch (f->type) {
+	case MESSAGE_FLAG:
+		*(bool *)ret = true;
+		break;
+	case MESSAGE_SIGNED:
+		v = reader_varint(p);
+		signed_take(r, f, (int64_t)(v >> 1 ^ (~(v & 1) + 1)), shown, ret);
+		break;
+	case MESSAGE_NUMBER:
+		number_take(r, f, reader_varint(p), shown, ret);
+		break;
+	case MESSAGE_WORD:
+		v = reader_varint(p);
+		number_take(r, f, v < f->most ? v : UINT64_MAX, shown, ret);
+		break;
+	default:
+		text = reader_text(p, f->most);
+		if (!p->bad)
+			text_take(r, f, text, ret);
+	}
+}
+
+static void packed_read(struct reading *r, const struct message_item *item, void *ret)
+{
+	struct reader p = reader_of(r->rest);
+	uint64_t said = reader_varint(&p);
+	memset(ret, 0, item->size);
+	p.bad |= said >> (item->n - 1) > 1; /* an attribute that the table does not have */
+	for (size_t i = 0; i < item->n && !r->bad && !p.bad; i++) {
+		const struct message_field *f = &item->field[i];
+		void *member = (char *)ret + f->offset;
+		if (said >> i & 1)
+			packed_value_read(r, f, &p, member);
+		else
+			field_missing(r, f, member);
+	}
+	if (p.bad && !r->bad)
+		err_set(r->err, ERR_DAMAGED, "%s: cut, or of another table", r->what);
+	r->bad |= p.bad;
+	r->rest = str_from(r->rest, reader_at(&p));
+}
+
 int message_item_next(const struct message_item *item, struct message_items *items, void *ret,
 		      struct err *err)
 {
@@ -396,7 +520,10 @@ int message_item_next(const struct message_item *item, struct message_items *ite
 		return 1;
 	if (items->n == 0)
 		return err_set(err, ERR_DAMAGED, "%s: one more than was said", item->name);
-	fields_read(&r, item->field, item->n, ret, item->size);
+	if (item->packed)
+		packed_read(&r, item, ret);
+	else
+		fields_read(&r, item->field, item->n, ret, item->size);
 	items->bytes = r.rest;
 	items->n--;
 	return r.bad ? -1 : 0;

@@ -19,7 +19,6 @@
 
 enum {
 	MESSAGE_HEAD_MAX = 48, /* bytes of the first line, with its line feed */
-	MESSAGE_NAME_MAX = 16, /* of an attribute's name */
 };
 #define MESSAGE_TIME_MAX_US (400 * US_PER_DAY) /* longest time that is sent */
 
@@ -36,7 +35,7 @@ enum message_type {
 	MESSAGE_OTHER,  /* whatever `value` prints and parses */
 };
 
-/* A list: so many structs, each as the attributes of its own table. */
+/* A list: so many structs, each as the attributes of its own table, or packed. */
 struct message_items {
 	uint64_t n;
 	struct str bytes;
@@ -125,6 +124,9 @@ struct message_item {
 	size_t size;
 	const struct message_field *field;
 	size_t n;
+	/* For lists by the thousand: in few bytes, without names. Its table has flags, numbers,
+	 * words, texts and bytes only, and at most 64. */
+	bool packed;
 };
 void message_item_write(const struct message_item *item, const void *from, struct buf *out);
 /* Takes the next one off *items. 1: there are no more; ERR_DAMAGED. */

@@ -53,9 +53,23 @@ struct str str_trim_field(struct str s)
 	return s;
 }
 
+/* Whether one of these bytes is below 32 or 127. */
+static bool has_control_word(uint64_t word)
+{
+	const uint64_t ones = UINT64_MAX / 255, high = ones << 7;
+	uint64_t low = (word - ones * 32) & ~word, del = word ^ ones * 127;
+	return (low | ((del - ones) & ~del)) & high;
+}
+
 bool str_has_control(struct str s)
 {
-	for (size_t i = 0; i < s.n; i++)
+	size_t i = 0;
+	for (uint64_t word; i + sizeof word <= s.n; i += sizeof word) {
+		memcpy(&word, s.p + i, sizeof word);
+		if (has_control_word(word))
+			break; /* it may be a tab */
+	}
+	for (; i < s.n; i++)
 		if (ascii_is_control(s.p[i]) && s.p[i] != '\t')
 			return true;
 	return false;
@@ -87,10 +101,14 @@ int str_cut(struct str *rest, char separator, struct str *ret)
 
 bool str_u64(struct str s, uint64_t *ret)
 {
+	enum { NO_OVERFLOW = 19 }; /* digits of which any number fits */
 	uint64_t v = 0;
+	size_t i = 0;
 	if (s.n == 0)
 		return false;
-	for (size_t i = 0; i < s.n; i++) {
+	for (; i < s.n && i < NO_OVERFLOW && ascii_is_digit(s.p[i]); i++)
+		v = v * 10 + (uint64_t)(s.p[i] - '0');
+	for (; i < s.n; i++) {
 		if (!ascii_is_digit(s.p[i]) || __builtin_mul_overflow(v, 10u, &v) ||
 		    __builtin_add_overflow(v, (uint64_t)(s.p[i] - '0'), &v))
 			return false;
@@ -149,13 +167,10 @@ struct str str_utf8_head(struct str s, size_t n)
 
 size_t str_decimal(char *to, uint64_t v)
 {
-	char back[STR_DECIMAL_MAX];
-	size_t n = 0;
-	do {
-		back[n++] = (char)('0' + v % 10);
-		v /= 10;
-	} while (v);
-	for (size_t i = 0; i < n; i++)
-		to[i] = back[n - 1 - i];
+	size_t n = 1;
+	for (uint64_t most = 10; n < STR_DECIMAL_MAX && v >= most; n++)
+		most *= 10; /* past the last power of ten it is 20 digits in any case */
+	for (size_t i = n; i-- > 0; v /= 10)
+		to[i] = (char)('0' + v % 10);
 	return n;
 }

@@ -260,7 +260,8 @@ static const struct message_field row_fields[] = {
 	{MESSAGE_FLAG_AT(R, no_url, "no-url")},
 	{MESSAGE_BYTES_AT(R, text, "text", (size_t)NAMES_NAME_MOST * 2)},
 };
-static const struct message_item row_item = {"a row", sizeof(R), row_fields, ARRAY_LEN(row_fields)};
+static const struct message_item row_item = {"a row", sizeof(R), row_fields, ARRAY_LEN(row_fields),
+					     .packed = true};
 
 #define S struct archie_row
 static const struct message_field site_fields[] = {
@@ -272,7 +273,7 @@ static const struct message_field site_fields[] = {
 	{MESSAGE_SIGNED_AT(S, entries, "entries", INT64_MIN, INT64_MAX), .none = -1},
 };
 static const struct message_item site_item = {"a site", sizeof(S), site_fields,
-					      ARRAY_LEN(site_fields)};
+					      ARRAY_LEN(site_fields), .packed = true};
 
 static void writer_empty(struct buf *b)
 {

@@ -292,6 +292,102 @@ static void items_are_as_many_as_was_said(void **state)
 	assert_int_equal(message_item_next(&row_item, &large, &row, &err), -1);
 }
 
+struct small {
+	struct str name, text;
+	uint32_t size;
+	int64_t time;
+	enum colour colour;
+	bool keep;
+};
+#define P struct small
+static const struct message_field small_fields[] = {
+	{MESSAGE_BYTES_AT(P, name, "name", 8), .must = true},
+	{MESSAGE_TEXT_AT(P, text, "text", 8)},
+	{MESSAGE_NUMBER_AT(P, size, "size", 0, 1000)},
+	{MESSAGE_SIGNED_AT(P, time, "time", -1000, 1000), .none = -1},
+	{MESSAGE_WORD_AT(P, colour, "colour", colours, COLOURS)},
+	{MESSAGE_FLAG_AT(P, keep, "keep")},
+};
+static const struct message_item small_item = {"a small one", sizeof(P), small_fields,
+					       ARRAY_LEN(small_fields), .packed = true};
+
+static void packed_items_are_read_as_they_were_written_and_cut_nowhere(void **state)
+{
+	static const P all[] = {{.name = STR("a\nb"),
+				 .text = STR("text"),
+				 .size = 5000, /* past its bound */
+				 .time = -1000,
+				 .colour = BLUE,
+				 .keep = true},
+				{.name = STR(""), .time = -1}};
+	CLEANUP(buf_free) struct buf out = BUF_INIT(1000);
+	struct message_items items;
+	P got;
+	struct err err;
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		message_item_write(&small_item, &all[i], &out);
+	items = (struct message_items){2, buf_str(&out)};
+	assert_int_equal(message_item_next(&small_item, &items, &got, &err), 0);
+	assert_true(str_is(got.name, "a\nb") && str_is(got.text, "text") && got.size == 1000 &&
+		    got.time == -1000 && got.colour == BLUE && got.keep);
+	assert_int_equal(message_item_next(&small_item, &items, &got, &err), 0);
+	assert_true(got.name.n == 0 && got.text.n == 0 && got.size == 0 && got.time == -1 &&
+		    got.colour == RED && !got.keep);
+	assert_int_equal(message_item_next(&small_item, &items, &got, &err), 1);
+	for (size_t n = 0; n < out.n; n++) {
+		char *exact = mem_copy(out.p, n + 1);
+		exact = mem_resize(exact, n ? n : 1);
+		items = (struct message_items){2, {exact, n}};
+		int rc = message_item_next(&small_item, &items, &got, &err);
+		if (rc == 0)
+			rc = message_item_next(&small_item, &items, &got, &err);
+		assert_int_equal(rc, -1);
+		mem_free(&exact);
+	}
+}
+
+static void packed_items_keep_the_bounds_of_their_table(void **state)
+{
+	static const struct {
+		struct str bytes;
+		const char *named;
+	} bad[] = {
+		{STR("\x02\x01"
+		     "a"),
+		 "name is missing"},
+		{STR("\x01\x09"
+		     "123456789"),
+		 "cut, or of another table"},
+		{STR("\x03\x01"
+		     "a\x01\x01"),
+		 "text cannot be"},
+		{STR("\x05\x01"
+		     "a\xe9\x07"),
+		 "size cannot be"},
+		{STR("\x09\x01"
+		     "a\xd2\x0f"),
+		 "time cannot be"},
+		{STR("\x11\x01"
+		     "a\x03"),
+		 "colour cannot be"},
+		{STR("\x41\x01"
+		     "a"),
+		 "cut, or of another table"},
+		{STR("\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
+		 "cut, or of another table"},
+	};
+	P got;
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		struct err err = {0};
+		struct message_items items = {1, bad[i].bytes};
+		assert_int_equal(message_item_next(&small_item, &items, &got, &err), -1);
+		if (!strstr(err.msg, bad[i].named))
+			fail_msg("'%s' is not in '%s'", bad[i].named, err.msg);
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -302,6 +398,8 @@ int main(void)
 		cmocka_unit_test(a_first_line_that_claims_too_much_is_refused_at_once),
 		cmocka_unit_test(whatever_else_is_said_is_refused_and_named),
 		cmocka_unit_test(items_are_as_many_as_was_said),
+		cmocka_unit_test(packed_items_are_read_as_they_were_written_and_cut_nowhere),
+		cmocka_unit_test(packed_items_keep_the_bounds_of_their_table),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -147,7 +147,7 @@ static const char *hear(int i)
 		at += (size_t)n;
 	said_lines((struct str){got, at}, heard[i], sizeof heard[i] - 1);
 	if (n == 0)
-		strcat(heard[i], ".");
+		memcpy(heard[i] + strlen(heard[i]), ".", 2);
 	return heard[i];
 }
 

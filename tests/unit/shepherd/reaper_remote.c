@@ -279,7 +279,7 @@ static const char *heard(int fd)
 	bool over = r == 0 || (r < 0 && errno != EAGAIN);
 	said_lines((struct str){got, n}, lines, sizeof lines - 1);
 	if (over)
-		strcat(lines, "!");
+		memcpy(lines + strlen(lines), "!", 2);
 	return lines;
 }
 

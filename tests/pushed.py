@@ -24,14 +24,18 @@ def serve(tmp_path):
 
 
 def start(g):
-    """All five roles, as garner up runs them; providers speak TLS with uns."""
+    """All five roles, as garner up runs them; providers speak TLS with uns, and roles with each other by another key,
+    which holds for links alone."""
     rs, uns = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
     d = g.dir
-    key = d / "key"
-    key.write_text("5e" * 32 + "\n")
-    key.chmod(0o600)
+    key, links = d / "key", d / "links"
+    for path, byte in ((key, "5e"), (links, "a7")):
+        path.write_text(byte * 32 + "\n")
+        path.chmod(0o600)
     g.configure(f"""[up]
 roles = qm botm bot uns rs
+[net]
+tls_shared_key = {links}
 [robot]
 networks = 127.0.0.0/8
 delay = 1h

@@ -279,11 +279,12 @@ static int tls_check_conf(const struct tls_conf *conf, bool server, struct err *
 {
 	bool cert = is_set(conf->cert), key = is_set(conf->key), ca = is_set(conf->ca);
 	if (is_set(conf->shared_key))
-		return cert || key || ca
-			       ? err_set(err, ERR_USAGE,
-					 "tls_shared_key is set, and so are certificates "
-					 "(tls_cert, tls_key or tls_ca): set one or the other")
-			       : 0;
+		return cert || key || ca ? err_set(err, ERR_USAGE,
+						   "tls_shared_key is set, and so are certificates "
+						   "(tls_cert, tls_key or tls_ca): set one or the "
+						   "other; what [net] "
+						   "has is switched off by an empty value")
+					 : 0;
 	if (cert != key)
 		return err_set(err, ERR_USAGE, "tls_cert and tls_key: one is set, both are needed");
 	if (server && !cert)

@@ -22,10 +22,11 @@ static const char *const any_port[] = {"0", NULL};
 
 static const struct value_spec specs[] = {
 	{"port", VALUE_INT_AT(S, port), "8080", 7600, 65000, .words = any_port,
-	 .help = "the port of the role web, to which all other default ports keep their distance, "
-		 "also those that roles connect to, so that a second garner needs this and another "
-		 "data directory; addresses that are set do not move; 0: listeners without an "
-		 "address take free ports, and roles that connect to them need addresses"},
+	 .help = "Port of the role web. All other default ports keep their distance to it, also "
+		 "those "
+		 "that roles connect to: a second garner needs this and another data directory. "
+		 "Addresses that are set do not move. 0: listeners without an address take free "
+		 "ports, and the addresses of peers have to be set"},
 	DRAIN_SPEC(S, drain_us, "5s"),
 	ACCESS_LOG_SPEC(S, access_log),
 	SERVER_LIMITS_AT(S, limits),
@@ -35,11 +36,10 @@ static const struct value_spec specs[] = {
 
 const struct config_section net_section = {
 	.name = "net",
-	.help = "What all listeners share. A role that has a key of this section takes the same "
-		"key "
-		"in its own as an exception: [uns] idle. tls_shared_key and tls_ca hold for links "
-		"between roles, not for providers (uns.listen), nor does anything here for "
-		"[provider].",
+	.help = "Settings that all listeners share. A role makes an exception with the same key in "
+		"its "
+		"own section: [uns] idle. tls_shared_key and tls_ca apply to links between roles, "
+		"not to providers at uns.listen; nothing here applies to [provider].",
 	.size = sizeof(S),
 	.specs = specs,
 	.nspecs = ARRAY_LEN(specs),

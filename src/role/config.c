@@ -1,7 +1,8 @@
 /* Configuration: the file, the environment and -s, one after the other, into structs that tables of
  * specs describe. All problems are gathered before anything is refused, so that one look at the
- * output mends a whole file. Where instances are named, all is read a second time: first what holds
- * for all instances of a section, then, on top of a copy of that, what was said of each. */
+ * output mends a whole file. Settings that were not said, but depend on others that were, get their
+ * values next. Where instances are named, all is read a second time: first what holds for all
+ * instances of a section, then, on top of a copy of that, what was said of each. */
 #include "role/config.h"
 
 #include "base/ascii.h"

@@ -144,6 +144,9 @@ def test_explain_names_every_role_that_differs(garner):
     said = " ".join(g.run("config", "explain", "net.drain").out.split())
     assert "docs" in said and "differs" not in said  # it was set, and no role's own default is
     assert "inherits net.idle" in " ".join(g.run("config", "explain", "qm.idle").out.split())
+    for more in ({"env": {"GARNER_UNS_IDLE": "7s"}}, {}):
+        done = g.run(*([] if more else ["-s", "uns.idle=7s"]), "config", "explain", "net.idle", **more)
+        assert re.search(r"uns 7s \((GARNER_UNS_IDLE|-s)\)", done.out), done
     # a file that is wrong can be read about
     g.configure("nonsense = 1\n")
     assert "qm 0s (default)" in g.run("config", "explain", "net.idle").out.replace("\n", " ")

@@ -20,7 +20,6 @@
 #include "index/names.h"
 #include "index/words.h"
 #include "role/counters.h"
-#include "shepherd/brake.h"
 #include "shepherd/feedback.h"
 #include "shepherd/master.h"
 #include "shepherd/reapers.h"
@@ -35,7 +34,6 @@ const struct format *const formats[] = {
 	&master_format,
 	&archie_sites_format,
 	&botm_names_format,
-	&brake_format,
 	&bucket_dict_format,
 	&bucket_format,
 	&bucket_moves_format,

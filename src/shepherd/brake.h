@@ -1,11 +1,10 @@
 /* The safety brake: when select would drop too many gathered pages at once, nothing is merged, and
- * this file says what would have gone, until somebody allows it: shepherd/brake, a small file
- * (doc/formats/brake.md). `folder` is that of the crawl. */
+ * the table `brake` of garner.db says what would have gone, until somebody allows it. */
 #pragma once
 #include "shepherd/crawl.h"
 
-/* A file of this name in the folder lets the next select through. */
-#define BRAKE_DISABLE "disable-brake"
+/* A file of this name in the data directory lets the next select through. */
+#define BRAKE_DISABLE "shepherd/disable-brake"
 
 struct brake {
 	int64_t time_us;           /* when it held */
@@ -14,15 +13,12 @@ struct brake {
 };
 
 /* Durable when it returns 0. */
-int brake_save(const char *folder, const struct selected *selected, int64_t now_us,
-	       struct err *err);
+int brake_save(const char *data, const struct selected *selected, int64_t now_us, struct err *err);
 /* 1: the brake does not hold. */
-int brake_load(const char *folder, struct brake *ret, struct err *err);
+int brake_load(const char *data, struct brake *ret, struct err *err);
 /* It does not hold any more; durable. 0 also where it did not. */
-int brake_clear(const char *folder, struct err *err);
+int brake_clear(const char *data, struct err *err);
 /* Whether somebody allows the next select. */
-bool brake_is_disabled(const char *folder);
+bool brake_is_disabled(const char *data);
 /* That select was made: neither the permission nor the brake is there any more; durable. */
-int brake_let_through(const char *folder, struct err *err);
-
-extern const struct format brake_format;
+int brake_let_through(const char *data, struct err *err);

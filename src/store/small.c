@@ -11,6 +11,7 @@
 
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/vec.h"
 #include "disk/lock.h"
 
 #include <fcntl.h>
@@ -623,4 +624,73 @@ void small_close(struct small **sp)
 	file_drop(&s->folder);
 	buf_free(&s->room);
 	mem_free(sp);
+}
+
+/* Now and then */
+
+static int open_in(struct small **ret, const char *data, const struct small_table *t,
+		   enum small_mode mode, struct err *err)
+{
+	return small_open_data(ret, data, &t, 1, mode, err);
+}
+
+int small_get_in(const char *data, const struct small_table *t, void *row, struct err *err)
+{
+	struct small *s = NULL;
+	int rc = open_in(&s, data, t, SMALL_READ, err);
+	if (rc == 0)
+		rc = small_get(s, t, row, err);
+	small_close(&s);
+	return rc;
+}
+
+int small_put_in(const char *data, const struct small_table *t, const void *row, struct err *err)
+{
+	struct small *s = NULL;
+	int rc = open_in(&s, data, t, SMALL_WRITE, err);
+	if (rc == 0)
+		rc = small_put(s, t, row, err);
+	small_close(&s);
+	return rc;
+}
+
+int small_delete_in(const char *data, const struct small_table *t, const void *row, struct err *err)
+{
+	char path[PATH_MAX];
+	struct small *s = NULL;
+	if (file_below(data, SMALL_FILE, path, err) < 0)
+		return -1;
+	if (access(path, F_OK) < 0)
+		return 1;
+	int rc = open_in(&s, data, t, SMALL_WRITE, err);
+	if (rc == 0)
+		rc = small_delete(s, t, row, err);
+	small_close(&s);
+	return rc;
+}
+
+int small_list_in(const char *data, const struct small_table *t, void **ret, size_t *ret_n,
+		  struct err *err)
+{
+	struct small *s = NULL;
+	struct small_iter it;
+	char *all = NULL;
+	size_t n = 0, room = 0;
+	int rc = open_in(&s, data, t, SMALL_READ, err);
+	if (rc == 0) {
+		small_iter_init(&it, s, t, NULL);
+		do {
+			if (n == room)
+				all = vec_grow(all, &room, n + 1, t->row.size);
+			rc = small_iter_next(&it, all + n * t->row.size, err);
+			n += rc == 0;
+		} while (rc == 0);
+		small_iter_done(&it);
+		small_close(&s);
+	}
+	if (rc < 0 || n == 0)
+		mem_free(&all);
+	*ret = all;
+	*ret_n = n;
+	return rc < 0 ? rc : n ? 0 : 1;
 }

@@ -90,4 +90,14 @@ void small_iter_init(struct small_iter *it, struct small *s, const struct small_
 int small_iter_next(struct small_iter *it, void *row, struct err *err); /* 1: the end */
 void small_iter_done(struct small_iter *it);
 
+/* For a row now and then: opens garner.db in the data directory, does it, and closes it. Rows must
+ * have no COL_STR. 1 also where there is no garner.db. */
+int small_get_in(const char *data, const struct small_table *t, void *row, struct err *err);
+int small_put_in(const char *data, const struct small_table *t, const void *row, struct err *err);
+int small_delete_in(const char *data, const struct small_table *t, const void *row,
+		    struct err *err);
+/* All rows in the order of the key, *ret to be freed; NULL where there are none. */
+int small_list_in(const char *data, const struct small_table *t, void **ret, size_t *ret_n,
+		  struct err *err);
+
 extern const struct small_table small_tables; /* of every such database: which tables it has */

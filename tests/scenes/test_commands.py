@@ -5,13 +5,13 @@ import pty
 import re
 import shutil
 import socket
-import struct
+import sqlite3
 import subprocess
 import time
 
 import pytest
+import smalldb
 
-from crc32c import crc32c
 from demo import PROGRAM, Demo
 from garner import BUILD, ROOT, wait_for
 
@@ -455,15 +455,17 @@ def test_the_doctor_finds_what_is_damaged_or_left_behind(garner):
     assert checks["sockets"]["level"] == "note" and "old.sock" in checks["sockets"]["reason"]
 
 
+BRAKE = " ".join(["time=time:0", *(f"{name}=uint:1000000" for name in (
+    "gathered", "lost", "site", "dead_site", "fresh", "server", "section", "performance", "space", "active"))])
+
+
 def test_the_doctor_says_what_the_brake_holds_back(garner):
     g = garner()
     crawl = g.data / "shepherd"
     crawl.mkdir(parents=True)
     assert "brake" not in findings(g)[1]
-    payload = struct.pack("<11Q", 1790000000 * 10**6, 80000, 12345, 12000, 0, 0, 0, 0, 0, 0, 345)
-    head = b"GARNERBK" + struct.pack("<II", 1, len(payload))
-    brake = head + struct.pack("<I", crc32c(head + payload)) + payload
-    (crawl / "brake").write_bytes(brake)
+    row = [1790000000 * 10**6, 80000, 12345, 12000, 0, 0, 0, 0, 0, 0, 345]
+    smalldb.write(g.data / "garner.db", "brake", 0, BRAKE, [row])
     code, checks = findings(g)
     assert code == 3 and checks["brake"]["level"] == "warn"
     assert "12345 of 80000 gathered pages" in checks["brake"]["reason"]
@@ -472,9 +474,12 @@ def test_the_doctor_says_what_the_brake_holds_back(garner):
     assert checks["brake"]["mend"].endswith(f"touch {crawl}/disable-brake")
     (crawl / "disable-brake").touch()
     assert "the next one is let through" in findings(g)[1]["brake"]["reason"]
-    (crawl / "brake").write_bytes(brake[:-1])
+    with sqlite3.connect(g.data / "garner.db") as db:
+        db.execute("UPDATE brake SET lost=1")  # and its sum is as before
+    db.close()
     code, checks = findings(g)
-    assert code == 4 and checks["brake"]["mend"] == f"rm {crawl}/brake"
+    assert code == 4 and "garner.db: table brake: a row is not what was written" in checks["brake"]["reason"]
+    assert g.run("check").code == 4
 
 
 def left_socket(path):

@@ -425,17 +425,15 @@ static void check_filter(const struct patient *p, struct finding *f)
 static void check_brake(const struct patient *p, struct finding *f)
 {
 	CLEANUP(buf_free) struct buf by = BUF_INIT(256), when = BUF_INIT(64);
-	char folder[PATH_MAX + 16];
 	struct brake brake;
 	struct err err;
-	snprintf(folder, sizeof folder, "%s/shepherd", p->data);
-	int rc = brake_load(folder, &brake, &err);
+	int rc = brake_load(p->data, &brake, &err);
 	if (rc == 1)
 		return;
 	if (rc < 0) {
 		finding_set(f, FINDING_FAIL, "%s", err.msg);
 		f->code = (int)err.code;
-		finding_mend(f, "rm %s/brake", folder);
+		finding_mend(f, "stop garner and start it again");
 		return;
 	}
 	for (unsigned i = 0; i < CRAWL_LIMITS; i++)
@@ -448,8 +446,8 @@ static void check_brake(const struct patient *p, struct finding *f)
 		    " gathered pages by limits (%s), more than shepherd.safety_brake_limit; "
 		    "while the brake holds nothing that is found becomes known%s",
 		    buf_text(&when), brake.lost, brake.gathered, buf_text(&by),
-		    brake_is_disabled(folder) ? "; the next one is let through" : "");
-	finding_mend(f, "raise those limits, or let them go: touch %s/" BRAKE_DISABLE, folder);
+		    brake_is_disabled(p->data) ? "; the next one is let through" : "");
+	finding_mend(f, "raise those limits, or let them go: touch %s/" BRAKE_DISABLE, p->data);
 }
 
 /* How old the list of archives is, if there is one. */

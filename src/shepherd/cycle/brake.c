@@ -5,91 +5,77 @@
 
 #include "base/fault.h"
 #include "base/file.h"
-#include "base/rows.h"
-#include "disk/small_file.h"
+#include "store/small.h"
 
-#include <limits.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 
-static const struct column brake_field[] = {
-	COL("time", struct brake, time_us, .unit = UNIT_TIME),
-	COL("gathered", struct brake, gathered),
-	COL("lost", struct brake, lost),
-	COL("site", struct brake, by[LIMIT_SITE]),
-	COL("dead-site", struct brake, by[LIMIT_DEAD]),
-	COL("fresh", struct brake, by[LIMIT_FRESH]),
-	COL("server", struct brake, by[LIMIT_SERVER]),
-	COL("section", struct brake, by[LIMIT_SECTION]),
-	COL("performance", struct brake, by[LIMIT_PERFORMANCE]),
-	COL("space", struct brake, by[LIMIT_SPACE]),
-	COL("active", struct brake, by[LIMIT_ACTIVE]),
+#define S struct brake
+static const struct column columns[] = {
+	COL("time", S, time_us, .unit = UNIT_TIME),
+	COL("gathered", S, gathered),
+	COL("lost", S, lost),
+	COL("site", S, by[LIMIT_SITE]),
+	COL("dead_site", S, by[LIMIT_DEAD]),
+	COL("fresh", S, by[LIMIT_FRESH]),
+	COL("server", S, by[LIMIT_SERVER]),
+	COL("section", S, by[LIMIT_SECTION]),
+	COL("performance", S, by[LIMIT_PERFORMANCE]),
+	COL("space", S, by[LIMIT_SPACE]),
+	COL("active", S, by[LIMIT_ACTIVE]),
 };
-_Static_assert(ARRAY_LEN(brake_field) == 3 + CRAWL_LIMITS, "a field for each limit");
-static const struct rows brake_fields = {ROWS(struct brake, brake_field), .what = "a brake"};
+_Static_assert(ARRAY_LEN(columns) == 3 + CRAWL_LIMITS, "a column for each limit");
 
-const struct format brake_format = {
+static const struct small_table brakes = {
 	.name = "brake",
-	.file = "shepherd/brake",
-	.magic = "GARNERBK",
-	.version = 1,
-	.help = "which pages select would have dropped, had the safety brake not held",
-	.remedy = "remove it; the next select that is held writes it again",
-	.fields = &brake_fields,
+	.row = {ROWS(S, columns)},
+	.most = 1,
+	.writer = "shepherd",
+	.loss = "which pages select would have dropped; the next select that is held says it again",
 };
+#undef S
 
-enum { BRAKE_PATH = PATH_MAX + 32 };
-
-static const char *brake_path(const char *folder, const char *name, char ret[BRAKE_PATH])
+int brake_save(const char *data, const struct selected *selected, int64_t now_us, struct err *err)
 {
-	snprintf(ret, BRAKE_PATH, "%s/%s", folder, name);
-	return ret;
-}
-
-int brake_save(const char *folder, const struct selected *selected, int64_t now_us, struct err *err)
-{
-	char path[BRAKE_PATH];
 	struct brake b = {now_us, selected->gathered, selected->lost, {0}};
 	_Static_assert(sizeof b.by == sizeof selected->lost_by, "both by limit");
 	memcpy(b.by, selected->lost_by, sizeof b.by);
-	return small_file_save(brake_path(folder, "brake", path), &brake_format, &b, err);
+	return small_put_in(data, &brakes, &b, err);
 }
 
-int brake_load(const char *folder, struct brake *ret, struct err *err)
+int brake_load(const char *data, struct brake *ret, struct err *err)
 {
-	char path[BRAKE_PATH];
-	return small_file_load(brake_path(folder, "brake", path), &brake_format, ret, err);
+	return small_get_in(data, &brakes, ret, err);
 }
 
-static int brake_remove(const char *folder, const char *name, struct err *err)
+int brake_clear(const char *data, struct err *err)
 {
-	char path[BRAKE_PATH];
-	int rc = file_remove(brake_path(folder, name, path), err);
-	if (rc)
-		return MIN(rc, 0);
-	return dir_sync_of(path, err);
-}
-
-int brake_clear(const char *folder, struct err *err)
-{
-	return brake_remove(folder, "brake", err);
+	struct brake b;
+	int rc = brake_load(data, &b, err);
+	if (rc == 0)
+		rc = small_delete_in(data, &brakes, &b, err);
+	return MIN(rc, 0);
 }
 
 /* A folder of that name could not be removed by the select that it lets through. */
-bool brake_is_disabled(const char *folder)
+bool brake_is_disabled(const char *data)
 {
-	char path[BRAKE_PATH];
+	char path[PATH_MAX];
+	struct err err;
 	struct stat st;
-	return stat(brake_path(folder, BRAKE_DISABLE, path), &st) == 0 && S_ISREG(st.st_mode);
+	return file_below(data, BRAKE_DISABLE, path, &err) == 0 && stat(path, &st) == 0 &&
+	       S_ISREG(st.st_mode);
 }
 
 /* The permission goes first: after a crash in between, a report of what has gone is left, which the
  * next select removes, and not a permission that was used. */
-int brake_let_through(const char *folder, struct err *err)
+int brake_let_through(const char *data, struct err *err)
 {
-	if (brake_remove(folder, BRAKE_DISABLE, err) < 0)
+	char path[PATH_MAX];
+	if (file_below(data, BRAKE_DISABLE, path, err) < 0)
+		return -1;
+	int rc = file_remove(path, err);
+	if (rc < 0 || (rc == 0 && dir_sync_of(path, err) < 0))
 		return -1;
 	FAULT("brake.let-through");
-	return brake_clear(folder, err);
+	return brake_clear(data, err);
 }

@@ -370,11 +370,11 @@ static int master_brake(struct master *m, struct err *err)
 {
 	const struct selected *s = &m->cycle->selected;
 	log_warn(ROLE,
-		 "select would drop too many pages: nothing is merged until "
-		 "shepherd/" BRAKE_DISABLE " is there; garner doctor tells what would go",
+		 "select would drop too many pages: nothing is merged until " BRAKE_DISABLE
+		 " is there; garner doctor tells what would go",
 		 KV_UINT("pages", s->lost), KV_UINT("gathered", s->gathered));
 	m->braked = true;
-	if (brake_save(m->folder, s, clock_wall_us(), err) < 0)
+	if (brake_save(m->data, s, clock_wall_us(), err) < 0)
 		return -1;
 	states_close(&m->states);
 	return 0;
@@ -384,8 +384,8 @@ static int master_brake(struct master *m, struct err *err)
  * one was let through or that limits were raised since. */
 static int master_unbrake(struct master *m, struct err *err)
 {
-	return m->cycle->no_brake ? brake_let_through(m->folder, err)
-				  : MIN(brake_clear(m->folder, err), 0);
+	return m->cycle->no_brake ? brake_let_through(m->data, err)
+				  : MIN(brake_clear(m->data, err), 0);
 }
 
 /* Whether what was found should become known now. */
@@ -394,7 +394,7 @@ static bool master_wants_merge(const struct master *m, const struct state *corke
 	const struct state_course *course = &state_params(corked)->course;
 	int64_t now_s = clock_wall_us() / US_PER_S;
 	bool idle = crawl_due_s(&m->conf->crawl, course, now_s) > now_s;
-	if (m->braked && !brake_is_disabled(m->folder))
+	if (m->braked && !brake_is_disabled(m->data))
 		return false;
 	return course->rounds >= (uint64_t)m->conf->crawl.merge_every || course->asked || idle ||
 	       cycle_is_full(m->cycle);
@@ -416,7 +416,7 @@ static void master_count_merge(struct master *m, const struct state *st)
 
 static int master_merge(struct master *m, struct state *st, struct err *err)
 {
-	m->cycle->no_brake = brake_is_disabled(m->folder);
+	m->cycle->no_brake = brake_is_disabled(m->data);
 	int rc = 0;
 	for (enum cycle_module i = MODULE_MERGE; rc == 0 && i <= MODULE_RECORD; i++)
 		rc = cycle_run(m->cycle, i, &st, err);
@@ -668,7 +668,7 @@ static int run(struct role_env *env, struct err *err)
 static int module_brake(struct master *m, struct err *err)
 {
 	struct recovery r = {0};
-	int rc = brake_save(m->folder, &m->cycle->selected, clock_wall_us(), err);
+	int rc = brake_save(m->data, &m->cycle->selected, clock_wall_us(), err);
 	if (rc == 0)
 		rc = states_recover(m->states, clock_wall_us(), &r, err);
 	recovery_free(&r);
@@ -707,7 +707,7 @@ static int module_alone(struct master *m, enum cycle_module which, const char *n
 			       "there is no state %s; garner shep states lists them", name);
 	if (rc == 0 && which == MODULE_REAP)
 		rc = master_make_reap(m, err);
-	m->cycle->no_brake = brake_is_disabled(m->folder);
+	m->cycle->no_brake = brake_is_disabled(m->data);
 	if (rc == 0)
 		rc = module_run(m, which, &st, told, err);
 	state_free(&st);

@@ -85,13 +85,14 @@ static const struct database {
 	/* Where more is known of its rows; they return 1 for damage, and for no such table. */
 	int (*verify)(const struct sql *sql, struct err *err);
 	int (*print)(const struct sql *sql, const char *only, struct printer *p, struct err *err);
+	bool is_whole; /* it had its tables before it had its name */
 } databases[] = {
 	{DATABASE_CACHE, DATABASE_CACHE_VERSION, "/cache.db", DATABASE_CACHE_REMEDY, sql_verify,
 	 tables_print},
 	{DATABASE_PIDB, DATABASE_PIDB_VERSION, "/pidb.db", DATABASE_PIDB_REMEDY, sql_verify,
 	 tables_print},
 	{DATABASE_SMALL, DATABASE_SMALL_VERSION, "/" SMALL_FILE, DATABASE_SMALL_REMEDY,
-	 small_verify, small_print},
+	 small_verify, small_print, true},
 };
 
 static bool is_log(const char *path)
@@ -138,9 +139,15 @@ static int database_open(struct sql *ret, const char *path, const struct databas
 {
 	struct sql_kind any = {.cache_kb = 2048, .busy_ms = 10000};
 	for (size_t i = 0; i < ARRAY_LEN(databases); i++)
-		if (str_ends(str_of(path), str_of(databases[i].file)))
+		if (str_ends(str_of(path), str_of(databases[i].file))) {
 			any.remedy = databases[i].remedy;
+			any.is_tidy = databases[i].is_whole;
+		}
 	int rc = sql_open(ret, path, &any, SQL_READ, err);
+	if (rc == 1 && any.is_tidy && access(path, F_OK) == 0) {
+		err_set(err, ERR_DAMAGED, "%s: nothing is in it", path);
+		return err_then(err, "%s", any.remedy);
+	}
 	if (rc)
 		return rc;
 	*ret_which = database_of(ret, err);

@@ -76,6 +76,7 @@ const struct sql_kind small_kind = {
 	.cache_kb = 512,
 	.busy_ms = WAIT_MS,
 	.value_most = 1 << 20,
+	.is_tidy = true,
 };
 
 /* Statements */

@@ -76,8 +76,8 @@ extern const struct sql_kind small_kind;
 int small_verify(const struct sql *sql, struct err *err);
 /* Prints its tables and rows, or those of one table. 1: there is no such table. */
 int small_print(const struct sql *sql, const char *only, struct printer *p, struct err *err);
-/* Mends what nobody has open: finishes what a killed process began, and sets aside a damaged one.
- */
+/* Readies what nobody has open: makes one where there is none, finishes what a killed process
+ * began, sets aside a damaged one. */
 int small_mend(const char *path, struct err *err);
 /* An empty file for a database, where there is none. */
 int small_file_make(const char *path, struct err *err);

@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { STATEMENT_MOST = 8192, PAGE_LEAST = 512 };
+enum { STATEMENT_MOST = 8192 };
 
 /* Walking */
 
@@ -547,11 +547,8 @@ static int damage_find(const char *path, struct err *err)
 	struct sql sql;
 	bool in_row = false;
 	int rc = sql_open(&sql, path, &small_kind, SQL_READ, err);
-	if (rc > 0) { /* SQLite takes less than a page that it could have for an empty file */
-		struct stat st;
-		return stat(path, &st) == 0 && st.st_size && st.st_size < PAGE_LEAST ? DAMAGED_ALL
-										     : SOUND;
-	}
+	if (rc > 0) /* empty, but each had its tables when it got its name */
+		return DAMAGED_ALL;
 	if (rc == 0) {
 		rc = sql_verify(&sql, err);
 		if (rc == 0)
@@ -563,6 +560,22 @@ static int damage_find(const char *path, struct err *err)
 	return rc == 0 ? SOUND : in_row ? DAMAGED_ROW : DAMAGED_ALL;
 }
 
+/* One gets its name when it has its tables. A log of that name is of a database that was removed.
+ */
+static int mend_make(const char *path, struct err *err)
+{
+	struct sql new;
+	char part[PATH_MAX];
+	if (beside_make(path, ".part", part, err) < 0 || files_remove(part, err) < 0 ||
+	    small_file_make(part, err) < 0 || sql_open(&new, part, &small_kind, SQL_WRITE, err) < 0)
+		return -1;
+	sql_close(&new);
+	FAULT("small.make");
+	if (files_remove(path, err) < 0 || file_rename(part, path, err) < 0)
+		return -1;
+	return dir_sync_of(path, err);
+}
+
 int small_mend(const char *path, struct err *err)
 {
 	char waiting[PATH_MAX];
@@ -570,6 +583,8 @@ int small_mend(const char *path, struct err *err)
 		return -1;
 	if (access(waiting, F_OK) == 0)
 		return mend_finish(path, waiting, err);
-	int damage = access(path, F_OK) == 0 ? damage_find(path, err) : SOUND;
+	if (access(path, F_OK) < 0)
+		return mend_make(path, err);
+	int damage = damage_find(path, err);
 	return damage > 0 ? mend_damaged(path, waiting, damage == DAMAGED_ALL, err) : damage;
 }

@@ -31,6 +31,7 @@ struct sql_kind {
 	int busy_ms;    /* how long to wait for another process */
 	int log_pages;  /* a commit that leaves more in the log moves it; 0: the driver's own */
 	int value_most; /* bytes of one value; 0: the driver's own limit */
+	bool is_tidy;   /* the last to close it puts the log away, also if it only read */
 	bool is_secret; /* what is deleted is overwritten */
 };
 

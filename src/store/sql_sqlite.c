@@ -199,7 +199,8 @@ static int lite_settings(const struct sql *s, const struct sql_kind *kind, enum 
 			sqlite3_wal_hook(l->h, lite_logged, l);
 		return 0;
 	}
-	sqlite3_db_config(l->h, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	sqlite3_db_config(l->h, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE,
+			  !kind->is_tidy || mode == SQL_RESCUE, NULL);
 	return lite_exec(s, "PRAGMA query_only=1", err);
 }
 

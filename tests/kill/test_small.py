@@ -11,7 +11,7 @@ SHORT, LONG = 20, 500
 
 @pytest.mark.limit(120)
 def test_killed_at_every_point_every_commit_is_whole(rounds, long_run):
-    points = [p for p in rounds.points() if "mend" not in p]
+    points = [p for p in rounds.points() if "commit" in p]
     assert len(points) >= 2
     for point in points:
         for nth in (1, 2, 3, 7, 20) if long_run else (1, 3, 20):
@@ -23,6 +23,12 @@ def test_killed_at_any_time_every_commit_is_whole(rounds, long_run):
     for _ in range(LONG if long_run else SHORT):
         rounds.kill_both()
     assert sum(rounds.last.values()) > 0
+
+
+def test_killed_while_it_is_made_it_is_made_again(rounds):
+    rounds.must_die_of("small.make=kill", 1)
+    assert not rounds.thing.exists()
+    rounds.settle_all()
 
 
 @pytest.mark.limit(120)

@@ -66,6 +66,7 @@ struct feeds {
 	size_t turn;  /* which one is read first, so that none is starved */
 	struct arena object;
 	bool changed; /* a status has */
+	struct small *small;
 	int64_t reported_us;
 };
 
@@ -101,6 +102,7 @@ int feeds_new(struct feeds **ret, const struct feeds_env *env, struct err *err)
 {
 	struct feeds *f = mem_alloc(sizeof *f);
 	const struct collector_options *o = env->options;
+	const struct small_table *table = &points_table;
 	int64_t now_us = clock_mono_us();
 	f->env = *env;
 	f->n = o->n;
@@ -132,6 +134,10 @@ int feeds_new(struct feeds **ret, const struct feeds_env *env, struct err *err)
 			registry_set_cursor(env->registry, feed->point, &beginning);
 			env->took(env->ctx);
 		}
+	}
+	if (small_open_data(&f->small, o->data, &table, 1, SMALL_WRITE, err) < 0) {
+		feeds_free(&f);
+		return -1;
 	}
 	*ret = f;
 	return 0;
@@ -168,6 +174,7 @@ void feeds_free(struct feeds **fp)
 	mem_free(&f->feed);
 	mem_free(&f->def);
 	arena_free(&f->object);
+	small_close(&f->small);
 	mem_free(fp);
 }
 
@@ -612,11 +619,13 @@ int feeds_report(struct feeds *f, int64_t now_us, struct err *err)
 	if (!f->changed || now_us - f->reported_us < REPORT_US)
 		return 0;
 	struct point_status *all = mem_array(f->n, sizeof *all);
-	for (size_t i = 0; i < f->n; i++)
+	for (size_t i = 0; i < f->n; i++) {
 		all[i] = f->feed[i].status;
-	int rc = points_save(f->env.options->data, all, f->n, err);
+		all[i].place = (uint32_t)i;
+	}
+	int rc = small_replace(f->small, &points_table, all, f->n, err);
 	mem_free(&all);
 	f->reported_us = now_us;
 	f->changed = false;
-	return rc;
+	return MIN(rc, 0); /* those beyond its bound are not told */
 }

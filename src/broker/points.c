@@ -1,37 +1,29 @@
-/* The file of the points' results. */
+/* Results of the points. They are replaced as a whole, since a change of the configuration may take
+ * any of them away. */
 #include "broker/points.h"
 
-#include "base/cursor.h"
-#include "base/rows.h"
-#include "base/vec.h"
-#include "disk/small_file.h"
-
-#include <limits.h>
-#include <stdio.h>
-
-enum { FILE_MOST = 4 << 20 };
-
-static const struct column fields[] = {
-	COL("", struct point_status, name),
-	COL("state", struct point_status, state),
-	COL("last", struct point_status, last_us, .unit = UNIT_TIME),
-	COL("next", struct point_status, next_us, .unit = UNIT_TIME),
-	COL("objects", struct point_status, objects),
-	COL("bad", struct point_status, bad),
-	COL("why", struct point_status, text),
+#define S struct point_status
+static const struct column stored[] = {
+	COL("place", S, place),
+	COL("name", S, name),
+	COL("state", S, state, .most = POINT_STATES - 1),
+	COL("last", S, last_us, .unit = UNIT_TIME),
+	COL("next", S, next_us, .unit = UNIT_TIME),
+	COL("objects", S, objects),
+	COL("bad", S, bad),
+	COL("why", S, text),
 };
-static const struct rows point_fields = {ROWS(struct point_status, fields), .what = "a point",
-					 .many = true};
 
-const struct format points_format = {
+const struct small_table points_table = {
 	.name = "points",
-	.file = "broker/points",
-	.magic = "GARNERPT",
-	.version = 1,
-	.help = "how it went with each source and collection point",
-	.remedy = "remove it; the broker writes it again",
-	.fields = &point_fields,
+	.row = {ROWS(S, stored)},
+	.key = 1,
+	.most = 65536,
+	.loose = true,
+	.writer = "broker",
+	.loss = "how it went with each source and collection point, for people",
 };
+#undef S
 
 const char *point_state_text(enum point_state state)
 {
@@ -40,42 +32,12 @@ const char *point_state_text(enum point_state state)
 	return state < POINT_STATES ? text[state] : "unknown";
 }
 
-static void path_of(const char *data, char ret[PATH_MAX])
-{
-	snprintf(ret, PATH_MAX, "%s/broker/points", data);
-}
-
-int points_save(const char *data, const struct point_status *point, size_t n, struct err *err)
-{
-	char path[PATH_MAX];
-	CLEANUP(buf_free) struct buf out = BUF_INIT(FILE_MOST);
-	path_of(data, path);
-	for (size_t i = 0; i < n; i++)
-		rows_write(&point_fields, &point[i], &out);
-	return small_file_write(path, &points_format, buf_str(&out), err);
-}
-
 int points_load(const char *data, struct point_status **ret, size_t *ret_n, struct err *err)
 {
-	char path[PATH_MAX];
-	CLEANUP(buf_free) struct buf room = BUF_INIT(FILE_MOST);
-	struct point_status *all = NULL, one = {0};
-	size_t n = 0, cap = 0;
-	struct str payload;
-	path_of(data, path);
-	int rc = small_file_read(path, &points_format, &room, &payload, err);
-	if (rc != 0)
-		return rc;
-	struct reader r = reader_of(payload);
-	while ((rc = rows_next(&point_fields, &r, &one, err)) == 0)
-		*VEC_PUSH(all, n, cap) = one;
-	if (rc < 0) {
-		mem_free(&all);
-		return err_in(err, "%s", path);
-	}
+	void *all;
+	int rc = small_list_in(data, &points_table, &all, ret_n, err);
 	*ret = all;
-	*ret_n = n;
-	return 0;
+	return rc;
 }
 
 bool points_are_told(const struct point_status *point, size_t n)

@@ -1,14 +1,14 @@
-/* How it went with each source and collection point, for people: a small file that the collector
- * replaces when something has changed. Layout: doc/formats/points.md. */
+/* How it went with each source and collection point, for people: a table of garner.db that the
+ * collector replaces when something has changed. */
 #pragma once
-#include "base/rows.h"
-#include "disk/format.h"
+#include "store/small.h"
 
 enum { POINT_NAME = 255, POINT_TEXT = 200 };
 
 enum point_state { POINT_NEVER, POINT_RUNS, POINT_GOOD, POINT_FAILED, POINT_STATES };
 
 struct point_status {
+	uint32_t place; /* in the configuration, from 0 on */
 	char name[POINT_NAME + 1];
 	uint8_t state;    /* enum point_state; of the last collection, or the one that runs */
 	int64_t last_us;  /* when it began; 0: never */
@@ -21,8 +21,7 @@ struct point_status {
 };
 const char *point_state_text(enum point_state state);
 
-int points_save(const char *data, const struct point_status *point, size_t n, struct err *err);
-/* *ret is to be freed. 1: there is no such file. */
+/* *ret is to be freed. 1: there are none. */
 int points_load(const char *data, struct point_status **ret, size_t *ret_n, struct err *err);
 
 /* Whether they are worth a table: one source that is followed, and well, says nothing that counters
@@ -30,4 +29,4 @@ int points_load(const char *data, struct point_status **ret, size_t *ret_n, stru
 bool points_are_told(const struct point_status *point, size_t n);
 extern const struct rows point_rows; /* as a list */
 
-extern const struct format points_format;
+extern const struct small_table points_table;

@@ -2,7 +2,6 @@
 #include "archie/archie_format.h"
 #include "archie/getter_state.h"
 #include "archie/master_state.h"
-#include "broker/points.h"
 #include "broker/registry.h"
 #include "bucket/bucket_attrs.h"
 #include "bucket/bucket_shake.h"
@@ -22,7 +21,6 @@
 #include "role/counters.h"
 #include "shepherd/feedback.h"
 #include "shepherd/master.h"
-#include "shepherd/reapers.h"
 #include "state/places.h"
 #include "state/plan.h"
 #include "state/state.h"
@@ -60,10 +58,8 @@ const struct format *const formats[] = {
 	&outcomes_format,
 	&places_format,
 	&plan_format,
-	&points_format,
 	&polite_format,
 	&provider_format,
-	&reapers_format,
 	&record_format,
 	&registry_commit_format,
 	&registry_format,

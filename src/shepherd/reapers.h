@@ -1,8 +1,8 @@
 /* The reapers of a crawl: the local one, and a remote one for each reapd in shepherd.reapers. Says
- * which of them gets the next job, and keeps run/reapers (shepherd.h): what `garner shep reapers`
- * shows, and by its being there that jobs were out on other machines when the crawl was killed. */
+ * which of them gets the next job, and keeps the table `reapers` of garner.db (shepherd.h): what
+ * `garner shep reapers` shows, and by its rows that jobs were out on other machines when the crawl
+ * was killed. */
 #pragma once
-#include "disk/format.h"
 #include "net/loop.h"
 #include "shepherd/crawl.h"
 #include "shepherd/reaper.h"
@@ -35,5 +35,3 @@ uint64_t reapers_room(struct reapers *rs);
 /* Whose turn it is: the one with room that has got the least so far for what it can do. It counts
  * as having got a job. 1: there is none. */
 int reapers_choose(struct reapers *rs, struct reaper **ret);
-
-extern const struct format reapers_format;

@@ -4,9 +4,10 @@
 #include "base/err.h"
 #include "shepherd/code.h"
 
-/* A reaper, as run/reapers has it. */
+/* A reaper, as the table `reapers` of garner.db has it. */
 enum { REAPER_NAME_MAX = 128 };
 struct reaper_status {
+	uint32_t place;             /* in the configuration; 0: the local one */
 	char name[REAPER_NAME_MAX]; /* "local", "192.0.2.7:8188" */
 	char kind[8];               /* "local", "reapd" */
 	char state[12];             /* "up", "away", "refused", "punished", "waits" */

@@ -683,6 +683,7 @@ int small_list_in(const char *data, const struct small_table *t, void **ret, siz
 		do {
 			if (n == room)
 				all = vec_grow(all, &room, n + 1, t->row.size);
+			memset(all + n * t->row.size, 0, t->row.size);
 			rc = small_iter_next(&it, all + n * t->row.size, err);
 			n += rc == 0;
 		} while (rc == 0);

@@ -453,8 +453,8 @@ def afterwards(book, g, up):
     assert up.stop() == 0
     for words in ("status", "check", "doctor --json", "cache check --fix", "cache status", "archie build"):
         run(*words.split(), more=MACHINE if words.startswith("doctor") else ())
-    for name in ("archie/sites.local", "broker/points", "shepherd/objects"):
-        run("dump", f"data/{name}")
+    for name in ("archie/sites.local", "garner.db points", "shepherd/objects"):
+        run("dump", *f"data/{name}".split())
 
 
 def settled(g):

@@ -8,20 +8,15 @@
 #include "shepherd/reapers.h"
 
 #include "base/clock.h"
-#include "base/cursor.h"
 #include "base/fault.h"
-#include "base/file.h"
-#include "base/rows.h"
 #include "disk/lock.h"
-#include "disk/small_file.h"
 #include "shepherd/reap/reaper_remote.h"
+#include "store/small.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { STATUS_MAX = 1 << 20 };
 #define STATUS_EVERY_US US_PER_S
 
 struct member {
@@ -40,14 +35,15 @@ struct reapers {
 	int64_t rest_us, rest_until_us; /* after a kill: nobody gets a job before */
 	int64_t none_since_us;          /* no remote one is up since then; INT64_MAX: one is */
 	struct loop_timer rest, wait;   /* until these times */
-	struct loop_timer status;       /* writes the file */
-	char path[PATH_MAX];
-	struct buf written; /* what the file says */
-	bool marked;        /* it is ours */
+	struct loop_timer status;       /* writes the rows */
+	struct small *small;
+	struct reaper_status *written; /* what the rows say; NULL: nothing of it is sure */
+	bool marked;                   /* they are ours */
 };
 
-static const struct column status_field[] = {
-	COL("", struct reaper_status, name),
+static const struct column stored[] = {
+	COL("place", struct reaper_status, place),
+	COL("name", struct reaper_status, name),
 	COL("kind", struct reaper_status, kind),
 	COL("state", struct reaper_status, state),
 	COL("time", struct reaper_status, time_us, .unit = UNIT_TIME),
@@ -61,9 +57,15 @@ static const struct column status_field[] = {
 	COL("late", struct reaper_status, late),
 	COL("round", struct reaper_status, round_us),
 };
-static const struct rows status_fields = {ROWS(struct reaper_status, status_field),
-					  .what = "a reaper", .many = true};
-
+static const struct small_table reapers_table = {
+	.name = "reapers",
+	.row = {ROWS(struct reaper_status, stored)},
+	.key = 1,
+	.most = 10000,
+	.loose = true,
+	.writer = "shepherd",
+	.loss = "who fetches for the crawl; the next start gives nobody a job for shepherd.lease",
+};
 static const struct column reaper_columns[] = {
 	COL("name", struct reaper_status, name, .label = "Reaper"),
 	COL("kind", struct reaper_status, kind),
@@ -80,52 +82,23 @@ static const struct column reaper_columns[] = {
 };
 const struct rows reaper_rows = {ROWS(struct reaper_status, reaper_columns)};
 
-const struct format reapers_format = {
-	.name = "reapers",
-	.file = "run/reapers",
-	.magic = "GARNERRP",
-	.version = 1,
-	.help = "the reapers of a crawl that runs, or was killed",
-	.remedy = "the shepherd replaces it; after a kill it waits for shepherd.lease",
-	.fields = &status_fields,
-};
-
-static void status_path(const char *data, char ret[PATH_MAX])
-{
-	snprintf(ret, PATH_MAX, "%s/run/reapers", data);
-}
-
-static int status_load(const char *data, struct arena *arena, struct reaper_status **ret,
-		       size_t *ret_n, struct err *err)
-{
-	CLEANUP(buf_free) struct buf room = BUF_INIT(STATUS_MAX);
-	char path[PATH_MAX];
-	struct str payload;
-	struct reaper_status *list = NULL, one;
-	size_t n = 0, cap = 0;
-	status_path(data, path);
-	int rc = small_file_read(path, &reapers_format, &room, &payload, err);
-	if (rc != 0)
-		return rc;
-	struct reader r = reader_of(payload);
-	while ((rc = rows_next(&status_fields, &r, &one, err)) == 0)
-		*ARENA_PUSH(arena, list, n, cap) = one;
-	if (rc < 0)
-		return err_in(err, "%s", path);
-	*ret = list;
-	*ret_n = n;
-	return 0;
-}
-
-/* A kill leaves the file behind, so the lock of the crawl is asked. */
+/* A kill leaves the rows behind, so the lock of the crawl is asked. */
 int reapers_load(const char *data, struct arena *arena, struct reaper_status **ret, size_t *ret_n,
 		 struct err *err)
 {
 	char lock[PATH_MAX];
 	int64_t pid;
+	void *all;
 	snprintf(lock, sizeof lock, "%s/shepherd/lock", data);
 	int rc = lock_holder(lock, &pid, err);
-	return rc == 0 ? status_load(data, arena, ret, ret_n, err) : rc;
+	if (rc == 0)
+		rc = small_list_in(data, &reapers_table, &all, ret_n, err);
+	if (rc != 0)
+		return rc;
+	*ret = arena_array(arena, *ret_n, sizeof **ret);
+	memcpy(*ret, all, *ret_n * sizeof **ret);
+	mem_free(&all);
+	return 0;
 }
 
 /* Who may take part. */
@@ -245,7 +218,7 @@ int reapers_begin(struct reapers *rs, const char *dict_path, struct err *err)
 	return 0;
 }
 
-/* The file. */
+/* What is remembered. */
 
 /* For how long others may go on if this process is killed now: also those of the one before, while
  * its rest is not over. 0: there are none. */
@@ -256,8 +229,7 @@ static int64_t reapers_lease_us(const struct reapers *rs)
 	return rests ? MAX(rs->rest_us, lease_us) : lease_us;
 }
 
-static void status_of(const struct reapers *rs, const struct member *m, int64_t time_us,
-		      struct reaper_status *ret)
+static void status_of(const struct reapers *rs, const struct member *m, struct reaper_status *ret)
 {
 	const struct reaper_counts *c = &m->reaper->counts;
 	const struct reaper *r = m->reaper;
@@ -265,7 +237,6 @@ static void status_of(const struct reapers *rs, const struct member *m, int64_t 
 			    : local_takes_part(rs) ? "up"
 						   : "waits";
 	*ret = (struct reaper_status){
-		.time_us = time_us,
 		.lease_us = (uint64_t)reapers_lease_us(rs),
 		.jobs = c->jobs,
 		.out = c->out,
@@ -281,63 +252,60 @@ static void status_of(const struct reapers *rs, const struct member *m, int64_t 
 	snprintf(ret->state, sizeof ret->state, "%s", state);
 }
 
-static void status_payload(const struct reapers *rs, int64_t time_us, struct buf *out)
+/* As they are now, but for the time, to be freed. */
+static struct reaper_status *status_list(const struct reapers *rs)
 {
-	struct reaper_status one;
+	struct reaper_status *all = mem_array(rs->n, sizeof *all);
 	for (size_t i = 0; i < rs->n; i++) {
-		status_of(rs, &rs->member[i], time_us, &one);
-		rows_write(&status_fields, &one, out);
+		status_of(rs, &rs->member[i], &all[i]);
+		all[i].place = (uint32_t)i;
 	}
+	return all;
 }
 
-/* Not synced: that it is there is durable since the start, and what it says is old in a second. */
-static int status_replace(const struct reapers *rs, struct str payload, struct err *err)
+static int status_write(struct reapers *rs, const struct reaper_status *list, struct err *err)
 {
-	CLEANUP(buf_free) struct buf bytes = BUF_INIT(STATUS_MAX);
-	CLEANUP(file_drop) struct file f = FILE_INIT;
-	char path[PATH_MAX + 8];
-	snprintf(path, sizeof path, "%s.new", rs->path);
-	small_file_seal(&reapers_format, payload, &bytes);
-	if (file_open(&f, path, O_WRONLY | O_CREAT | O_TRUNC, 0600, err) < 0 ||
-	    file_write(&f, bytes.p, bytes.n, 0, err) < 0 || file_close(&f, err) < 0)
-		return -1;
-	return file_rename(path, rs->path, err);
+	struct reaper_status *all = mem_copy(list, rs->n * sizeof *list);
+	for (size_t i = 0; i < rs->n; i++)
+		all[i].time_us = clock_wall_us();
+	int rc = small_replace(rs->small, &reapers_table, all, rs->n, err);
+	mem_free(&all);
+	return rc;
 }
 
-/* A file that cannot be written does not stop the crawl: the next one may be. */
+/* What cannot be written does not stop the crawl: the next may be. Not synced: that there are rows
+ * is durable since the start, and what they say is old in a second. */
 static void status_tick(void *ctx)
 {
 	struct reapers *rs = ctx;
-	CLEANUP(buf_free) struct buf now = BUF_INIT(STATUS_MAX), payload = BUF_INIT(STATUS_MAX);
 	struct err err;
 	reapers_look(rs);
-	status_payload(rs, 0, &now);
-	if (str_eq(buf_str(&now), buf_str(&rs->written)))
+	struct reaper_status *now = status_list(rs);
+	bool same = rs->written && memcmp(now, rs->written, rs->n * sizeof *now) == 0;
+	if (!same && status_write(rs, now, &err) == 0) {
+		mem_free(&rs->written);
+		rs->written = now;
 		return;
-	status_payload(rs, clock_wall_us(), &payload);
-	if (status_replace(rs, buf_str(&payload), &err) < 0)
-		return;
-	buf_clear(&rs->written);
-	buf_add_str(&rs->written, buf_str(&now));
+	}
+	mem_free(&now);
 }
 
 /* Whether jobs were out on other machines when the crawl was killed: then for how long they may go
- * on. A file that cannot be read says the worst. */
-static int64_t killed_rest_us(const struct reapers *rs)
+ * on. Rows that may have been lost say the worst. */
+static int killed_rest_us(struct reapers *rs, struct err *err)
 {
-	CLEANUP(arena_free) struct arena arena = ARENA_INIT((size_t)STATUS_MAX * 8);
-	struct reaper_status *list = NULL;
-	struct err err;
-	size_t n = 0;
-	int64_t rest_us = 0;
-	int rc = status_load(rs->o.data, &arena, &list, &n, &err);
-	if (rc != 0)
-		return rc == 1 ? 0 : rs->o.conf->lease_us;
-	for (size_t i = 0; i < n; i++)
-		if (list[i].lease_us)
-			rest_us = MAX(rs->o.conf->lease_us,
-				      (int64_t)MIN(list[i].lease_us, 600 * US_PER_S));
-	return rest_us;
+	struct small_iter it;
+	struct reaper_status one;
+	int64_t lease_us = rs->o.conf->lease_us;
+	int rc;
+	rs->rest_us = small_lost(rs->small, &reapers_table) ? lease_us : 0;
+	small_iter_init(&it, rs->small, &reapers_table, NULL);
+	while ((rc = small_iter_next(&it, &one, err)) == 0)
+		if (one.lease_us)
+			rs->rest_us = MAX(MAX(rs->rest_us, lease_us),
+					  (int64_t)MIN(one.lease_us, 600 * US_PER_S));
+	small_iter_done(&it);
+	return MIN(rc, 0);
 }
 
 /* Beginning and end. */
@@ -374,26 +342,38 @@ static int reapers_connect(struct reapers *rs, struct err *err)
 /* Durable before the first job goes out. */
 static int reapers_mark(struct reapers *rs, struct err *err)
 {
-	CLEANUP(buf_free) struct buf payload = BUF_INIT(STATUS_MAX);
-	status_payload(rs, clock_wall_us(), &payload);
-	return small_file_write(rs->path, &reapers_format, buf_str(&payload), err);
+	if (small_begin(rs->small, false, err) < 0)
+		return -1;
+	struct reaper_status *all = status_list(rs);
+	int rc = status_write(rs, all, err);
+	mem_free(&all);
+	if (rc == 0)
+		rc = small_forgive(rs->small, &reapers_table, err);
+	return small_end(rs->small, rc, err);
+}
+
+static int reapers_remember(struct reapers *rs, struct err *err)
+{
+	const struct small_table *table = &reapers_table;
+	if (small_open_data(&rs->small, rs->o.data, &table, 1, SMALL_WRITE, err) < 0 ||
+	    killed_rest_us(rs, err) < 0)
+		return -1;
+	rs->rest_until_us = rs->rest_us ? loop_now_us(rs->o.loop) + rs->rest_us : 0;
+	return 0;
 }
 
 int reapers_new(struct reapers **ret, const struct reapers_options *options, struct err *err)
 {
 	struct reapers *rs = mem_alloc(sizeof *rs);
 	rs->o = *options;
-	rs->written = BUF_INIT(STATUS_MAX);
 	rs->pool = conn_pool_new(options->loop, REAPER_REMOTE_MEMORY);
 	rs->member = mem_array(options->conf->reapers.n + 1, sizeof *rs->member);
 	rs->member[rs->n++] = (struct member){.reaper = options->local};
 	rs->rest = rs->wait = (struct loop_timer){.fn = wait_is_over, .ctx = rs};
 	rs->status = (struct loop_timer){.fn = status_tick, .ctx = rs};
 	rs->none_since_us = INT64_MAX;
-	status_path(options->data, rs->path);
-	rs->rest_us = killed_rest_us(rs);
-	rs->rest_until_us = rs->rest_us ? loop_now_us(options->loop) + rs->rest_us : 0;
-	if (tls_new(&rs->tls, &options->conf->tls, false, err) < 0 ||
+	if (reapers_remember(rs, err) < 0 ||
+	    tls_new(&rs->tls, &options->conf->tls, false, err) < 0 ||
 	    reapers_connect(rs, err) < 0 || reapers_mark(rs, err) < 0) {
 		reapers_free(&rs);
 		return -1;
@@ -423,8 +403,9 @@ void reapers_free(struct reapers **rsp)
 	tls_free(&rs->tls);
 	/* the rest after a kill holds for the next start, where it is not over */
 	if (rs->marked && loop_now_us(rs->o.loop) >= rs->rest_until_us)
-		(void)file_remove(rs->path, &err);
-	buf_free(&rs->written);
+		(void)small_replace(rs->small, &reapers_table, NULL, 0, &err);
+	small_close(&rs->small);
+	mem_free(&rs->written);
 	mem_free(&rs->member);
 	mem_free(rsp);
 }

@@ -214,7 +214,7 @@ static size_t load_status(struct crew *c, struct arena *arena, struct reaper_sta
 	return n;
 }
 
-static void the_file_says_who_there_is(void **state)
+static void the_rows_say_who_there_is(void **state)
 {
 	(void)state;
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 20);
@@ -240,17 +240,20 @@ static void the_file_says_who_there_is(void **state)
 	crew_free(&c);
 }
 
-/* Copies the file, as a kill would have left it. */
+/* What a kill would leave: the database as it is now, put back after an orderly end. */
 static void leave_mark(struct crew *c)
 {
-	CLEANUP(buf_free) struct buf bytes = BUF_INIT(1 << 20);
+	CLEANUP(buf_free) struct buf bytes = BUF_INIT(1 << 20), log = BUF_INIT(1 << 23);
 	struct err err = {0};
-	char path[400];
-	snprintf(path, sizeof path, "%s/run/reapers", c->data);
+	char path[400], wal[410];
+	snprintf(path, sizeof path, "%s/garner.db", c->data);
+	snprintf(wal, sizeof wal, "%s-wal", path);
 	MUST(file_slurp(path, &bytes, &err));
+	MUST(file_slurp(wal, &log, &err));
 	reapers_free(&c->reapers);
 	crew_settle(c, 0);
 	MUST(file_replace(path, buf_str(&bytes), 0600, &err));
+	MUST(file_replace(wal, buf_str(&log), 0600, &err));
 }
 
 static void after_a_kill_nobody_gets_a_job_for_the_lease(void **state)
@@ -300,15 +303,43 @@ static void a_kill_without_reapds_costs_no_rest(void **state)
 	crew_free(&c);
 }
 
+/* Nobody knows any more whether jobs were out. */
+static void after_damage_nobody_gets_a_job_for_the_lease(void **state)
+{
+	(void)state;
+	CLEANUP(buf_free) struct buf bytes = BUF_INIT(1 << 20);
+	struct crew c;
+	struct err err = {0};
+	char path[400];
+	crew_make(&c, REAPDS);
+	crew_start(&c);
+	crew_settle(&c, 0);
+	reapers_free(&c.reapers);
+	snprintf(path, sizeof path, "%s/garner.db", c.data);
+	MUST(file_slurp(path, &bytes, &err));
+	MUST(file_replace(path, str_head(buf_str(&bytes), 5000), 0600, &err));
+	crew_start(&c);
+	crew_settle(&c, LEASE_US - 1);
+	assert_int_equal(chosen(&c), -1);
+	crew_settle(&c, 1);
+	assert_true(chosen(&c) >= 0);
+	reapers_free(&c.reapers);
+	crew_start(&c); /* the rest is over, and is not begun again */
+	crew_settle(&c, 0);
+	assert_true(chosen(&c) >= 0);
+	crew_free(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equal_reapds_get_equal_shares),
 		cmocka_unit_test(faster_reapds_get_more),
 		cmocka_unit_test(the_local_one_takes_over_and_hands_back),
-		cmocka_unit_test(the_file_says_who_there_is),
+		cmocka_unit_test(the_rows_say_who_there_is),
 		cmocka_unit_test(after_a_kill_nobody_gets_a_job_for_the_lease),
 		cmocka_unit_test(a_kill_without_reapds_costs_no_rest),
+		cmocka_unit_test(after_damage_nobody_gets_a_job_for_the_lease),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
 }

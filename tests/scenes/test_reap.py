@@ -9,6 +9,7 @@ import pytest
 import replay
 import simnet
 from garner import free_port, wait_for
+from message import message
 
 WORLD = {"profiles": "plain", "robots": "some=2,absent=1", "odd_pages": 0, "appear": 0, "vanish": 0, "change": 0,
          "delay": "0"}
@@ -106,7 +107,7 @@ def test_another_version_is_refused_by_name(garner):
         while True:
             try:
                 with listener.accept()[0] as s:
-                    s.sendall(b"hello 4711 10\n")
+                    s.sendall(message("hello", version=4711, capacity=10))
                     s.recv(1)
             except OSError:
                 return

@@ -49,12 +49,40 @@ void sql_finish(struct sql_st **st)
 	*st = NULL;
 }
 
-int sql_exec(const struct sql *s, const char *text, struct err *err)
+int sql_ask(const struct sql *s, const char *text, const struct sql_value *v, size_t n,
+	    struct sql_st **ret, struct err *err)
+{
+	if (sql_compile(s, text, ret, err) < 0)
+		return -1;
+	sql_bind_all(*ret, v, n);
+	return 0;
+}
+
+int sql_do(const struct sql *s, const char *text, const struct sql_value *v, size_t n,
+	   struct err *err)
 {
 	struct sql_st *st;
-	if (sql_compile(s, text, &st, err) < 0)
+	if (sql_ask(s, text, v, n, &st, err) < 0)
 		return -1;
 	int rc = sql_run(s, st, err);
+	sql_finish(&st);
+	return rc;
+}
+
+int sql_exec(const struct sql *s, const char *text, struct err *err)
+{
+	return sql_do(s, text, NULL, 0, err);
+}
+
+int sql_number(const struct sql *s, const char *text, const struct sql_value *v, size_t n,
+	       int64_t *ret, struct err *err)
+{
+	struct sql_st *st;
+	if (sql_ask(s, text, v, n, &st, err) < 0)
+		return -1;
+	int rc = sql_step(s, st, err);
+	if (rc == 0)
+		*ret = sql_i64(st, 0);
 	sql_finish(&st);
 	return rc;
 }
@@ -84,6 +112,70 @@ void sql_bind_value(struct sql_st *st, int i, struct sql_value v)
 struct sql_value sql_value(const struct sql_st *st, int i)
 {
 	return st->driver->value(st, i);
+}
+
+void sql_bind_all(struct sql_st *st, const struct sql_value *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		sql_bind_value(st, (int)i + 1, v[i]);
+}
+
+static struct sql_value field_get(const struct sql_field *f, const void *row)
+{
+	const void *at = (const char *)row + f->offset;
+	struct sql_value v = {.type = f->is};
+	switch (f->type) {
+	case SQL_FIELD_U64:
+		v.n = (int64_t) * (const uint64_t *)at;
+		break;
+	case SQL_FIELD_I64:
+		v.n = *(const int64_t *)at;
+		break;
+	case SQL_FIELD_U32:
+		v.n = *(const unsigned *)at;
+		break;
+	case SQL_FIELD_BOOL:
+		v.n = *(const bool *)at;
+		break;
+	case SQL_FIELD_STR:
+		v.s = *(const struct str *)at;
+		break;
+	}
+	return v;
+}
+
+static void field_put(const struct sql_field *f, struct sql_value v, void *row)
+{
+	void *at = (char *)row + f->offset;
+	switch (f->type) {
+	case SQL_FIELD_U64:
+		*(uint64_t *)at = (uint64_t)v.n;
+		break;
+	case SQL_FIELD_I64:
+		*(int64_t *)at = v.n;
+		break;
+	case SQL_FIELD_U32:
+		*(unsigned *)at = (unsigned)v.n;
+		break;
+	case SQL_FIELD_BOOL:
+		*(bool *)at = v.n != 0;
+		break;
+	case SQL_FIELD_STR:
+		*(struct str *)at = f->most ? str_head(v.s, f->most) : v.s;
+		break;
+	}
+}
+
+void sql_bind_row(struct sql_st *st, const struct sql_field *f, size_t n, const void *row)
+{
+	for (size_t i = 0; i < n; i++)
+		sql_bind_value(st, (int)i + 1, field_get(&f[i], row));
+}
+
+void sql_take_row(const struct sql_st *st, const struct sql_field *f, size_t n, void *row)
+{
+	for (size_t i = 0; i < n; i++)
+		field_put(&f[i], sql_value(st, (int)i), row);
 }
 
 int sql_columns(const struct sql_st *st)

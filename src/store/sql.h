@@ -70,6 +70,45 @@ struct sql_value sql_value(const struct sql_st *st, int i);
 int sql_columns(const struct sql_st *st);
 const char *sql_column_name(const struct sql_st *st, int i);
 
+/* Values for the parameters of a statement, in their order. */
+#define SQL_N(v) ((struct sql_value){.type = SQL_INT, .n = (int64_t)(v)})
+#define SQL_T(v) ((struct sql_value){.type = SQL_TEXT, .s = (v)})
+#define SQL_B(v) ((struct sql_value){.type = SQL_BLOB, .s = (v)})
+#define SQL_VALUES(...)                          \
+	(const struct sql_value[]){__VA_ARGS__}, \
+		sizeof((const struct sql_value[]){__VA_ARGS__}) / sizeof(struct sql_value)
+void sql_bind_all(struct sql_st *st, const struct sql_value *v, size_t n);
+
+/* Columns that are members of a struct: the i-th parameter or column is the i-th member. */
+struct sql_field {
+	size_t offset;
+	enum { SQL_FIELD_U64, SQL_FIELD_I64, SQL_FIELD_U32, SQL_FIELD_BOOL, SQL_FIELD_STR } type;
+	enum sql_type is;
+	size_t most; /* bytes of a text: what is longer is cut; 0: any */
+};
+#define SQL_FIELD(strukt, member)                                \
+	{                                                        \
+		offsetof(strukt, member),                        \
+			_Generic(((strukt *)0)->member, uint64_t \
+				 : SQL_FIELD_U64, int64_t        \
+				 : SQL_FIELD_I64, unsigned       \
+				 : SQL_FIELD_U32, int            \
+				 : SQL_FIELD_U32, bool           \
+				 : SQL_FIELD_BOOL),              \
+			SQL_INT, 0                               \
+	}
+#define SQL_FIELD_OF_TEXT(strukt, member, most)                         \
+	{                                                               \
+		offsetof(strukt, member), SQL_FIELD_STR, SQL_TEXT, most \
+	}
+#define SQL_FIELD_OF_BLOB(strukt, member)                            \
+	{                                                            \
+		offsetof(strukt, member), SQL_FIELD_STR, SQL_BLOB, 0 \
+	}
+void sql_bind_row(struct sql_st *st, const struct sql_field *f, size_t n, const void *row);
+/* Texts are valid as long as the statement's. */
+void sql_take_row(const struct sql_st *st, const struct sql_field *f, size_t n, void *row);
+
 static inline void sql_bind(struct sql_st *st, int i, int64_t v)
 {
 	sql_bind_value(st, i, (struct sql_value){.type = SQL_INT, .n = v});
@@ -98,6 +137,15 @@ static inline struct str sql_str(const struct sql_st *st, int i)
 {
 	return sql_value(st, i).s;
 }
+
+/* Statements that are used once. sql_ask() prepares one with its values; sql_do() runs it;
+ * sql_number() reads the first column of its first row. 1: there is no row. */
+int sql_ask(const struct sql *s, const char *text, const struct sql_value *v, size_t n,
+	    struct sql_st **ret, struct err *err);
+int sql_do(const struct sql *s, const char *text, const struct sql_value *v, size_t n,
+	   struct err *err);
+int sql_number(const struct sql *s, const char *text, const struct sql_value *v, size_t n,
+	       int64_t *ret, struct err *err);
 
 /* 0: there is a row, and the statement must be reset before it is used again. 1: no (more) rows.
  * Unless it returns 0 the statement is reset. */

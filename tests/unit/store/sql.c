@@ -90,6 +90,40 @@ static void values_go_in_and_come_out(void **state)
 	sql_finish(&st);
 }
 
+struct row {
+	int64_t a;
+	struct str b, c;
+};
+
+static void members_of_a_struct_are_columns(void **state)
+{
+	(void)state;
+	static const struct sql_field fields[] = {SQL_FIELD(struct row, a),
+						  SQL_FIELD_OF_TEXT(struct row, b, 3),
+						  SQL_FIELD_OF_BLOB(struct row, c)};
+	const struct row in = {INT64_MIN, STR("abcdef"), STR("\xff")};
+	struct row out;
+	struct sql_st *st;
+	int64_t n = 0;
+	DONE(sql_compile(&s, "INSERT INTO t VALUES(?1,?2,?3)", &st, &err));
+	sql_bind_row(st, fields, ARRAY_LEN(fields), &in);
+	DONE(sql_run(&s, st, &err));
+	sql_finish(&st);
+	DONE(sql_ask(&s, "SELECT a,b,c FROM t WHERE a=?1 AND b=?2",
+		     SQL_VALUES(SQL_N(in.a), SQL_T(in.b)), &st, &err));
+	DONE(sql_step(&s, st, &err));
+	sql_take_row(st, fields, ARRAY_LEN(fields), &out);
+	assert_int_equal(out.a, INT64_MIN);
+	assert_true(str_is(out.b, "abc"));
+	assert_true(str_eq(out.c, in.c));
+	sql_finish(&st);
+	DONE(sql_number(&s, "SELECT length(b) FROM t WHERE c=?1", SQL_VALUES(SQL_B(in.c)), &n,
+			&err));
+	assert_int_equal(n, 6);
+	DONE(sql_do(&s, "DELETE FROM t WHERE a=?1", SQL_VALUES(SQL_N(in.a)), &err));
+	assert_int_equal(sql_number(&s, "SELECT a FROM t", NULL, 0, &n, &err), 1);
+}
+
 static void a_reader_makes_nothing_and_sees_one_state(void **state)
 {
 	(void)state;
@@ -205,6 +239,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, sql_setup, sql_teardown)
 		T(values_go_in_and_come_out),
+		T(members_of_a_struct_are_columns),
 		T(a_reader_makes_nothing_and_sees_one_state),
 		T(two_writers_exclude_each_other),
 		T(what_is_not_ours_is_left_alone),

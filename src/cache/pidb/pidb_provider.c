@@ -13,51 +13,52 @@ const char *pidb_wanted_name(enum pidb_wanted w)
 	return w < PIDB_NWANTED ? name[w] : "";
 }
 
-static uint64_t quota_column(const struct pidb_ask *q, int column)
+static uint64_t quota_column(const struct sql_st *st, int column)
 {
-	int64_t v = pidb_column(q, column);
+	int64_t v = sql_i64(st, column);
 	return v < 0 ? UINT64_MAX : (uint64_t)v;
 }
 
-static struct pidb_value quota_value(uint64_t quota)
+static struct sql_value quota_value(uint64_t quota)
 {
-	return quota > INT64_MAX ? PIDB_NUMBER(-1) : PIDB_NUMBER(quota);
+	return quota > INT64_MAX ? SQL_N(-1) : SQL_N(quota);
 }
 
-static void provider_of_row(const struct pidb_ask *q, struct pidb_provider *ret)
+static void provider_of_row(const struct sql_st *st, struct pidb_provider *ret)
 {
 	*ret = (struct pidb_provider){
-		.id = (uint64_t)pidb_column(q, 0),
-		.created_us = pidb_column(q, 4),
-		.verified_us = pidb_column(q, 5),
-		.is_verified = pidb_column(q, 5) != 0,
-		.priority = pidb_column(q, 6),
-		.quota_files = quota_column(q, 7),
-		.quota_space = quota_column(q, 8),
-		.bandwidth = (uint64_t)pidb_column(q, 9),
-		.seq = (uint64_t)pidb_column(q, 11),
-		.errors_told = (uint64_t)pidb_column(q, 13),
-		.wanted = (enum pidb_wanted)MIN(MAX(pidb_column(q, 14), 0), PIDB_NWANTED - 1),
-		.fullsets_used = (uint64_t)pidb_column(q, 15),
+		.id = (uint64_t)sql_i64(st, 0),
+		.created_us = sql_i64(st, 4),
+		.verified_us = sql_i64(st, 5),
+		.is_verified = sql_i64(st, 5) != 0,
+		.priority = sql_i64(st, 6),
+		.quota_files = quota_column(st, 7),
+		.quota_space = quota_column(st, 8),
+		.bandwidth = (uint64_t)sql_i64(st, 9),
+		.seq = (uint64_t)sql_i64(st, 11),
+		.errors_told = (uint64_t)sql_i64(st, 13),
+		.wanted = (enum pidb_wanted)MIN(MAX(sql_i64(st, 14), 0), PIDB_NWANTED - 1),
+		.fullsets_used = (uint64_t)sql_i64(st, 15),
 	};
-	pidb_column_text(q, 1, ret->site, sizeof ret->site);
-	pidb_column_text(q, 2, ret->mail, sizeof ret->mail);
-	pidb_column_text(q, 3, ret->password, sizeof ret->password);
-	pidb_column_text(q, 10, ret->hours, sizeof ret->hours);
-	pidb_column_text(q, 12, ret->last_address, sizeof ret->last_address);
+	pidb_text(st, 1, ret->site, sizeof ret->site);
+	pidb_text(st, 2, ret->mail, sizeof ret->mail);
+	pidb_text(st, 3, ret->password, sizeof ret->password);
+	pidb_text(st, 10, ret->hours, sizeof ret->hours);
+	pidb_text(st, 12, ret->last_address, sizeof ret->last_address);
 }
 
 /* The lock is held. */
 static int provider_read(struct pidb *p, const char *sql, uint64_t id, int64_t since_us,
 			 struct pidb_provider *ret, struct err *err)
 {
-	struct pidb_ask q;
-	if (PIDB_ASK(&q, p, err, sql, PIDB_NUMBER(since_us), PIDB_NUMBER(MIN(id, INT64_MAX))) < 0)
+	struct sql_st *st;
+	if (sql_ask(&p->sql, sql, SQL_VALUES(SQL_N(since_us), SQL_N(MIN(id, INT64_MAX))), &st,
+		    err) < 0)
 		return -1;
-	int rc = pidb_row(&q);
+	int rc = sql_step(&p->sql, st, err);
 	if (rc == 0)
-		provider_of_row(&q, ret);
-	pidb_ask_end(&q);
+		provider_of_row(st, ret);
+	sql_finish(&st);
 	return rc;
 }
 
@@ -83,18 +84,18 @@ int pidb_next(struct pidb *p, uint64_t after, int64_t since_us, struct pidb_prov
 static int prefixes_read(struct pidb *p, uint64_t id, pidb_prefix_fn *fn, void *ctx,
 			 struct err *err)
 {
-	struct pidb_ask q;
+	struct sql_st *st;
 	char prefix[PIDB_URL_MAX + 1];
 	int rc;
-	if (PIDB_ASK(&q, p, err, "SELECT prefix FROM prefix WHERE provider=? ORDER BY prefix",
-		     PIDB_NUMBER(id)) < 0)
+	if (sql_ask(&p->sql, "SELECT prefix FROM prefix WHERE provider=? ORDER BY prefix",
+		    SQL_VALUES(SQL_N(id)), &st, err) < 0)
 		return -1;
-	while ((rc = pidb_row(&q)) == 0) {
-		pidb_column_text(&q, 0, prefix, sizeof prefix);
+	while ((rc = sql_step(&p->sql, st, err)) == 0) {
+		pidb_text(st, 0, prefix, sizeof prefix);
 		fn(ctx, str_of(prefix));
 	}
-	pidb_ask_end(&q);
-	return rc < 0 ? -1 : 0;
+	sql_finish(&st);
+	return MIN(rc, 0);
 }
 
 int pidb_prefixes(struct pidb *p, uint64_t id, pidb_prefix_fn *fn, void *ctx, struct err *err)
@@ -102,42 +103,45 @@ int pidb_prefixes(struct pidb *p, uint64_t id, pidb_prefix_fn *fn, void *ctx, st
 	int64_t n;
 	pidb_lock(p);
 	int rc = PIDB_COUNT(p, &n, err, "SELECT count(*) FROM provider WHERE id=?",
-			    PIDB_NUMBER(MIN(id, INT64_MAX)));
+			    SQL_N(MIN(id, INT64_MAX)));
 	if (rc == 0)
 		rc = n ? prefixes_read(p, id, fn, ctx, err) : 1;
 	pidb_unlock(p);
 	return rc;
 }
 
-static int change_text(struct pidb *p, uint64_t id, const char *sql, const char *value, size_t most,
-		       struct err *err)
-{
-	if (strlen(value) > most)
-		return err_set(err, ERR_USAGE, "longer than %zu bytes", most);
-	return PIDB_DO(p, NULL, err, sql, PIDB_TEXT(value), PIDB_NUMBER(id));
-}
-
 static int change_rows(struct pidb *p, uint64_t id, const struct pidb_change *c, struct err *err)
 {
-	struct pidb_value who = PIDB_NUMBER(id);
-	if (c->priority && PIDB_DO(p, NULL, err, "UPDATE provider SET priority=? WHERE id=?",
-				   PIDB_NUMBER(*c->priority), who) < 0)
-		return -1;
-	if (c->quota_files && PIDB_DO(p, NULL, err, "UPDATE provider SET quota_files=? WHERE id=?",
-				      quota_value(*c->quota_files), who) < 0)
-		return -1;
-	if (c->quota_space && PIDB_DO(p, NULL, err, "UPDATE provider SET quota_space=? WHERE id=?",
-				      quota_value(*c->quota_space), who) < 0)
-		return -1;
-	if (c->bandwidth && PIDB_DO(p, NULL, err, "UPDATE provider SET bandwidth=? WHERE id=?",
-				    PIDB_NUMBER(MIN(*c->bandwidth, INT64_MAX)), who) < 0)
-		return -1;
-	if (c->hours && change_text(p, id, "UPDATE provider SET hours=? WHERE id=?", c->hours,
-				    HOURS_TEXT_MAX, err) < 0)
-		return -1;
-	if (c->mail && change_text(p, id, "UPDATE provider SET mail=? WHERE id=?", c->mail,
-				   PIDB_TEXT_MAX, err) < 0)
-		return -1;
+	const struct {
+		const char *sql;
+		bool is_set;
+		struct sql_value v;
+		size_t most;
+	} change[] = {
+#define NUMBER(member, value)                                       \
+	{"UPDATE provider SET " #member "=? WHERE id=?", c->member, \
+	 c->member ? (value) : SQL_N(0), 0}
+#define TEXT(member, most)                                                   \
+	{                                                                    \
+		"UPDATE provider SET " #member "=? WHERE id=?", c->member,   \
+			SQL_T(c->member ? str_of(c->member) : STR("")), most \
+	}
+		NUMBER(priority, SQL_N(*c->priority)),
+		NUMBER(quota_files, quota_value(*c->quota_files)),
+		NUMBER(quota_space, quota_value(*c->quota_space)),
+		NUMBER(bandwidth, SQL_N(MIN(*c->bandwidth, INT64_MAX))),
+		TEXT(hours, HOURS_TEXT_MAX),
+		TEXT(mail, PIDB_TEXT_MAX),
+#undef NUMBER
+#undef TEXT
+	};
+	for (size_t i = 0; i < ARRAY_LEN(change); i++) {
+		if (change[i].v.s.n > change[i].most)
+			return err_set(err, ERR_USAGE, "longer than %zu bytes", change[i].most);
+		if (change[i].is_set &&
+		    PIDB_DO(p, NULL, err, change[i].sql, change[i].v, SQL_N(id)) < 0)
+			return -1;
+	}
 	return 0;
 }
 
@@ -147,7 +151,7 @@ int pidb_change(struct pidb *p, uint64_t id, const struct pidb_change *change, s
 	if (pidb_begin(p, err) < 0)
 		return -1;
 	int rc = PIDB_COUNT(p, &n, err, "SELECT count(*) FROM provider WHERE id=?",
-			    PIDB_NUMBER(MIN(id, INT64_MAX)));
+			    SQL_N(MIN(id, INT64_MAX)));
 	if (rc == 0)
 		rc = n ? change_rows(p, id, change, err) : 1;
 	return pidb_end(p, rc, err);
@@ -164,7 +168,7 @@ int pidb_session(struct pidb *p, uint64_t id, const char *address, int64_t since
 	if (rc == 0)
 		rc = PIDB_DO(p, NULL, err,
 			     "UPDATE provider SET seq=seq+1,last_address=? WHERE id=?",
-			     PIDB_TEXT(address), PIDB_NUMBER(id));
+			     SQL_T(str_of(address)), SQL_N(id));
 	rc = pidb_end(p, rc, err);
 	if (rc == 0) {
 		*ret = had;
@@ -177,15 +181,11 @@ int pidb_session_done(struct pidb *p, uint64_t id, uint64_t errors_told, uint64_
 		      struct err *err)
 {
 	/* Of two sessions at once, the one that was told less may be the last to end. */
-	if (pidb_begin(p, err) < 0)
-		return -1;
-	return pidb_end(p,
-			PIDB_DO(p, NULL, err,
-				"UPDATE provider SET errors_told=?1 WHERE id=?2 AND"
-				" (errors_told<?1 OR errors_told=?3)",
-				PIDB_NUMBER(MIN(errors_told, INT64_MAX)), PIDB_NUMBER(id),
-				PIDB_NUMBER(MIN(was, INT64_MAX))),
-			err);
+	return PIDB_WRITE(p, NULL, err,
+			  "UPDATE provider SET errors_told=?1 WHERE id=?2 AND"
+			  " (errors_told<?1 OR errors_told=?3)",
+			  SQL_N(MIN(errors_told, INT64_MAX)), SQL_N(id),
+			  SQL_N(MIN(was, INT64_MAX)));
 }
 
 int pidb_fullset(struct pidb *p, uint64_t id, int64_t now_us, struct err *err)
@@ -194,21 +194,17 @@ int pidb_fullset(struct pidb *p, uint64_t id, int64_t now_us, struct err *err)
 	if (pidb_begin(p, err) < 0)
 		return -1;
 	int rc = PIDB_DO(p, &n, err, "UPDATE provider SET wanted=0 WHERE id=? AND wanted<>0",
-			 PIDB_NUMBER(id));
+			 SQL_N(id));
 	if (rc == 0 && n == 0)
 		rc = PIDB_DO(p, NULL, err,
 			     "INSERT INTO fullset SELECT id,? FROM provider WHERE id=?",
-			     PIDB_NUMBER(now_us), PIDB_NUMBER(id));
+			     SQL_N(now_us), SQL_N(id));
 	return pidb_end(p, rc, err);
 }
 
 int pidb_want(struct pidb *p, uint64_t id, enum pidb_wanted why, struct err *err)
 {
-	if (pidb_begin(p, err) < 0)
-		return -1;
-	return pidb_end(p,
-			PIDB_DO(p, NULL, err,
-				"UPDATE provider SET wanted=?1 WHERE wanted<?1 AND (?2=0 OR id=?2)",
-				PIDB_NUMBER(why), PIDB_NUMBER(id)),
-			err);
+	return PIDB_WRITE(p, NULL, err,
+			  "UPDATE provider SET wanted=?1 WHERE wanted<?1 AND (?2=0 OR id=?2)",
+			  SQL_N(why), SQL_N(id));
 }

@@ -12,8 +12,7 @@ static int register_allowed(struct pidb *p, const char *address, unsigned most_a
 	int64_t today, waiting;
 	if (PIDB_COUNT(p, &today, err,
 		       "SELECT count(*) FROM arrival WHERE address=? AND at_us>? AND at_us<=?",
-		       PIDB_TEXT(address), PIDB_NUMBER(now_us - US_PER_DAY),
-		       PIDB_NUMBER(now_us)) < 0 ||
+		       SQL_T(str_of(address)), SQL_N(now_us - US_PER_DAY), SQL_N(now_us)) < 0 ||
 	    PIDB_COUNT(p, &waiting, err, "SELECT count(*) FROM secret") < 0)
 		return -1;
 	if (today >= most_a_day)
@@ -42,13 +41,13 @@ static int register_insert(struct pidb *p, const char *site, const char *mail, c
 	if (PIDB_COUNT(p, ret_id, err,
 		       "INSERT INTO provider(site,mail,password,created_us) VALUES(?,?,?,?)"
 		       " RETURNING id",
-		       PIDB_TEXT(site), PIDB_TEXT(mail), PIDB_TEXT(password),
-		       PIDB_NUMBER(now_us)) < 0)
+		       SQL_T(str_of(site)), SQL_T(str_of(mail)), SQL_T(str_of(password)),
+		       SQL_N(now_us)) < 0)
 		return -1;
-	if (PIDB_DO(p, NULL, err, "INSERT INTO secret VALUES(?,?,?)", PIDB_TEXT(secret),
-		    PIDB_NUMBER(*ret_id), PIDB_NUMBER(now_us)) < 0 ||
-	    PIDB_DO(p, NULL, err, "INSERT INTO arrival VALUES(?,?)", PIDB_TEXT(address),
-		    PIDB_NUMBER(now_us)) < 0)
+	if (PIDB_DO(p, NULL, err, "INSERT INTO secret VALUES(?,?,?)", SQL_T(str_of(secret)),
+		    SQL_N(*ret_id), SQL_N(now_us)) < 0 ||
+	    PIDB_DO(p, NULL, err, "INSERT INTO arrival VALUES(?,?)", SQL_T(str_of(address)),
+		    SQL_N(now_us)) < 0)
 		return -1;
 	return 0;
 }
@@ -71,10 +70,10 @@ int pidb_reserve(struct pidb *p, uint64_t id, struct err *err)
 		return -1;
 	int rc = PIDB_DO(p, &changed, err,
 			 "UPDATE sqlite_sequence SET seq=max(seq,?) WHERE name='provider'",
-			 PIDB_NUMBER(id));
+			 SQL_N(id));
 	if (rc == 0 && changed == 0)
 		rc = PIDB_DO(p, NULL, err, "INSERT INTO sqlite_sequence VALUES('provider',?)",
-			     PIDB_NUMBER(id));
+			     SQL_N(id));
 	return pidb_end(p, rc, err);
 }
 
@@ -98,7 +97,7 @@ int pidb_register(struct pidb *p, const char *site, const char *mail, const char
 static int provider_is_there(struct pidb *p, uint64_t id, struct err *err)
 {
 	int64_t n;
-	if (PIDB_COUNT(p, &n, err, "SELECT count(*) FROM provider WHERE id=?", PIDB_NUMBER(id)) < 0)
+	if (PIDB_COUNT(p, &n, err, "SELECT count(*) FROM provider WHERE id=?", SQL_N(id)) < 0)
 		return -1;
 	return n ? 0 : 1;
 }
@@ -115,32 +114,32 @@ int pidb_secret_add(struct pidb *p, uint64_t id, const char *secret, int64_t now
 		rc = err_set(err, ERR_USAGE, "there is no provider %llu", (unsigned long long)id);
 	if (rc == 0)
 		rc = PIDB_COUNT(p, &waiting, err, "SELECT count(*) FROM secret WHERE provider=?",
-				PIDB_NUMBER(id));
+				SQL_N(id));
 	if (rc == 0 && waiting >= SECRETS_MOST)
 		rc = err_set(err, ERR_BUSY, "%d secrets wait for their files already",
 			     SECRETS_MOST);
 	if (rc == 0)
-		rc = PIDB_DO(p, NULL, err, "INSERT INTO secret VALUES(?,?,?)", PIDB_TEXT(secret),
-			     PIDB_NUMBER(id), PIDB_NUMBER(now_us));
+		rc = PIDB_DO(p, NULL, err, "INSERT INTO secret VALUES(?,?,?)",
+			     SQL_T(str_of(secret)), SQL_N(id), SQL_N(now_us));
 	return pidb_end(p, rc, err);
 }
 
 int pidb_secrets(struct pidb *p, uint64_t id, int64_t expired_us, char (*ret)[PIDB_SECRET + 1],
 		 size_t most, size_t *ret_n, struct err *err)
 {
-	struct pidb_ask q;
+	struct sql_st *st;
 	size_t n = 0;
 	pidb_lock(p);
 	int rc = provider_is_there(p, id, err);
 	if (rc == 0)
-		rc = PIDB_ASK(&q, p, err,
-			      "SELECT secret FROM secret WHERE provider=? AND created_us>=?"
-			      " ORDER BY created_us DESC, secret LIMIT ?",
-			      PIDB_NUMBER(id), PIDB_NUMBER(expired_us), PIDB_NUMBER(most));
+		rc = sql_ask(&p->sql,
+			     "SELECT secret FROM secret WHERE provider=? AND created_us>=?"
+			     " ORDER BY created_us DESC, secret LIMIT ?",
+			     SQL_VALUES(SQL_N(id), SQL_N(expired_us), SQL_N(most)), &st, err);
 	if (rc == 0) {
-		while ((rc = pidb_row(&q)) == 0)
-			pidb_column_text(&q, 0, ret[n++], PIDB_SECRET + 1);
-		pidb_ask_end(&q);
+		while ((rc = sql_step(&p->sql, st, err)) == 0)
+			pidb_text(st, 0, ret[n++], PIDB_SECRET + 1);
+		sql_finish(&st);
 		*ret_n = n;
 		rc = rc < 0 ? -1 : 0;
 	}
@@ -152,16 +151,15 @@ static int verify_prefix(struct pidb *p, uint64_t id, const char *prefix, int64_
 			 struct err *err)
 {
 	int64_t n;
-	if (PIDB_DO(p, NULL, err, "INSERT OR IGNORE INTO prefix VALUES(?,?,?)", PIDB_NUMBER(id),
-		    PIDB_TEXT(prefix), PIDB_NUMBER(now_us)) < 0 ||
-	    PIDB_COUNT(p, &n, err, "SELECT count(*) FROM prefix WHERE provider=?",
-		       PIDB_NUMBER(id)) < 0)
+	if (PIDB_DO(p, NULL, err, "INSERT OR IGNORE INTO prefix VALUES(?,?,?)", SQL_N(id),
+		    SQL_T(str_of(prefix)), SQL_N(now_us)) < 0 ||
+	    PIDB_COUNT(p, &n, err, "SELECT count(*) FROM prefix WHERE provider=?", SQL_N(id)) < 0)
 		return -1;
 	if (n > PIDB_PREFIXES)
 		return err_set(err, ERR_USAGE, "a provider has at most %d prefixes", PIDB_PREFIXES);
 	return PIDB_DO(p, NULL, err,
 		       "UPDATE provider SET verified_us=? WHERE id=? AND verified_us=0",
-		       PIDB_NUMBER(now_us), PIDB_NUMBER(id));
+		       SQL_N(now_us), SQL_N(id));
 }
 
 int pidb_verify(struct pidb *p, uint64_t id, const char *secret, const char *prefix, int64_t now_us,
@@ -172,7 +170,7 @@ int pidb_verify(struct pidb *p, uint64_t id, const char *secret, const char *pre
 	if (pidb_begin(p, err) < 0)
 		return -1;
 	int rc = PIDB_DO(p, &n, err, "DELETE FROM secret WHERE secret=? AND provider=?",
-			 PIDB_TEXT(secret), PIDB_NUMBER(id));
+			 SQL_T(str_of(secret)), SQL_N(id));
 	if (rc == 0 && n == 0)
 		rc = 1;
 	if (rc == 0)
@@ -182,33 +180,30 @@ int pidb_verify(struct pidb *p, uint64_t id, const char *secret, const char *pre
 
 int pidb_expire(struct pidb *p, int64_t before_us, int64_t now_us, struct err *err)
 {
+	struct sql_value before = SQL_N(before_us), day = SQL_N(now_us - US_PER_DAY),
+			 now = SQL_N(now_us);
 	if (pidb_begin(p, err) < 0)
 		return -1;
-	int rc = PIDB_DO(p, NULL, err, "DELETE FROM provider WHERE verified_us=0 AND created_us<?",
-			 PIDB_NUMBER(before_us));
-	if (rc == 0)
-		rc = PIDB_DO(p, NULL, err,
-			     "DELETE FROM secret WHERE created_us<? OR provider NOT IN"
-			     " (SELECT id FROM provider)",
-			     PIDB_NUMBER(before_us));
-	if (rc == 0)
-		rc = PIDB_DO(p, NULL, err, "DELETE FROM arrival WHERE at_us<? OR at_us>?",
-			     PIDB_NUMBER(now_us - US_PER_DAY), PIDB_NUMBER(now_us));
-	if (rc == 0)
-		rc = PIDB_DO(p, NULL, err, "DELETE FROM fullset WHERE at_us>?",
-			     PIDB_NUMBER(now_us));
-	return pidb_end(p, rc, err);
+	bool failed =
+		PIDB_DO(p, NULL, err, "DELETE FROM provider WHERE verified_us=0 AND created_us<?",
+			before) < 0 ||
+		PIDB_DO(p, NULL, err,
+			"DELETE FROM secret WHERE created_us<? OR provider NOT IN"
+			" (SELECT id FROM provider)",
+			before) < 0 ||
+		PIDB_DO(p, NULL, err, "DELETE FROM arrival WHERE at_us<? OR at_us>?", day, now) <
+			0 ||
+		PIDB_DO(p, NULL, err, "DELETE FROM fullset WHERE at_us>?", now) < 0;
+	return pidb_end(p, failed ? -1 : 0, err);
 }
 
 int pidb_password_set(struct pidb *p, uint64_t id, const char *password, struct err *err)
 {
 	int n = 0;
 	ENSURE(strlen(password) < PIDB_LINE_MAX);
-	if (pidb_begin(p, err) < 0)
-		return -1;
-	int rc = PIDB_DO(p, &n, err, "UPDATE provider SET password=? WHERE id=?",
-			 PIDB_TEXT(password), PIDB_NUMBER(id));
-	return pidb_end(p, rc == 0 && n == 0 ? 1 : rc, err);
+	int rc = PIDB_WRITE(p, &n, err, "UPDATE provider SET password=? WHERE id=?",
+			    SQL_T(str_of(password)), SQL_N(id));
+	return rc == 0 && n == 0 ? 1 : rc;
 }
 
 static int provider_delete(struct pidb *p, uint64_t id, int64_t now_us, struct err *err)
@@ -219,15 +214,14 @@ static int provider_delete(struct pidb *p, uint64_t id, int64_t now_us, struct e
 		"DELETE FROM fullset WHERE provider=?",
 	};
 	int n = 0;
-	if (PIDB_DO(p, &n, err, "DELETE FROM provider WHERE id=?", PIDB_NUMBER(id)) < 0)
+	if (PIDB_DO(p, &n, err, "DELETE FROM provider WHERE id=?", SQL_N(id)) < 0)
 		return -1;
 	if (n == 0)
 		return 1;
 	for (size_t i = 0; i < ARRAY_LEN(rest); i++)
-		if (PIDB_DO(p, NULL, err, rest[i], PIDB_NUMBER(id)) < 0)
+		if (PIDB_DO(p, NULL, err, rest[i], SQL_N(id)) < 0)
 			return -1;
-	return PIDB_DO(p, NULL, err, "INSERT INTO gone VALUES(?,?)", PIDB_NUMBER(id),
-		       PIDB_NUMBER(now_us));
+	return PIDB_DO(p, NULL, err, "INSERT INTO gone VALUES(?,?)", SQL_N(id), SQL_N(now_us));
 }
 
 int pidb_deregister(struct pidb *p, uint64_t id, int64_t now_us, struct err *err)
@@ -253,9 +247,5 @@ int pidb_gone(struct pidb *p, uint64_t *ret_id, struct err *err)
 
 int pidb_gone_done(struct pidb *p, uint64_t id, struct err *err)
 {
-	if (pidb_begin(p, err) < 0)
-		return -1;
-	return pidb_end(p,
-			PIDB_DO(p, NULL, err, "DELETE FROM gone WHERE provider=?", PIDB_NUMBER(id)),
-			err);
+	return PIDB_WRITE(p, NULL, err, "DELETE FROM gone WHERE provider=?", SQL_N(id));
 }

@@ -11,6 +11,9 @@
 #include "cache/db/db_inner.h"
 #include "store/database_format.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
 enum {
 	WRITER_KB = 128 << 10,
 	READER_KB = 8 << 10,
@@ -76,31 +79,25 @@ static const struct sql_kind kind = {
 	.log_pages = LOG_PAGES,
 };
 
+#define META(member) SQL_FIELD(struct meta, member)
+static const struct sql_field meta_fields[] = {META(next_row), META(next_set), META(next_error),
+					       META(age_us),   META(slot_us),  META(period)};
+
 int meta_read(struct db *d, struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_META_GET);
-	int rc = db_step(d, st, err);
+	int rc = db_row_take(d, sql_st(d, SQL_META_GET), meta_fields, ARRAY_LEN(meta_fields),
+			     &d->meta, err);
 	if (rc)
-		return rc < 0 ? rc
-			      : err_set(err, ERR_DAMAGED, "%s: its numbers are gone; %s",
-					d->sql.path, kind.remedy);
-	d->meta = (struct meta){sql_u64(st, 0), sql_u64(st, 1), sql_u64(st, 2),
-				sql_i64(st, 3), sql_i64(st, 4), sql_i64(st, 5)};
-	sql_reset(st);
+		return rc < 0 ? rc : db_damaged(d, err, "its numbers are gone");
 	d->meta_dirty = false;
 	return 0;
 }
 
 int totals_read(struct db *d, struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_TALLY_SUM);
-	int rc = db_step(d, st, err);
-	if (rc < 0)
-		return rc;
-	d->queued = sql_u64(st, 0);
-	d->stored = sql_u64(st, 1);
-	sql_reset(st);
-	return 0;
+	static const struct sql_field totals[] = {SQL_FIELD(struct db, queued),
+						  SQL_FIELD(struct db, stored)};
+	return db_row_take(d, sql_st(d, SQL_TALLY_SUM), totals, ARRAY_LEN(totals), d, err);
 }
 
 static int meta_write(struct db *d, struct err *err)
@@ -108,12 +105,7 @@ static int meta_write(struct db *d, struct err *err)
 	struct sql_st *st = sql_st(d, SQL_META_PUT);
 	if (!d->meta_dirty)
 		return 0;
-	sql_bind(st, 1, (int64_t)d->meta.next_row);
-	sql_bind(st, 2, (int64_t)d->meta.next_set);
-	sql_bind(st, 3, (int64_t)d->meta.next_error);
-	sql_bind(st, 4, d->meta.age_us);
-	sql_bind(st, 5, d->meta.slot_us);
-	sql_bind(st, 6, d->meta.period);
+	sql_bind_row(st, meta_fields, ARRAY_LEN(meta_fields), &d->meta);
 	d->meta_dirty = false;
 	return db_run(d, st, err);
 }
@@ -233,6 +225,17 @@ int db_commit(struct db *d, struct err *err)
 	return work_end(d, failed ? -1 : 0, err);
 }
 
+int db_damaged(const struct db *d, struct err *err, const char *fmt, ...)
+{
+	char what[200];
+	va_list args;
+	va_start(args, fmt);
+	vsnprintf(what, sizeof what, fmt, args);
+	va_end(args);
+	err_set(err, ERR_DAMAGED, "%s: %s", d->sql.path, what);
+	return err_then(err, "%s", d->sql.remedy);
+}
+
 int work_row(struct db *d, uint64_t *ret)
 {
 	*ret = d->meta.next_row++;
@@ -297,10 +300,7 @@ static int writer_ready(struct db *d, struct err *err)
 {
 	if (meta_read(d, err) < 0 || totals_read(d, err) < 0)
 		return -1;
-	int rc = work_begin(d, err);
-	if (rc == 0)
-		rc = db_run(d, sql_st(d, SQL_SENT_CLEAR), err);
-	return work_end(d, rc, err);
+	return DB_WORK(d, err, db_run(d, sql_st(d, SQL_SENT_CLEAR), err));
 }
 
 static int db_open_file(struct db *d, const char *folder, enum db_mode mode, struct err *err)

@@ -113,13 +113,11 @@ static uint32_t url_push(struct step *s, const struct url_row *u)
 static int urls_load(struct step *s, int64_t hash, uint32_t *ret, struct err *err)
 {
 	struct db *d = s->d;
-	struct sql_st *st = sql_st(d, SQL_URL_GET);
 	struct url_row u;
 	uint32_t last = 0;
 	int rc;
 	*ret = 0;
-	sql_bind(st, 1, (int64_t)s->set.set.provider);
-	sql_bind(st, 2, hash);
+	struct sql_st *st = DB_ST(d, URL_GET, SQL_N(s->set.set.provider), SQL_N(hash));
 	while ((rc = db_step(d, st, err)) == 0) {
 		url_from(st, &u);
 		uint32_t at = url_push(s, &u);
@@ -424,15 +422,10 @@ static int step_named(struct step *s, struct err *err)
 
 static int set_place(struct db *d, const struct set_row *set, struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_SET_AT);
-	sql_bind(st, 1, (int64_t)set->id);
-	sql_bind(st, 2, set->state);
-	sql_bind(st, 3, (int64_t)set->piece);
-	sql_bind(st, 4, (int64_t)set->byte);
-	sql_bind(st, 5, set->walks);
-	sql_bind(st, 6, set->hash);
-	sql_bind(st, 7, (int64_t)set->n);
-	return db_run(d, st, err);
+	return db_run(d,
+		      DB_ST(d, SET_AT, SQL_N(set->id), SQL_N(set->state), SQL_N(set->piece),
+			    SQL_N(set->byte), SQL_N(set->walks), SQL_N(set->hash), SQL_N(set->n)),
+		      err);
 }
 
 static int step_notices(struct step *s, size_t most, struct err *err)
@@ -474,13 +467,11 @@ int url_remove(struct db *d, struct url_row *u, int64_t now_us, struct str reaso
 static int step_walk(struct step *s, size_t most, struct err *err)
 {
 	struct db *d = s->d;
-	struct sql_st *st = sql_st(d, SQL_URL_WALK);
 	size_t looked = 0;
 	int rc = 0;
 	struct url_row u;
-	sql_bind(st, 1, (int64_t)s->set.set.provider);
-	sql_bind(st, 2, s->set.hash);
-	sql_bind(st, 3, (int64_t)s->set.n);
+	struct sql_st *st =
+		DB_ST(d, URL_WALK, SQL_N(s->set.set.provider), SQL_N(s->set.hash), SQL_N(s->set.n));
 	while (s->urls < most && looked < most * WALK_MOST && (rc = db_step(d, st, err)) == 0) {
 		looked++;
 		url_from(st, &u);

@@ -12,17 +12,18 @@ struct aged {
 	int64_t hash, age_us;
 };
 
+#define AGED(member) SQL_FIELD(struct aged, member)
+static const struct sql_field aged_fields[] = {AGED(row), AGED(provider), AGED(hash), AGED(age_us)};
+
 static int lcc_walk(struct db *d, uint64_t from, size_t most, struct aged **ret, size_t *ret_n,
 		    struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_LCC_WALK);
 	size_t room = 0;
 	int rc;
-	sql_bind(st, 1, (int64_t)(from ? from - 1 : 0));
-	sql_bind(st, 2, (int64_t)MIN(most, (size_t)INT32_MAX));
+	struct sql_st *st = DB_ST(d, LCC_WALK, SQL_N((from ? from - 1 : 0)),
+				  SQL_N(MIN(most, (size_t)INT32_MAX)));
 	while ((rc = db_step(d, st, err)) == 0)
-		*VEC_PUSH(*ret, *ret_n, room) = (struct aged){sql_u64(st, 0), sql_u64(st, 1),
-							      sql_i64(st, 2), sql_i64(st, 3)};
+		sql_take_row(st, aged_fields, ARRAY_LEN(aged_fields), VEC_PUSH(*ret, *ret_n, room));
 	return rc < 0 ? rc : 0;
 }
 
@@ -51,7 +52,7 @@ static int row_age(struct db *d, struct age_walk *w, const struct aged *a, struc
 	struct url_row u;
 	if (a->age_us >= w->old_us && a->age_us >= w->expire_us)
 		return 0;
-	int rc = url_of_lcc(d, a->provider, a->hash, a->row, &u, err);
+	int rc = URL_BY(d, a->provider, a->hash, lcc, a->row, &u, err);
 	if (rc)
 		return rc < 0 ? rc : 0;
 	int64_t age_us = MAX(a->age_us, u.age_us);
@@ -99,17 +100,12 @@ int db_ages(struct db *d, uint64_t from_row, size_t rows_max, int64_t old_before
 /* 1: the oldest is not old enough. */
 static int gone_trim(struct db *d, int64_t before_us, struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_GONE_OLDEST);
 	struct gone g;
 	struct url_row u;
-	int rc = db_step(d, st, err);
-	if (rc)
-		return rc;
-	rc = gone_from(d, st, &g, err);
-	sql_reset(st);
-	if (rc < 0 || g.at_us >= before_us)
+	int rc = gone_oldest(d, &g, err);
+	if (rc || g.at_us >= before_us)
 		return rc < 0 ? rc : 1;
-	rc = url_of_gone(d, g.provider, g.hash, g.id, &u, err);
+	rc = URL_BY(d, g.provider, g.hash, gone, g.id, &u, err);
 	if (rc == 1)
 		u = (struct url_row){.gone = g.id};
 	if (rc < 0 || gone_row_drop(d, &u, err) < 0)
@@ -120,10 +116,9 @@ static int gone_trim(struct db *d, int64_t before_us, struct err *err)
 /* 1: there is no such set. */
 static int set_trim(struct db *d, int64_t before_us, size_t *left, struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_SET_OLD);
 	struct set_row set;
 	size_t dropped;
-	sql_bind(st, 1, before_us);
+	struct sql_st *st = DB_ST(d, SET_OLD, SQL_N(before_us));
 	int rc = db_step(d, st, err);
 	if (rc)
 		return rc;
@@ -171,13 +166,11 @@ static int url_forget(struct db *d, struct url_row *u, struct err *err)
 
 static int urls_forget(struct db *d, uint64_t provider, size_t most, size_t *ret_n, struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_URL_FIRST);
 	struct url_row *url = NULL;
 	size_t room = 0;
 	int rc;
 	*ret_n = 0;
-	sql_bind(st, 1, (int64_t)provider);
-	sql_bind(st, 2, (int64_t)most);
+	struct sql_st *st = DB_ST(d, URL_FIRST, SQL_N(provider), SQL_N(most));
 	while ((rc = db_step(d, st, err)) == 0)
 		url_from(st, VEC_PUSH(url, *ret_n, room));
 	for (size_t i = 0; rc >= 0 && i < *ret_n; i++)
@@ -191,26 +184,16 @@ static int provider_erase(struct db *d, uint64_t provider, struct err *err)
 {
 	const enum db_sql clear[] = {SQL_ERROR_CLEAR, SQL_FETCH_CLEAR, SQL_HELD_DROP,
 				     SQL_TALLY_DROP};
-	struct sql_st *st = sql_st(d, SQL_SET_FIRST);
 	struct set_row set;
 	int rc;
-	for (;;) {
-		sql_bind(st, 1, (int64_t)provider);
-		rc = db_step(d, st, err);
-		if (rc)
-			break;
-		set_from(st, &set);
-		sql_reset(st);
+	while ((rc = set_step(d, DB_ST(d, SET_FIRST, SQL_N(provider)), &set, err)) == 0)
 		if (set_erase(d, set.id, err) < 0)
 			return -1;
-	}
 	if (rc < 0 || work_flush(d, err) < 0)
 		return -1;
-	for (size_t i = 0; i < ARRAY_LEN(clear); i++) {
-		sql_bind(sql_st(d, clear[i]), 1, (int64_t)provider);
-		if (db_run(d, sql_st(d, clear[i]), err) < 0)
+	for (size_t i = 0; i < ARRAY_LEN(clear); i++)
+		if (db_run(d, db_bound(d, clear[i], &SQL_N(provider), 1), err) < 0)
 			return -1;
-	}
 	tallies_remove(&d->tallies, provider);
 	return 1;
 }

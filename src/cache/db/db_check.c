@@ -34,14 +34,12 @@ static void PRINTF_LIKE(3, 4) finding_say(struct checking *k, bool is_damage, co
 	k->fn(k->ctx, &f);
 }
 
-/* A statement of the check's own. 0: the row that it answers, to be finalized. 1: none. */
-static int check_ask(struct checking *k, const char *text, const int64_t *bind, size_t n,
+/* A statement of the check's own. 0: the row that it answers, to be finished. 1: none. */
+static int check_ask(struct checking *k, const char *text, const struct sql_value *v, size_t n,
 		     struct sql_st **ret, struct err *err)
 {
-	if (sql_compile(&k->d->sql, text, ret, err) < 0)
+	if (sql_ask(&k->d->sql, text, v, n, ret, err) < 0)
 		return -1;
-	for (size_t i = 0; i < n; i++)
-		sql_bind(*ret, (int)i + 1, bind[i]);
 	int rc = db_step(k->d, *ret, err);
 	if (rc)
 		sql_finish(ret);
@@ -156,8 +154,8 @@ static int urls_check(struct checking *k, struct err *err)
 	struct sql_st *st;
 	int rc;
 	for (;;) {
-		const int64_t at[] = {(int64_t)u.provider, u.hash, (int64_t)u.n};
-		rc = check_ask(k, text, at, ARRAY_LEN(at), &st, err);
+		rc = check_ask(k, text, SQL_VALUES(SQL_N(u.provider), SQL_N(u.hash), SQL_N(u.n)),
+			       &st, err);
 		if (rc)
 			return MIN(rc, 0);
 		url_from(st, &u);
@@ -214,7 +212,7 @@ static int queue_row_check(struct checking *k, const struct queued *q, struct er
 {
 	struct url_row u;
 	int64_t hash = k->d->hash(q->notice.c, q->notice.mime);
-	int rc = url_of_row(k->d, q->provider, hash, q->row, &u, err);
+	int rc = URL_BY(k->d, q->provider, hash, row, q->row, &u, err);
 	return rc == 1 ? queue_lost(k, q, err) : rc;
 }
 
@@ -226,7 +224,8 @@ static int queue_check(struct checking *k, struct err *err)
 	struct queued q;
 	struct sql_st *st;
 	int rc;
-	while ((rc = check_ask(k, text, at, ARRAY_LEN(at), &st, err)) == 0) {
+	while ((rc = check_ask(k, text, SQL_VALUES(SQL_N(at[0]), SQL_N(at[1]), SQL_N(at[2])), &st,
+			       err)) == 0) {
 		for (int i = 0; i < 3; i++)
 			at[i] = sql_i64(st, i);
 		rc = row_bad(k, "queue, row", (uint64_t)at[2], queue_from(k->d, st, &q, err), err);
@@ -244,18 +243,18 @@ static int queue_check(struct checking *k, struct err *err)
 /* A stored row that no URL names: its file goes. */
 static int lcc_lost(struct checking *k, const struct stored *s, struct err *err)
 {
-	struct sql_st *st = sql_st(k->d, SQL_LCC_DROP);
 	finding_say(k, true, "row %llu of LCC has no URL", (unsigned long long)s->row);
 	if (!k->fix)
 		return 0;
-	sql_bind(st, 1, (int64_t)s->row);
-	return db_run(k->d, st, err) < 0 ? -1 : db_fsm_add(k->d, s->machine, s->file, err);
+	return db_run(k->d, DB_ST(k->d, LCC_DROP, SQL_N(s->row)), err) < 0
+		       ? -1
+		       : db_fsm_add(k->d, s->machine, s->file, err);
 }
 
 static int lcc_row_check(struct checking *k, const struct stored *s, struct err *err)
 {
 	struct url_row u;
-	int rc = url_of_lcc(k->d, s->provider, s->hash, s->row, &u, err);
+	int rc = URL_BY(k->d, s->provider, s->hash, lcc, s->row, &u, err);
 	return rc == 1 ? lcc_lost(k, s, err) : rc;
 }
 
@@ -266,7 +265,7 @@ static int lcc_check(struct checking *k, struct err *err)
 	struct stored s;
 	struct sql_st *st;
 	int rc;
-	while ((rc = check_ask(k, text, &at, 1, &st, err)) == 0) {
+	while ((rc = check_ask(k, text, SQL_VALUES(SQL_N(at)), &st, err)) == 0) {
 		at = sql_i64(st, 0);
 		rc = row_bad(k, "LCC, row", (uint64_t)at, lcc_from(k->d, st, &s, err), err);
 		sql_finish(&st);
@@ -320,7 +319,7 @@ static int sets_check(struct checking *k, struct err *err)
 	int64_t at = 0;
 	struct sql_st *st;
 	int rc;
-	while ((rc = check_ask(k, text, &at, 1, &st, err)) == 0) {
+	while ((rc = check_ask(k, text, SQL_VALUES(SQL_N(at)), &st, err)) == 0) {
 		at = sql_i64(st, 0);
 		set_from(st, &set);
 		sql_finish(&st);
@@ -371,8 +370,8 @@ static int counts_check(struct checking *k, struct err *err)
 	TABLE_EACH (tallies, slot, &k->counts)
 		if (provider_check(k, slot->key, err) < 0)
 			return -1;
-	while ((rc = check_ask(k, "SELECT provider FROM tally WHERE provider>?1 LIMIT 1", &at, 1,
-			       &st, err)) == 0) {
+	while ((rc = check_ask(k, "SELECT provider FROM tally WHERE provider>?1 LIMIT 1",
+			       SQL_VALUES(SQL_N(at)), &st, err)) == 0) {
 		at = sql_i64(st, 0);
 		sql_finish(&st);
 		if (!tallies_get(&k->counts, (uint64_t)at) &&

@@ -3,27 +3,24 @@
  * or before a statement reads the tables. A part without rows is not there. */
 #include "cache/db/db_inner.h"
 
+#define COUNT(member) SQL_FIELD(struct counts, member)
+static const struct sql_field tally_fields[] = {
+	COUNT(provider),    COUNT(files),  COUNT(space),       COUNT(queued),    COUNT(fresh),
+	COUNT(fresh_space), COUNT(errors), COUNT(errors_kept), COUNT(open_sets), COUNT(fetches),
+};
+
+#define PART(member) SQL_FIELD(struct db_part, member)
+static const struct sql_field part_fields[] = {
+	PART(set),      PART(slot),  PART(start), PART(provider),
+	PART(priority), PART(first), PART(last),  PART(rows),
+};
+
 static int counts_load(struct db *d, uint64_t provider, struct counts *ret, struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_TALLY_GET);
-	*ret = (struct counts){0};
-	sql_bind(st, 1, (int64_t)provider);
-	int rc = db_step(d, st, err);
-	if (rc)
-		return rc < 0 ? rc : 0;
-	*ret = (struct counts){
-		.files = sql_u64(st, 1),
-		.space = sql_u64(st, 2),
-		.queued = sql_u64(st, 3),
-		.fresh = sql_u64(st, 4),
-		.fresh_space = sql_u64(st, 5),
-		.errors = sql_u64(st, 6),
-		.errors_kept = sql_u64(st, 7),
-		.open_sets = sql_u64(st, 8),
-		.fetches = sql_u64(st, 9),
-	};
-	sql_reset(st);
-	return 0;
+	struct sql_st *st = DB_ST(d, TALLY_GET, SQL_N(provider));
+	*ret = (struct counts){.provider = provider};
+	int rc = db_row_take(d, st, tally_fields, ARRAY_LEN(tally_fields), ret, err);
+	return MIN(rc, 0);
 }
 
 int counts_of(struct db *d, uint64_t provider, struct counts **ret, struct err *err)
@@ -49,30 +46,16 @@ int counts_read(struct db *d, uint64_t provider, struct counts *ret, struct err 
 	return 0;
 }
 
-static int counts_write(struct db *d, uint64_t provider, const struct counts *c, struct err *err)
+static int counts_write(struct db *d, const struct counts *c, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_TALLY_PUT);
-	const uint64_t value[] = {c->files,       c->space,       c->queued,
-				  c->fresh,       c->fresh_space, c->errors,
-				  c->errors_kept, c->open_sets,   c->fetches};
-	sql_bind(st, 1, (int64_t)provider);
-	for (size_t i = 0; i < ARRAY_LEN(value); i++)
-		sql_bind(st, (int)i + 2, (int64_t)value[i]);
+	sql_bind_row(st, tally_fields, ARRAY_LEN(tally_fields), c);
 	return db_run(d, st, err);
 }
 
 void part_from(struct sql_st *st, struct db_part *ret)
 {
-	*ret = (struct db_part){
-		.set = sql_u64(st, 0),
-		.slot = sql_i64(st, 1),
-		.start = sql_i64(st, 2),
-		.provider = sql_u64(st, 3),
-		.priority = sql_i64(st, 4),
-		.first = sql_u64(st, 5),
-		.last = sql_u64(st, 6),
-		.rows = sql_u64(st, 7),
-	};
+	sql_take_row(st, part_fields, ARRAY_LEN(part_fields), ret);
 }
 
 int part_of(struct db *d, uint64_t set, int64_t slot, struct part_count **ret, struct err *err)
@@ -82,16 +65,9 @@ int part_of(struct db *d, uint64_t set, int64_t slot, struct part_count **ret, s
 	*ret = parts_get(&d->parts, key);
 	if (*ret)
 		return 0;
-	struct sql_st *st = sql_st(d, SQL_PART_GET);
-	sql_bind(st, 1, (int64_t)set);
-	sql_bind(st, 2, slot);
-	int rc = db_step(d, st, err);
-	if (rc < 0)
-		return rc;
-	if (rc == 0) {
-		part_from(st, &fresh.part);
-		sql_reset(st);
-	}
+	struct sql_st *st = DB_ST(d, PART_GET, SQL_N(set), SQL_N(slot));
+	if (db_row_take(d, st, part_fields, ARRAY_LEN(part_fields), &fresh.part, err) < 0)
+		return -1;
 	*ret = parts_put(&d->parts, key);
 	**ret = fresh;
 	return 0;
@@ -130,24 +106,17 @@ int part_drop(struct db *d, uint64_t set, int64_t slot, uint64_t row, struct err
 
 static int part_write(struct db *d, const struct db_part *p, struct err *err)
 {
-	struct sql_st *st = sql_st(d, p->rows ? SQL_PART_PUT : SQL_PART_DROP);
-	sql_bind(st, 1, (int64_t)p->set);
-	sql_bind(st, 2, p->slot);
-	if (p->rows) {
-		sql_bind(st, 3, p->start);
-		sql_bind(st, 4, (int64_t)p->provider);
-		sql_bind(st, 5, p->priority);
-		sql_bind(st, 6, (int64_t)p->first);
-		sql_bind(st, 7, (int64_t)p->last);
-		sql_bind(st, 8, (int64_t)p->rows);
-	}
+	struct sql_st *st = sql_st(d, SQL_PART_PUT);
+	if (!p->rows)
+		return db_run(d, DB_ST(d, PART_DROP, SQL_N(p->set), SQL_N(p->slot)), err);
+	sql_bind_row(st, part_fields, ARRAY_LEN(part_fields), p);
 	return db_run(d, st, err);
 }
 
 int counts_flush(struct db *d, struct err *err)
 {
 	TABLE_EACH (tallies, slot, &d->tallies) {
-		if (slot->value.is_dirty && counts_write(d, slot->key, &slot->value, err) < 0)
+		if (slot->value.is_dirty && counts_write(d, &slot->value, err) < 0)
 			return -1;
 		slot->value.is_dirty = false;
 	}

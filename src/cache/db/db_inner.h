@@ -42,7 +42,7 @@ struct queued {
 struct stored {
 	uint64_t row, provider;
 	int64_t hash, at_us, age_us;
-	struct str machine, file, mime, etag;
+	struct str machine, file, mime, etag, sum;
 	uint64_t size;
 	int64_t mtime_s;
 	bool has_md5;
@@ -60,9 +60,10 @@ struct gone {
 };
 
 struct set_row {
-	uint64_t id; /* of its pieces, from its first step on */
+	uint64_t id;    /* of its pieces, from its first step on */
+	struct str uns; /* of the statement */
 	struct db_set set;
-	int state; /* enum set_state */
+	unsigned state; /* enum set_state */
 	uint64_t piece, byte;
 	bool walks; /* of a full set: it removes what was not named, and is at: */
 	int64_t hash;
@@ -71,6 +72,7 @@ struct set_row {
 enum set_state { SET_TAKING, SET_WHOLE, SET_ABSORBED };
 
 struct counts {
+	uint64_t provider;
 	uint64_t files, space, queued;
 	/* Rows of the queue that will be new files, and the bytes that were announced of them. */
 	uint64_t fresh, fresh_space;
@@ -138,18 +140,21 @@ static inline struct sql_st *sql_st(struct db *d, enum db_sql i)
 {
 	return d->sql.st[i];
 }
+/* A statement of ours with its values: DB_ST(d, URL_GET, SQL_N(provider), SQL_N(hash)). */
+#define DB_ST(d, which, ...) db_bound(d, SQL_##which, SQL_VALUES(__VA_ARGS__))
+static inline struct sql_st *db_bound(struct db *d, enum db_sql i, const struct sql_value *v,
+				      size_t n)
+{
+	sql_bind_all(sql_st(d, i), v, n);
+	return sql_st(d, i);
+}
+/* Its first row, as the members that its columns are; then it is reset. 1: none. */
+int db_row_take(struct db *d, struct sql_st *st, const struct sql_field *f, size_t n, void *row,
+		struct err *err);
+int db_number(struct db *d, struct sql_st *st, uint64_t *ret, struct err *err);
 static inline int db_step(struct db *d, struct sql_st *st, struct err *err)
 {
 	return sql_step(&d->sql, st, err);
-}
-/* A statement that adds a row and returns its number. */
-static inline int db_added(struct db *d, struct sql_st *st, uint64_t *ret, struct err *err)
-{
-	int rc = sql_step(&d->sql, st, err);
-	ENSURE(rc <= 0);
-	if (rc == 0)
-		*ret = sql_u64(st, 0);
-	return rc == 0 ? sql_run(&d->sql, st, err) : rc;
 }
 static inline int db_run(struct db *d, struct sql_st *st, struct err *err)
 {
@@ -162,6 +167,8 @@ int work_begin(struct db *d, struct err *err);
 /* The same for what a kill or a failure may take back, since it is done again. */
 int work_begin_soft(struct db *d, struct err *err);
 int work_end(struct db *d, int rc, struct err *err);
+/* An operation that is one call. */
+#define DB_WORK(d, err, call) work_end(d, work_begin(d, err) < 0 ? -1 : (call), err)
 /* A reader's statements see one state of the database, not the writer's work between two of them.
  * For a writer they are nothing. */
 int snapshot_begin(struct db *d, struct err *err);
@@ -171,6 +178,8 @@ int work_flush(struct db *d, struct err *err);
 int totals_read(struct db *d, struct err *err); /* of all providers, out of the tallies */
 int meta_read(struct db *d, struct err *err);   /* what readers have of it is old */
 int work_row(struct db *d, uint64_t *ret);      /* the next row number */
+/* ERR_DAMAGED with the database's path and what to do. */
+int db_damaged(const struct db *d, struct err *err, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /* Counts: they are written once in a transaction. The pointers are good until the next call. */
 int counts_of(struct db *d, uint64_t provider, struct counts **ret, struct err *err);
@@ -188,13 +197,12 @@ int url_save(struct db *d, struct url_row *u, struct err *err);
 /* The one whose texts these are among those of its hash. 1: there is none. */
 int url_find(struct db *d, uint64_t provider, int64_t hash, struct str c, struct str mime,
 	     struct url_row *ret, struct err *err);
-/* The one that has this row in the queue, in LCC, or among what is gone. 1: none. */
-int url_of_row(struct db *d, uint64_t provider, int64_t hash, uint64_t row, struct url_row *ret,
-	       struct err *err);
-int url_of_lcc(struct db *d, uint64_t provider, int64_t hash, uint64_t lcc, struct url_row *ret,
-	       struct err *err);
-int url_of_gone(struct db *d, uint64_t provider, int64_t hash, uint64_t gone, struct url_row *ret,
-		struct err *err);
+/* The one that has this number as that member: its row in the queue, in LCC, or among what is gone.
+ * 1: none. */
+int url_by(struct db *d, uint64_t provider, int64_t hash, size_t member, uint64_t id,
+	   struct url_row *ret, struct err *err);
+#define URL_BY(d, provider, hash, member, id, ret, err) \
+	url_by(d, provider, hash, offsetof(struct url_row, member), id, ret, err)
 /* Whether these are its texts; 0, 1. */
 int url_is(struct db *d, const struct url_row *u, struct str c, struct str mime, struct queued *q,
 	   struct stored *s, struct err *err);
@@ -236,7 +244,7 @@ int lcc_drop(struct db *d, struct url_row *u, const struct stored *s, const stru
 	     struct err *err);
 
 int gone_get(struct db *d, uint64_t id, struct gone *ret, struct err *err);
-int gone_from(struct db *d, struct sql_st *st, struct gone *ret, struct err *err);
+int gone_oldest(struct db *d, struct gone *ret, struct err *err);
 int gone_put(struct db *d, struct url_row *u, const struct gone *g, struct err *err);
 int gone_row_drop(struct db *d, struct url_row *u, struct err *err);
 
@@ -254,6 +262,7 @@ int url_remove(struct db *d, struct url_row *u, int64_t now_us, struct str reaso
 int is_sent(struct db *d, uint64_t row, int64_t *ret_at_us, struct err *err); /* 0, 1 */
 int notice_of(struct db *d, struct str data, struct notice *ret, struct err *err);
 void set_from(struct sql_st *st, struct set_row *ret);
+int set_step(struct db *d, struct sql_st *st, struct set_row *ret, struct err *err);
 int set_by(struct db *d, uint64_t set, struct set_row *ret, struct err *err);
 int set_piece_read(struct db *d, const struct set_row *row, uint64_t piece, struct buf *ret,
 		   struct err *err);                       /* unpacked; 1: there is no such */

@@ -36,7 +36,6 @@ int mimes_number(struct db *d, size_t *ret, struct err *err)
 
 int mime_note(struct db *d, struct str mime, struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_MIME_ADD);
 	if (mimes_get(&d->mimes, hash64(mime)))
 		return 0;
 	if (mimes_count(&d->mimes) == 0 && mimes_load(d, err) < 0)
@@ -44,8 +43,7 @@ int mime_note(struct db *d, struct str mime, struct err *err)
 	if (mimes_count(&d->mimes) >= MIMES_MOST || mimes_get(&d->mimes, hash64(mime)))
 		return 0;
 	*mimes_put(&d->mimes, hash64(mime)) = true;
-	sql_bind_text(st, 1, mime);
-	return db_run(d, st, err);
+	return db_run(d, DB_ST(d, MIME_ADD, SQL_T(mime)), err);
 }
 
 int url_named(struct db *d, uint64_t provider, struct str c, uint64_t set, int64_t age_us,

@@ -6,30 +6,17 @@
 static int queue_end(struct db *d, enum db_sql i, const struct db_part *p, uint64_t *ret,
 		     struct err *err)
 {
-	struct sql_st *st = sql_st(d, i);
-	sql_bind(st, 1, (int64_t)p->set);
-	sql_bind(st, 2, p->slot);
-	int rc = db_step(d, st, err);
-	if (rc == 0) {
-		*ret = sql_u64(st, 0);
-		sql_reset(st);
-	}
-	return rc;
+	return db_number(d, db_bound(d, i, SQL_VALUES(SQL_N(p->set), SQL_N(p->slot))), ret, err);
 }
 
 /* Walks the parts as the queue has them, one search for each. 1: the last was the last. */
 static int queue_part(struct db *d, struct db_part *p, bool first, struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_QUEUE_PART);
-	sql_bind(st, 1, first ? INT64_MIN : (int64_t)p->set);
-	sql_bind(st, 2, first ? INT64_MIN : p->slot);
-	int rc = db_step(d, st, err);
-	if (rc == 0) {
-		p->set = sql_u64(st, 0);
-		p->slot = sql_i64(st, 1);
-		sql_reset(st);
-	}
-	return rc;
+	static const struct sql_field key[] = {SQL_FIELD(struct db_part, set),
+					       SQL_FIELD(struct db_part, slot)};
+	struct sql_st *st = DB_ST(d, QUEUE_PART, SQL_N(first ? INT64_MIN : (int64_t)p->set),
+				  SQL_N(first ? INT64_MIN : p->slot));
+	return db_row_take(d, st, key, ARRAY_LEN(key), p, err);
 }
 
 static int part_agrees(struct db *d, const struct db_part *p, struct err *err)

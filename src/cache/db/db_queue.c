@@ -43,13 +43,10 @@ static bool says_other(const struct notice *n, const struct stored *s)
 static int row_next(struct db *d, uint64_t set, int64_t slot, uint64_t after_row,
 		    struct arena *arena, struct db_row *ret, struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_QUEUE_NEXT);
 	struct queued q;
 	struct stored s;
 	struct url_row u;
-	sql_bind(st, 1, (int64_t)set);
-	sql_bind(st, 2, slot);
-	sql_bind(st, 3, (int64_t)after_row);
+	struct sql_st *st = DB_ST(d, QUEUE_NEXT, SQL_N(set), SQL_N(slot), SQL_N(after_row));
 	int rc = db_step(d, st, err);
 	if (rc)
 		return rc;
@@ -58,12 +55,11 @@ static int row_next(struct db *d, uint64_t set, int64_t slot, uint64_t after_row
 	if (rc < 0)
 		return rc;
 	int64_t hash = d->hash(q.notice.c, q.notice.mime);
-	rc = url_of_row(d, q.provider, hash, q.row, &u, err);
+	rc = URL_BY(d, q.provider, hash, row, q.row, &u, err);
 	if (rc)
 		return rc < 0 ? rc
-			      : err_set(err, ERR_DAMAGED,
-					"%s: row %llu of the queue has no URL; %s", d->sql.path,
-					(unsigned long long)q.row, d->sql.remedy);
+			      : db_damaged(d, err, "row %llu of the queue has no URL",
+					   (unsigned long long)q.row);
 	*ret = (struct db_row){.row = q.row,
 			       .provider = q.provider,
 			       .set = q.set,
@@ -95,45 +91,25 @@ int db_next(struct db *d, uint64_t set, int64_t slot, uint64_t after_row, struct
 	return rc;
 }
 
-static int row_sent(struct db *d, uint64_t row, int64_t now_us, struct err *err)
-{
-	struct sql_st *st = sql_st(d, SQL_SENT_PUT);
-	sql_bind(st, 1, (int64_t)row);
-	sql_bind(st, 2, now_us);
-	return db_run(d, st, err);
-}
-
 int db_sent(struct db *d, const struct db_row *row, size_t n, int64_t now_us, struct err *err)
 {
 	int rc = work_begin(d, err);
 	for (size_t i = 0; rc == 0 && i < n; i++)
-		rc = row_sent(d, row[i].row, now_us, err);
+		rc = db_run(d, DB_ST(d, SENT_PUT, SQL_N(row[i].row), SQL_N(now_us)), err);
 	return work_end(d, rc, err);
-}
-
-static int row_back(struct db *d, uint64_t row, struct err *err)
-{
-	struct sql_st *st = sql_st(d, SQL_SENT_DROP);
-	sql_bind(st, 1, (int64_t)row);
-	return db_run(d, st, err);
 }
 
 static int fetch_note(struct db *d, const struct db_done *done, const struct queued *q,
 		      int64_t now_us, struct err *err)
 {
 	struct counts *c;
-	struct sql_st *st = sql_st(d, SQL_FETCH_PUT);
+	bool good = done->end == DB_END_STORED || done->end == DB_END_UNCHANGED;
 	if (counts_of(d, q->provider, &c, err) < 0)
 		return -1;
-	unsigned code = done->end == DB_END_STORED || done->end == DB_END_UNCHANGED ? done->ret_code
-										    : done->code;
-	uint64_t k = c->fetches++;
-	sql_bind(st, 1, (int64_t)q->provider);
-	sql_bind(st, 2, (int64_t)(k % DB_FETCHES));
-	sql_bind(st, 3, now_us);
-	sql_bind_text(st, 4, notice_fetch(&q->notice));
-	sql_bind(st, 5, code);
-	sql_bind(st, 6, done->end == DB_END_STORED ? (int64_t)done->size : 0);
+	struct sql_st *st = DB_ST(
+		d, FETCH_PUT, SQL_N(q->provider), SQL_N(c->fetches++ % DB_FETCHES), SQL_N(now_us),
+		SQL_T(notice_fetch(&q->notice)), SQL_N(good ? done->ret_code : done->code),
+		SQL_N(done->end == DB_END_STORED ? done->size : 0));
 	return db_run(d, st, err);
 }
 
@@ -233,7 +209,6 @@ static void sums_keep(struct notice *n, const struct notice *was)
 int lcc_confirm(struct db *d, const struct stored *s, const struct notice *n, struct str data,
 		struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_LCC_DATA);
 	struct notice newest = *n;
 	if (str_eq(data, s->data))
 		return 0;
@@ -242,9 +217,7 @@ int lcc_confirm(struct db *d, const struct stored *s, const struct notice *n, st
 	notice_write(&newest, &d->data);
 	if (str_eq(buf_str(&d->data), s->data))
 		return 0;
-	sql_bind(st, 1, (int64_t)s->row);
-	sql_bind_blob(st, 2, buf_str(&d->data));
-	return db_run(d, st, err);
+	return db_run(d, DB_ST(d, LCC_DATA, SQL_N(s->row), SQL_B(buf_str(&d->data))), err);
 }
 
 /* The stored copy is good: the provider's word for it is the newest one. */
@@ -322,8 +295,8 @@ static int row_done(struct db *d, struct db_done *done, int64_t now_us, int64_t 
 	struct stored s;
 	done->ret_kept = done->ret_again = false;
 	done->ret_code = 0;
-	int rc = url_of_row(d, done->provider, done->hash, done->row, &u, err);
-	if (rc < 0 || row_back(d, done->row, err) < 0)
+	int rc = URL_BY(d, done->provider, done->hash, row, done->row, &u, err);
+	if (rc < 0 || db_run(d, DB_ST(d, SENT_DROP, SQL_N(done->row)), err) < 0)
 		return -1;
 	if (rc == 1) {
 		/* An answer that came once more. */
@@ -362,7 +335,7 @@ static int row_moved(struct db *d, const struct db_row *row, int64_t slot, struc
 {
 	struct url_row u;
 	struct queued q;
-	int rc = url_of_row(d, row->provider, row->hash, row->row, &u, err);
+	int rc = URL_BY(d, row->provider, row->hash, row, row->row, &u, err);
 	if (rc || u.slot == slot)
 		return rc < 0 ? rc : 0;
 	if (queue_get(d, u.set, u.slot, u.row, &q, err) < 0 || queue_move(d, &u, &q, slot, err) < 0)
@@ -390,37 +363,30 @@ static int part_start(struct db *d, uint64_t set, int64_t slot, int64_t start, s
 
 int db_start(struct db *d, uint64_t set, int64_t slot, int64_t start, struct err *err)
 {
-	int rc = work_begin(d, err);
-	if (rc == 0)
-		rc = part_start(d, set, slot, start, err);
-	return work_end(d, rc, err);
+	return DB_WORK(d, err, part_start(d, set, slot, start, err));
 }
 
 /* A statement that changes many parts; those in memory are read again. */
-static int parts_change(struct db *d, enum db_sql i, int64_t a, const int64_t *b, struct err *err)
+static int parts_change(struct db *d, struct sql_st *st, struct err *err)
 {
 	int rc = work_begin(d, err);
-	struct sql_st *st = sql_st(d, i);
 	if (rc == 0)
 		rc = work_flush(d, err);
 	if (rc == 0) {
-		sql_bind(st, 1, a);
-		if (b)
-			sql_bind(st, 2, *b);
 		rc = db_run(d, st, err);
 		parts_clear(&d->parts);
 	}
 	return work_end(d, rc, err);
 }
 
-int db_due(struct db *db, int64_t start, struct err *err)
+int db_due(struct db *d, int64_t start, struct err *err)
 {
-	return parts_change(db, SQL_PART_DUE, start, NULL, err);
+	return parts_change(d, DB_ST(d, PART_DUE, SQL_N(start)), err);
 }
 
-int db_priority(struct db *db, uint64_t provider, int64_t priority, struct err *err)
+int db_priority(struct db *d, uint64_t provider, int64_t priority, struct err *err)
 {
-	return parts_change(db, SQL_PART_PRIORITY, (int64_t)provider, &priority, err);
+	return parts_change(d, DB_ST(d, PART_PRIORITY, SQL_N(provider), SQL_N(priority)), err);
 }
 
 /* Who is told of a file has it deleted: so what made that necessary is durable with the commit,
@@ -429,10 +395,8 @@ int db_fsm_next(struct db *d, uint64_t after, struct str machine, uint64_t *ret_
 		char ret_machine[DB_MACHINE_MAX + 1], char ret_file[DB_FILE_MAX + 1],
 		struct err *err)
 {
-	struct sql_st *st = sql_st(d, machine.n ? SQL_FSM_OF : SQL_FSM_NEXT);
-	sql_bind(st, 1, (int64_t)after);
-	if (machine.n)
-		sql_bind_text(st, 2, machine);
+	struct sql_st *st = machine.n ? DB_ST(d, FSM_OF, SQL_N(after), SQL_T(machine))
+				      : DB_ST(d, FSM_NEXT, SQL_N(after));
 	int rc = db_step(d, st, err);
 	if (rc)
 		return rc;
@@ -450,11 +414,8 @@ int db_fsm_next(struct db *d, uint64_t after, struct str machine, uint64_t *ret_
 
 int db_fsm_done(struct db *d, const uint64_t *id, size_t n, struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_FSM_DROP);
 	int rc = work_begin(d, err);
-	for (size_t i = 0; rc == 0 && i < n; i++) {
-		sql_bind(st, 1, (int64_t)id[i]);
-		rc = db_run(d, st, err);
-	}
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		rc = db_run(d, DB_ST(d, FSM_DROP, SQL_N(id[i])), err);
 	return work_end(d, rc, err);
 }

@@ -14,23 +14,12 @@ const char *db_state_name(enum db_state s)
 	return name[s];
 }
 
-static int open_urls(struct db *d, uint64_t provider, uint64_t *ret, struct err *err)
-{
-	struct sql_st *st = sql_st(d, SQL_SET_OPEN);
-	sql_bind(st, 1, (int64_t)provider);
-	int rc = db_step(d, st, err);
-	if (rc == 0)
-		*ret = sql_u64(st, 0);
-	sql_reset(st);
-	return MIN(rc, 0);
-}
-
 int db_tally(struct db *db, uint64_t provider, struct db_tally *ret, struct err *err)
 {
 	struct counts c;
 	uint64_t open = 0;
 	if (counts_read(db, provider, &c, err) < 0 ||
-	    (c.open_sets && open_urls(db, provider, &open, err) < 0))
+	    (c.open_sets && db_number(db, DB_ST(db, SET_OPEN, SQL_N(provider)), &open, err) < 0))
 		return -1;
 	*ret = (struct db_tally){.files = c.files,
 				 .space = c.space,
@@ -43,35 +32,23 @@ int db_tally(struct db *db, uint64_t provider, struct db_tally *ret, struct err 
 
 int db_last_provider(struct db *d, uint64_t *ret, struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_TALLY_LAST);
-	int rc = db_step(d, st, err);
-	if (rc == 0) {
-		*ret = sql_u64(st, 0);
-		sql_reset(st);
-	}
-	return rc;
+	return db_number(d, sql_st(d, SQL_TALLY_LAST), ret, err);
 }
 
 int db_hold(struct db *d, uint64_t provider, int64_t until_us, struct str why, struct err *err)
 {
-	struct sql_st *st = sql_st(d, until_us ? SQL_HELD_PUT : SQL_HELD_DROP);
-	int rc = work_begin(d, err);
-	if (rc == 0) {
-		sql_bind(st, 1, (int64_t)provider);
-		if (until_us) {
-			sql_bind(st, 2, until_us);
-			sql_bind_text(st, 3, why);
-		}
-		rc = db_run(d, st, err);
-	}
-	return work_end(d, rc, err);
+	return DB_WORK(
+		d, err,
+		db_run(d,
+		       until_us ? DB_ST(d, HELD_PUT, SQL_N(provider), SQL_N(until_us), SQL_T(why))
+				: DB_ST(d, HELD_DROP, SQL_N(provider)),
+		       err));
 }
 
 int db_held(struct db *d, uint64_t provider, struct arena *arena, int64_t *ret_until_us,
 	    struct str *ret_why, struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_HELD_GET);
-	sql_bind(st, 1, (int64_t)provider);
+	struct sql_st *st = DB_ST(d, HELD_GET, SQL_N(provider));
 	int rc = db_step(d, st, err);
 	if (rc)
 		return rc;
@@ -209,18 +186,6 @@ int db_receipt(struct db *d, uint64_t provider, struct str c, struct str mime, i
 	return rc;
 }
 
-static int provider_next(struct db *d, uint64_t *provider, struct err *err)
-{
-	struct sql_st *st = sql_st(d, SQL_TALLY_NEXT);
-	sql_bind(st, 1, (int64_t)*provider);
-	int rc = db_step(d, st, err);
-	if (rc == 0) {
-		*provider = sql_u64(st, 0);
-		sql_reset(st);
-	}
-	return rc;
-}
-
 /* The key has the type in it, so all types of the table are asked for. */
 struct url_finding {
 	struct str c;
@@ -248,7 +213,8 @@ static int url_of_any(struct db *d, const struct url_finding *f, struct err *err
 {
 	uint64_t provider = 0;
 	int rc = 0;
-	while (rc == 0 && (rc = provider_next(d, &provider, err)) == 0)
+	while (rc == 0 &&
+	       (rc = db_number(d, DB_ST(d, TALLY_NEXT, SQL_N(provider)), &provider, err)) == 0)
 		rc = url_of(d, provider, f, err);
 	return MIN(rc, 0);
 }
@@ -276,11 +242,9 @@ int db_find_url(struct db *d, uint64_t provider, struct str c,
 int db_errors(struct db *d, uint64_t provider, size_t n, struct arena *arena, struct db_error *ret,
 	      size_t *ret_n, struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_ERROR_LIST);
 	int rc = 1;
 	*ret_n = 0;
-	sql_bind(st, 1, (int64_t)provider);
-	sql_bind(st, 2, (int64_t)MIN(n, (size_t)INT32_MAX));
+	struct sql_st *st = DB_ST(d, ERROR_LIST, SQL_N(provider), SQL_N(MIN(n, (size_t)INT32_MAX)));
 	while (*ret_n < n && (rc = db_step(d, st, err)) == 0) {
 		struct db_error *e = &ret[*ret_n];
 		struct notice notice;
@@ -302,10 +266,9 @@ static int fetches_read(struct db *d, uint64_t provider, struct arena *arena,
 			struct db_fetch ret[DB_FETCHES], uint64_t k[DB_FETCHES], size_t *ret_n,
 			struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_FETCH_LIST);
 	int rc = 1;
 	*ret_n = 0;
-	sql_bind(st, 1, (int64_t)provider);
+	struct sql_st *st = DB_ST(d, FETCH_LIST, SQL_N(provider));
 	while (*ret_n < DB_FETCHES && (rc = db_step(d, st, err)) == 0) {
 		k[*ret_n] = sql_u64(st, 0);
 		ret[(*ret_n)++] = (struct db_fetch){.at_us = sql_i64(st, 1),

@@ -9,46 +9,103 @@ enum {
 	ALONG_MOST = 8,      /* rows that are passed over rather than searched for */
 };
 
+#define URL(member) SQL_FIELD(struct url_row, member)
+static const struct sql_field url_fields[] = {
+	URL(provider), URL(hash), URL(n),    URL(set),    URL(slot), URL(row),
+	URL(version),  URL(lcc),  URL(gone), URL(age_us), URL(seen),
+};
+
+#define QUEUED(member) SQL_FIELD(struct queued, member)
+static const struct sql_field queue_fields[] = {
+	QUEUED(set),
+	QUEUED(slot),
+	QUEUED(row),
+	QUEUED(provider),
+	QUEUED(tries),
+	QUEUED(code),
+	QUEUED(is_nothing),
+	SQL_FIELD_OF_TEXT(struct queued, reason, 0),
+	SQL_FIELD_OF_BLOB(struct queued, data),
+};
+
+#define STORED(member) SQL_FIELD(struct stored, member)
+static const struct sql_field lcc_fields[] = {
+	STORED(row),
+	STORED(provider),
+	STORED(hash),
+	STORED(at_us),
+	STORED(age_us),
+	SQL_FIELD_OF_TEXT(struct stored, machine, DB_MACHINE_MAX),
+	SQL_FIELD_OF_TEXT(struct stored, file, DB_FILE_MAX),
+	SQL_FIELD_OF_TEXT(struct stored, mime, 0),
+	SQL_FIELD_OF_TEXT(struct stored, etag, 0),
+	STORED(size),
+	STORED(mtime_s),
+	SQL_FIELD_OF_BLOB(struct stored, sum),
+	SQL_FIELD_OF_BLOB(struct stored, data),
+};
+
+#define GONE(member) SQL_FIELD(struct gone, member)
+static const struct sql_field gone_fields[] = {
+	GONE(id),
+	GONE(provider),
+	GONE(hash),
+	GONE(at_us),
+	GONE(state),
+	GONE(code),
+	SQL_FIELD_OF_TEXT(struct gone, reason, DB_REASON_MAX),
+	SQL_FIELD_OF_TEXT(struct gone, c, NOTICE_URL_MAX),
+	SQL_FIELD_OF_TEXT(struct gone, mime, NOTICE_MIME_MAX),
+};
+
+/* Rows with texts, which stay in a buffer of the database until the next row of the kind. */
+static const struct row_kind {
+	const char *name;
+	const struct sql_field *f;
+	size_t n, texts;
+} queue_kind = {"the queue", queue_fields, ARRAY_LEN(queue_fields),
+		offsetof(struct db, queue_text)},
+  lcc_kind = {"LCC", lcc_fields, ARRAY_LEN(lcc_fields), offsetof(struct db, lcc_text)},
+  gone_kind = {"what is gone", gone_fields, ARRAY_LEN(gone_fields), offsetof(struct db, gone_text)};
+
+int db_row_take(struct db *d, struct sql_st *st, const struct sql_field *f, size_t n, void *row,
+		struct err *err)
+{
+	int rc = db_step(d, st, err);
+	if (rc == 0) {
+		sql_take_row(st, f, n, row);
+		sql_reset(st);
+	}
+	return rc;
+}
+
+int db_number(struct db *d, struct sql_st *st, uint64_t *ret, struct err *err)
+{
+	static const struct sql_field number = {0, SQL_FIELD_U64, SQL_INT, 0};
+	return db_row_take(d, st, &number, 1, ret, err);
+}
+
 void url_from(struct sql_st *st, struct url_row *ret)
 {
-	*ret = (struct url_row){
-		.provider = sql_u64(st, 0),
-		.hash = sql_i64(st, 1),
-		.n = sql_u64(st, 2),
-		.set = sql_u64(st, 3),
-		.slot = sql_i64(st, 4),
-		.row = sql_u64(st, 5),
-		.version = sql_u64(st, 6),
-		.lcc = sql_u64(st, 7),
-		.gone = sql_u64(st, 8),
-		.age_us = sql_i64(st, 9),
-		.seen = sql_u64(st, 10),
-		.is_there = true,
-	};
+	*ret = (struct url_row){.is_there = true};
+	sql_take_row(st, url_fields, ARRAY_LEN(url_fields), ret);
 }
 
 int url_save(struct db *d, struct url_row *u, struct err *err)
 {
-	bool keep = u->row || u->lcc || u->gone;
-	struct sql_st *st = sql_st(d, keep ? SQL_URL_PUT : SQL_URL_DROP);
-	if (!keep && !u->is_there)
-		return 0;
-	sql_bind(st, 1, (int64_t)u->provider);
-	sql_bind(st, 2, u->hash);
-	sql_bind(st, 3, (int64_t)u->n);
-	if (keep) {
-		sql_bind(st, 4, u->row ? (int64_t)u->set : 0);
-		sql_bind(st, 5, u->row ? u->slot : 0);
-		sql_bind(st, 6, (int64_t)u->row);
-		sql_bind(st, 7, (int64_t)u->version);
-		sql_bind(st, 8, (int64_t)u->lcc);
-		sql_bind(st, 9, (int64_t)u->gone);
-		sql_bind(st, 10, u->age_us);
-		sql_bind(st, 11, (int64_t)u->seen);
-	}
+	bool keep = u->row || u->lcc || u->gone, was = u->is_there;
+	struct sql_st *st = sql_st(d, SQL_URL_PUT);
+	if (!u->row)
+		u->set = 0, u->slot = 0;
 	u->is_there = keep;
 	u->is_dirty = false;
-	return db_run(d, st, err);
+	if (keep) {
+		sql_bind_row(st, url_fields, ARRAY_LEN(url_fields), u);
+		return db_run(d, st, err);
+	}
+	return was ? db_run(d, DB_ST(d, URL_DROP, SQL_N(u->provider), SQL_N(u->hash), SQL_N(u->n)),
+			    err)
+		   : 0;
 }
 
 int notice_of(struct db *d, struct str data, struct notice *ret, struct err *err)
@@ -58,122 +115,113 @@ int notice_of(struct db *d, struct str data, struct notice *ret, struct err *err
 	int rc = notice_next(&r, ret, &why);
 	if (rc == 0 && reader_left(&r) == 0)
 		return 0;
-	err_set(err, ERR_DAMAGED, "%s: a row's notice is damaged", d->sql.path);
-	return err_then(err, "%s", d->sql.remedy);
+	return db_damaged(d, err, "a row's notice is damaged");
 }
 
-static int row_lost(struct db *d, const char *table, uint64_t row, struct err *err)
+static int row_lost(struct db *d, const struct row_kind *k, uint64_t row, struct err *err)
 {
-	err_set(err, ERR_DAMAGED, "%s: row %llu of %s is not there", d->sql.path,
-		(unsigned long long)row, table);
-	return err_then(err, "%s", d->sql.remedy);
+	return db_damaged(d, err, "row %llu of %s is not there", (unsigned long long)row, k->name);
 }
 
-/* Texts of a row are bounded as they come in; a database that has longer ones is damaged. After
- * this the buffer has room for all of them, and does not move. */
-static int texts_room(struct db *d, struct sql_st *st, struct buf *b, struct err *err)
+/* A row into a struct; its texts move into the buffer, and stay there when the statement goes on.
+ * They are bounded as they come in: a database that has longer ones is damaged. */
+static int row_from(struct db *d, struct sql_st *st, const struct row_kind *k, void *row,
+		    struct err *err)
 {
+	struct buf *b = (struct buf *)((char *)d + k->texts);
 	size_t all = 0;
-	for (int i = 0; i < sql_columns(st); i++) {
-		size_t n = sql_str(st, i).n;
-		if (n > NOTICE_MOST)
-			return err_set(err, ERR_DAMAGED, "%s: a row is too long; %s", d->sql.path,
-				       d->sql.remedy);
-		all += n;
+	sql_take_row(st, k->f, k->n, row);
+	for (size_t i = 0; i < k->n; i++) {
+		size_t bytes = sql_str(st, (int)i).n;
+		if (bytes > NOTICE_MOST)
+			return db_damaged(d, err, "a row is too long");
+		all += bytes;
 	}
 	buf_clear(b);
-	ENSURE(buf_room(b, all + 1));
+	ENSURE(buf_room(b, all + 1)); /* from here on it does not move */
+	for (size_t i = 0; i < k->n; i++) {
+		struct str *s = (struct str *)((char *)row + k->f[i].offset);
+		size_t at = b->n;
+		if (k->f[i].type != SQL_FIELD_STR)
+			continue;
+		buf_add_str(b, *s);
+		*s = (struct str){s->n ? b->p + at : "", s->n};
+	}
 	return 0;
-}
-
-static struct str text_keep(struct buf *b, struct str s)
-{
-	size_t at = b->n;
-	buf_add_str(b, s);
-	return (struct str){s.n ? b->p + at : "", s.n};
 }
 
 int queue_from(struct db *d, struct sql_st *st, struct queued *ret, struct err *err)
 {
-	struct buf *b = &d->queue_text;
-	struct queued q = {
-		.set = sql_u64(st, 0),
-		.slot = sql_i64(st, 1),
-		.row = sql_u64(st, 2),
-		.provider = sql_u64(st, 3),
-		.tries = (unsigned)sql_u64(st, 4),
-		.code = (unsigned)sql_u64(st, 5),
-		.is_nothing = sql_i64(st, 6) != 0,
-	};
-	if (texts_room(d, st, b, err) < 0)
+	if (row_from(d, st, &queue_kind, ret, err) < 0)
 		return -1;
-	q.reason = text_keep(b, sql_str(st, 7));
-	q.data = text_keep(b, sql_str(st, 8));
-	if (notice_of(d, q.data, &q.notice, err) < 0)
-		return -1;
-	*ret = q;
-	return 0;
+	return notice_of(d, ret->data, &ret->notice, err);
+}
+
+/* The row that a statement finds, and that must be there. */
+static int row_get(struct db *d, struct sql_st *st, const struct row_kind *k, uint64_t row,
+		   void *ret, struct err *err)
+{
+	int rc = db_step(d, st, err);
+	if (rc)
+		return rc < 0 ? rc : row_lost(d, k, row, err);
+	rc = row_from(d, st, k, ret, err);
+	sql_reset(st);
+	return rc;
 }
 
 int queue_get(struct db *d, uint64_t set, int64_t slot, uint64_t row, struct queued *ret,
 	      struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_QUEUE_GET);
-	sql_bind(st, 1, (int64_t)set);
-	sql_bind(st, 2, slot);
-	sql_bind(st, 3, (int64_t)row);
-	int rc = db_step(d, st, err);
-	if (rc)
-		return rc < 0 ? rc : row_lost(d, "the queue", row, err);
-	rc = queue_from(d, st, ret, err);
-	sql_reset(st);
-	return rc;
+	struct sql_st *st = DB_ST(d, QUEUE_GET, SQL_N(set), SQL_N(slot), SQL_N(row));
+	if (row_get(d, st, &queue_kind, row, ret, err) < 0)
+		return -1;
+	return notice_of(d, ret->data, &ret->notice, err);
+}
+
+/* Goes on to a row from where the statement is, or from anew where that is too far: `v` are its
+ * values then. Its column of the row's number is that of its last value. */
+static int row_along(struct db *d, struct sql_st *st, struct along *a, const struct row_kind *k,
+		     const struct along *want, const struct sql_value *v, size_t n, void *ret,
+		     struct err *err)
+{
+	uint64_t at = 0;
+	int rc;
+	if (!a->is_open || a->set != want->set || a->slot != want->slot || want->row <= a->row ||
+	    want->row > a->row + ALONG_MOST) {
+		sql_reset(st);
+		sql_bind_all(st, v, n);
+	}
+	while ((rc = db_step(d, st, err)) == 0 && (at = sql_u64(st, (int)n - 1)) < want->row)
+		;
+	*a = *want;
+	a->is_open = rc == 0;
+	a->row = rc == 0 ? at : 0;
+	if (rc < 0)
+		return rc;
+	return rc == 1 || at != want->row ? row_lost(d, k, want->row, err)
+					  : row_from(d, st, k, ret, err);
 }
 
 int queue_along(struct db *d, uint64_t set, int64_t slot, uint64_t row, struct queued *ret,
 		struct err *err)
 {
-	struct along *a = &d->queue_on;
-	struct sql_st *st = sql_st(d, SQL_QUEUE_ON);
-	if (!a->is_open || a->set != set || a->slot != slot || row <= a->row ||
-	    row > a->row + ALONG_MOST) {
-		sql_reset(st);
-		sql_bind(st, 1, (int64_t)set);
-		sql_bind(st, 2, slot);
-		sql_bind(st, 3, (int64_t)row);
-	}
-	int rc;
-	while ((rc = db_step(d, st, err)) == 0 && sql_u64(st, 2) < row)
-		;
-	*a = (struct along){rc == 0, set, slot, rc == 0 ? sql_u64(st, 2) : 0};
-	if (rc < 0)
-		return rc;
-	return rc == 1 || a->row != row ? row_lost(d, "the queue", row, err)
-					: queue_from(d, st, ret, err);
+	const struct along want = {.set = set, .slot = slot, .row = row};
+	if (row_along(d, sql_st(d, SQL_QUEUE_ON), &d->queue_on, &queue_kind, &want,
+		      SQL_VALUES(SQL_N(set), SQL_N(slot), SQL_N(row)), ret, err) < 0)
+		return -1;
+	return notice_of(d, ret->data, &ret->notice, err);
 }
 
 static int queue_write(struct db *d, const struct queued *q, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_QUEUE_PUT);
-	sql_bind(st, 1, (int64_t)q->set);
-	sql_bind(st, 2, q->slot);
-	sql_bind(st, 3, (int64_t)q->row);
-	sql_bind(st, 4, (int64_t)q->provider);
-	sql_bind(st, 5, q->tries);
-	sql_bind(st, 6, q->code);
-	sql_bind(st, 7, q->is_nothing);
-	sql_bind_text(st, 8, q->reason);
-	sql_bind_blob(st, 9, q->data);
+	sql_bind_row(st, queue_fields, ARRAY_LEN(queue_fields), q);
 	return db_run(d, st, err);
 }
 
 static int queue_erase(struct db *d, const struct queued *q, struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_QUEUE_DROP);
-	sql_bind(st, 1, (int64_t)q->set);
-	sql_bind(st, 2, q->slot);
-	sql_bind(st, 3, (int64_t)q->row);
-	return db_run(d, st, err);
+	return db_run(d, DB_ST(d, QUEUE_DROP, SQL_N(q->set), SQL_N(q->slot), SQL_N(q->row)), err);
 }
 
 /* A row counts as a new file while it is to be fetched and nothing is stored for it. */
@@ -248,62 +296,33 @@ int queue_move(struct db *d, struct url_row *u, const struct queued *q, int64_t 
 	return 0;
 }
 
+/* What a row says beyond its columns. */
+static int lcc_read(struct db *d, struct stored *s, struct err *err)
+{
+	s->has_md5 = s->sum.n == sizeof s->md5;
+	if (s->has_md5)
+		memcpy(s->md5, s->sum.p, s->sum.n);
+	return notice_of(d, s->data, &s->notice, err);
+}
+
 int lcc_from(struct db *d, struct sql_st *st, struct stored *ret, struct err *err)
 {
-	struct buf *b = &d->lcc_text;
-	struct stored s = {
-		.row = sql_u64(st, 0),
-		.provider = sql_u64(st, 1),
-		.hash = sql_i64(st, 2),
-		.at_us = sql_i64(st, 3),
-		.age_us = sql_i64(st, 4),
-		.size = sql_u64(st, 9),
-		.mtime_s = sql_i64(st, 10),
-	};
-	struct str sum = sql_str(st, 11);
-	if (texts_room(d, st, b, err) < 0)
-		return -1;
-	s.machine = text_keep(b, str_head(sql_str(st, 5), DB_MACHINE_MAX));
-	s.file = text_keep(b, str_head(sql_str(st, 6), DB_FILE_MAX));
-	s.mime = text_keep(b, sql_str(st, 7));
-	s.etag = text_keep(b, sql_str(st, 8));
-	s.data = text_keep(b, sql_str(st, 12));
-	s.has_md5 = sum.n == sizeof s.md5;
-	if (s.has_md5)
-		memcpy(s.md5, sum.p, sum.n);
-	if (notice_of(d, s.data, &s.notice, err) < 0)
-		return -1;
-	*ret = s;
-	return 0;
+	return row_from(d, st, &lcc_kind, ret, err) < 0 ? -1 : lcc_read(d, ret, err);
 }
 
 int lcc_get(struct db *d, uint64_t row, struct stored *ret, struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_LCC_GET);
-	sql_bind(st, 1, (int64_t)row);
-	int rc = db_step(d, st, err);
-	if (rc)
-		return rc < 0 ? rc : row_lost(d, "LCC", row, err);
-	rc = lcc_from(d, st, ret, err);
-	sql_reset(st);
-	return rc;
+	struct sql_st *st = DB_ST(d, LCC_GET, SQL_N(row));
+	return row_get(d, st, &lcc_kind, row, ret, err) < 0 ? -1 : lcc_read(d, ret, err);
 }
 
 int lcc_along(struct db *d, uint64_t row, struct stored *ret, struct err *err)
 {
-	struct along *a = &d->lcc_on;
-	struct sql_st *st = sql_st(d, SQL_LCC_ON);
-	if (!a->is_open || row <= a->row || row > a->row + ALONG_MOST) {
-		sql_reset(st);
-		sql_bind(st, 1, (int64_t)row);
-	}
-	int rc;
-	while ((rc = db_step(d, st, err)) == 0 && sql_u64(st, 0) < row)
-		;
-	*a = (struct along){.is_open = rc == 0, .row = rc == 0 ? sql_u64(st, 0) : 0};
-	if (rc < 0)
-		return rc;
-	return rc == 1 || a->row != row ? row_lost(d, "LCC", row, err) : lcc_from(d, st, ret, err);
+	const struct along want = {.row = row};
+	if (row_along(d, sql_st(d, SQL_LCC_ON), &d->lcc_on, &lcc_kind, &want,
+		      SQL_VALUES(SQL_N(row)), ret, err) < 0)
+		return -1;
+	return lcc_read(d, ret, err);
 }
 
 void along_end(struct db *d)
@@ -316,19 +335,9 @@ void along_end(struct db *d)
 static int lcc_write(struct db *d, const struct stored *s, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_LCC_PUT);
-	sql_bind(st, 1, (int64_t)s->row);
-	sql_bind(st, 2, (int64_t)s->provider);
-	sql_bind(st, 3, s->hash);
-	sql_bind(st, 4, s->at_us);
-	sql_bind(st, 5, s->age_us);
-	sql_bind_text(st, 6, s->machine);
-	sql_bind_text(st, 7, s->file);
-	sql_bind_text(st, 8, s->mime);
-	sql_bind_text(st, 9, s->etag);
-	sql_bind(st, 10, (int64_t)s->size);
-	sql_bind(st, 11, s->mtime_s);
-	sql_bind_blob(st, 12, (struct str){(const char *)s->md5, s->has_md5 ? sizeof s->md5 : 0});
-	sql_bind_blob(st, 13, s->data);
+	struct stored row = *s;
+	row.sum = (struct str){(const char *)s->md5, s->has_md5 ? sizeof s->md5 : 0};
+	sql_bind_row(st, lcc_fields, ARRAY_LEN(lcc_fields), &row);
 	return db_run(d, st, err);
 }
 
@@ -350,20 +359,15 @@ int lcc_put(struct db *d, struct url_row *u, const struct stored *s, const struc
 
 static int fsm_put(struct db *d, struct str machine, struct str file, struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_FSM_ADD);
-	sql_bind_text(st, 1, machine);
-	sql_bind_text(st, 2, file);
-	return db_run(d, st, err);
+	return db_run(d, DB_ST(d, FSM_ADD, SQL_T(machine), SQL_T(file)), err);
 }
 
 int lcc_drop(struct db *d, struct url_row *u, const struct stored *s, const struct queued *q,
 	     struct err *err)
 {
 	struct counts *c;
-	struct sql_st *st = sql_st(d, SQL_LCC_DROP);
-	sql_bind(st, 1, (int64_t)s->row);
-	if (db_run(d, st, err) < 0 || fsm_put(d, s->machine, s->file, err) < 0 ||
-	    counts_of(d, s->provider, &c, err) < 0)
+	if (db_run(d, DB_ST(d, LCC_DROP, SQL_N(s->row)), err) < 0 ||
+	    fsm_put(d, s->machine, s->file, err) < 0 || counts_of(d, s->provider, &c, err) < 0)
 		return -1;
 	u->lcc = 0;
 	u->is_dirty = true;
@@ -376,72 +380,53 @@ int lcc_drop(struct db *d, struct url_row *u, const struct stored *s, const stru
 
 int db_fsm_add(struct db *d, struct str machine, struct str file, struct err *err)
 {
-	int rc = work_begin(d, err);
-	if (rc == 0)
-		rc = fsm_put(d, machine, file, err);
-	return work_end(d, rc, err);
+	return DB_WORK(d, err, fsm_put(d, machine, file, err));
 }
 
-int gone_from(struct db *d, struct sql_st *st, struct gone *ret, struct err *err)
+static int gone_read(struct gone *g)
 {
-	struct buf *b = &d->gone_text;
-	struct gone g = {
-		.id = sql_u64(st, 0),
-		.provider = sql_u64(st, 1),
-		.hash = sql_i64(st, 2),
-		.at_us = sql_i64(st, 3),
-		.state = sql_i64(st, 4) == DB_FAILED ? DB_FAILED : DB_REMOVED,
-		.code = (unsigned)sql_u64(st, 5),
-	};
-	if (texts_room(d, st, b, err) < 0)
-		return -1;
-	g.reason = text_keep(b, str_head(sql_str(st, 6), DB_REASON_MAX));
-	g.c = text_keep(b, str_head(sql_str(st, 7), NOTICE_URL_MAX));
-	g.mime = text_keep(b, str_head(sql_str(st, 8), NOTICE_MIME_MAX));
-	*ret = g;
+	g->state = g->state == DB_FAILED ? DB_FAILED : DB_REMOVED;
 	return 0;
+}
+
+/* 1: there is none. */
+int gone_oldest(struct db *d, struct gone *ret, struct err *err)
+{
+	struct sql_st *st = sql_st(d, SQL_GONE_OLDEST);
+	int rc = db_step(d, st, err);
+	if (rc)
+		return rc;
+	rc = row_from(d, st, &gone_kind, ret, err);
+	sql_reset(st);
+	return rc < 0 ? rc : gone_read(ret);
 }
 
 int gone_get(struct db *d, uint64_t id, struct gone *ret, struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_GONE_GET);
-	sql_bind(st, 1, (int64_t)id);
-	int rc = db_step(d, st, err);
-	if (rc)
-		return rc < 0 ? rc : row_lost(d, "what is gone", id, err);
-	rc = gone_from(d, st, ret, err);
-	sql_reset(st);
-	return rc;
+	struct sql_st *st = DB_ST(d, GONE_GET, SQL_N(id));
+	return row_get(d, st, &gone_kind, id, ret, err) < 0 ? -1 : gone_read(ret);
 }
 
 int gone_row_drop(struct db *d, struct url_row *u, struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_GONE_DROP);
-	if (!u->gone)
+	uint64_t id = u->gone;
+	if (!id)
 		return 0;
-	sql_bind(st, 1, (int64_t)u->gone);
 	u->gone = 0;
 	u->is_dirty = true;
-	return db_run(d, st, err);
+	return db_run(d, DB_ST(d, GONE_DROP, SQL_N(id)), err);
 }
 
 int gone_put(struct db *d, struct url_row *u, const struct gone *g, struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_GONE_PUT);
 	if (gone_row_drop(d, u, err) < 0)
 		return -1;
-	sql_bind(st, 1, (int64_t)u->provider);
-	sql_bind(st, 2, u->hash);
-	sql_bind(st, 3, g->at_us);
-	sql_bind(st, 4, g->state);
-	sql_bind(st, 5, g->code);
-	sql_bind_text(st, 6, str_utf8_head(g->reason, DB_REASON_MAX));
-	sql_bind_text(st, 7, g->c);
-	sql_bind_text(st, 8, g->mime);
-	if (db_added(d, st, &u->gone, err) < 0)
-		return -1;
+	struct sql_st *st =
+		DB_ST(d, GONE_PUT, SQL_N(u->provider), SQL_N(u->hash), SQL_N(g->at_us),
+		      SQL_N(g->state), SQL_N(g->code),
+		      SQL_T(str_utf8_head(g->reason, DB_REASON_MAX)), SQL_T(g->c), SQL_T(g->mime));
 	u->is_dirty = true;
-	return 0;
+	return db_number(d, st, &u->gone, err) == 0 ? 0 : -1;
 }
 
 int url_rows(struct db *d, const struct url_row *u, struct queued *q, struct stored *s,
@@ -481,11 +466,9 @@ enum { EQUALS_MOST = 64 };
 static int url_equals(struct db *d, uint64_t provider, int64_t hash,
 		      struct url_row ret[EQUALS_MOST], size_t *ret_n, struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_URL_GET);
 	int rc;
 	*ret_n = 0;
-	sql_bind(st, 1, (int64_t)provider);
-	sql_bind(st, 2, hash);
+	struct sql_st *st = DB_ST(d, URL_GET, SQL_N(provider), SQL_N(hash));
 	while ((rc = db_step(d, st, err)) == 0 && *ret_n < EQUALS_MOST)
 		url_from(st, &ret[(*ret_n)++]);
 	sql_reset(st);
@@ -512,15 +495,12 @@ int url_find(struct db *d, uint64_t provider, int64_t hash, struct str c, struct
 	return 1;
 }
 
-/* The one that has this number where it keeps such numbers. */
-static int url_of(struct db *d, uint64_t provider, int64_t hash, size_t member, uint64_t id,
-		  struct url_row *ret, struct err *err)
+int url_by(struct db *d, uint64_t provider, int64_t hash, size_t member, uint64_t id,
+	   struct url_row *ret, struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_URL_GET);
+	struct sql_st *st = DB_ST(d, URL_GET, SQL_N(provider), SQL_N(hash));
 	uint64_t has;
 	int rc;
-	sql_bind(st, 1, (int64_t)provider);
-	sql_bind(st, 2, hash);
 	while ((rc = db_step(d, st, err)) == 0) {
 		url_from(st, ret);
 		memcpy(&has, (const char *)ret + member, sizeof has);
@@ -529,24 +509,6 @@ static int url_of(struct db *d, uint64_t provider, int64_t hash, size_t member, 
 	}
 	sql_reset(st);
 	return rc;
-}
-
-int url_of_row(struct db *d, uint64_t provider, int64_t hash, uint64_t row, struct url_row *ret,
-	       struct err *err)
-{
-	return url_of(d, provider, hash, offsetof(struct url_row, row), row, ret, err);
-}
-
-int url_of_lcc(struct db *d, uint64_t provider, int64_t hash, uint64_t lcc, struct url_row *ret,
-	       struct err *err)
-{
-	return url_of(d, provider, hash, offsetof(struct url_row, lcc), lcc, ret, err);
-}
-
-int url_of_gone(struct db *d, uint64_t provider, int64_t hash, uint64_t gone, struct url_row *ret,
-		struct err *err)
-{
-	return url_of(d, provider, hash, offsetof(struct url_row, gone), gone, ret, err);
 }
 
 int db_has_file(struct db *d, uint64_t provider, int64_t hash, struct str machine, struct str file,
@@ -572,35 +534,22 @@ int error_add(struct db *d, uint64_t provider, int64_t at_us, unsigned code, str
 	      struct str data, struct err *err)
 {
 	struct counts *c;
-	struct sql_st *st = sql_st(d, SQL_ERROR_ADD);
 	if (counts_of(d, provider, &c, err) < 0)
 		return -1;
-	sql_bind(st, 1, (int64_t)provider);
-	sql_bind(st, 2, (int64_t)d->meta.next_error++);
-	sql_bind(st, 3, at_us);
-	sql_bind(st, 4, code);
-	sql_bind_text(st, 5, str_utf8_head(reason, DB_REASON_MAX));
-	sql_bind_blob(st, 6, data);
 	d->meta_dirty = true;
 	c->errors++;
-	if (db_run(d, st, err) < 0)
+	if (db_run(d,
+		   DB_ST(d, ERROR_ADD, SQL_N(provider), SQL_N(d->meta.next_error++), SQL_N(at_us),
+			 SQL_N(code), SQL_T(str_utf8_head(reason, DB_REASON_MAX)), SQL_B(data)),
+		   err) < 0)
 		return -1;
 	if (++c->errors_kept <= ERRORS_KEPT)
 		return 0;
 	c->errors_kept--;
-	st = sql_st(d, SQL_ERROR_DROP);
-	sql_bind(st, 1, (int64_t)provider);
-	return db_run(d, st, err);
+	return db_run(d, DB_ST(d, ERROR_DROP, SQL_N(provider)), err);
 }
 
 int is_sent(struct db *d, uint64_t row, int64_t *ret_at_us, struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_SENT_GET);
-	sql_bind(st, 1, (int64_t)row);
-	int rc = db_step(d, st, err);
-	if (rc == 0) {
-		*ret_at_us = sql_i64(st, 0);
-		sql_reset(st);
-	}
-	return rc;
+	return db_number(d, DB_ST(d, SENT_GET, SQL_N(row)), (uint64_t *)ret_at_us, err);
 }

@@ -11,29 +11,23 @@ static int64_t piece_id(uint64_t id, uint64_t piece)
 	return (int64_t)(id << PIECE_BITS | piece);
 }
 
+#define SET(member) SQL_FIELD(struct set_row, member)
+static const struct sql_field set_fields[] = {
+	SET(id),         SET(set.set),      SQL_FIELD_OF_TEXT(struct set_row, uns, DB_UNS_MAX),
+	SET(set.number), SET(set.provider), SET(set.is_full),
+	SET(set.urls),   SET(set.at_us),    SET(set.pieces),
+	SET(state),      SET(piece),        SET(byte),
+	SET(walks),      SET(hash),         SET(n),
+};
+
 void set_from(struct sql_st *st, struct set_row *ret)
 {
-	struct str uns = str_head(sql_str(st, 2), DB_UNS_MAX);
-	*ret = (struct set_row){
-		.id = sql_u64(st, 0),
-		.set = {.set = sql_u64(st, 1),
-			.number = sql_u64(st, 3),
-			.provider = sql_u64(st, 4),
-			.is_full = sql_i64(st, 5) != 0,
-			.urls = sql_u64(st, 6),
-			.at_us = sql_i64(st, 7),
-			.pieces = sql_u64(st, 8)},
-		.state = (int)sql_i64(st, 9),
-		.piece = sql_u64(st, 10),
-		.byte = sql_u64(st, 11),
-		.walks = sql_i64(st, 12) != 0,
-		.hash = sql_i64(st, 13),
-		.n = sql_u64(st, 14),
-	};
-	memcpy(ret->set.uns, uns.p, uns.n);
+	sql_take_row(st, set_fields, ARRAY_LEN(set_fields), ret);
+	memset(ret->set.uns, 0, sizeof ret->set.uns);
+	memcpy(ret->set.uns, ret->uns.p, ret->uns.n);
 }
 
-static int set_step(struct db *d, struct sql_st *st, struct set_row *ret, struct err *err)
+int set_step(struct db *d, struct sql_st *st, struct set_row *ret, struct err *err)
 {
 	int rc = db_step(d, st, err);
 	if (rc == 0) {
@@ -43,47 +37,37 @@ static int set_step(struct db *d, struct sql_st *st, struct set_row *ret, struct
 	return rc;
 }
 
+/* The same for those who want no more than others may know. */
+static int set_told(struct db *d, struct sql_st *st, struct db_set *ret, struct err *err)
+{
+	struct set_row row;
+	int rc = set_step(d, st, &row, err);
+	if (rc == 0)
+		*ret = row.set;
+	return rc;
+}
+
 int set_by(struct db *d, uint64_t set, struct set_row *ret, struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_SET_BY_SET);
-	sql_bind(st, 1, (int64_t)set);
-	return set_step(d, st, ret, err);
-}
-
-static int set_by_number(struct db *d, const char *uns, uint64_t number, struct set_row *ret,
-			 struct err *err)
-{
-	struct sql_st *st = sql_st(d, SQL_SET_BY_NUMBER);
-	sql_bind_text(st, 1, str_of(uns));
-	sql_bind(st, 2, (int64_t)number);
-	return set_step(d, st, ret, err);
-}
-
-static int set_begin(struct db *d, const struct db_set *set, uint64_t *ret_id, struct err *err)
-{
-	struct sql_st *st = sql_st(d, SQL_SET_ADD);
-	sql_bind_text(st, 1, str_of(set->uns));
-	sql_bind(st, 2, (int64_t)set->number);
-	sql_bind(st, 3, (int64_t)set->provider);
-	sql_bind(st, 4, set->is_full);
-	sql_bind(st, 5, (int64_t)set->urls);
-	sql_bind(st, 6, set->at_us);
-	return db_added(d, st, ret_id, err);
+	return set_step(d, DB_ST(d, SET_BY_SET, SQL_N(set)), ret, err);
 }
 
 static int set_take(struct db *d, struct db_take *t, struct err *err)
 {
 	struct set_row row = {0};
 	struct counts *c;
-	int rc = set_by_number(d, t->set.uns, t->set.number, &row, err);
+	struct sql_st *st =
+		DB_ST(d, SET_BY_NUMBER, SQL_T(str_of(t->set.uns)), SQL_N(t->set.number));
+	int rc = set_step(d, st, &row, err);
 	if (rc == 1) {
-		row = (struct set_row){0};
-		if (set_begin(d, &t->set, &row.id, err) < 0)
-			return -1;
-		row.set.provider = t->set.provider;
-	} else if (rc < 0) {
-		return rc;
+		row = (struct set_row){.set.provider = t->set.provider};
+		st = DB_ST(d, SET_ADD, SQL_T(str_of(t->set.uns)), SQL_N(t->set.number),
+			   SQL_N(t->set.provider), SQL_N(t->set.is_full), SQL_N(t->set.urls),
+			   SQL_N(t->set.at_us));
+		rc = db_number(d, st, &row.id, err);
 	}
+	if (rc)
+		return -1;
 	t->was_there = row.state != SET_TAKING;
 	t->ret_set = row.set.set;
 	if (t->was_there)
@@ -91,14 +75,12 @@ static int set_take(struct db *d, struct db_take *t, struct err *err)
 	if (row.set.pieces + t->npieces >= UINT64_C(1) << PIECE_BITS)
 		return err_set(err, ERR_USAGE, "set %llu: more than %d pieces",
 			       (unsigned long long)t->set.number, 1 << PIECE_BITS);
-	struct sql_st *st = sql_st(d, SQL_PIECE_ADD);
-	for (size_t i = 0; i < t->npieces; i++) {
-		sql_bind(st, 1, piece_id(row.id, row.set.pieces++));
-		sql_bind_blob(st, 2, t->piece[i]);
-		if (db_run(d, st, err) < 0)
+	for (size_t i = 0; i < t->npieces; i++)
+		if (db_run(d,
+			   DB_ST(d, PIECE_ADD, SQL_N(piece_id(row.id, row.set.pieces++)),
+				 SQL_B(t->piece[i])),
+			   err) < 0)
 			return -1;
-	}
-	st = sql_st(d, SQL_SET_TOOK);
 	if (t->ends) {
 		t->ret_set = d->meta.next_set++;
 		d->meta_dirty = true;
@@ -106,11 +88,10 @@ static int set_take(struct db *d, struct db_take *t, struct err *err)
 			return -1;
 		c->open_sets++;
 	}
-	sql_bind(st, 1, (int64_t)row.id);
-	sql_bind(st, 2, (int64_t)t->ret_set);
-	sql_bind(st, 3, (int64_t)row.set.pieces);
-	sql_bind(st, 4, t->ends ? SET_WHOLE : SET_TAKING);
-	return db_run(d, st, err);
+	return db_run(d,
+		      DB_ST(d, SET_TOOK, SQL_N(row.id), SQL_N(t->ret_set), SQL_N(row.set.pieces),
+			    SQL_N(t->ends ? SET_WHOLE : SET_TAKING)),
+		      err);
 }
 
 int db_take(struct db *d, struct db_take *take, size_t n, struct err *err)
@@ -124,10 +105,9 @@ int db_take(struct db *d, struct db_take *take, size_t n, struct err *err)
 
 int pieces_drop(struct db *d, uint64_t id, size_t most, size_t *ret_n, struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_PIECE_DROP);
-	sql_bind(st, 1, piece_id(id, 0));
-	sql_bind(st, 2, piece_id(id + 1, 0) - 1);
-	sql_bind(st, 3, (int64_t)MIN(most, (size_t)INT32_MAX));
+	struct sql_st *st =
+		DB_ST(d, PIECE_DROP, SQL_N(piece_id(id, 0)), SQL_N(piece_id(id + 1, 0) - 1),
+		      SQL_N(MIN(most, (size_t)INT32_MAX)));
 	if (db_run(d, st, err) < 0)
 		return -1;
 	*ret_n = (size_t)sql_changes(&d->sql);
@@ -138,89 +118,60 @@ int pieces_drop(struct db *d, uint64_t id, size_t most, size_t *ret_n, struct er
 int set_erase(struct db *d, uint64_t id, struct err *err)
 {
 	size_t n;
-	struct sql_st *st = sql_st(d, SQL_SET_DROP);
 	if (pieces_drop(d, id, SIZE_MAX, &n, err) < 0)
 		return -1;
-	sql_bind(st, 1, (int64_t)id);
-	return db_run(d, st, err);
+	return db_run(d, DB_ST(d, SET_DROP, SQL_N(id)), err);
+}
+
+static struct sql_value uns_or_any(const char *uns)
+{
+	return uns ? SQL_T(str_of(uns)) : (struct sql_value){.type = SQL_NULL};
 }
 
 static int taking_drop(struct db *d, const char *uns, struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_SET_TAKING);
 	struct set_row row;
 	int rc;
-	for (;;) {
-		if (uns)
-			sql_bind_text(st, 1, str_of(uns));
-		else
-			sql_bind_null(st, 1);
-		rc = set_step(d, st, &row, err);
-		if (rc)
-			return rc < 0 ? rc : 0;
+	while ((rc = set_step(d, DB_ST(d, SET_TAKING, uns_or_any(uns)), &row, err)) == 0)
 		if (set_erase(d, row.id, err) < 0)
 			return -1;
-	}
+	return MIN(rc, 0);
 }
 
 int db_take_forget(struct db *d, const char *uns, struct err *err)
 {
-	int rc = work_begin(d, err);
-	if (rc == 0)
-		rc = taking_drop(d, uns, err);
-	return work_end(d, rc, err);
+	return DB_WORK(d, err, taking_drop(d, uns, err));
 }
 
 int db_set_next(struct db *d, uint64_t after, struct db_set *ret, struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_SET_NEXT);
-	struct set_row row;
-	sql_bind(st, 1, (int64_t)after);
-	int rc = set_step(d, st, &row, err);
-	if (rc == 0)
-		*ret = row.set;
-	return rc;
+	return set_told(d, DB_ST(d, SET_NEXT, SQL_N(after)), ret, err);
 }
 
 int db_set_of(struct db *d, uint64_t provider, const char *uns, uint64_t number, struct db_set *ret,
 	      struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_SET_OF);
-	struct set_row row;
-	sql_bind(st, 1, (int64_t)provider);
-	if (uns)
-		sql_bind_text(st, 2, str_of(uns));
-	else
-		sql_bind_null(st, 2);
-	sql_bind(st, 3, (int64_t)number);
-	int rc = set_step(d, st, &row, err);
-	if (rc == 0)
-		*ret = row.set;
-	return rc;
+	return set_told(d, DB_ST(d, SET_OF, SQL_N(provider), uns_or_any(uns), SQL_N(number)), ret,
+			err);
 }
 
-int db_set(struct db *db, uint64_t set, struct db_set *ret, struct err *err)
+int db_set(struct db *d, uint64_t set, struct db_set *ret, struct err *err)
 {
-	struct set_row row;
-	int rc = set_by(db, set, &row, err);
-	if (rc == 0)
-		*ret = row.set;
-	return rc;
+	return set_told(d, DB_ST(d, SET_BY_SET, SQL_N(set)), ret, err);
 }
 
 int set_piece_read(struct db *d, const struct set_row *row, uint64_t piece, struct buf *ret,
 		   struct err *err)
 {
-	struct sql_st *st = sql_st(d, SQL_PIECE_GET);
 	if (piece >= row->set.pieces)
 		return 1;
-	sql_bind(st, 1, piece_id(row->id, piece));
+	struct sql_st *st = DB_ST(d, PIECE_GET, SQL_N(piece_id(row->id, piece)));
 	int rc = db_step(d, st, err);
 	if (rc)
 		return rc < 0 ? rc
-			      : err_set(err, ERR_DAMAGED, "%s: set %llu lacks piece %llu; %s",
-					d->sql.path, (unsigned long long)row->set.set,
-					(unsigned long long)piece, d->sql.remedy);
+			      : db_damaged(d, err, "set %llu lacks piece %llu",
+					   (unsigned long long)row->set.set,
+					   (unsigned long long)piece);
 	rc = notice_unpack(sql_str(st, 0), ret, err);
 	sql_reset(st);
 	return rc < 0 ? err_in(err, "%s: set %llu, piece %llu", d->sql.path,

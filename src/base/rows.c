@@ -283,7 +283,7 @@ static void json_below(const struct rows *t, const struct column *c, const char 
 {
 	const char *below = row_below(c, row);
 	if (c->type == COL_LIST) {
-		size_t n = *(const size_t *)(const void *)(row + c->count);
+		size_t n = number_at(row + c->count, c->count_size, false);
 		if (n == 0 && c->how & ROW_SOME)
 			return;
 		json_key(t, c, j);

@@ -29,7 +29,7 @@ enum column_type {
 	COL_ROW,     /* a struct, described by .rows */
 	COL_POINTER, /* a pointer to one; NULL: none */
 	COL_LIST,    /* many: a pointer to the first, or an array that is larger than a pointer;
-		      * their number is a size_t at .count */
+		      * their number is at .count */
 	COL_TYPES,
 };
 
@@ -79,7 +79,7 @@ struct column {
 	size_t nnames;
 	void (*print)(const void *member, struct buf *out);
 	const struct rows *rows;
-	size_t count; /* offset of the number of a list */
+	size_t count, count_size; /* of the number of a list: its offset, and its own size */
 };
 
 struct rows {
@@ -137,10 +137,11 @@ struct rows {
 	{                                                                      \
 		key, COL_ROW, 0, sizeof(strukt), .rows = &(table), __VA_ARGS__ \
 	}
-#define COL_LIST(key, strukt, member, number, table, ...)                                 \
-	{                                                                                 \
-		key, COL_LIST, COL_AT(strukt, member), .count = offsetof(strukt, number), \
-						       .rows = &(table), __VA_ARGS__      \
+#define COL_LIST(key, strukt, member, number, table, ...)                                          \
+	{                                                                                          \
+		key, COL_LIST, COL_AT(strukt, member),                                             \
+			.count = offsetof(strukt, number),                                         \
+			.count_size = sizeof(((strukt *)0)->number), .rows = &(table), __VA_ARGS__ \
 	}
 /* Makes a function for COL_OF() of one that names the values of an enumeration (NULL: none). */
 #define COL_NAMER(function, type, name_of)                                \

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/rows.h"
 #include "broker/indexer.h"
 #include "broker/registry.h"
 #include "index/words.h"
@@ -500,100 +501,85 @@ int search_stats(struct search *s, uint64_t *ret_documents, uint64_t *ret_genera
 	return 0;
 }
 
-/* text, and marks as [at, bytes] pairs. */
-static void json_put_marks(struct jsonw *j, const struct marked *m)
-{
-	jsonw_put_str(j, "text", m->text);
-	jsonw_put_array(j, "marks");
-	for (size_t i = 0; i < m->n; i++) {
-		jsonw_array(j);
-		jsonw_uint(j, m->mark[i].at);
-		jsonw_uint(j, m->mark[i].n);
-		jsonw_array_end(j);
-	}
-	jsonw_array_end(j);
-}
+/* As JSON: marks are [at, bytes] pairs. */
 
-static void json_put_marked(struct jsonw *j, const char *key, const struct marked *m)
-{
-	jsonw_put_object(j, key);
-	json_put_marks(j, m);
-	jsonw_object_end(j);
-}
+#define S struct marked
+static const struct column mark_columns[] = {
+	COL("at", struct mark, at),
+	COL("bytes", struct mark, n),
+};
+static const struct rows mark_rows = {ROWS(struct mark, mark_columns), ROWS_ARRAY};
+static const struct column marked_columns[] = {
+	COL("text", S, text),
+	COL_LIST("marks", S, mark, n, mark_rows),
+};
+static const struct rows marked_rows = {ROWS(S, marked_columns)};
+#undef S
 
-/* Marks of the line that is told, which may be a part. */
-static void json_put_lines(struct jsonw *j, const struct search_row *row)
-{
-	jsonw_put_array(j, "lines");
-	for (size_t i = 0; i < row->lines; i++) {
-		const struct marked *line = &row->line[i].line;
-		jsonw_object(j);
-		jsonw_put_str(j, "attribute", row->line[i].attribute);
-		json_put_marks(j, line);
-		if (line->cut_before || line->cut_after)
-			jsonw_put_bool(j, "cut", true);
-		jsonw_object_end(j);
-	}
-	jsonw_array_end(j);
-}
+#define S struct matched_line
+static const struct column line_columns[] = {
+	COL("attribute", S, attribute),
+	COL_ROW(NULL, S, line, marked_rows),
+	COL("cut", S, line.cut_before, .how = ROW_SOME),
+	COL("cut", S, line.cut_after, .how = ROW_SOME, COL_IF_IS(S, line.cut_before, false)),
+};
+static const struct rows line_rows = {ROWS(S, line_columns)};
+#undef S
 
-static void json_put_row(struct jsonw *j, const struct search_row *row, bool lines)
-{
-	jsonw_object(j);
-	jsonw_put_str(j, "url", row->url);
-	jsonw_put_uint(j, "oid", row->oid);
-	jsonw_put_str(j, "host", row->host);
-	jsonw_put_str(j, "type", row->type);
-	if (row->time_s)
-		jsonw_put_time(j, "modified", row->time_s * 1000000);
-	if (row->size)
-		jsonw_put_uint(j, "size", row->size);
-	jsonw_put_real(j, "score", (double)row->score);
-	json_put_marked(j, "title", &row->title);
-	json_put_marked(j, "snippet", &row->snippet);
-	if (lines)
-		json_put_lines(j, row);
-	jsonw_object_end(j);
-}
+#define S struct search_row
+static const struct column result_columns[] = {
+	COL("url", S, url),
+	COL("oid", S, oid),
+	COL("host", S, host),
+	COL("type", S, type),
+	COL("modified", S, time_s, .unit = UNIT_TIME_S, .how = ROW_SOME),
+	COL("size", S, size, .how = ROW_SOME),
+	COL("score", S, score),
+	COL_ROW("title", S, title, marked_rows),
+	COL_ROW("snippet", S, snippet, marked_rows),
+	COL_LIST("lines", S, line, lines, line_rows),
+};
+static const struct rows result_rows = {ROWS(S, result_columns)};
+static const struct rows brief_rows = {result_columns, ARRAY_LEN(result_columns) - 1, sizeof(S)};
+#undef S
 
-static void json_put_notes(struct jsonw *j, struct str notes)
-{
-	struct str line;
-	if (notes.n == 0)
-		return;
-	jsonw_put_array(j, "notes");
-	while (str_cut(&notes, '\n', &line) == 0)
-		if (line.n)
-			jsonw_str(j, line);
-	jsonw_array_end(j);
-}
+struct answer_row {
+	struct search_ask ask;
+	struct search_answer a;
+	struct str *note;
+	size_t notes;
+};
+#define S struct answer_row
+static const struct column answer_columns[] = {
+	COL("query", S, ask.words),
+	COL("site", S, ask.site, .how = ROW_SOME),
+	COL("type", S, ask.type, .how = ROW_SOME),
+	COL("total", S, a.total),
+	COL("total_exact", S, a.total_exact),
+	COL("cut", S, a.cut),
+	COL_LIST("notes", S, note, notes, rows_strs, COL_IF(S, a.notes.n)),
+	COL("did_you_mean", S, a.meant, .how = ROW_SOME),
+	COL("documents", S, a.documents),
+	COL("took_us", S, a.took_us),
+	COL("offset", S, ask.offset),
+	COL_LIST("results", S, a.row, a.n, result_rows, COL_IF(S, ask.lines)),
+	COL_LIST("results", S, a.row, a.n, brief_rows, COL_IF_IS(S, ask.lines, false)),
+	COL_LIST("facets", S, a.facet, a.facets, facet_rows, .how = ROW_SOME),
+	COL("facet_sample", S, a.facet_sample, .how = ROW_SOME),
+	COL("facet_of", S, a.facet_of, COL_IF(S, a.facet_sample)),
+};
+static const struct rows answer_rows = {ROWS(S, answer_columns)};
+#undef S
 
 void search_answer_json(const struct search_ask *ask, const struct search_answer *answer,
 			struct jsonw *j)
 {
-	jsonw_object(j);
-	jsonw_put_str(j, "query", ask->words);
-	if (ask->site.n)
-		jsonw_put_str(j, "site", ask->site);
-	if (ask->type.n)
-		jsonw_put_str(j, "type", ask->type);
-	jsonw_put_uint(j, "total", answer->total);
-	jsonw_put_bool(j, "total_exact", answer->total_exact);
-	jsonw_put_bool(j, "cut", answer->cut);
-	json_put_notes(j, answer->notes);
-	if (answer->meant.n)
-		jsonw_put_str(j, "did_you_mean", answer->meant);
-	jsonw_put_uint(j, "documents", answer->documents);
-	jsonw_put_int(j, "took_us", answer->took_us);
-	jsonw_put_uint(j, "offset", ask->offset);
-	jsonw_put_array(j, "results");
-	for (size_t i = 0; i < answer->n; i++)
-		json_put_row(j, &answer->row[i], ask->lines);
-	jsonw_array_end(j);
-	query_facets_json(&(struct hits){.facet = answer->facet,
-					 .facets = answer->facets,
-					 .facet_sample = answer->facet_sample,
-					 .facet_of = answer->facet_of},
-			  j);
-	jsonw_object_end(j);
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(SIZE_MAX);
+	struct answer_row row = {.ask = *ask, .a = *answer};
+	struct str notes = answer->notes, line;
+	size_t room = 0;
+	while (str_cut(&notes, '\n', &line) == 0)
+		if (line.n)
+			*ARENA_PUSH(&arena, row.note, row.notes, room) = line;
+	rows_json(&answer_rows, &row, j);
 }

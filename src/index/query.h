@@ -9,7 +9,7 @@
 
 struct token_rules;
 struct soif;
-struct jsonw;
+struct rows;
 
 /* 0: *ret is the document, in the arena, its attributes named as they were indexed. 1: it is
  * gone. */
@@ -177,12 +177,13 @@ struct hit {
 /* The values of a facet with the greatest counts. */
 struct facet {
 	struct str name;
-	struct {
+	struct facet_value {
 		struct str value;
 		uint64_t count;
 	} shown[QUERY_FACET_SHOWN];
 	uint32_t n;
-	uint64_t rest; /* the sum of the others */
+	uint64_t rest;  /* the sum of the others */
+	bool estimated; /* by a sample */
 };
 
 struct hits {
@@ -201,7 +202,5 @@ struct hits {
 	struct str explain;           /* lines of text; empty unless it was asked for */
 };
 
-/* The facets as members of an object: "facets", an array of objects with name, values (value,
- * count) and rest; with a sample also "facet_sample" and "facet_of", and each is "estimated".
- * Nothing where none were asked for. */
-void query_facets_json(const struct hits *hits, struct jsonw *j);
+/* As an object: name, values (value, count), rest, and whether they are estimated. */
+extern const struct rows facet_rows;

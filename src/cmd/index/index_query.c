@@ -77,8 +77,13 @@ static const struct column hits_columns[] = {
 	COL("notes", S, notes, .how = ROW_SOME),
 };
 static const struct rows hits_rows = {ROWS(S, hits_columns)};
-static const struct column explain_columns[] = {COL("explain", S, explain, .how = ROW_SOME)};
-static const struct rows explain_rows = {ROWS(S, explain_columns)};
+static const struct column rest_columns[] = {
+	COL_LIST("facets", S, facet, facets, facet_rows, .how = ROW_SOME),
+	COL("facet_sample", S, facet_sample, .how = ROW_SOME),
+	COL("facet_of", S, facet_of, COL_IF(S, facet_sample)),
+	COL("explain", S, explain, .how = ROW_SOME),
+};
+static const struct rows rest_rows = {ROWS(S, rest_columns)};
 #undef S
 
 struct hit_row {
@@ -106,8 +111,7 @@ static void words_put(struct index_ask *frame, struct jsonw *j, bool all)
 		rows_json(all ? &hit_rows : &key_rows, &row, j);
 	}
 	jsonw_array_end(j);
-	query_facets_json(hits, j);
-	rows_json_members(&explain_rows, hits, j);
+	rows_json_members(&rest_rows, hits, j);
 }
 
 /* On one line, and without what a terminal would take for orders: control characters are blanks. */

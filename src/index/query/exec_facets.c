@@ -5,7 +5,7 @@
  * the same chance, and the same question has the same answer. What is counted is then the sample,
  * and counts are told in proportion. */
 #include "base/hash.h"
-#include "base/jsonw.h"
+#include "base/rows.h"
 #include "base/table.h"
 #include "index/query/exec.h"
 
@@ -270,39 +270,26 @@ int exec_facets(struct exec *e, struct hits *ret, uint64_t *ret_matches)
 	ret->facet = arena_array(e->told, n, sizeof *ret->facet);
 	ret->facet_sample = sample.dropped ? sample.n : 0;
 	ret->facet_of = *ret_matches;
-	for (; rc == 0 && ret->facets < n; ret->facets++)
-		rc = count_facet(e, &plan[ret->facets], &sample, ret, &ret->facet[ret->facets]);
+	for (; rc == 0 && ret->facets < n; ret->facets++) {
+		struct facet *f = &ret->facet[ret->facets];
+		rc = count_facet(e, &plan[ret->facets], &sample, ret, f);
+		f->estimated = sample.dropped;
+	}
 	mem_free(&sample.order);
 	return rc;
 }
 
 /* Telling */
 
-void query_facets_json(const struct hits *hits, struct jsonw *j)
-{
-	if (hits->facets == 0)
-		return;
-	jsonw_put_array(j, "facets");
-	for (uint32_t i = 0; i < hits->facets; i++) {
-		const struct facet *f = &hits->facet[i];
-		jsonw_object(j);
-		jsonw_put_str(j, "name", f->name);
-		jsonw_put_array(j, "values");
-		for (uint32_t k = 0; k < f->n; k++) {
-			jsonw_object(j);
-			jsonw_put_str(j, "value", f->shown[k].value);
-			jsonw_put_uint(j, "count", f->shown[k].count);
-			jsonw_object_end(j);
-		}
-		jsonw_array_end(j);
-		jsonw_put_uint(j, "rest", f->rest);
-		if (hits->facet_sample)
-			jsonw_put_bool(j, "estimated", true);
-		jsonw_object_end(j);
-	}
-	jsonw_array_end(j);
-	if (hits->facet_sample) {
-		jsonw_put_uint(j, "facet_sample", hits->facet_sample);
-		jsonw_put_uint(j, "facet_of", hits->facet_of);
-	}
-}
+static const struct column value_columns[] = {
+	COL("value", struct facet_value, value),
+	COL("count", struct facet_value, count),
+};
+static const struct rows value_rows = {ROWS(struct facet_value, value_columns)};
+static const struct column facet_columns[] = {
+	COL("name", struct facet, name),
+	COL_LIST("values", struct facet, shown, n, value_rows),
+	COL("rest", struct facet, rest),
+	COL("estimated", struct facet, estimated, .how = ROW_SOME),
+};
+const struct rows facet_rows = {ROWS(struct facet, facet_columns)};

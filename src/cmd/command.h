@@ -60,6 +60,14 @@ struct command {
 /* Members of a command, from its tables. */
 #define CMD_OPTIONS(table, type) \
 	.options = (table), .noptions = ARRAY_LEN(table), .options_size = sizeof(type)
+/* For a command whose only option is --json. */
+struct cmd_json {
+	bool json;
+};
+#define CMD_JSON(letter, text)                                                       \
+	CMD_OPTIONS(((const struct cmd_option[]){                                    \
+			    CMD_FLAG(letter, "json", struct cmd_json, json, text)}), \
+		    struct cmd_json)
 /* An option with a value; what follows arg is its struct value_spec. */
 #define CMD_OPTION(letter, arg, ...) \
 	{                            \

@@ -12,10 +12,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-struct get_options {
-	bool json;
-};
-
 struct getting {
 	const struct cmd_call *call;
 	struct archie_list list;
@@ -94,7 +90,7 @@ static void told_text(const struct getter_told *t, const char *end, struct buf *
 static void site_told(void *ctx, const struct getter_told *t)
 {
 	struct getting *g = ctx;
-	const struct get_options *o = g->call->options;
+	const struct cmd_json *o = g->call->options;
 	struct buf out = BUF_INIT(1 << 16);
 	if (t->end == GETTER_FAILED)
 		g->causes[t->cause]++;
@@ -192,7 +188,7 @@ static void close_all(struct getting *g)
 
 static void print_summary(const struct getting *g)
 {
-	const struct get_options *o = g->call->options;
+	const struct cmd_json *o = g->call->options;
 	const struct getter_counts *c = getter_counts(g->getter);
 	struct buf out = BUF_INIT(1 << 16);
 	if (o->json)
@@ -260,10 +256,6 @@ static int run(const struct cmd_call *call)
 	return code;
 }
 
-static const struct cmd_option options[] = {
-	CMD_FLAG(0, "json", struct get_options, json,
-		 "a line of JSON for each site, and no summary"),
-};
 const struct command archie_get_command = {
 	.name = "get",
 	.summary = "fetch the listings of sites that are due",
@@ -277,7 +269,7 @@ const struct command archie_get_command = {
 		"not changed, the database is current: its age counts from then on.\n\n"
 		"robots.txt and the delay between requests hold as always. A site that fails "
 		"keeps its database and is left alone for a while, unless it is named here.",
-	CMD_OPTIONS(options, struct get_options),
+	CMD_JSON(0, "a line of JSON for each site, and no summary"),
 	.args = "[SITE...]",
 	.args_help = "URLs, host names or KEYs of sites; without any, all",
 	.max_args = -1,

@@ -11,10 +11,6 @@
 
 enum { UNSDB_HEAD = 64 };
 
-struct cache_options {
-	bool json;
-};
-
 /* Opening. */
 
 bool cache_is_there(const char *folder)
@@ -177,7 +173,7 @@ static const struct rows status_rows = {ROWS(S, status_columns)};
 
 static int run_status(const struct cmd_call *call)
 {
-	const struct cache_options *o = call->options;
+	const struct cmd_json *o = call->options;
 	CLEANUP(cache_desk_close) struct cache_desk d;
 	struct cache_summary s;
 	struct err err;
@@ -197,7 +193,7 @@ static int run_status(const struct cmd_call *call)
 
 static int run_crashed(const struct cmd_call *call)
 {
-	const struct cache_options *o = call->options;
+	const struct cmd_json *o = call->options;
 	CLEANUP(cache_desk_close) struct cache_desk d;
 	struct cache_summary s = {0};
 	struct err err;
@@ -214,15 +210,11 @@ static int run_crashed(const struct cmd_call *call)
 	return 0;
 }
 
-static const struct cmd_option options[] = {
-	CMD_FLAG(0, "json", struct cache_options, json, "print everything as JSON"),
-};
-
 const struct command cache_status_command = {
 	.name = "status",
 	.summary = "show how much is stored, queued, and waits",
 	.description = "Reads the databases of the cache; its roles need not run.",
-	CMD_OPTIONS(options, struct cache_options),
+	CMD_JSON(0, "print everything as JSON"),
 	CMD_EXITS({1, "there is no cache yet"}, {ERR_DAMAGED, "a database is damaged"}),
 	.run = run_status,
 };
@@ -233,7 +225,7 @@ const struct command cache_crashed_command = {
 	.description = "Sets the crash flag, as after a restore from an old backup: each provider "
 		       "is told when it connects next that a full set is wanted, until one was "
 		       "accepted.",
-	CMD_OPTIONS(options, struct cache_options),
+	CMD_JSON(0, "print everything as JSON"),
 	CMD_EXITS({1, "there is no cache yet"}, {ERR_DAMAGED, "a database is damaged"}),
 	.run = run_crashed,
 };

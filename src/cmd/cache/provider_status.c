@@ -117,10 +117,6 @@ static void put_status(struct buf *out, const struct provider *p, const json_t *
 	put_words(out, answer, "last_address", "never");
 }
 
-struct status_options {
-	bool json;
-};
-
 static int status_print(const struct provider *p, const json_t *answer, bool json)
 {
 	struct buf out = BUF_INIT(1 << 20);
@@ -142,7 +138,7 @@ static int status_ask(const struct provider *p, json_t **ret, struct err *err)
 static int status_run(const struct cmd_call *call,
 		      int (*ask)(const struct provider *p, json_t **ret, struct err *err))
 {
-	const struct status_options *o = call->options;
+	const struct cmd_json *o = call->options;
 	struct provider p;
 	struct err err;
 	json_t *answer = NULL;
@@ -437,15 +433,12 @@ static int run_receipts(const struct cmd_call *call)
 	return code;
 }
 
-static const struct cmd_option status_options[] = {
-	CMD_FLAG(0, "json", struct status_options, json, "print JSON"),
-};
 const struct command provider_status_command = {
 	.name = "status",
 	.summary = "what the cache has of this provider, and under which contract",
 	.description = "Prefixes, contract, what is stored and queued, how many errors there were, "
 		       "whether a full set is wanted, and which trees and sitemaps are synced.",
-	CMD_OPTIONS(status_options, struct status_options),
+	CMD_JSON(0, "print JSON"),
 	CMD_EXAMPLES({"garner provider status", "all of it"},
 		     {"garner provider status --json", "for programs"}),
 	CMD_EXITS(EXITS_REMOTE),
@@ -458,7 +451,7 @@ const struct command provider_set_command = {
 		"Changes the contract, at once. bandwidth is bytes a second (50K; 0: any), hours a "
 		"list of hours in UTC at which the cache may fetch: 0-8,22-24, or, to forbid some, "
 		"!9-17. mail is where the operator can write to.",
-	CMD_OPTIONS(status_options, struct status_options),
+	CMD_JSON(0, "print JSON"),
 	.args = "NAME=VALUE...",
 	.args_help = "bandwidth=SIZE, hours=LIST, mail=ADDRESS",
 	.min_args = 1,

@@ -9,10 +9,6 @@
 #include <inttypes.h>
 #include <limits.h>
 
-struct params_options {
-	bool json;
-};
-
 /* Everything that is told. What was not measured yet is 0, and the setting holds. */
 struct params_row {
 	const char *state, *phase;
@@ -98,7 +94,7 @@ static void row_fill(const struct state *st, const struct crawl_conf *conf, stru
 
 static int run(const struct cmd_call *call)
 {
-	const struct params_options *o = call->options;
+	const struct cmd_json *o = call->options;
 	CLEANUP(config_free) struct config *config = NULL;
 	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 20);
 	CLEANUP(states_close) struct states *s = NULL;
@@ -129,9 +125,6 @@ static int run(const struct cmd_call *call)
 	return cmd_print(call, &out);
 }
 
-static const struct cmd_option options[] = {
-	CMD_FLAG('j', "json", struct params_options, json, "print JSON"),
-};
 const struct command shep_params_command = {
 	.name = "params",
 	.summary = "the numbers of the newest state as a whole",
@@ -141,7 +134,7 @@ const struct command shep_params_command = {
 		"how long the modules but reap took in the last cycle, and what the last cleanup "
 		"measured: next to the mean sizes of buckets stand the settings that hold until "
 		"they are measured.",
-	CMD_OPTIONS(options, struct params_options),
+	CMD_JSON('j', "print JSON"),
 	CMD_EXITS({1, "there is no crawl in the data directory"}),
 	CMD_EXAMPLES({"garner shep params", "one line for each number"},
 		     {"garner shep params --json", "the same for programs"}),

@@ -6,15 +6,11 @@
 
 #include <limits.h>
 
-struct reapers_call {
-	bool json;
-};
-
 enum { LIST_MOST = 4 << 20 };
 
 static int run(const struct cmd_call *call)
 {
-	const struct reapers_call *o = call->options;
+	const struct cmd_json *o = call->options;
 	CLEANUP(config_free) struct config *config = NULL;
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(LIST_MOST);
 	struct reaper_status *list = NULL;
@@ -36,10 +32,6 @@ static int run(const struct cmd_call *call)
 	return cmd_rows(call, &reaper_rows, list, n, o->json);
 }
 
-static const struct cmd_option options[] = {
-	CMD_FLAG('j', "json", struct reapers_call, json, "print JSON"),
-};
-
 const struct command shep_reapers_command = {
 	.name = "reapers",
 	.summary = "show who fetches for the crawl",
@@ -55,7 +47,7 @@ const struct command shep_reapers_command = {
 		"the documents that it brought and their bytes, errors, jobs that were lost with "
 		"it, answers that came late or twice and were refused, and how long a job takes on "
 		"the average.",
-	CMD_OPTIONS(options, struct reapers_call),
+	CMD_JSON('j', "print JSON"),
 	CMD_EXAMPLES({"garner shep reapers", "who fetches, and how much"},
 		     {"garner shep reapers --json", "the same for programs"}),
 	CMD_EXITS({1, "the shepherd does not run"}, {ERR_DAMAGED, "its file is damaged"},

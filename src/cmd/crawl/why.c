@@ -21,14 +21,6 @@
 #include <inttypes.h>
 #include <limits.h>
 
-struct why_options {
-	bool json;
-};
-
-static const struct cmd_option options[] = {
-	CMD_FLAG(0, "json", struct why_options, json, "print JSON"),
-};
-
 /* One line of `decisions`; what is NULL or 0 is not known. */
 struct decision {
 	const char *state, *module, *verdict, *reason, *rule, *limit;
@@ -714,7 +706,7 @@ static int is_indexed(const char *data, struct str url, struct arena *arena, boo
 
 static int run(const struct cmd_call *call)
 {
-	const struct why_options *o = call->options;
+	const struct cmd_json *o = call->options;
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(256 << 20);
 	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 20);
 	CLEANUP(config_free) struct config *config = NULL;
@@ -784,7 +776,7 @@ const struct command why_command = {
 		"sleeps; its class of mirrors, its weight, its site and its server, and what the "
 		"next "
 		"plan would make of it.",
-	CMD_OPTIONS(options, struct why_options),
+	CMD_JSON(0, "print JSON"),
 	.args = "URL",
 	.min_args = 1,
 	.max_args = 1,

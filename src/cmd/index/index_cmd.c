@@ -59,10 +59,6 @@ void index_put_facets(struct buf *out, const struct hits *hits)
 
 /* stats */
 
-struct stats_options {
-	bool json;
-};
-
 struct figures {
 	struct words_stats w;
 	struct docstore_stats d;
@@ -84,7 +80,7 @@ static const struct rows figure_rows = {ROWS(struct figures, figure_columns)};
 
 static int run_stats(const struct cmd_call *call)
 {
-	const struct stats_options *o = call->options;
+	const struct cmd_json *o = call->options;
 	struct words_reader *r = NULL;
 	struct docstore *docs = NULL;
 	struct figures f = {0};
@@ -104,9 +100,6 @@ static int run_stats(const struct cmd_call *call)
 	return cmd_print(call, &out);
 }
 
-static const struct cmd_option stats_options[] = {
-	CMD_FLAG(0, "json", struct stats_options, json, "as JSON"),
-};
 static const struct cmd_exit open_exits[] = {
 	{ERR_DAMAGED, "the index is damaged or of another version"},
 	{ERR_SYSTEM, "the index cannot be read"},
@@ -114,7 +107,7 @@ static const struct cmd_exit open_exits[] = {
 const struct command index_stats_command = {
 	.name = "stats",
 	.summary = "how many documents, words and bytes there are",
-	CMD_OPTIONS(stats_options, struct stats_options),
+	CMD_JSON(0, "as JSON"),
 	.args = "DIR",
 	.args_help = "the folder of the index",
 	.min_args = 1,

@@ -317,10 +317,6 @@ static int names_open_there(const char *folder, struct names_reader **ret, struc
 
 /* stats */
 
-struct stats_options {
-	bool json;
-};
-
 static const struct column lost_columns[] = {
 	COL("key", struct names_lost, key),
 	COL("why", struct names_lost, why),
@@ -377,7 +373,7 @@ static void figures_fill(const struct names_reader *r, struct arena *arena, stru
 
 static void print_stats(const struct cmd_call *call, const struct names_reader *r)
 {
-	const struct stats_options *o = call->options;
+	const struct cmd_json *o = call->options;
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(SIZE_MAX);
 	struct buf out = BUF_INIT(SIZE_MAX / 2);
 	struct figures f;
@@ -402,15 +398,12 @@ static int run_stats(const struct cmd_call *call)
 	return 0;
 }
 
-static const struct cmd_option stats_options[] = {
-	CMD_FLAG(0, "json", struct stats_options, json, "as JSON, with the sites"),
-};
 static const struct command names_stats_command = {
 	.name = "stats",
 	.summary = "how many sites, files, names and bytes there are",
 	.description = "index_bytes is what names are found by, part_bytes the names themselves "
 		       "and what is known of the files.",
-	CMD_OPTIONS(stats_options, struct stats_options),
+	CMD_JSON(0, "as JSON, with the sites"),
 	.args = "DIR",
 	.args_help = "the folder of the index",
 	.min_args = 1,

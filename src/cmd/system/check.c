@@ -14,10 +14,6 @@
 
 enum { DEPTH_MAX = 64 }; /* folders in folders; ours are not that deep */
 
-struct options {
-	bool json;
-};
-
 enum verdict { SOUND, UNKNOWN, NOTED, DAMAGED, UNREADABLE, NVERDICTS };
 static const char *const verdict_names[NVERDICTS] = {"sound", "unknown", "noted", "damaged",
 						     "unreadable"};
@@ -250,7 +246,7 @@ static void print_counts(struct check *c)
 
 static int run(const struct cmd_call *call)
 {
-	const struct options *options = call->options;
+	const struct cmd_json *options = call->options;
 	struct config *config = NULL;
 	int code = call->argc ? 0 : cmd_config(call, &config);
 	if (code)
@@ -274,10 +270,6 @@ static int run(const struct cmd_call *call)
 	return c.count[DAMAGED] ? ERR_DAMAGED : c.count[UNREADABLE] ? ERR_PARTLY : 0;
 }
 
-static const struct cmd_option option_table[] = {
-	CMD_FLAG(0, "json", struct options, json, "print everything as JSON"),
-};
-
 const struct command check_command = {
 	.name = "check",
 	.summary = "verify the files that garner keeps on disk",
@@ -291,7 +283,7 @@ const struct command check_command = {
 		"formats, and those that are not finished (.NAME.new), are counted as unknown. "
 		"Symbolic links below PATH are not followed. Nothing is "
 		"changed, and the files may be in use.",
-	CMD_OPTIONS(option_table, struct options),
+	CMD_JSON(0, "print everything as JSON"),
 	.args = "[PATH...]",
 	.args_help = "files and folders; by default the data directory",
 	.max_args = -1,

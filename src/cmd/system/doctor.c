@@ -740,14 +740,6 @@ static const struct check checks[] = {
 };
 enum { NCHECKS = ARRAY_LEN(checks) };
 
-struct doctor_options {
-	bool json;
-};
-
-static const struct cmd_option options[] = {
-	CMD_FLAG(0, "json", struct doctor_options, json, "print everything as JSON"),
-};
-
 static const char *const level_words[] = {[FINDING_OK] = "ok",
 					  [FINDING_NOTE] = "note",
 					  [FINDING_WARN] = "warn",
@@ -829,7 +821,7 @@ static void print_json(const struct finding *list, struct buf *out)
 
 static int run(const struct cmd_call *call)
 {
-	const struct doctor_options *o = call->options;
+	const struct cmd_json *o = call->options;
 	struct patient p = {.call = call};
 	struct config *config = NULL;
 	if (cmd_config_quiet(call, &config, &p.config_err) == 0 &&
@@ -856,7 +848,7 @@ const struct command doctor_command = {
 	.description = "Each line is one check: ok; note, which is worth knowing; warn, which "
 		       "will cause trouble one day; fail, with which garner cannot work. Nothing "
 		       "is changed.",
-	CMD_OPTIONS(options, struct doctor_options),
+	CMD_JSON(0, "print everything as JSON"),
 	CMD_EXAMPLES({"garner doctor", "what is wrong here, and what mends it"},
 		     {"garner -c new.conf doctor", "whether a configuration would do"}),
 	CMD_EXITS({ERR_PARTLY, "a check warned"},

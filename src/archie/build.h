@@ -18,6 +18,7 @@ typedef void archie_progress_fn(void *ctx, const struct archie_progress *progres
 
 struct archie_build_options {
 	const char *folder; /* archie/ */
+	const char *data;   /* the data directory */
 	const char *parser; /* the path of garner-parse */
 	uint64_t memory;    /* of names.h; 0: its default */
 	uint32_t errors_max_percent;

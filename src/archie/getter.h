@@ -57,6 +57,7 @@ struct getter_told {
 
 struct getter_options {
 	const char *folder; /* archie/; made if it is not there */
+	const char *data;   /* where its table is; NULL: it remembers nothing */
 	const struct archie_conf *conf;
 	const struct robot_section_conf *robot;
 	struct kit *kit;

@@ -1,11 +1,11 @@
-/* What the getter remembers of each site: a small file, archie/getter, which is replaced after each
- * site. Layout: doc/formats/getter.md. Also where the files of a site lie, and how old its database
- * is. */
+/* What the getter remembers of each site: a table of garner.db. Also where the files of a site lie,
+ * and how old its database is. */
 #pragma once
 #include "archie/sites.h"
-#include "disk/format.h"
+#include "store/small.h"
 
 enum {
+	GETTER_ROWS = 500000,
 	GETTER_KEY = 255,
 	GETTER_CAUSE = 31,
 	GETTER_TEXT = 200,
@@ -26,7 +26,7 @@ struct getter_record {
 	uint64_t bytes;           /* of the last listing */
 	uint32_t failures;        /* in a row */
 	uint8_t method;           /* of the last listing */
-	uint8_t cut;              /* 1: it is of a walk that did not come to its end */
+	bool cut;                 /* it is of a walk that did not come to its end */
 	/* The file that it was, below the URL of the site: "pub/ls-lR.gz"; "": it was none. */
 	char file[GETTER_FILE + 1];
 	char cause[GETTER_CAUSE + 1], error[GETTER_TEXT + 1]; /* of the last failure; "": none */
@@ -37,16 +37,18 @@ struct getter_state {
 	size_t n, room;
 };
 
-/* folder: archie/. 1: there is none; *ret is empty then. */
-int getter_state_load(const char *folder, struct getter_state *ret, struct err *err);
-int getter_state_save(const char *folder, const struct getter_state *s, struct err *err);
+extern const struct small_table getter_table;
+/* For the process that writes it. */
+int getter_table_open(struct small **ret, const char *data, struct err *err);
+
+/* All that is remembered. 1: nothing is; *ret is empty then. Negative, too. */
+int getter_state_load(const char *data, struct getter_state *ret, struct err *err);
+int getter_state_read(struct small *s, struct getter_state *ret, struct err *err);
 void getter_state_free(struct getter_state *s);
 /* NULL: nothing is known of it. */
 struct getter_record *getter_state_find(const struct getter_state *s, struct str key);
 /* The same, made where there is none. Good until the next one is made. */
 struct getter_record *getter_state_of(struct getter_state *s, struct str key);
-
-extern const struct format getter_format;
 
 /* Whether a date that was written down is believed. One that is still to come was written by a
  * clock that was wrong: it would keep a site, or all its listings, away until then. */

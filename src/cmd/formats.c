@@ -1,6 +1,5 @@
 /* One line per format; doc/formats/ has a page for each. */
 #include "archie/archie_format.h"
-#include "archie/getter_state.h"
 #include "archie/master_state.h"
 #include "broker/registry.h"
 #include "bucket/bucket_attrs.h"
@@ -45,7 +44,6 @@ const struct format *const formats[] = {
 	&docstore_table_format,
 	&feedback_format,
 	&fetched_format,
-	&getter_format,
 	&gone_format,
 	&index_format,
 	&journal_format,

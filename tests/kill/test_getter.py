@@ -10,7 +10,8 @@ import pytest
 from archives import Odd, Reply, settings
 from garner import ROOT
 
-POINTS = sorted({p for f in (ROOT / "src/archie").rglob("*.c") if re.match("getter|walk|sites", f.name)
+POINTS = sorted({"small.commit", "small.committed"} |
+                {p for f in (ROOT / "src/archie").rglob("*.c") if re.match("getter|walk|sites", f.name)
                  for p in re.findall(r'FAULT\("([^"]+)"\)', f.read_text())})
 OF_EDITS = ["archie.sites", "archie.sites-local"]
 NAMES = ["a", "a/x", "b", "b/y", "f"]

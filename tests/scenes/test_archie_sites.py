@@ -77,10 +77,10 @@ def test_what_cannot_be_a_site_is_named(garner):
 def test_sites_are_shown_without_what_the_getter_remembers(garner):
     g = garner(settings())
     assert g.run("archie", "sites", "add", "ftp://a.test/", "--address", "192.0.2.1").code == 0
-    (g.data / "archie/getter").write_bytes(b"GARNERGT cut")
+    (g.data / "garner.db").write_bytes(b"SQLite format 3, cut")
     for command in (("archie", "sites", "list"), ("why", "ftp://a.test/x")):
         done = g.run(*command)
-        assert done.code in (0, 1) and "a.test-192.0.2.1" in done.out and "remove it; the getter begins anew" in done.err
+        assert done.code in (0, 1) and "a.test-192.0.2.1" in done.out and "garner.db" in done.err
 
 
 def test_a_new_list_keeps_edits_and_must_not_have_lost_a_fifth(garner, master):

@@ -501,7 +501,7 @@ def test_the_doctor_warns_of_few_descriptors(garner):
 def test_the_doctor_names_files_of_the_archive_that_another_user_wrote(garner):
     g = garner()
     assert "owners" not in {k for k, c in findings(g)[1].items() if c["reason"]}
-    for name in ("newsites/1.site", "etc/archierc", "getter"):
+    for name in ("newsites/1.site", "etc/archierc", "sites"):
         (g.data / "archie" / name).parent.mkdir(parents=True, exist_ok=True)
         (g.data / "archie" / name).write_text("")
     os.chown(g.data / "archie/etc", 64990, 64990)      # an operator's: it is only read

@@ -232,10 +232,12 @@ static void visit_tell(struct visit *v, struct getter_told *told)
 static void visit_remember(struct visit *v, const struct getter_record *record)
 {
 	struct getter *g = v->getter;
-	struct err err;
+	struct err err = {.msg = "too many sites to remember"};
+	if (!g->small)
+		return;
 	*getter_state_of(&g->state, str_of(record->key)) = *record;
 	FAULT("archie.remember");
-	if (getter_state_save(g->o.folder, &g->state, &err) < 0 && !v->why[0])
+	if (small_put(g->small, &getter_table, record, &err) != 0 && !v->why[0])
 		visit_note(v, GETTER_CAUSE_DISK, err.msg);
 }
 
@@ -698,10 +700,10 @@ int getter_forget(struct getter *g, const struct archie_sites *sites, struct err
 		    (at < sites->n && str_is(sites->site[at].key, s->record[i].key)))
 			s->record[kept++] = s->record[i];
 	}
-	if (kept == s->n)
+	if (kept == s->n || !g->small)
 		return 0;
 	s->n = kept;
-	return getter_state_save(g->o.folder, s, err);
+	return small_replace(g->small, &getter_table, s->record, s->n, err);
 }
 
 /* What a getter that was killed has left: nobody goes on with it. */
@@ -747,8 +749,8 @@ static int getter_open(struct getter *g, struct err *err)
 	snprintf(path, sizeof path, "%s/tmp", g->o.folder);
 	if (clear_tmp(path, err) < 0)
 		return -1;
-	/* a damaged memory costs at most a few listings that would not have been needed */
-	if (getter_state_load(g->o.folder, &g->state, err) < 0 && err->code == ERR_SYSTEM)
+	if (g->o.data && (getter_table_open(&g->small, g->o.data, err) < 0 ||
+			  getter_state_read(g->small, &g->state, err) < 0))
 		return -1;
 	return hostq_new(&g->queue, &queue, err);
 }
@@ -804,6 +806,7 @@ void getter_free(struct getter **gp)
 	}
 	hostq_free(&g->queue);
 	getter_state_free(&g->state);
+	small_close(&g->small);
 	lock_free(&g->lock);
 	mem_free(gp);
 }

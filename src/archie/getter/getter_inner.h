@@ -108,6 +108,7 @@ struct getter {
 	struct task *read;
 	struct link lists;           /* struct task: they wait for their turn */
 	struct link waiting, visits; /* struct visit */
+	struct small *small;         /* NULL: nothing is remembered */
 	struct getter_state state;
 	struct getter_counts counts;
 	bool going, stopping;

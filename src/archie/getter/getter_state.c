@@ -1,48 +1,41 @@
-/* The file of what the getter remembers. */
+/* What the getter remembers. */
 #include "archie/getter_state.h"
 
 #include "base/clock.h"
-#include "base/cursor.h"
 #include "base/file.h"
-#include "base/rows.h"
 #include "base/vec.h"
-#include "disk/small_file.h"
 #include "index/names.h"
 
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
-enum { STATE_MOST = 128 << 20 };
-
-static const struct column fields[] = {
-	COL("", struct getter_record, key),
-	COL("tried", struct getter_record, tried_us, .unit = UNIT_TIME),
-	COL("got", struct getter_record, got_us, .unit = UNIT_TIME),
-	COL("listed", struct getter_record, listed_us, .unit = UNIT_TIME),
-	COL("checked", struct getter_record, checked_us, .unit = UNIT_TIME),
-	COL("next", struct getter_record, next_us, .unit = UNIT_TIME),
-	COL("bytes", struct getter_record, bytes),
-	COL("failures", struct getter_record, failures),
-	COL("method", struct getter_record, method),
-	COL("cut", struct getter_record, cut),
-	COL("file", struct getter_record, file),
-	COL("cause", struct getter_record, cause),
-	COL("error", struct getter_record, error),
+#define S struct getter_record
+static const struct column columns[] = {
+	COL("site", S, key),
+	COL("tried", S, tried_us, .unit = UNIT_TIME),
+	COL("got", S, got_us, .unit = UNIT_TIME),
+	COL("listed", S, listed_us, .unit = UNIT_TIME),
+	COL("checked", S, checked_us, .unit = UNIT_TIME),
+	COL("next", S, next_us, .unit = UNIT_TIME),
+	COL("bytes", S, bytes),
+	COL("failures", S, failures),
+	COL("method", S, method, .most = GETTER_METHODS - 1),
+	COL("cut", S, cut),
+	COL("file", S, file),
+	COL("cause", S, cause),
+	COL("error", S, error),
 };
-static const struct rows record_fields = {ROWS(struct getter_record, fields), .what = "a site",
-					  .many = true};
-
-const struct format getter_format = {
+const struct small_table getter_table = {
 	.name = "getter",
-	.file = "archie/getter",
-	.magic = "GARNERGT",
-	.version = 2,
-	.help = "when the listing of each site was got, and how it went",
-	.remedy = "remove it; the getter begins anew",
-	.fields = &record_fields,
+	.row = {ROWS(S, columns)},
+	.key = 1,
+	.most = GETTER_ROWS,
+	.writer = "archie-getter",
+	.loss = "when the listing of each site was got, and how it went",
 };
+#undef S
+static const struct small_table *const tables[] = {&getter_table};
 
 const char *getter_method_name(unsigned method)
 {
@@ -50,51 +43,41 @@ const char *getter_method_name(unsigned method)
 	return method < GETTER_METHODS ? name[method] : "";
 }
 
-static int by_key(const void *a, const void *b)
+/* What is lost is got again; nothing else is asked for. */
+int getter_table_open(struct small **ret, const char *data, struct err *err)
 {
-	const struct getter_record *x = a, *y = b;
-	return strcmp(x->key, y->key);
+	if (small_open_data(ret, data, tables, ARRAY_LEN(tables), SMALL_WRITE, err) < 0)
+		return -1;
+	if (!small_lost(*ret, &getter_table) || small_forgive(*ret, &getter_table, err) == 0)
+		return 0;
+	small_close(ret);
+	return -1;
 }
 
-static void state_path(const char *folder, char ret[PATH_MAX])
+int getter_state_read(struct small *s, struct getter_state *ret, struct err *err)
 {
-	snprintf(ret, PATH_MAX, "%s/getter", folder);
-}
-
-int getter_state_load(const char *folder, struct getter_state *ret, struct err *err)
-{
-	char path[PATH_MAX];
-	CLEANUP(buf_free) struct buf room = BUF_INIT(STATE_MOST);
+	struct small_iter it;
 	struct getter_record one;
-	struct str payload;
+	int rc;
 	*ret = (struct getter_state){0};
-	state_path(folder, path);
-	int rc = small_file_read(path, &getter_format, &room, &payload, err);
-	if (rc != 0)
-		return rc;
-	struct reader r = reader_of(payload);
-	while ((rc = rows_next(&record_fields, &r, &one, err)) == 0)
+	small_iter_init(&it, s, &getter_table, NULL);
+	while ((rc = small_iter_next(&it, &one, err)) == 0)
 		*VEC_PUSH(ret->record, ret->n, ret->room) = one;
-	if (rc < 0) {
+	small_iter_done(&it);
+	if (rc < 0)
 		getter_state_free(ret);
-		return err_in(err, "%s", path);
-	}
-	if (ret->n)
-		qsort(ret->record, ret->n, sizeof *ret->record, by_key);
-	return 0;
+	return MIN(rc, 0);
 }
 
-int getter_state_save(const char *folder, const struct getter_state *s, struct err *err)
+int getter_state_load(const char *data, struct getter_state *ret, struct err *err)
 {
-	char path[PATH_MAX];
-	CLEANUP(buf_free) struct buf out = BUF_INIT(STATE_MOST);
-	state_path(folder, path);
-	for (size_t i = 0; i < s->n; i++)
-		rows_write(&record_fields, &s->record[i], &out);
-	if (out.over)
-		return err_set(err, ERR_USAGE, "%s: it would be larger than %d bytes", path,
-			       STATE_MOST);
-	return small_file_write(path, &getter_format, buf_str(&out), err);
+	struct small *s = NULL;
+	*ret = (struct getter_state){0};
+	int rc = small_open_data(&s, data, tables, ARRAY_LEN(tables), SMALL_READ, err);
+	if (rc == 0)
+		rc = getter_state_read(s, ret, err);
+	small_close(&s);
+	return rc;
 }
 
 void getter_state_free(struct getter_state *s)

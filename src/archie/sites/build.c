@@ -463,7 +463,7 @@ static int begin_build(struct build *ret, const struct archie_build_options *o,
 	const struct names_options options = {.memory = o->memory};
 	*ret = (struct build){.o = o, .sites = sites, .arena = ARENA_INIT(ARENA_MOST)};
 	/* without it all listings begin at the URL of their site */
-	if (getter_state_load(o->folder, &ret->got, err) < 0 && err->code == ERR_SYSTEM)
+	if (getter_state_load(o->data, &ret->got, err) < 0 && err->code == ERR_SYSTEM)
 		return -1;
 	return names_writer_open(&ret->writer, o->folder, &options, err);
 }

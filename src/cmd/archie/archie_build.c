@@ -156,6 +156,7 @@ static int build_with(struct building *all, struct archie_list *list, struct err
 	const struct global_conf *global = config_get(list->config, &global_section);
 	const struct archie_build_options o = {
 		.folder = list->folder,
+		.data = list->data,
 		.parser = program,
 		.memory = list->conf->memory,
 		.errors_max_percent = (uint32_t)list->conf->errors_max,

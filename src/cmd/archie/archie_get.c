@@ -156,6 +156,7 @@ static int open_all(struct getting *g, struct err *err)
 	    kit_open(&g->kit, g->loop, g->list.data, g->robot, err) < 0)
 		return -1;
 	struct getter_options o = {.folder = g->list.folder,
+				   .data = g->list.data,
 				   .conf = g->list.conf,
 				   .robot = g->robot,
 				   .kit = &g->kit,

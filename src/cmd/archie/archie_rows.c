@@ -7,13 +7,12 @@
 #include <limits.h>
 #include <stdio.h>
 
-int archie_remembered(const char *folder, struct getter_state *ret, struct err *err)
+int archie_remembered(const char *data, struct getter_state *ret, struct err *err)
 {
-	if (getter_state_load(folder, ret, err) >= 0)
+	if (getter_state_load(data, ret, err) >= 0)
 		return 0;
 	if (err->code != ERR_DAMAGED)
 		return -1;
-	format_advise(&getter_format, err);
 	fprintf(stderr, "garner: %s\n", err->msg);
 	return 0;
 }
@@ -168,7 +167,7 @@ int archie_summarize(const char *data, struct archie_summary *ret, struct err *e
 	*ret = (struct archie_summary){0};
 	snprintf(folder, sizeof folder, "%s/archie", data);
 	if (archie_sites_read(folder, &arena, &sites, err) < 0 ||
-	    archie_remembered(folder, &state, err) < 0)
+	    archie_remembered(data, &state, err) < 0)
 		return -1;
 	for (size_t i = 0; i < sites.n; i++)
 		summary_add(folder, &state, &sites.site[i], ret);

@@ -20,9 +20,9 @@ struct archie_site_row {
 	int64_t next_us;    /* when its listing is fetched next, at the earliest; not before now */
 	bool waiting;       /* a listing waits for the builder */
 };
-/* What the getter remembers; folder: archie/. Where that is damaged, a warning is printed and
+/* What the getter remembers. Where that is damaged, a warning is printed and
  * nothing is remembered: sites and databases are there all the same. */
-int archie_remembered(const char *folder, struct getter_state *ret, struct err *err);
+int archie_remembered(const char *data, struct getter_state *ret, struct err *err);
 /* folder: archie/. */
 void archie_row_fill(const char *folder, const struct archie_conf *conf,
 		     const struct getter_state *state, const struct archie_site *site,

@@ -70,7 +70,7 @@ static int run_list(const struct cmd_call *call)
 	int code = archie_open_list(call, &l);
 	if (code != 0)
 		return code;
-	if (archie_remembered(l.folder, &state, &err) < 0)
+	if (archie_remembered(l.data, &state, &err) < 0)
 		return cmd_fail(call, &err);
 	if (l.sites.n == 0 && !o->json) {
 		fprintf(stderr, "garner: there are no sites yet; garner archie sites add URL\n");

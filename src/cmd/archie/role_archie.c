@@ -113,14 +113,13 @@ static void night_wait(struct night *n, int64_t us)
 
 static void night_end(struct night *n)
 {
-	struct getter_state state;
+	const struct getter_record night = {.tried_us = n->begun_us};
+	struct small *s = NULL;
 	struct err err;
-	int rc = getter_state_load(n->folder, &state, &err);
-	if (rc >= 0 || err.code != ERR_SYSTEM) {
-		getter_state_of(&state, STR(""))->tried_us = n->begun_us;
-		rc = getter_state_save(n->folder, &state, &err);
-	}
-	getter_state_free(&state);
+	int rc = getter_table_open(&s, n->role.env->data, &err);
+	if (rc == 0)
+		rc = small_put(s, &getter_table, &night, &err);
+	small_close(&s);
 	if (rc < 0)
 		log_error(ROLE, "the end of the night is not remembered",
 			  KV_TEXT("error", err.msg));
@@ -300,6 +299,7 @@ static int add_sites(struct night *n, struct err *err)
 static int getter_start(struct night *n, struct err *err)
 {
 	struct getter_options o = {.folder = n->folder,
+				   .data = n->role.env->data,
 				   .conf = n->conf,
 				   .robot = n->robot,
 				   .kit = &n->kit,
@@ -321,12 +321,14 @@ static int getter_start(struct night *n, struct err *err)
 
 static int last_night_us(const struct night *n, int64_t *ret, struct err *err)
 {
-	struct getter_state state;
-	int rc = getter_state_load(n->folder, &state, err);
-	const struct getter_record *r = getter_state_find(&state, STR(""));
-	*ret = r ? r->tried_us : 0;
-	getter_state_free(&state);
-	return rc < 0 && err->code == ERR_SYSTEM ? -1 : 0;
+	struct getter_record night = {0};
+	struct small *s = NULL;
+	int rc = getter_table_open(&s, n->role.env->data, err);
+	if (rc == 0)
+		rc = small_get(s, &getter_table, &night, err);
+	small_close(&s);
+	*ret = night.tried_us;
+	return MIN(rc, 0);
 }
 
 static void night_look(void *ctx)

@@ -352,7 +352,7 @@ static int ask_archives(const char *data, const struct archie_conf *conf, struct
 	const struct archie_site *site = archie_sites_of_url(sites, a->url);
 	if (!site)
 		return 0;
-	if (archie_remembered(folder, &state, err) < 0)
+	if (archie_remembered(data, &state, err) < 0)
 		return -1;
 	archie_row_fill(folder, conf, &state, site, &a->archive);
 	if (a->archive.record) {

@@ -81,6 +81,7 @@ static void note(void *ctx, const struct archie_built *b)
 static struct archie_build_options options(void)
 {
 	return (struct archie_build_options){.folder = folder,
+					     .data = folder,
 					     .parser = parser,
 					     .memory = NAMES_MEMORY_MIN,
 					     .errors_max_percent = 5,
@@ -172,14 +173,21 @@ static void expect_dirs(const char *want)
 	buf_free(&dirs);
 }
 
+static void remember(const struct getter_record *r)
+{
+	struct small *s;
+	struct err err;
+	assert_int_equal(0, getter_table_open(&s, folder, &err));
+	assert_int_equal(0, small_put(s, &getter_table, r, &err));
+	small_close(&s);
+}
+
 static void paths_of_a_listing_begin_in_the_folder_where_it_was_found(void **state)
 {
 	(void)state;
 	struct getter_record r = {
 		.key = KEY, .listed_us = 1700000000 * US_PER_S, .file = "pub/ls-lR.gz"};
-	struct getter_state got = {.record = &r, .n = 1};
-	struct err err;
-	assert_int_equal(0, getter_state_save(folder, &got, &err));
+	remember(&r);
 	put_listing(KEY, listing, 1700000000);
 	build(&listed, NULL, KEY " 0 3\n");
 	expect_dirs("pub pub/pub");
@@ -194,9 +202,7 @@ static void headings_that_say_the_folder_of_a_listing_are_believed(void **state)
 	(void)state;
 	struct getter_record r = {
 		.key = KEY, .listed_us = 1700000000 * US_PER_S, .file = "pub/ls-lR"};
-	struct getter_state got = {.record = &r, .n = 1};
-	struct err err;
-	assert_int_equal(0, getter_state_save(folder, &got, &err));
+	remember(&r);
 	put_listing(KEY,
 		    "/pub:\ndrwxr-xr-x 2 a b 512 Jan  5  1994 pub\n\n"
 		    "/pub/pub:\n-rw-r--r-- 1 a b 1 Jan  5  1994 f\n",
@@ -205,7 +211,7 @@ static void headings_that_say_the_folder_of_a_listing_are_believed(void **state)
 	expect_dirs("pub pub/pub");
 	/* one that only begins alike is another folder */
 	r.listed_us += US_PER_S;
-	assert_int_equal(0, getter_state_save(folder, &got, &err));
+	remember(&r);
 	put_listing(KEY, "public:\n-rw-r--r-- 1 a b 1 Jan  5  1994 f\n", 1700000001);
 	build(&listed, NULL, KEY " 0 1\n");
 	expect_dirs("pub/public");

@@ -1,16 +1,18 @@
-/* What the master remembers, in a small file, archie/master/tests, which is replaced after each
- * test: the requests that it has taken and not answered yet, and how the last test of each site
- * went. Which sites are listed is in archie/master/sites.local alone. Layout:
- * doc/formats/archie-master.md. */
+/* What the master remembers, in a table of garner.db: the requests that it has taken and not
+ * answered yet, and how the last test of each site went. It is changed in memory first;
+ * master_state_save() commits what has changed. Which sites are listed is in
+ * archie/master/sites.local alone. */
 #pragma once
 #include "archie/getter_state.h"
 #include "archie/newsite.h"
+#include "store/small.h"
 
 enum {
 	MASTER_URL = 300,
 	/* Where as many wait, the next ones stay in their files. More than one sender can have put
 	 * there within a day, so that others have their turns. */
 	MASTER_REQUESTS_MOST = 10000,
+	MASTER_ROWS = 1000000,       /* of the table; lists have fewer lines */
 	MASTER_UNLISTED_MOST = 10000 /* sites that are remembered and not listed; of more the oldest
 					goes */
 };
@@ -19,8 +21,9 @@ enum master_kind { MASTER_REQUEST, MASTER_LISTED, MASTER_REFUSED, MASTER_LEFT };
 
 /* A request, or what is known of a site: one struct, since a file has one kind of record. */
 struct master_record {
-	uint8_t kind; /* enum master_kind */
 	char url[MASTER_URL + 1];
+	uint64_t number;    /* REQUEST: in the order in which they came; else: 0 */
+	uint8_t kind;       /* enum master_kind */
 	int64_t asked_us;   /* REQUEST: when it was taken; else: when the last was answered */
 	int64_t tested_us;  /* the last test; 0: never. REQUEST: since when its answer is to be sent
 			     */
@@ -33,9 +36,10 @@ struct master_record {
 	char host[NEWSITE_HOST_MOST + 1]; /* as it was asked for */
 	char reply_to[MAIL_ADDRESS_MOST + 1], message_id[NEWSITE_ID_MOST + 1];
 	char sender[MAIL_ADDRESS_MOST + 1]; /* in lower case */
-	/* Not on disk: the last turn of its sender or, if that was before it came, of anyone. */
-	uint64_t turn;
-	bool sending; /* nor is this: its answer is with the thread that sends */
+	/* Not on disk */
+	uint64_t turn; /* the last one of its sender or, if that was before it came, of anyone */
+	bool sending;  /* its answer is with the thread that sends */
+	bool changed;  /* since it was saved */
 };
 
 struct master_state {
@@ -43,14 +47,23 @@ struct master_state {
 	size_t requests, request_room;
 	struct master_record *site; /* sorted by URL */
 	size_t n, room;
-	uint64_t turn; /* how many there were */
+	uint64_t turn;              /* how many there were */
+	uint64_t number;            /* of the last request */
+	struct master_record *gone; /* rows to be deleted */
+	size_t ngone, gone_room;
+	struct small *small; /* of the master; NULL: of a reader */
 };
 
-extern const struct format master_format;
+extern const struct small_table master_table;
 
-/* folder: archie/master. 1: there is none; *ret is empty then. */
-int master_state_load(const char *folder, struct master_state *ret, struct err *err);
-int master_state_save(const char *folder, const struct master_state *s, struct err *err);
+/* For the master. ERR_DAMAGED cannot be mended: others have the database open. */
+int master_state_open(const char *data, struct master_state *ret, struct err *err);
+/* Commits, durably, all changes since the last time, or none. */
+int master_state_save(struct master_state *s, struct err *err);
+/* For readers. 1: there is none; *ret is empty then. */
+int master_state_load(const char *data, struct master_state *ret, struct err *err);
+/* The same for one site. 1: nothing is known of it. */
+int master_state_get(const char *data, struct str url, struct master_record *ret, struct err *err);
 void master_state_free(struct master_state *s);
 
 /* A copy of it is appended; its texts are cut to what there is room for. */
@@ -70,7 +83,7 @@ void master_state_begun(struct master_state *s, size_t request); /* its sender h
 
 /* NULL: nothing is known of it. */
 struct master_record *master_state_find(const struct master_state *s, struct str url);
-/* The same, made where there is none. Good until the next one is made. */
+/* The same to be changed, made if there is none. Valid until the next one is made. */
 struct master_record *master_state_of(struct master_state *s, struct str url);
 /* Forgets sites that are marked as listed and are not, what was refused or left before
  * `since_us`, and the oldest of more than there is room for. Returns how many went. */

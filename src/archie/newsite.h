@@ -3,7 +3,7 @@
  *
  *   HOST REPLY_TO MESSAGE_ID SENDER     "-": none
  *
- * doc/formats/archie-master.md. */
+ * doc/archie.md. */
 #pragma once
 #include "archie/mail.h"
 #include "archie/sites.h"

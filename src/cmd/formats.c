@@ -1,6 +1,5 @@
 /* One line per format; doc/formats/ has a page for each. */
 #include "archie/archie_format.h"
-#include "archie/master_state.h"
 #include "broker/registry.h"
 #include "bucket/bucket_attrs.h"
 #include "bucket/bucket_shake.h"
@@ -28,7 +27,6 @@
 /* clang-format off */
 const struct format *const formats[] = {
 	&archie_listing_format,
-	&master_format,
 	&archie_sites_format,
 	&botm_names_format,
 	&bucket_dict_format,

@@ -9,7 +9,8 @@ from archives import Ftpd, settings
 from garner import ROOT, wait_for
 from smtp import sendmail, sent
 
-POINTS = sorted({p for f in (ROOT / "src/archie").rglob("master*.c")
+POINTS = sorted({"small.commit", "small.committed"} |
+                {p for f in (ROOT / "src/archie").rglob("master*.c")
                  for p in re.findall(r'FAULT\("([^"]+)"\)', f.read_text())})
 OF_LEAVING = ["master.leave", "master.left"]
 NAMES = "".join(f"-rw-r--r-- 1 root root {i} Jan  1  2020 {i * i}\n" for i in range(99))
@@ -70,5 +71,5 @@ def test_a_site_leaves_in_spite_of_a_kill(world, point):
     wait_for("its leaving", lambda: listed(g) == [])
     assert (g.data / "archie/master/sites.local").read_text() == ""
     assert role.stop() == 0
-    reason = g.run("dump", g.data / "archie/master/tests").out
-    assert ftp.url in reason and "kind 3" in reason and "cause" in reason, reason
+    reason = g.run("dump", g.data / "garner.db", "archie_master").out
+    assert ftp.url in reason and "kind=3" in reason and "cause='robots-unreachable'" in reason, reason

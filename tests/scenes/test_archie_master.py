@@ -75,7 +75,7 @@ def test_a_site_is_tested_and_listed_and_its_asker_told(master, ftp):
     assert os.listdir(g.data / "archie/newsites") == ["dry-run"]
     for folder in ("lslr", "failed", "tmp"):
         assert os.listdir(g.data / "archie/master" / folder) == []
-    shown = g.run("dump", g.data / "archie/master/tests").out
+    shown = g.run("dump", g.data / "garner.db", "archie_master").out
     assert one.url in shown and "known" in shown
     assert g.run("check").code in (0, 1)
     wait_for("its number", lambda: "1  sites\n" in g.run("status", "-v").out, every=0.1)
@@ -200,7 +200,7 @@ def test_listed_sites_are_tested_anew_and_leave_when_they_fail_for_long(master, 
     one.stop()
     wait_for("its leaving", lambda: listed(g) == [f"{two.url} {two.address}"])
     assert g.role.wait_line("a site has left the list.*connect")
-    shown = g.run("dump", g.data / "archie/master/tests").out
+    shown = g.run("dump", g.data / "garner.db", "archie_master").out
     assert one.url in shown and "connect" in shown
     (g.data / "archie/master/sites.local").write_text("")  # the operator takes the other one out
     wait_for("the empty list", lambda: listed(g) == [])
@@ -251,7 +251,7 @@ xferlog_enable=NO
     got = server.run("archie", "sites", "get", f"ftp://{address}:{port}/sites")
     assert got.code == 0 and "1 after: 1 added" in got.out, got
     assert server.run("archie", "sites", "list", "--json").json()[0]["url"] == one.url
-    assert server.run("archie", "sites", "get", f"ftp://{address}:{port}/../master/tests").code == 6
+    assert server.run("archie", "sites", "get", f"ftp://{address}:{port}/../master/sites.local").code == 6
 
 
 def test_config_check_warns_of_a_master_where_people_search(garner):

@@ -1,6 +1,6 @@
 /* The role archie-master. Which sites are listed is in archie/master/sites.local, a list as any
  * other, which people may edit as well; what others get is archie/public/sites, written anew as a
- * whole whenever the former changes. What is asked, and how tests went, is in archie/master/tests.
+ * whole whenever the former changes. What is asked, and how tests went, is in a table of garner.db.
  *
  * The order is that of a request: it is taken down, its file removed; the site is tested, listed,
  * published; the answer is sent, by a thread; the request is crossed out. Killed in between, the
@@ -108,7 +108,7 @@ static void master_fail(struct master *m, const struct err *err)
 static int state_save(struct master *m)
 {
 	struct err err;
-	if (master_state_save(m->folder, &m->state, &err) == 0)
+	if (master_state_save(&m->state, &err) == 0)
 		return 0;
 	master_fail(m, &err);
 	return -1;
@@ -240,6 +240,7 @@ static void answer_settle(struct master *m, size_t request, const struct answer 
 		return;
 	}
 	r->sending = false;
+	r->changed = true;
 	r->failures++;
 	r->next_us = now_us + backoff_us(r->failures, ANSWER_MIN_US, ANSWER_MAX_US);
 	log_warn(ROLE, "an answer cannot be sent now", KV_TEXT("to", r->reply_to),
@@ -303,6 +304,7 @@ static void answer_send(struct master *m, struct master_record *request)
 			     .text = BUF_INIT(8 << 10)};
 	if (answer_print(m, request, &a->text) != 0) {
 		request->tested_us = 0;
+		request->changed = true;
 		answer_free(&a);
 		return;
 	}
@@ -337,6 +339,7 @@ static void answer_requests(struct master *m, struct str url)
 		log_info(ROLE, "a request is answered", KV_TEXT("host", r->host),
 			 KV_STR("answer", buf_str(&sentence)));
 		r->tested_us = now_us;
+		r->changed = true;
 		if (!r->reply_to[0])
 			master_state_answered(&m->state, i);
 	}
@@ -404,11 +407,13 @@ static void site_leave(struct master *m, struct master_record *r)
 {
 	struct err err;
 	r->kind = MASTER_LEFT;
+	r->changed = true;
 	if (state_save(m) < 0)
 		return;
 	FAULT("master.leave");
 	if (archie_sites_remove(m->folder, str_of(r->url), &err) < 0) {
 		r->kind = MASTER_LISTED;
+		r->changed = true;
 		take_break(m, "a site cannot be taken out of the list; later", err.msg);
 		return;
 	}
@@ -576,19 +581,6 @@ static void tell_counters(void *ctx)
 		       failing, m->state.requests);
 }
 
-/* A memory that is damaged is named by garner check; the list itself is elsewhere. */
-static int state_open(struct master *m, struct err *err)
-{
-	int rc = master_state_load(m->folder, &m->state, err);
-	if (rc >= 0)
-		return 0;
-	if (err->code == ERR_SYSTEM)
-		return -1;
-	log_warn(ROLE, "what was remembered is lost: requests, and how tests went",
-		 KV_TEXT("why", err->msg));
-	return 0;
-}
-
 static int master_open(struct master *m, struct err *err)
 {
 	const struct role_env *env = m->role.env;
@@ -600,7 +592,7 @@ static int master_open(struct master *m, struct err *err)
 		 env->data);
 	snprintf(newsites, sizeof newsites, "%.*s/archie/newsites", room, env->data);
 	if (dir_make(m->folder, DIR_MODE, err) < 0 || dir_make(newsites, DIR_MODE, err) < 0 ||
-	    state_open(m, err) < 0 || role_loop_open(&m->role, err) < 0)
+	    master_state_open(env->data, &m->state, err) < 0 || role_loop_open(&m->role, err) < 0)
 		return -1;
 	const struct master_tests_options tests = {.loop = m->role.loop,
 						   .data = env->data,

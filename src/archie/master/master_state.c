@@ -1,59 +1,46 @@
-/* The file of what the master remembers, and what follows from it: when a site is tested next, and
- * when it has failed for too long. A site fails from its first failure in a row on, not from its
- * last success: a master that was away for a year has seen nobody fail. */
+/* What the master remembers, and what follows from it: when a site is tested next, and when it has
+ * failed for too long. A site fails from its first failure in a row on, not from its last success:
+ * a master that was away for a year has seen nobody fail. */
 #include "archie/master_state.h"
 
 #include "base/ascii.h"
 #include "base/clock.h"
-#include "base/cursor.h"
 #include "base/hash.h"
-#include "base/rows.h"
 #include "base/table.h"
 #include "base/vec.h"
-#include "disk/small_file.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { STATE_MOST = 128 << 20 };
-
-static const struct column fields[] = {
-	COL("", struct master_record, url),
-	COL("kind", struct master_record, kind),
-	COL("asked", struct master_record, asked_us, .unit = UNIT_TIME),
-	COL("tested", struct master_record, tested_us, .unit = UNIT_TIME),
-	COL("failing", struct master_record, failing_us, .unit = UNIT_TIME),
-	COL("next", struct master_record, next_us, .unit = UNIT_TIME),
-	COL("entries", struct master_record, entries),
-	COL("failures", struct master_record, failures),
-	COL("cause", struct master_record, cause),
-	COL("error", struct master_record, error),
-	COL("host", struct master_record, host),
-	COL("reply_to", struct master_record, reply_to),
-	COL("message_id", struct master_record, message_id),
-	COL("sender", struct master_record, sender),
+#define S struct master_record
+static const struct column columns[] = {
+	COL("url", S, url),
+	COL("number", S, number),
+	COL("kind", S, kind, .most = MASTER_LEFT),
+	COL("asked", S, asked_us, .unit = UNIT_TIME),
+	COL("tested", S, tested_us, .unit = UNIT_TIME),
+	COL("failing", S, failing_us, .unit = UNIT_TIME),
+	COL("next", S, next_us, .unit = UNIT_TIME),
+	COL("entries", S, entries),
+	COL("failures", S, failures),
+	COL("cause", S, cause),
+	COL("error", S, error),
+	COL("host", S, host),
+	COL("reply_to", S, reply_to),
+	COL("message_id", S, message_id),
+	COL("sender", S, sender),
 };
-static const struct rows record_fields = {ROWS(struct master_record, fields),
-					  .what = "a site or a request", .many = true};
-
-const struct format master_format = {
-	.name = "archie-master",
-	.file = "archie/master/tests",
-	.magic = "GARNERAM",
-	.version = 2,
-	.help = "requests for new sites, and how the last test of each site went",
-	.remedy = "remove it; requests that were not answered are lost, and all sites tested anew",
-	.fields = &record_fields,
+const struct small_table master_table = {
+	.name = "archie_master",
+	.row = {ROWS(S, columns)},
+	.key = 2,
+	.most = MASTER_ROWS,
+	.writer = "archie-master",
+	.loss = "requests that were not answered, and how the last test of each site went",
 };
-
-/* The file */
-
-static void state_path(const char *folder, char ret[PATH_MAX])
-{
-	snprintf(ret, PATH_MAX, "%s/tests", folder);
-}
+#undef S
+static const struct small_table *const tables[] = {&master_table};
 
 static int by_url(const void *a, const void *b)
 {
@@ -61,52 +48,118 @@ static int by_url(const void *a, const void *b)
 	return strcmp(x->url, y->url);
 }
 
-int master_state_load(const char *folder, struct master_state *ret, struct err *err)
+static int by_number(const void *a, const void *b)
 {
-	char path[PATH_MAX];
-	CLEANUP(buf_free) struct buf room = BUF_INIT(STATE_MOST);
-	struct master_record one;
-	struct str payload;
-	*ret = (struct master_state){0};
-	state_path(folder, path);
-	int rc = small_file_read(path, &master_format, &room, &payload, err);
-	if (rc != 0)
-		return rc;
-	struct reader r = reader_of(payload);
-	while ((rc = rows_next(&record_fields, &r, &one, err)) == 0)
-		if (one.kind == MASTER_REQUEST)
-			*VEC_PUSH(ret->request, ret->requests, ret->request_room) = one;
-		else
-			*VEC_PUSH(ret->site, ret->n, ret->room) = one;
-	if (rc < 0) {
-		master_state_free(ret);
-		return err_in(err, "%s", path);
-	}
-	if (ret->n)
-		qsort(ret->site, ret->n, sizeof *ret->site, by_url);
-	return 0;
+	const struct master_record *x = a, *y = b;
+	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-int master_state_save(const char *folder, const struct master_state *s, struct err *err)
+static int state_read(struct small *small, struct master_state *s, struct err *err)
 {
-	char path[PATH_MAX];
-	CLEANUP(buf_free) struct buf out = BUF_INIT(STATE_MOST);
-	state_path(folder, path);
+	struct small_iter it;
+	struct master_record one = {0};
+	int rc;
+	small_iter_init(&it, small, &master_table, NULL);
+	while ((rc = small_iter_next(&it, &one, err)) == 0)
+		if (one.kind == MASTER_REQUEST)
+			*VEC_PUSH(s->request, s->requests, s->request_room) = one;
+		else
+			*VEC_PUSH(s->site, s->n, s->room) = one;
+	small_iter_done(&it);
+	if (s->requests)
+		qsort(s->request, s->requests, sizeof *s->request, by_number);
+	if (s->n)
+		qsort(s->site, s->n, sizeof *s->site, by_url);
+	s->number = s->requests ? s->request[s->requests - 1].number : 0;
+	return MIN(rc, 0);
+}
+
+int master_state_open(const char *data, struct master_state *ret, struct err *err)
+{
+	*ret = (struct master_state){0};
+	int rc = small_open_data(&ret->small, data, tables, ARRAY_LEN(tables), SMALL_WRITE, err);
+	if (rc == 0 && small_lost(ret->small, &master_table)) /* what was read is all there is */
+		rc = small_forgive(ret->small, &master_table, err);
+	if (rc == 0)
+		rc = state_read(ret->small, ret, err);
+	if (rc < 0)
+		master_state_free(ret);
+	return rc;
+}
+
+int master_state_load(const char *data, struct master_state *ret, struct err *err)
+{
+	struct small *small = NULL;
+	*ret = (struct master_state){0};
+	int rc = small_open_data(&small, data, tables, ARRAY_LEN(tables), SMALL_READ, err);
+	if (rc == 0)
+		rc = state_read(small, ret, err);
+	small_close(&small);
+	if (rc < 0)
+		master_state_free(ret);
+	return rc;
+}
+
+int master_state_get(const char *data, struct str url, struct master_record *ret, struct err *err)
+{
+	struct small *small = NULL;
+	*ret = (struct master_record){0};
+	if (url.n > MASTER_URL)
+		return 1;
+	memcpy(ret->url, url.p, url.n);
+	int rc = small_open_data(&small, data, tables, ARRAY_LEN(tables), SMALL_READ, err);
+	if (rc == 0)
+		rc = small_get(small, &master_table, ret, err);
+	small_close(&small);
+	return rc;
+}
+
+static int save_all(struct small *small, struct master_record *r, size_t n, struct err *err)
+{
+	int rc = 0;
+	for (size_t i = 0; i < n && rc == 0; i++)
+		if (r[i].changed)
+			rc = small_put(small, &master_table, &r[i], err);
+	return rc == 1 ? err_set(err, ERR_USAGE, "more than %d sites and requests", MASTER_ROWS)
+		       : rc;
+}
+
+static int save_changes(struct master_state *s, struct err *err)
+{
+	int rc = 0;
+	for (size_t i = 0; i < s->ngone && rc >= 0; i++)
+		rc = small_delete(s->small, &master_table, &s->gone[i], err);
+	if (rc < 0 || save_all(s->small, s->request, s->requests, err) < 0)
+		return -1;
+	return save_all(s->small, s->site, s->n, err);
+}
+
+int master_state_save(struct master_state *s, struct err *err)
+{
+	if (small_begin(s->small, false, err) < 0 ||
+	    small_end(s->small, save_changes(s, err), err) < 0)
+		return -1;
+	s->ngone = 0;
 	for (size_t i = 0; i < s->requests; i++)
-		rows_write(&record_fields, &s->request[i], &out);
+		s->request[i].changed = false;
 	for (size_t i = 0; i < s->n; i++)
-		rows_write(&record_fields, &s->site[i], &out);
-	if (out.over)
-		return err_set(err, ERR_USAGE, "%s: it would be larger than %d bytes", path,
-			       STATE_MOST);
-	return small_file_write(path, &master_format, buf_str(&out), err);
+		s->site[i].changed = false;
+	return 0;
 }
 
 void master_state_free(struct master_state *s)
 {
 	mem_free(&s->request);
 	mem_free(&s->site);
+	mem_free(&s->gone);
+	small_close(&s->small);
 	*s = (struct master_state){0};
+}
+
+/* Before it goes from memory. */
+static void record_drop(struct master_state *s, const struct master_record *r)
+{
+	*VEC_PUSH(s->gone, s->ngone, s->gone_room) = *r;
 }
 
 /* Requests */
@@ -115,7 +168,11 @@ void master_state_ask(struct master_state *s, struct str url, const struct newsi
 		      int64_t now_us)
 {
 	struct master_record *r = VEC_PUSH(s->request, s->requests, s->request_room);
-	*r = (struct master_record){.kind = MASTER_REQUEST, .asked_us = now_us, .turn = s->turn};
+	*r = (struct master_record){.number = ++s->number,
+				    .kind = MASTER_REQUEST,
+				    .asked_us = now_us,
+				    .turn = s->turn,
+				    .changed = true};
 	snprintf(r->url, sizeof r->url, STR_FMT, STR_ARG(url));
 	snprintf(r->host, sizeof r->host, STR_FMT, STR_ARG(n->host));
 	snprintf(r->reply_to, sizeof r->reply_to, STR_FMT, STR_ARG(n->reply_to));
@@ -137,6 +194,7 @@ void master_state_refuse(struct master_state *s, const struct newsite *n, const 
 void master_state_answered(struct master_state *s, size_t request)
 {
 	struct master_record *r = &s->request[request];
+	record_drop(s, r);
 	memmove(r, r + 1, (s->requests - request - 1) * sizeof *r);
 	s->requests--;
 }
@@ -208,14 +266,16 @@ struct master_record *master_state_find(const struct master_state *s, struct str
 struct master_record *master_state_of(struct master_state *s, struct str url)
 {
 	struct master_record *r = master_state_find(s, url);
-	if (r)
+	if (r) {
+		r->changed = true;
 		return r;
+	}
 	ENSURE(url.n <= MASTER_URL);
 	size_t at = site_place(s, url);
 	(void)VEC_PUSH(s->site, s->n, s->room);
 	r = &s->site[at];
 	memmove(r + 1, r, (s->n - 1 - at) * sizeof *r);
-	*r = (struct master_record){.kind = MASTER_REFUSED};
+	*r = (struct master_record){.kind = MASTER_REFUSED, .changed = true};
 	memcpy(r->url, url.p, url.n);
 	return r;
 }
@@ -229,6 +289,7 @@ static void drop_oldest(struct master_state *s)
 		if (r->kind != MASTER_LISTED && (!oldest || r->tested_us < oldest->tested_us))
 			oldest = r;
 	ENSURE(oldest);
+	record_drop(s, oldest);
 	memmove(oldest, oldest + 1, (size_t)(s->site + s->n - oldest - 1) * sizeof *oldest);
 	s->n--;
 }
@@ -245,8 +306,10 @@ size_t master_state_trim(struct master_state *s, const struct archie_sites *list
 		bool stays = r->kind == MASTER_LISTED
 				     ? master_urls_get(&urls, str_of(r->url)) != NULL
 				     : r->tested_us >= since_us;
-		if (!stays)
+		if (!stays) {
+			record_drop(s, r);
 			continue;
+		}
 		unlisted += r->kind != MASTER_LISTED;
 		s->site[kept++] = *r;
 	}

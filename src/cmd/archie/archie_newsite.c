@@ -167,18 +167,11 @@ static bool master_runs(const char *data)
 }
 
 /* 0: *ret is the answer to what was asked at this time. 1: there is none yet. */
-static int find_answer(const char *folder, struct str url, int64_t asked_us,
+static int find_answer(const char *data, struct str url, int64_t asked_us,
 		       struct master_record *ret, struct err *err)
 {
-	CLEANUP(master_state_free) struct master_state state;
-	int rc = master_state_load(folder, &state, err);
-	if (rc < 0)
-		return -1;
-	const struct master_record *r = master_state_find(&state, url);
-	if (!r || r->asked_us < asked_us)
-		return 1;
-	*ret = *r;
-	return 0;
+	int rc = master_state_get(data, url, ret, err);
+	return rc == 0 && ret->asked_us < asked_us ? 1 : rc;
 }
 
 static int run_ask(const struct archie_list *l, const struct cmd_call *call, struct str url)
@@ -186,10 +179,8 @@ static int run_ask(const struct archie_list *l, const struct cmd_call *call, str
 	const struct newsite n = {.host = str_of(call->argv[0])};
 	struct master_record answer;
 	struct err err;
-	char folder[PATH_MAX];
 	int64_t asked_us = clock_wall_us();
 	int rc = 1;
-	snprintf(folder, sizeof folder, "%s/master", l->folder);
 	if (newsite_put(l->folder, &n, 1, &err) < 0)
 		return cmd_fail(call, &err);
 	if (isatty(STDERR_FILENO))
@@ -197,7 +188,7 @@ static int run_ask(const struct archie_list *l, const struct cmd_call *call, str
 				"take a while\n");
 	while (rc == 1 && master_runs(l->data)) {
 		usleep(LOOK_US);
-		rc = find_answer(folder, url, asked_us, &answer, &err);
+		rc = find_answer(l->data, url, asked_us, &answer, &err);
 	}
 	if (rc < 0)
 		return cmd_fail(call, &err);

@@ -544,12 +544,10 @@ static void check_mails(const struct patient *p, struct finding *f)
 {
 	CLEANUP(buf_free) struct buf age = BUF_INIT(64);
 	CLEANUP(master_state_free) struct master_state state = {0};
-	char folder[PATH_MAX + 16];
 	struct err err;
 	uint64_t n = 0;
 	int64_t now_us = clock_wall_us(), since_us = now_us;
-	snprintf(folder, sizeof folder, "%s/archie/master", p->data);
-	if (master_state_load(folder, &state, &err) < 0) {
+	if (master_state_load(p->data, &state, &err) < 0) {
 		finding_set(f, FINDING_FAIL, "%s", err.msg);
 		f->code = (int)err.code;
 		return;

@@ -15,16 +15,21 @@ static const struct master_times times = {.retest_us = 30 * US_PER_DAY,
 static void what_is_remembered_is_found_again(void **state)
 {
 	struct master_state s;
+	struct master_record r;
 	(void)state;
 	assert_int_equal(master_state_load(scratch_dir, &s, &err), 1);
+	assert_int_equal(master_state_open(scratch_dir, &s, &err), 0);
 	const struct newsite n = {STR("B.test"), STR("joe@x"), STR("<1@x>"), STR("Joe@x")};
 	master_state_ask(&s, STR("ftp://b.test/"), &n, start_us);
 	master_state_ask(&s, STR("ftp://a.test/"), &(struct newsite){.host = STR("a.test")}, 5);
 	master_note_good(master_state_of(&s, STR("ftp://c.test/")), 77, &times, start_us);
 	master_note_refused(master_state_of(&s, STR("ftp://b.test/")), "login", "530 no", start_us);
-	assert_int_equal(master_state_save(scratch_dir, &s, &err), 0);
+	assert_int_equal(master_state_save(&s, &err), 0);
 	master_state_free(&s);
-	assert_int_equal(master_state_load(scratch_dir, &s, &err), 0);
+	assert_int_equal(master_state_get(scratch_dir, STR("ftp://b.test/"), &r, &err), 0);
+	assert_string_equal(r.error, "530 no");
+	assert_int_equal(master_state_get(scratch_dir, STR("ftp://a.test/"), &r, &err), 1);
+	assert_int_equal(master_state_open(scratch_dir, &s, &err), 0);
 	assert_int_equal(s.requests, 2);
 	assert_string_equal(s.request[0].url, "ftp://b.test/");
 	assert_string_equal(s.request[0].host, "B.test");
@@ -37,6 +42,26 @@ static void what_is_remembered_is_found_again(void **state)
 	assert_null(master_state_find(&s, STR("ftp://a.test/")));
 	assert_int_equal(master_state_find(&s, STR("ftp://c.test/"))->entries, 77);
 	assert_string_equal(master_state_find(&s, STR("ftp://b.test/"))->error, "530 no");
+	/* what goes, what comes and what changes is saved, and nothing is before that */
+	struct archie_site site[] = {{.url = STR("ftp://c.test/")}};
+	master_state_ask(&s, STR("ftp://b.test/"), &n, start_us);
+	assert_int_equal(
+		master_state_trim(&s, &(struct archie_sites){.site = site, .n = 1}, start_us + 1),
+		1);
+	master_state_of(&s, STR("ftp://c.test/"))->entries = 78;
+	for (int saved = 0; saved < 2; saved++) {
+		struct master_state read;
+		if (saved)
+			assert_int_equal(master_state_save(&s, &err), 0);
+		assert_int_equal(master_state_load(scratch_dir, &read, &err), 0);
+		assert_int_equal(read.requests, 2);
+		assert_string_equal(read.request[0].url, saved ? "ftp://a.test/" : "ftp://b.test/");
+		assert_string_equal(read.request[1].url, saved ? "ftp://b.test/" : "ftp://a.test/");
+		assert_int_equal(!master_state_find(&read, STR("ftp://b.test/")), saved);
+		assert_int_equal(master_state_find(&read, STR("ftp://c.test/"))->entries,
+				 77 + saved);
+		master_state_free(&read);
+	}
 	master_state_free(&s);
 }
 

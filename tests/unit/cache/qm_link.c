@@ -298,15 +298,15 @@ static void messages_out_of_place_end_the_connection(void **state)
 	(void)state;
 	static const char *const bad[] = {
 		"set number=1 provider=1 urls=1 at=5\n",
-		"uns name=a\nUNS b\n",
-		"uns name=a\nEND 1\n",
+		"uns name=a\nuns name=b\n",
+		"uns name=a\nend number=1\n",
 		"uns name=a\npiece notices\n",
 		"uns name=a/b\n",
 		"uns name=123456789012345678901234567890123\n",
 		"uns name=a\nhave number=1\n",
-		"uns name=a\nset number=1 provider=1 urls=1 at=5\nset number=2 provider=1 urls=1 "
-		"at=5\n",
-		"uns name=a\nset number=1 provider=1 urls=1 at=5\nEND 2\n",
+		("uns name=a\nset number=1 provider=1 urls=1 at=5\n"
+		 "set number=2 provider=1 urls=1 at=5\n"),
+		"uns name=a\nset number=1 provider=1 urls=1 at=5\nend number=2\n",
 		"uns name=a\nset number=0 provider=1 urls=1 at=5\n",
 		"uns name=a\nset number=1 provider=1 urls=1\n",
 		"GET / HTTP/1.0\n",

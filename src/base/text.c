@@ -2,6 +2,7 @@
  * needs them; how a page of help is set is a matter of the commands (cmd/text.h). */
 #include "base/text.h"
 
+#include "base/clock.h"
 #include "base/value.h"
 #include "base/vec.h"
 
@@ -84,6 +85,20 @@ void put_safe(struct buf *out, struct str text)
 			buf_add_str(out, str_head(text, n));
 		text = str_from(text, MAX(n, (size_t)1));
 	}
+}
+
+const char *text_safe(struct arena *arena, struct str text, size_t most)
+{
+	CLEANUP(buf_free) struct buf out = BUF_INIT(SIZE_MAX / 2);
+	put_safe(&out, str_utf8_head(text, most));
+	return arena_text(arena, buf_str(&out));
+}
+
+const char *text_time(struct arena *arena, int64_t wall_us)
+{
+	CLEANUP(buf_free) struct buf out = BUF_INIT(64);
+	time_print(&out, wall_us, 0);
+	return arena_text(arena, buf_str(&out));
 }
 
 void put_ascii(struct buf *out, struct str bytes)

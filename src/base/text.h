@@ -1,6 +1,7 @@
 /* Text for people: foreign text made safe for a terminal, sizes, and tables whose columns stand
  * under each other. */
 #pragma once
+#include "base/arena.h"
 #include "base/buf.h"
 
 size_t text_columns(struct str s); /* of valid UTF-8; a character counts as one column */
@@ -19,6 +20,11 @@ void text_table_free(struct text_table *t);
  * characters, also those of two bytes; a tab is a blank, so that words stay apart. A byte that is
  * not UTF-8 is a question mark: alone, some terminals take it for a command, too. */
 void put_safe(struct buf *out, struct str text);
+
+/* Of its first `most` bytes, without a character that would be cut, in the arena. */
+const char *text_safe(struct arena *arena, struct str text, size_t most);
+/* "2026-11-15T09:03:55Z", in the arena. */
+const char *text_time(struct arena *arena, int64_t wall_us);
 
 /* Bytes on one line in ASCII: any other is a question mark. And in hexadecimal. */
 void put_ascii(struct buf *out, struct str bytes);

@@ -30,11 +30,9 @@ static struct str text_kept(struct provider *p, const json_t *answer, const char
 	return str_of(arena_text(&p->file.arena, text));
 }
 
-static const char *text_safe(struct provider *p, const json_t *answer, const char *name)
+static const char *word_safe(struct provider *p, const json_t *answer, const char *name)
 {
-	CLEANUP(buf_free) struct buf out = BUF_INIT((size_t)4 * WORD_MOST);
-	put_safe(&out, str_utf8_head(str_of(json_text_of(answer, name)), WORD_MOST));
-	return arena_text(&p->file.arena, buf_str(&out));
+	return text_safe(&p->file.arena, str_of(json_text_of(answer, name)), WORD_MOST);
 }
 
 /* Into a file of the site, for the owner; nobody has to keep it from others. */
@@ -50,7 +48,7 @@ static int secret_write(const char *path, struct str secret, struct err *err)
 static void say_secret(struct provider *p, const json_t *answer, const char *place)
 {
 	FILE *out = p->call->out;
-	const char *expires = text_safe(p, answer, "expires");
+	const char *expires = word_safe(p, answer, "expires");
 	const char *slash = strrchr(place, '/');
 	struct str site = p->file.site;
 	struct str name = str_of(slash ? slash + 1 : place[0] ? place : "garner.txt");
@@ -149,7 +147,7 @@ static void register_say(struct provider *p, const struct register_options *o, j
 			json_is_true(json_object_get(answer, "mailed"))
 				? "sent"
 				: arena_printf(&p->file.arena, "not sent: %s",
-					       text_safe(p, answer, "not_mailed")));
+					       word_safe(p, answer, "not_mailed")));
 	fprintf(out, "file      %s (it has id and password; keep it)\n\n", p->path);
 	if (answer)
 		say_secret(p, answer, o->write);
@@ -216,7 +214,7 @@ static int verify_do(struct provider *p, json_t **ret, struct err *err)
 		fprintf(p->call->out,
 			"Verified: %s is yours. The file is not needed any more.\n\nNext:\n\n"
 			"  garner provider send --tree DIR --prefix %s\n",
-			text_safe(p, *ret, "prefix"), text_safe(p, *ret, "prefix"));
+			word_safe(p, *ret, "prefix"), word_safe(p, *ret, "prefix"));
 	return 0;
 }
 

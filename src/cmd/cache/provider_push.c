@@ -71,9 +71,7 @@ void push_close(struct push *g)
 /* Words of the server, as they may be shown. */
 static const char *shown_text(struct session *s, struct str text)
 {
-	CLEANUP(buf_free) struct buf out = BUF_INIT((size_t)2 * SHOWN_MOST);
-	put_safe(&out, str_utf8_head(text, SHOWN_MOST));
-	return arena_text(&s->arena, buf_str(&out));
+	return text_safe(&s->arena, text, SHOWN_MOST);
 }
 
 static void clear_progress(const struct session *s)

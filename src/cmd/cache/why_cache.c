@@ -36,13 +36,6 @@ static const char *next_words(const struct db_receipt *r)
 	return words[r->state];
 }
 
-static const char *text_safe(struct arena *arena, struct str text)
-{
-	CLEANUP(buf_free) struct buf out = BUF_INIT((size_t)2 * WORDS_MOST);
-	put_safe(&out, str_utf8_head(text, WORDS_MOST));
-	return arena_text(arena, buf_str(&out));
-}
-
 static void row_found(void *ctx, uint64_t provider, const struct db_receipt *r)
 {
 	struct asking *a = ctx;
@@ -54,8 +47,8 @@ static void row_found(void *ctx, uint64_t provider, const struct db_receipt *r)
 		.provider = provider,
 		.state = db_state_name(r->state),
 		.next = next_words(r),
-		.mime = text_safe(arena, r->mime),
-		.reason = text_safe(arena, r->reason),
+		.mime = text_safe(arena, r->mime, WORDS_MOST),
+		.reason = text_safe(arena, r->reason, WORDS_MOST),
 		.code = r->code,
 		.at_us = r->at_us,
 		.until_us = r->until_us,
@@ -83,30 +76,21 @@ int why_cache_ask(const char *data, struct str url, struct arena *arena, struct 
 	return rc;
 }
 
-static void put_time(FILE *out, const char *before, int64_t us)
-{
-	CLEANUP(buf_free) struct buf text = BUF_INIT(64);
-	time_print(&text, us, 0);
-	fprintf(out, "%s%s", before, buf_text(&text));
-}
-
-void why_cache_print(const struct cached_urls *c, FILE *out)
+void why_cache_print(const struct cached_urls *c, struct arena *arena, FILE *out)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		const struct cached_url *url = &c->url[i];
 		fprintf(out, "cache:        provider %" PRIu64 ", %s, %s", url->provider, url->mime,
 			url->state);
 		if (url->at_us)
-			put_time(out, " since ", url->at_us);
+			fprintf(out, " since %s", text_time(arena, url->at_us));
 		if (url->size)
 			fprintf(out, ", %" PRIu64 " bytes", url->size);
 		if (url->file[0])
 			fprintf(out, ", file %s", url->file);
 		fputc('\n', out);
-		if (url->until_us) {
-			put_time(out, "              until ", url->until_us);
-			fputc('\n', out);
-		}
+		if (url->until_us)
+			fprintf(out, "              until %s\n", text_time(arena, url->until_us));
 		if (url->code) {
 			CLEANUP(buf_free) struct buf text = BUF_INIT((size_t)4 * WORDS_MOST);
 			cache_code_print(url->code, str_of(url->reason), &text);

@@ -23,5 +23,5 @@ struct cached_urls {
 /* url: as url_parse() gives it. Of a data directory without a cache: none. */
 int why_cache_ask(const char *data, struct str url, struct arena *arena, struct cached_urls *ret,
 		  struct err *err);
-void why_cache_print(const struct cached_urls *c, FILE *out);
+void why_cache_print(const struct cached_urls *c, struct arena *arena, FILE *out);
 extern const struct rows cached_url_rows;

@@ -133,15 +133,6 @@ static const char *never_text(const struct answer *a)
 	return "none; once it is forgotten, a link makes it new";
 }
 
-static const char *date_text(struct arena *arena, int64_t us)
-{
-	struct buf out = BUF_INIT(64);
-	time_print(&out, us, 0);
-	char *text = arena_text(arena, buf_str(&out));
-	buf_free(&out);
-	return text;
-}
-
 /* Decisions */
 
 static const char *decision_verdict(const struct why_decision *d)
@@ -372,11 +363,11 @@ static void print_known(FILE *out, const struct answer *a, const struct crawl_co
 	const struct why *w = &a->why;
 	char text[CODE_TEXT];
 	int64_t next = next_s(a, conf);
-	fprintf(out, "known since:  %.10s%s\n", date_text(arena, w->item.since_day * US_PER_DAY),
+	fprintf(out, "known since:  %.10s%s\n", text_time(arena, w->item.since_day * US_PER_DAY),
 		w->item.flags & ITEM_INITIAL ? ", added by hand" : "");
 	fprintf(out, "state:        %s\n", item_type_names[type_of(w)]);
 	if (tried_us(w))
-		fprintf(out, "last try:     %s, %s\n", date_text(arena, tried_us(w)),
+		fprintf(out, "last try:     %s, %s\n", text_time(arena, tried_us(w)),
 			last_text(w, text));
 	else
 		fprintf(out, "last try:     none yet\n");
@@ -385,14 +376,14 @@ static void print_known(FILE *out, const struct answer *a, const struct crawl_co
 	else if (next * US_PER_S <= clock_wall_us())
 		fprintf(out, "next try:     in the next cycle\n");
 	else
-		fprintf(out, "next try:     %s\n", date_text(arena, next * US_PER_S));
+		fprintf(out, "next try:     %s\n", text_time(arena, next * US_PER_S));
 }
 
 static void print_decision(FILE *out, const struct decision *d, struct arena *arena)
 {
 	fprintf(out, "  ");
 	if (d->time_us)
-		fprintf(out, "%s ", date_text(arena, d->time_us));
+		fprintf(out, "%s ", text_time(arena, d->time_us));
 	fprintf(out, "%s: %s", d->module, d->verdict);
 	if (d->reason)
 		fprintf(out, ", %s", d->reason);
@@ -457,12 +448,12 @@ static void print_plan(FILE *out, const struct plan_answer *p, struct arena *are
 		fprintf(out, "none, such URLs are not planned\n");
 	else if (p->dead)
 		fprintf(out, "none, its site is dead until %s\n",
-			date_text(arena, p->rests_until_s * US_PER_S));
+			text_time(arena, p->rests_until_s * US_PER_S));
 	else if (p->rests_until_s * US_PER_S > clock_wall_us())
 		fprintf(out, "none, its site rests until %s\n",
-			date_text(arena, p->rests_until_s * US_PER_S));
+			text_time(arena, p->rests_until_s * US_PER_S));
 	else if (!band)
-		fprintf(out, "none, due %s\n", date_text(arena, p->verdict.due_s * US_PER_S));
+		fprintf(out, "none, due %s\n", text_time(arena, p->verdict.due_s * US_PER_S));
 	else
 		fprintf(out, "%s, priority %" PRIu32 "%s\n", band, p->verdict.priority,
 			p->server.tight ? ", its server is tight" : "");
@@ -483,32 +474,25 @@ static void print_unknown(FILE *out, const struct answer *a, struct arena *arena
 			w->passed);
 	else if (w->remembered_us)
 		fprintf(out, "unknown:      never seen, or forgotten before %s\n",
-			date_text(arena, w->remembered_us));
+			text_time(arena, w->remembered_us));
 	else
 		fprintf(out, "unknown:      no page links to it, or its site was not added\n");
-}
-
-/* Texts of gatherers, on a terminal. */
-static const char *safe_text(struct str text, struct arena *arena)
-{
-	CLEANUP(buf_free) struct buf out = BUF_INIT((size_t)2 * REGISTRY_STRING);
-	put_safe(&out, text);
-	return arena_text(arena, buf_str(&out));
 }
 
 static void print_object(FILE *out, const struct known_object *o, struct arena *arena)
 {
 	const struct registry_object *is = &o->is;
 	fprintf(out, "registered:   %s of %s, version %s, from %s%s\n",
-		safe_text(is->gatherer_name, arena), safe_text(is->gatherer_host, arena),
-		safe_text(is->gatherer_version, arena), safe_text(str_of(o->point), arena),
-		o->shown ? ", shown" : "");
-	fprintf(out, "              updated %s, ", date_text(arena, is->update_time_s * US_PER_S));
-	fprintf(out, "expires %s, ", date_text(arena, o->expires_us));
+		text_safe(arena, is->gatherer_name, REGISTRY_STRING),
+		text_safe(arena, is->gatherer_host, REGISTRY_STRING),
+		text_safe(arena, is->gatherer_version, REGISTRY_STRING),
+		text_safe(arena, str_of(o->point), REGISTRY_STRING), o->shown ? ", shown" : "");
+	fprintf(out, "              updated %s, ", text_time(arena, is->update_time_s * US_PER_S));
+	fprintf(out, "expires %s, ", text_time(arena, o->expires_us));
 	if (is->oid)
 		fprintf(out, "oid %" PRIu32 "\n", is->oid);
 	else if (o->twin_of.n)
-		fprintf(out, "twin of %s\n", safe_text(o->twin_of, arena));
+		fprintf(out, "twin of %s\n", text_safe(arena, o->twin_of, REGISTRY_STRING));
 	else
 		fprintf(out, "its text is lost\n");
 }
@@ -517,30 +501,32 @@ static void print_archive(FILE *out, const struct archie_site_row *row, struct a
 {
 	const struct getter_record *r = row->record;
 	int64_t now_us = clock_wall_us();
-	fprintf(out, "archive:      %s, key %s\n", safe_text(row->site->url, arena),
-		safe_text(row->site->key, arena));
+	fprintf(out, "archive:      %s, key %s\n",
+		text_safe(arena, row->site->url, REGISTRY_STRING),
+		text_safe(arena, row->site->key, REGISTRY_STRING));
 	if (row->database.built_us)
 		fprintf(out, "              %" PRIu64 " entries, built %s\n", row->database.entries,
-			date_text(arena, row->database.built_us));
+			text_time(arena, row->database.built_us));
 	else
 		fprintf(out, "              no database yet%s\n",
 			row->waiting ? ", a listing waits for the builder" : "");
 	if (r && r->got_us)
-		fprintf(out, "              last listing %s, by %s\n", date_text(arena, r->got_us),
+		fprintf(out, "              last listing %s, by %s\n", text_time(arena, r->got_us),
 			getter_method_name(r->method));
 	if (r && r->failures == 1)
 		fprintf(out, "              failed once: ");
 	else if (r && r->failures)
 		fprintf(out, "              failed %u times: ", r->failures);
 	if (r && r->failures)
-		fprintf(out, "%s, %s\n", r->cause, safe_text(str_of(r->error), arena));
+		fprintf(out, "%s, %s\n", r->cause,
+			text_safe(arena, str_of(r->error), REGISTRY_STRING));
 	if (row->cause[0] && !(r && r->failures))
 		fprintf(out, "              the builder: %s\n",
-			safe_text(str_of(row->error), arena));
+			text_safe(arena, str_of(row->error), REGISTRY_STRING));
 	if (row->next_us <= now_us)
 		fprintf(out, "              next try with the next run of the getter\n");
 	else
-		fprintf(out, "              next try %s\n", date_text(arena, row->next_us));
+		fprintf(out, "              next try %s\n", text_time(arena, row->next_us));
 }
 
 static void print_why(FILE *out, const struct answer *a, const struct crawl_conf *conf,
@@ -557,7 +543,7 @@ static void print_why(FILE *out, const struct answer *a, const struct crawl_conf
 	else if (w->known == WHY_FOUND)
 		fprintf(out, "found:        will be known when this cycle ends\n");
 	else if (w->known == WHY_GONE)
-		fprintf(out, "forgotten:    %s, %s\n", date_text(arena, w->gone.time_us),
+		fprintf(out, "forgotten:    %s, %s\n", text_time(arena, w->gone.time_us),
 			gone_reason_names[w->gone.reason]);
 	else
 		print_unknown(out, a, arena);
@@ -566,7 +552,7 @@ static void print_why(FILE *out, const struct answer *a, const struct crawl_conf
 		print_object(out, &a->object[i], arena);
 	if (a->archive.site)
 		print_archive(out, &a->archive, arena);
-	why_cache_print(&a->cache, out);
+	why_cache_print(&a->cache, arena, out);
 	if (a->decisions || w->known == WHY_KNOWN)
 		fprintf(out, "decisions:%s\n",
 			a->decisions ? "" : "    none in the states that are kept");

@@ -252,6 +252,13 @@ int db_priority(struct db *db, uint64_t provider, int64_t priority, struct err *
 /* Files. [reads] 0: this file is that row's in LCC. 1: it is not. */
 int db_has_file(struct db *db, uint64_t provider, int64_t hash, struct str machine, struct str file,
 		struct err *err);
+/* [reads] Which of these files some row of LCC has: it is written to *ret. Reads all rows, and puts
+ * the files in another order. */
+struct db_file {
+	struct str machine, file;
+	bool *ret;
+};
+int db_find_files(struct db *db, struct db_file *file, size_t n, struct err *err);
 /* [reads] Files to be deleted, after that id; of one machine, or of all with "". To be
  * said after the commit. 1: none. */
 int db_fsm_next(struct db *db, uint64_t after, struct str machine, uint64_t *ret_id,

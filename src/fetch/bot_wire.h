@@ -27,6 +27,9 @@ enum {
 #define BOT_BEAT_US (30 * US_PER_S)
 #define BOT_REFUSED_US (30 * US_PER_S) /* how long one that was refused waits */
 #define BOT_DELAY_MAX_US US_PER_DAY
+/* The id of an answer that a botm gives for a file whose question it does not know any more begins
+ * with this; the file's name follows. */
+#define BOT_FILE_ID "file:"
 /* Of a struct server_protocol: what is said where there is no reader yet, and no plain text. */
 #define BOT_SERVER_WORDS                                                        \
 	{                                                                       \

@@ -4,6 +4,8 @@
  * the queue or LCC changes the counts here, at the same place. */
 #include "cache/db/db_inner.h"
 
+#include <stdlib.h>
+
 enum {
 	ERRORS_KEPT = 10000, /* of one provider */
 	ALONG_MOST = 8,      /* rows that are passed over rather than searched for */
@@ -528,6 +530,38 @@ int db_has_file(struct db *d, uint64_t provider, int64_t hash, struct str machin
 			return 0;
 	}
 	return 1;
+}
+
+static int file_order(const void *a, const void *b)
+{
+	const struct db_file *x = a, *y = b;
+	int c = str_cmp(x->file, y->file);
+	return c ? c : str_cmp(x->machine, y->machine);
+}
+
+/* An index of all files would be written with each row, for a question that is asked when a botm
+ * was killed. */
+int db_find_files(struct db *d, struct db_file *file, size_t n, struct err *err)
+{
+	struct sql_st *st = sql_st(d, SQL_LCC_FILES);
+	int rc;
+	for (size_t i = 0; i < n; i++)
+		*file[i].ret = false;
+	qsort(file, n, sizeof *file, file_order);
+	while ((rc = db_step(d, st, err)) == 0) {
+		const struct db_file row = {.machine = sql_str(st, 0), .file = sql_str(st, 1)};
+		struct db_file *found = bsearch(&row, file, n, sizeof *file, file_order);
+		if (found)
+			*found->ret = true;
+	}
+	/* the same file may have been asked for twice */
+	for (size_t i = 1; i < n; i++)
+		if (file_order(&file[i], &file[i - 1]) == 0)
+			*file[i].ret |= *file[i - 1].ret;
+	for (size_t i = n; i-- > 1;)
+		if (file_order(&file[i], &file[i - 1]) == 0)
+			*file[i - 1].ret |= *file[i].ret;
+	return MIN(rc, 0);
 }
 
 int error_add(struct db *d, uint64_t provider, int64_t at_us, unsigned code, struct str reason,

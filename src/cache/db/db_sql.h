@@ -54,6 +54,7 @@
 	X(LCC_GET, "SELECT " LCC_COLUMNS " FROM lcc WHERE row=?1") \
 	X(LCC_ON, "SELECT " LCC_COLUMNS " FROM lcc WHERE row>=?1 ORDER BY row") \
 	X(LCC_WALK, "SELECT row,provider,hash,age FROM lcc WHERE row>?1 ORDER BY row LIMIT ?2") \
+	X(LCC_FILES, "SELECT machine,file FROM lcc") \
 	X(LCC_PUT, "REPLACE INTO lcc(" LCC_COLUMNS ") " \
 		"VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13)") \
 	X(LCC_DATA, "UPDATE lcc SET data=?2 WHERE row=?1") \

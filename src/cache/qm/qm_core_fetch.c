@@ -165,6 +165,25 @@ static bool is_storable(const struct qm_answer *a)
 	return a->is_ours && (a->m.outcome != OUTCOME_OK || (a->m.machine.n && a->m.file.n));
 }
 
+/* Files that a botm had when it was killed, and whose questions it does not know any more. */
+static int files_find(struct qm_core *c, struct err *err)
+{
+	struct db_file *file = arena_array(&c->arena, c->answers, sizeof *file);
+	size_t n = 0;
+	for (size_t i = 0; i < c->answers; i++) {
+		struct qm_answer *a = &c->answer[i];
+		if (str_starts(a->m.id, STR(BOT_FILE_ID)) && a->m.file.n)
+			file[n++] = (struct db_file){a->m.machine, a->m.file, &a->is_kept};
+	}
+	if (n == 0)
+		return 0;
+	if (db_find_files(c->db, file, n, err) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		c->counts.dropped += !*file[i].ret;
+	return 0;
+}
+
 int qm_answers_done(struct qm_core *c, struct err *err)
 {
 	size_t n = 0;
@@ -194,7 +213,7 @@ int qm_answers_done(struct qm_core *c, struct err *err)
 	}
 	for (size_t i = 0; i < c->machines; i++)
 		c->machine[i].at_end = false;
-	return 0;
+	return files_find(c, err);
 }
 
 void qm_answers_tell(struct qm_core *c)

@@ -1,6 +1,7 @@
 /* garner fetch --through: a source of URLs for a botm, as small as they come. What it knows it
  * knows in memory: ids begin with a random word, so that answers to an earlier process are told
- * from those to this one, and dropped.
+ * from those to this one, and dropped. A botm that was killed repeats files without these ids, so
+ * which files it has taken it knows by machine and name.
  *
  * A file is said to be kept only after its line was printed: who is killed in between has said
  * nothing, and no file stays that nobody has heard of. And it ends only when every machine has
@@ -10,6 +11,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/table.h"
 #include "base/vec.h"
 #include "cmd/crawl/fetch.h"
 #include "cmd/crawl/fetch_print.h"
@@ -39,6 +41,8 @@ struct item {
 	bool is_answered, is_printed;
 };
 
+TABLE(taken_files, struct str, size_t, hash64, str_eq) /* "machine file": the item */
+
 /* A machine that has answered. */
 struct machine {
 	struct str name;
@@ -56,6 +60,7 @@ struct through {
 	size_t n, room, next; /* next: the first that was never submitted */
 	size_t *to_keep;      /* items whose line is in `out` */
 	size_t keeps, keep_room;
+	struct taken_files files;
 	struct machine *machine;
 	size_t machines, machine_room;
 	uint64_t urls, done, bad, bytes, count[OUTCOME_COUNT]; /* bad: of those done, no URLs */
@@ -244,9 +249,17 @@ static void on_room(void *ctx)
 	}
 }
 
+static struct str file_key(const struct bot_message *m, char room[2 * BOT_ID_MAX + 2])
+{
+	int n = snprintf(room, 2 * BOT_ID_MAX + 2, STR_FMT " " STR_FMT, STR_ARG(m->machine),
+			 STR_ARG(m->file));
+	return (struct str){room, (size_t)n};
+}
+
 static void on_answered(void *ctx, const struct bot_message *m)
 {
 	struct through *t = ctx;
+	char key[2 * BOT_ID_MAX + 2];
 	size_t i;
 	if (!item_of(t, m->id, &i) || t->item[i].is_answered)
 		return;
@@ -254,6 +267,8 @@ static void on_answered(void *ctx, const struct bot_message *m)
 	item->is_answered = true;
 	item->machine = arena_str(&t->arena, m->machine);
 	item->file = arena_str(&t->arena, m->file);
+	if (m->file.n)
+		*taken_files_put(&t->files, arena_str(&t->arena, file_key(m, key))) = i;
 	line_print(t, item->url, m);
 	*VEC_PUSH(t->to_keep, t->keeps, t->keep_room) = i;
 	lines_flush_soon(t);
@@ -262,11 +277,12 @@ static void on_answered(void *ctx, const struct bot_message *m)
 static void on_repeated(void *ctx, const struct bot_message *m)
 {
 	struct through *t = ctx;
-	size_t i;
-	bool is_ours = item_of(t, m->id, &i) && t->item[i].is_answered &&
-		       str_eq(t->item[i].machine, m->machine) && str_eq(t->item[i].file, m->file);
-	if (!is_ours || t->item[i].is_printed) /* else its line comes first */
-		verdict_say(t, m, is_ours);
+	char key[2 * BOT_ID_MAX + 2];
+	size_t *i = taken_files_get(&t->files, file_key(m, key));
+	if (i && !t->item[*i].is_printed) /* its line comes first */
+		lines_flush(t);
+	if (!i || t->item[*i].is_printed)
+		verdict_say(t, m, i != NULL);
 }
 
 static void on_said(void *ctx, bool is_trouble, const char *what, const char *who)
@@ -470,6 +486,7 @@ int fetch_through(const struct cmd_call *call, const struct fetch_options *o,
 	}
 	socket_close(o->through, fd);
 	tls_free(&t.tls);
+	taken_files_free(&t.files);
 	arena_free(&t.arena);
 	mem_free(&t.item);
 	mem_free(&t.to_keep);

@@ -26,6 +26,14 @@ static void test_a_fetch_ends_in_a_stored_row(void **state)
 	assert_str(r.file, "f1");
 	DONE(db_has_file(db, 1, row.hash, STR("m"), STR("f1"), &err));
 	assert_int_equal(db_has_file(db, 1, row.hash, STR("m"), STR("f2"), &err), 1);
+	bool is_there[4] = {[1] = true, [3] = true};
+	struct db_file file[] = {{STR("m"), STR("f1"), &is_there[0]},
+				 {STR("n"), STR("f1"), &is_there[1]},
+				 {STR("m"), STR("f1"), &is_there[2]},
+				 {STR("m"), STR("f2"), &is_there[3]}};
+	DONE(db_find_files(db, file, ARRAY_LEN(file), &err));
+	assert_true(is_there[0] && is_there[2]);
+	assert_false(is_there[1] || is_there[3]);
 	/* The answer comes once more, and another that is too late. */
 	assert_true(done(answer(&row, DB_END_STORED, "f1")).ret_kept);
 	assert_false(done(answer(&row, DB_END_STORED, "f2")).ret_kept);

@@ -261,7 +261,13 @@ static void an_answer_to_an_earlier_process_counts_and_once(void **state)
 	answer_stored(id, "000000/002");
 	answer_stored("what is this", "000000/003");
 	answer_stored("1-1-1-0-1-7", "000000/004");
-	assert_string_equal("000000/001+;000000/001+;000000/002-;000000/003-;000000/004-;",
+	/* a botm that was killed knows its files alone; one it may say twice in one round */
+	answer_stored("file:000000/002", "000000/002");
+	const struct bot_message again[] = {stored("file:000000/001", "000000/001"),
+					    stored("file:000000/001", "000000/001")};
+	round_do(again, 2);
+	assert_string_equal("000000/001+;000000/001+;000000/002-;000000/003-;000000/004-;"
+			    "000000/002-;000000/001+;000000/001+;",
 			    verdicts);
 	struct qm_core_counts counts;
 	qm_core_counts(core, &counts);

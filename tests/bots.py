@@ -3,9 +3,11 @@ what a URL holds is a function of the URL."""
 import hashlib
 import os
 import socket
+import sqlite3
 import threading
 import time
 import xml.etree.ElementTree as ET
+from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 
@@ -15,6 +17,32 @@ def content(url):
 
 def message(name, **attrs):
     return f"<{name}{''.join(f' {k}={quoteattr(str(v))}' for k, v in attrs.items())}/>\n".encode()
+
+
+def names(data, folder="cache/files"):
+    """place -> file names: what garner.db says of the names of a botm, and what lies in its folder. Of names that are
+    open those with a file are told to the source. Of free ones the number alone is known."""
+    found = {"free": [], "stored": [], "kept": []}
+    there = {}
+    for path in (Path(data) / folder).glob("*/*"):
+        there.setdefault(f"{path.parent.name}/{path.name.partition('.')[0]}", []).append(f"{path.parent.name}/{path.name}")
+    rows = sqlite3.connect(Path(data) / "garner.db")
+    try:
+        blocks = dict((block, more) for block, *more in
+                      rows.execute("SELECT block, free, kept FROM botm_names WHERE folder=?", [folder]))
+    except sqlite3.OperationalError:  # it has not begun yet
+        blocks = {}
+    rows.close()
+    for block, bits in blocks.items():
+        for i in range(1000):
+            number = f"{block:06}/{i:03}"
+            is_free, is_kept = (bool(b[i // 8] >> i % 8 & 1) for b in bits)
+            if is_free:
+                found["free"].append(number)
+            else:
+                found["kept" if is_kept else "stored"] += there.get(number, [])
+    found["kept"] += [f for number, files in there.items() if int(number[:6]) not in blocks for f in files]
+    return found
 
 
 def connect(address):

@@ -8,7 +8,6 @@
 #include "cache/unsdb.h"
 #include "cmd/command.h"
 #include "disk/record.h"
-#include "fetch/botm_names.h"
 #include "fetch/docindex.h"
 #include "fetch/fetched_file.h"
 #include "fetch/polite.h"
@@ -28,7 +27,6 @@
 const struct format *const formats[] = {
 	&archie_listing_format,
 	&archie_sites_format,
-	&botm_names_format,
 	&bucket_dict_format,
 	&bucket_format,
 	&bucket_moves_format,

@@ -15,12 +15,8 @@ extern const struct config_section botm_section;
 
 extern const struct role botm_role;
 
-/* The folders of botms: those that settings name, and all that are called cache/files,
- * cache/files@1 and so on in the data directory. Not all of them need be there. */
-typedef void botm_folder_fn(void *ctx, const char *folder);
-void botm_folders_each(const struct config *config, const char *data, botm_folder_fn *fn,
-		       void *ctx);
-/* The same with the machine, for those botms that settings name. */
+/* The machine and folder of each botm that settings name and that has one. The folder need not be
+ * there. */
 typedef void botm_machine_fn(void *ctx, const char *machine, const char *folder);
 void botm_machines_each(const struct config *config, const char *data, botm_machine_fn *fn,
 			void *ctx);

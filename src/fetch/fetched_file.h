@@ -3,7 +3,7 @@
 #pragma once
 #include "disk/format.h"
 
-/* Any file below the folder of a botm's names (cache/files, or another one that has a file of names
- * next to it), and what lies where a spider puts the
- * body of a URL, in the folder of a host next to its results.jsonl. Always sound. */
+/* Any file in the usual folder of a botm (cache/files) or with the form of its names, and what lies
+ * where a spider puts the body of a URL, in the folder of a host next to its results.jsonl. Always
+ * sound. */
 extern const struct format fetched_format;

@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import bots
 import simnet
 from garner import wait_for
 from kill.rounds import Broken
@@ -148,8 +149,8 @@ class Bots(Chain):
     """garner fetch --through, a botm without folder, two botms with two bots each. The bots of both machines share a
     table of politeness, as on one machine."""
 
-    POINTS = ("botm.flush", "botm.commit", "botm.committed", "bot.answers", "bot.synced", "bot.named")
-    # botm.remove is passed where a source drops something: test_botm.py
+    POINTS = ("botm.flush", "botm.reserve", "botm.reserved", "bot.answers", "bot.synced", "bot.named")
+    # botm.remove and botm.removed are passed where a source drops something: test_botm.py
 
     def __init__(self, make, seed, pages, delay_ms):
         super().__init__(make, seed, pages, delay_ms)
@@ -184,12 +185,7 @@ class Bots(Chain):
 
     def stored(self):
         """Names that still wait for a word of the source."""
-        last = {}
-        for i in (1, 2):
-            for line in self.g.run("dump", str(self.g.data / "cache" / f"names@{i}")).out.split("\n"):
-                if found := re.search(r" (free|given|stored|kept) +(\S+)", line):
-                    last[i, found[2].partition(".")[0]] = found[1]
-        return [n for n, place in last.items() if place in ("stored", "given")]
+        return [n for i in (1, 2) for n in bots.names(self.g.data, f"cache/files@{i}")["stored"]]
 
     def finish(self):
         if self.source.wait(300) not in (0, 3):

@@ -4,6 +4,7 @@ import socket
 import threading
 from pathlib import Path
 
+import bots
 import peers
 from bots import Bot, Link, Source, connect, content
 from garner import wait_for
@@ -34,18 +35,7 @@ def lines_of(process):
 
 
 def names(g):
-    """place -> file names, by the file of names."""
-    places = {}
-    for line in g.run("dump", str(Path(g.data) / "cache" / "names")).out.split("\n"):
-        words = line.split()
-        for i, word in enumerate(words):
-            if word in ("free", "given", "stored", "kept") and i + 1 < len(words):
-                places[words[i + 1].split(".")[0]] = (word, words[i + 1])
-                break
-    found = {"free": [], "given": [], "stored": [], "kept": []}
-    for place, name in places.values():
-        found[place].append(name)
-    return found
+    return bots.names(g.data)
 
 
 def stored_files(g):
@@ -60,7 +50,7 @@ def must_be_sound(g):
 
 def test_each_url_has_a_line_and_a_file(garner, tmp_path):
     g = botm(garner, tmp_path / "s")
-    bots = [Bot(g.door, g.files, 7) for _ in range(2)]
+    robots = [Bot(g.door, g.files, 7) for _ in range(2)]
     want = [url for k in range(10) for url in urls(30, f"http://h{k}.example")]
     list_file = tmp_path / "list"
     list_file.write_text("# a comment\n\n" + "\n".join(want[1:]) + "\nnot a url\n")
@@ -73,7 +63,7 @@ def test_each_url_has_a_line_and_a_file(garner, tmp_path):
     for l in good:
         assert l["machine"] == "m1"
         assert (g.files / l["file"]).read_bytes() == content(l["url"])
-    assert all(b.fetches for b in bots)
+    assert all(b.fetches for b in robots)
     wait_for("everything kept", lambda: len(names(g)["kept"]) == 300)
     assert g.botm.stop() == 0
     assert stored_files(g) == sorted(l["file"] for l in good)
@@ -149,10 +139,10 @@ def test_a_failure_and_a_delete_free_the_name(garner, tmp_path):
     assert gone["outcome"] == "permanent" and "file" not in gone and gone["machine"] == "m1"
     assert ask("2", "http://h/same")["outcome"] == "unchanged"
     a = ask("3", "http://h/a")
-    assert a["file"] == "000000/000.3"  # the first two have given it back
+    assert a["file"] == "000000/002"
     s.send("kept", id="3", machine="m1", file=a["file"])
     b = ask("4", "http://h/b")
-    assert b["file"] == "000000/001"
+    assert b["file"] == "000000/003"
     s.send("dropped", id="4")
     s.send("delete", id="d1", machine="m1", file=a["file"])
     s.send("delete", id="d2", machine="m1", file="000000/777")
@@ -161,7 +151,12 @@ def test_a_failure_and_a_delete_free_the_name(garner, tmp_path):
     assert {d["id"]: d["outcome"] for d in s.all("deleted")} == {"d1": "ok", "d2": "none", "d3": "absent"}
     wait_for("no files", lambda: stored_files(g) == [])
     found = names(g)
-    assert not found["kept"] and not found["stored"] and len(found["free"]) == 2
+    assert not found["kept"] and not found["stored"] and len(found["free"]) == 4
+    # it gives them again, under names of their own
+    for i in range(4, 1000):
+        s.send("fetch", id=f"all{i}", url="http://h/gone")
+    wait_for("all names", lambda: len(s.answers()) == 1000, 60)
+    assert ask("again", "http://h/again")["file"].endswith(".2")
     s.close()
 
 
@@ -194,25 +189,31 @@ def test_answers_are_repeated_until_the_source_has_spoken(garner, tmp_path):
     s = Source(tmp_path / "s")
     wait_for("the rest again", lambda: len(s.answers()) == 2)
     assert {a["id"]: a for a in s.answers()} == {i: first[i] for i in ("f2", "f3")}
-    # killed, it still knows them; and one that is asked for once more is not fetched once more
+    # one that is asked for once more is not fetched once more
+    s.send("fetch", id="f2", url="http://h/2")
+    wait_for("f2 once more", lambda: len(s.answers()) == 3)
+    assert s.answers()[2] == first["f2"]
+    # killed, it still has their files, and nothing else of them
     g.botm.kill()
     s.heard.clear()
     g.botm = g.start("botm").wait_ready()
     wait_for("the rest again", lambda: len(s.answers()) == 2)
-    assert {a["id"]: a for a in s.answers()} == {i: first[i] for i in ("f2", "f3")}
-    s.send("fetch", id="f2", url="http://h/2")
-    wait_for("f2 once more", lambda: len(s.answers()) == 3)
-    assert s.answers()[2] == first["f2"]
-    s.send("kept", id="f2", machine="m1", file="000000/999")  # not that one
-    s.send("dropped", id="f2")
-    s.send("kept", id="f3")
-    wait_for("all settled", lambda: len(names(g)["kept"]) == 2 and len(names(g)["free"]) == 2)
+    again = {a["file"]: a for a in s.answers()}
+    for old in (first["f2"], first["f3"]):
+        assert again[old["file"]] == {"id": f"file:{old['file']}", "outcome": "ok", "machine": "m1", "file": old["file"],
+                                      "size": old["size"]}
+    id2, id3 = (f"file:{first[i]['file']}" for i in ("f2", "f3"))
+    s.send("kept", id=id2, machine="m1", file="000000/999")  # not that one
+    s.send("dropped", id=id2)
+    s.send("kept", id=id3)
+    kept = sorted(first[i]["file"] for i in ("f0", "f3"))
+    wait_for("all settled", lambda: names(g)["kept"] == kept and not names(g)["stored"] and stored_files(g) == kept)
     s.close()
     assert g.botm.stop() == 0
     must_be_sound(g)
 
 
-def test_without_its_file_of_names_a_botm_loses_no_file(garner, tmp_path):
+def test_without_its_names_a_botm_loses_no_file(garner, tmp_path):
     s = Source(tmp_path / "s")
     g = botm(garner, tmp_path / "s")
     Bot(g.door, g.files, 3)
@@ -229,19 +230,11 @@ def test_without_its_file_of_names_a_botm_loses_no_file(garner, tmp_path):
 
     before = ask(["1", "2", "3"])
     g.botm.kill()
-    (Path(g.data) / "cache" / "names").unlink()
-    sick = g.run("doctor")
-    assert sick.code == 3 and "cache/names is not there" in " ".join(sick.out.split())
-    done = g.run("check")
-    assert done.code == 4 and "cache/names is not there; restore it" in done.out
-    # also of a folder that only the settings know
-    (tmp_path / "away/000000").mkdir(parents=True)
-    (tmp_path / "away/000000/000").write_text("page")
-    done = g.run("-s", f"botm@2.folder={tmp_path}/away/", "check")
-    assert done.code == 4 and f"{tmp_path}/away.names is not there" in done.out
+    for part in Path(g.data).glob("garner.db*"):
+        part.unlink()
     s.heard.clear()
     g.botm = g.start("botm").wait_ready()
-    g.botm.wait_line("3 files are of names that the file of names does not know, for it was lost")
+    g.botm.wait_line("what was known of its names is lost or old")
     Bot(g.door, g.files, 3)
     wait_for("a robot", lambda: s.capacity() == 3)
     after = ask(["4", "5", "6"])
@@ -253,8 +246,7 @@ def test_without_its_file_of_names_a_botm_loses_no_file(garner, tmp_path):
     assert s.all("deleted")[0]["outcome"] == "ok" and not (g.files / before[0]).exists()
     s.close()
     assert g.botm.stop() == 0
-    done = must_be_sound(g)
-    assert "does not know 2 files" in done.out and "1 noted" in done.out
+    must_be_sound(g)
 
 
 def test_answers_to_a_source_that_was_killed_are_dropped(garner, tmp_path):
@@ -309,7 +301,7 @@ def test_a_file_that_is_not_there_is_not_believed(garner, tmp_path):
     for a in s.answers():
         assert a["outcome"] == "temporary" and a["cause"] == "no-file"
         assert a["machine"] == "m1" and "file" not in a
-    wait_for("free", lambda: len(names(g)["free"]) == 3)
+    wait_for("free", lambda: len(names(g)["free"]) == 2)
     assert [(g.files / name).is_dir() for name in stored_files(g)] == [True]
     g.botm.kill()
     g.botm = g.start("botm").wait_ready()  # what it cannot remove it leaves
@@ -475,8 +467,7 @@ def test_a_second_botm_of_one_machine_and_a_ring_are_refused(garner, tmp_path):
 
 
 def test_an_instance_has_the_folder_of_its_robots_and_no_other_botm_has(garner):
-    for folder, files, kept in (("", "cache/files", "cache/names"), ("pages/", "pages", "pages.names"),
-                                ("cache/files@7", "cache/files@7", "cache/names@7")):
+    for folder, files in (("", "cache/files"), ("pages/", "pages"), ("cache/files@7", "cache/files@7")):
         g = garner()
         setting = f"folder = {folder}\n" if folder else ""
         g.configure(f"[botm]\nsource = unix:{g.dir}/s\n{setting}[bot@1]\nbotm = unix:{g.dir}/botm\n{setting}"
@@ -485,7 +476,7 @@ def test_an_instance_has_the_folder_of_its_robots_and_no_other_botm_has(garner):
         Bot(f"unix:{g.dir}/botm", g.data / files)
         done = g.run("fetch", "--through", f"unix:{g.dir}/s", "--json", "http://h.example/a", timeout=30)
         assert done.code == 0 and json.loads(done.out.splitlines()[0])["outcome"] == "ok", done
-        assert len(list((g.data / files).glob("*/*"))) == 1 and (g.data / kept).is_file()
+        assert len(list((g.data / files).glob("*/*"))) == 1 and len(bots.names(g.data, files)["kept"]) == 1
         second = g.run("botm@2", timeout=20)
         assert second.code == 5 and "another botm has this folder; set botm.folder" in second.err, second
         assert first.stop() == 0
@@ -493,8 +484,7 @@ def test_an_instance_has_the_folder_of_its_robots_and_no_other_botm_has(garner):
         second = g.start("botm@2").wait_ready()
         assert second.stop() == 0
         assert len(list((g.data / files).glob("*/*"))) == 1
-        assert g.run("check", str(g.data / kept)).code == 0
-        assert "cache/names" not in g.run("doctor").out
+        assert "is lost or old" not in second.text
 
 
 def test_config_check_compares_the_folders_of_a_botm_and_its_bots(garner):

@@ -104,7 +104,7 @@ static void machine_add(void *ctx, const char *machine, const char *folder)
 	struct err err;
 	if (c->machines == MACHINES_MAX)
 		return;
-	int rc = botm_files_open(&m->files, folder, &err);
+	int rc = botm_files_open(&m->files, c->data, folder, &err);
 	if (rc < 0) {
 		if (c->err.code == ERR_NONE)
 			c->err = err;
@@ -157,12 +157,12 @@ static int deletions_mark(struct check *c, struct err *err)
 
 static int files_of(struct check *c, const struct check_machine *m, struct err *err)
 {
-	char name[BOTM_NAME_ROOM];
+	char name[BOT_FILE_MAX + 1];
 	struct db_finding f = {.is_damage = !c->is_running};
 	size_t at = 0;
 	while (botm_files_next_unknown(m->files, &at, name) == 0) {
 		c->unknown_files++;
-		snprintf(f.text, sizeof f.text, "%.150s/%s: no row has this file%s", m->folder,
+		snprintf(f.text, sizeof f.text, "%.140s/%s: no row has this file%s", m->folder,
 			 name, c->is_fix ? "; qm will have it deleted" : "");
 		finding_print(c, f.is_damage, f.text);
 		if (c->is_fix && db_fsm_add(c->db, str_of(m->name), str_of(name), err) < 0)

@@ -4,8 +4,6 @@
 #include "base/rows.h"
 #include "bucket/bucket_shake.h"
 #include "cmd/command.h"
-#include "fetch/botm.h"
-#include "fetch/botm_names.h"
 #include "state/state.h"
 
 #include <errno.h>
@@ -37,26 +35,20 @@ static const struct column problem_columns[] = {
 };
 static const struct rows problem_rows = {ROWS(struct problem, problem_columns)};
 
-static void report_remedy(struct check *c, enum verdict verdict, const char *path,
-			  const struct format *format, const struct err *err, const char *remedy)
+static void report_problem(struct check *c, enum verdict verdict, const char *path,
+			   const struct format *format, const struct err *err)
 {
 	const struct problem problem = {path, verdict_names[verdict], format ? format->name : NULL,
-					err->msg, remedy};
+					err->msg,
+					verdict == DAMAGED && format ? format->remedy : NULL};
 	c->count[verdict]++;
 	if (!c->as_json) {
-		fprintf(c->call->out, "%s: %s%s%s\n", problem.verdict, err->msg, remedy ? "; " : "",
-			remedy ? remedy : "");
+		fprintf(c->call->out, "%s: %s%s%s\n", problem.verdict, err->msg,
+			problem.remedy ? "; " : "", problem.remedy ? problem.remedy : "");
 		return;
 	}
 	rows_json(&problem_rows, &problem, &c->json);
 	cmd_flush(c->call, &c->out);
-}
-
-static void report_problem(struct check *c, enum verdict verdict, const char *path,
-			   const struct format *format, const struct err *err)
-{
-	report_remedy(c, verdict, path, format, err,
-		      verdict == DAMAGED && format ? format->remedy : NULL);
 }
 
 /* What recovery has set aside. */
@@ -124,22 +116,6 @@ static void check_file(struct check *c, const char *path)
 		report_problem(c, err.code == ERR_DAMAGED ? DAMAGED : UNREADABLE, path, f, &err);
 }
 
-/* cache/files, cache/files@1 */
-static bool is_usual_of_botm(const char *folder)
-{
-	const char *last = strrchr(folder, '/');
-	return last && str_starts(str_of(last), STR("/files")) &&
-	       str_ends(str_range(folder, last), STR("/cache"));
-}
-
-/* What a walk over files does not show: a file of names that is missing, or a link. */
-static void check_botm(struct check *c, const char *folder)
-{
-	struct err err;
-	if (botm_names_check(folder, &err) < 0)
-		report_remedy(c, DAMAGED, folder, &botm_names_format, &err, botm_names_remedy);
-}
-
 static void check_path(struct check *c, const char *path, unsigned depth, bool follow);
 
 static void check_folder(struct check *c, const char *path, unsigned depth)
@@ -167,8 +143,6 @@ static void check_folder(struct check *c, const char *path, unsigned depth)
 		report_problem(c, UNREADABLE, path, NULL, &err);
 	}
 	dir_done(&d);
-	if (is_usual_of_botm(path))
-		check_botm(c, path);
 }
 
 /* Sockets, links and the like are not files of ours. */
@@ -188,29 +162,12 @@ static void check_path(struct check *c, const char *path, unsigned depth, bool f
 	}
 }
 
-/* A folder that settings put elsewhere than where the walk knows it. Its names prove what is in
- * it. */
-static void check_botm_set(void *ctx, const char *folder)
-{
-	struct check *c = ctx;
-	char names[PATH_MAX];
-	struct err err;
-	struct str in = str_of(c->data);
-	bool is_below = str_starts(str_of(folder), in) && folder[in.n] == '/';
-	if (!is_below && botm_names_path(folder, names, &err) == 0 && !is_removed(names))
-		check_path(c, names, 0, false);
-	if (!is_below || !is_usual_of_botm(folder))
-		check_botm(c, folder);
-}
-
-/* Everything below the data directory, and what settings have put elsewhere. */
 static int check_data(struct check *c, const struct config *config)
 {
 	struct err err;
 	if (cmd_data_dir(config, c->data, sizeof c->data, &err) < 0)
 		return cmd_fail(c->call, &err);
 	check_path(c, c->data, 0, true);
-	botm_folders_each(config, c->data, check_botm_set, c);
 	return 0;
 }
 
@@ -275,8 +232,7 @@ const struct command check_command = {
 	.summary = "verify the files that garner keeps on disk",
 	.description =
 		"Verifies every file of a known format below each PATH, by default the data "
-		"directory and what settings of a botm put elsewhere, and names each damaged one "
-		"with the reason and what to do about it. "
+		"directory, and names each damaged one with the reason and what to do about it. "
 		"Files are also compared with what others know of them: a file of the crawl that "
 		"is shorter than a checkpoint says is damaged. What a killed process leaves and "
 		"the next start mends, such as an incomplete end, is noted. Files of other "

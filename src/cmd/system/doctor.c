@@ -12,8 +12,6 @@
 #include "cmd/system/text.h"
 #include "disk/lock.h"
 #include "extract/cage_section.h"
-#include "fetch/botm.h"
-#include "fetch/botm_names.h"
 #include "index/names.h"
 #include "index/words.h"
 #include "role/status.h"
@@ -599,22 +597,6 @@ static void check_databases(const struct patient *p, struct finding *f)
 	names_close(&r);
 }
 
-static void look_at_folder(void *ctx, const char *folder)
-{
-	struct finding *f = ctx;
-	struct err err;
-	if (botm_names_check(folder, &err) == 0)
-		return;
-	finding_set(f, FINDING_WARN, "%s", err.msg);
-	finding_mend(f, "%s", botm_names_remedy);
-}
-
-/* Whether each folder of a botm has its file of names. */
-static void check_fetched(const struct patient *p, struct finding *f)
-{
-	botm_folders_each(p->config, p->data, look_at_folder, f);
-}
-
 /* Whether those who should fetch for the crawl do. */
 static void check_reapers(const struct patient *p, struct finding *f)
 {
@@ -729,7 +711,6 @@ static const struct check checks[] = {
 	{"reapers", true, check_reapers},
 	{"archives", true, check_sites},
 	{"databases", true, check_databases},
-	{"fetched files", true, check_fetched},
 	{"owners", true, check_owners},
 	{"mails", true, check_mails},
 	{"cache", true, doctor_cache_roles},

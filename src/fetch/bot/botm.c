@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "fetch/bot/botm_core.h"
 #include "fetch/bot_wire.h"
-#include "fetch/botm_names.h"
 #include "fetch/robot.h"
 #include "net/outgoing.h"
 #include "net/role_loop.h"
@@ -31,7 +30,7 @@ static const struct value_spec specs[] = {
 		 "and underscores, unlike all others of the same source; empty: the host's name"},
 	{"folder", VALUE_PATH_AT(struct botm_conf, folder), .fallback = "cache/files",
 	 .help = "where robots store what they fetch, below the data directory or absolute; its "
-		 "robots have the same, and no other botm has; next to it is the file of names; "
+		 "robots have the same, and no other botm has; "
 		 "empty: botms connect to it in place of robots"},
 	{"overload", VALUE_PERCENT_AT(struct botm_conf, overload), .fallback = "10%", .min = 0,
 	 .max = 1000,
@@ -65,7 +64,6 @@ static const struct counter_def counters[] = {
 	{"removed_files", NULL, COUNTER_TOTAL, "Files that were removed.", COUNTED(deleted)},
 	{"refused", NULL, COUNTER_TOTAL, "Robots and botms that were hung up on, with a reason.",
 	 COUNTED(refused)},
-	{"commits", NULL, COUNTER_TOTAL, "Syncs of the file of names.", COUNTED(commits)},
 	{"fetchers", NULL, COUNTER_GAUGE, "Robots, or botms, now.", COUNTED(children)},
 	{"machines", NULL, COUNTER_GAUGE, "Machines below it.", COUNTED(machines)},
 	{"capacity", NULL, COUNTER_GAUGE, "Fetches that these can do at a time.",
@@ -84,7 +82,7 @@ struct role_botm {
 	struct role_loop role;
 	const struct botm_conf *conf;
 	struct botm *botm;
-	char machine[BOT_ID_MAX + 1], folder[PATH_MAX], names[PATH_MAX];
+	char machine[BOT_ID_MAX + 1], folder[PATH_MAX];
 };
 
 static void on_said(void *ctx, bool is_trouble, const char *what, const char *who)
@@ -157,52 +155,12 @@ static void slashes_cut(char *folder)
 
 static int place_files(struct role_botm *r, struct err *err)
 {
-	char above[PATH_MAX], *folder = r->folder;
 	if (!r->conf->folder || !r->conf->folder[0])
 		return 0;
-	if (file_below(r->role.env->data, r->conf->folder, folder, err) < 0)
+	if (file_below(r->role.env->data, r->conf->folder, r->folder, err) < 0)
 		return err_in(err, "folder");
-	slashes_cut(folder);
-	/* file_below() puts a slash before the last part */
-	snprintf(above, sizeof above, "%.*s", (int)(strrchr(folder, '/') + 1 - folder), folder);
-	if (botm_names_path(folder, r->names, err) < 0 || dir_make(above, DIR_MODE, err) < 0)
-		return err_in(err, "folder");
+	slashes_cut(r->folder);
 	return 0;
-}
-
-/* The folders that there are without being set any more. */
-static void usual_folders(const char *data, botm_folder_fn *fn, void *ctx)
-{
-	char cache[PATH_MAX], folder[PATH_MAX];
-	const char *entry;
-	struct dir d;
-	struct err err;
-	if (file_below(data, "cache", cache, &err) < 0 || dir_init(&d, cache, &err) != 0)
-		return;
-	while (dir_next(&d, &entry) == 0)
-		if (str_starts(str_of(entry), STR("files")) &&
-		    file_below(cache, entry, folder, &err) == 0)
-			fn(ctx, folder);
-	dir_done(&d);
-}
-
-void botm_folders_each(const struct config *config, const char *data, botm_folder_fn *fn, void *ctx)
-{
-	const struct config_section *one;
-	char usual[PATH_MAX], folder[PATH_MAX];
-	struct err err;
-	if (file_below(data, "cache/files", usual, &err) < 0)
-		return;
-	usual_folders(data, fn, ctx);
-	for (size_t i = 0; (one = config_section_at(config, i)); i++) {
-		const struct botm_conf *conf = config_get(config, one);
-		if (one->specs != botm_section.specs || !conf->folder || !conf->folder[0] ||
-		    file_below(data, conf->folder, folder, &err) < 0)
-			continue;
-		slashes_cut(folder);
-		if (!str_starts(str_of(folder), str_of(usual)))
-			fn(ctx, folder);
-	}
 }
 
 void botm_machines_each(const struct config *config, const char *data, botm_machine_fn *fn,
@@ -238,7 +196,7 @@ static int botm_make(struct role_botm *r, struct err *err)
 	const struct botm_options options = {
 		.loop = r->role.loop,
 		.folder = r->folder,
-		.names = r->names,
+		.data = r->role.env->data,
 		.machine = r->machine,
 		.source = r->conf->source,
 		.dns = &robot->dns,

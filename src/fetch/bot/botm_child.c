@@ -258,8 +258,7 @@ static void answer_pass_up(struct botm *b, const struct bot_message *m)
 		b->counts.answers++;
 	else
 		b->counts.failures++;
-	(void)botm_answer_new(b, m, (struct botm_name){0}, true);
-	botm_source_pump(b);
+	botm_answer_add(b, m, (struct botm_name){0});
 }
 
 /* Of a robot: what it was asked, and a file that is there. */

@@ -5,8 +5,8 @@
  * owes its word on too many answers is told that the capacity is 0, for its words come on the same
  * connection as its requests, so that this has to be read on.
  *
- * What arrives in one round of the loop is given out in one go after it, so that the names of all
- * these jobs are flushed together before any robot hears of them. */
+ * What arrives in one round of the loop is given out in one go after it, and what the source has
+ * said of names is written together. */
 #include "base/file.h"
 #include "base/vec.h"
 #include "fetch/bot/botm_inner.h"
@@ -83,11 +83,10 @@ void botm_take_fetch(struct botm *b, const struct bot_message *m)
 {
 	struct botm_answer **known = botm_answer_ids_get(&b->answers, m->id);
 	if (known) { /* asked once more: the answer is said once more */
-		for (struct botm_answer *a = *known; a; a = a->next)
-			if (a->is_durable) {
-				list_remove(&a->link);
-				list_append(&b->unsent, &a->link);
-			}
+		for (struct botm_answer *a = *known; a; a = a->next) {
+			list_remove(&a->link);
+			list_append(&b->unsent, &a->link);
+		}
 		botm_source_pump(b);
 		return;
 	}
@@ -260,9 +259,7 @@ static size_t answer_size(const struct botm_answer *a)
 	return sizeof *a + a->id.n + a->machine.n + a->file.n + a->text.n;
 }
 
-/* One that is not durable is in no list yet. */
-struct botm_answer *botm_answer_new(struct botm *b, const struct bot_message *m,
-				    struct botm_name name, bool is_durable)
+void botm_answer_add(struct botm *b, const struct bot_message *m, struct botm_name name)
 {
 	buf_clear(&b->out);
 	bot_message_print(m, &b->out);
@@ -274,9 +271,7 @@ struct botm_answer *botm_answer_new(struct botm *b, const struct bot_message *m,
 	a->file = block_put(&block, m->file);
 	a->text = block_put(&block, buf_str(&b->out));
 	a->name = name;
-	a->is_durable = is_durable;
-	if (is_durable)
-		list_append(&b->unsent, &a->link);
+	list_append(&b->unsent, &a->link);
 	struct botm_answer **first = botm_answer_ids_put(&b->answers, a->id);
 	if (*first) { /* the key stays the first one's */
 		a->next = (*first)->next;
@@ -289,7 +284,7 @@ struct botm_answer *botm_answer_new(struct botm *b, const struct bot_message *m,
 	b->nanswers++;
 	b->answer_bytes += answer_size(a);
 	botm_bounds_look(b);
-	return a;
+	botm_source_pump(b);
 }
 
 bool botm_answer_known(const struct botm *b, const struct bot_message *m)
@@ -345,17 +340,15 @@ static void verdict_pass_on(struct botm *b, const struct bot_message *m, struct 
 
 static void verdict_obey(struct botm *b, const struct bot_message *m, struct botm_answer *a)
 {
-	struct err err;
 	if (!b->keep.names)
 		verdict_pass_on(b, m, a->machine, a->file);
 	else if (a->name.generation && m->kind == BOT_DROPPED)
-		botm_keep_free(b, a->name, (struct str){0});
-	else if (a->name.generation && botm_names_keep(b->keep.names, a->name, &err) < 0)
-		botm_fail(b, &err);
+		botm_keep_remove(b, a->name, (struct str){0});
+	else if (a->name.generation)
+		botm_names_put(b->keep.names, a->name, BOTM_KEPT);
 	botm_answer_forget(b, a);
 }
 
-/* One whose file is not durable yet was never sent, so no word about it can have come; it stays. */
 void botm_take_verdict(struct botm *b, const struct bot_message *m)
 {
 	struct botm_answer **first = botm_answer_ids_get(&b->answers, m->id);
@@ -368,7 +361,7 @@ void botm_take_verdict(struct botm *b, const struct bot_message *m)
 		verdict_pass_on(b, m, m->machine, m->file);
 	while (a) {
 		struct botm_answer *next = a->next;
-		if (verdict_fits(m, a) && a->is_durable)
+		if (verdict_fits(m, a))
 			verdict_obey(b, m, a);
 		a = next;
 	}
@@ -377,8 +370,8 @@ void botm_take_verdict(struct botm *b, const struct bot_message *m)
 
 /* Deletes. */
 
-/* What the source said before is in the file when it hears that there is no such file, so that it
- * may ask for one to know that. */
+/* What the source said before is written when it hears that there is no such file, so that it may
+ * ask for one to know that. */
 static void delete_nothing(struct botm *b, const struct bot_message *m)
 {
 	struct err err;
@@ -388,29 +381,24 @@ static void delete_nothing(struct botm *b, const struct bot_message *m)
 		botm_tell_deleted(b, m->id, BOT_DELETED_NONE);
 }
 
+/* Of a file that was not answered the source cannot know. One that a delete could not remove is not
+ * gone for being asked for again. */
 static void delete_here(struct botm *b, const struct bot_message *m)
 {
-	struct botm_name name;
 	struct botm_answer **stored = NULL;
-	enum botm_place place = BOTM_FREE;
-	if (botm_name_parse(m->file, &name)) {
-		place = botm_names_place(b->keep.names, name);
-		/* one that a delete could not remove is not gone for being asked for again */
-		if (botm_keep_is_left(b, name)) {
-			botm_keep_free(b, name, m->id);
-			return;
-		}
-	}
-	if (place == BOTM_STORED)
+	struct botm_name name;
+	bool is_there = botm_name_parse(m->file, &name) && botm_file_there(b, name, NULL);
+	if (is_there && botm_names_place(b->keep.names, name.number) == BOTM_OPEN) {
 		stored = botm_answer_names_get(&b->by_name, name.number);
-	/* of one that is stored but not durable the source cannot know */
-	if (place != BOTM_KEPT && !(stored && (*stored)->is_durable)) {
+		is_there = stored && (*stored)->name.generation == name.generation;
+	}
+	if (!is_there) {
 		delete_nothing(b, m);
 		return;
 	}
 	if (stored)
 		botm_answer_forget(b, *stored);
-	botm_keep_free(b, name, m->id);
+	botm_keep_remove(b, name, m->id);
 }
 
 static void delete_pass_on(struct botm *b, const struct bot_message *m)
@@ -547,6 +535,6 @@ void botm_counts(const struct botm *b, struct botm_counts *ret)
 	if (!b->keep.names)
 		return;
 	ret->names_free = botm_names_count(b->keep.names, BOTM_FREE);
-	ret->names_stored = botm_names_count(b->keep.names, BOTM_STORED);
+	ret->names_stored = botm_answer_names_count(&b->by_name);
 	ret->names_kept = botm_names_count(b->keep.names, BOTM_KEPT);
 }

@@ -9,7 +9,7 @@
  * waits; what is being fetched goes on, and its answers are there when the source is back. One that
  * does not know them any more says so.
  *
- * One loop and its thread; a thread of its own waits for the disk. */
+ * One loop and its thread; a thread of its own removes files. */
 #pragma once
 #include "net/loop.h"
 #include "net/server.h"
@@ -19,8 +19,8 @@ struct dns_conf;
 
 struct botm_options {
 	struct loop *loop;
-	const char *folder;         /* "": a botm of botms, and machine and names mean nothing */
-	const char *names;          /* the file of names */
+	const char *folder;         /* "": a botm of botms, and machine and data mean nothing */
+	const char *data;           /* the data directory: names are in its garner.db */
 	const char *machine;        /* bot_is_machine() */
 	const char *source;         /* where it connects to */
 	const struct dns_conf *dns; /* whom to ask for its name; NULL: the machine's name servers */
@@ -45,7 +45,7 @@ struct botm_counts {
 	uint64_t fetches, answers, failures; /* that were taken; of those, stored; and not */
 	uint64_t again;                      /* given to another fetcher, for theirs was gone */
 	uint64_t no_file; /* answers of robots that were not true: the file is not there */
-	uint64_t kept, dropped, deleted, refused, commits;
+	uint64_t kept, dropped, deleted, refused;
 	/* Now. */
 	uint64_t children, machines, capacity, queued, out, unanswered;
 	uint64_t names_free, names_stored, names_kept;

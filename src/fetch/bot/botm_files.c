@@ -1,10 +1,11 @@
-/* The folder is read before the file of names: each name is in that file before a robot hears of
- * it, so a file that was seen has a name there unless that was lost. A number for each file,
- * sorted, so that ten million of them take 80 MB. */
+/* The folder is read before the table of names: each name is open there before a robot hears of it,
+ * so the name of a file that was seen is open or free there as long as it is the botm's own. A
+ * number for each file, sorted, so that ten million of them take 80 MB. */
 #include "fetch/botm_files.h"
 
+#include "base/file.h"
 #include "base/vec.h"
-#include "fetch/bot/botm_names_inner.h"
+#include "fetch/bot/botm_names.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,14 +38,19 @@ static bool file_is_there(const struct botm_files *f, struct botm_name name)
 	return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-static int file_seen(void *ctx, const char *path, bool is_name, struct botm_name name,
-		     struct err *err)
+static int file_seen(void *ctx, const char *path, const struct botm_name *name, struct err *err)
 {
 	struct botm_files *f = ctx;
 	(void)path, (void)err;
-	if (is_name)
-		*VEC_PUSH(f->file, f->n, f->room) = file_key(name);
+	if (name)
+		*VEC_PUSH(f->file, f->n, f->room) = file_key(*name);
 	return 0;
+}
+
+static int block_seen(void *ctx, uint32_t block, struct err *err)
+{
+	struct botm_files *f = ctx;
+	return botm_block_walk(f->folder, block, file_seen, f, err);
 }
 
 static int key_order(const void *a, const void *b)
@@ -53,40 +59,29 @@ static int key_order(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* What only the botm may speak about: given, stored, or to be removed by its next start. */
-static bool is_own(const struct botm_map *map, struct botm_name name)
+static int own_mark(struct botm_files *f, const char *data, struct err *err)
 {
-	enum botm_claim claim = botm_map_claim(map, name);
-	return claim == BOTM_LEFT ||
-	       (claim == BOTM_HELD && botm_map_place(map, name.number) != BOTM_KEPT);
-}
-
-static int own_mark(struct botm_files *f, struct err *err)
-{
-	char names[PATH_MAX];
-	struct botm_map map = {0};
-	int rc = botm_names_path(f->folder, names, err);
-	if (rc == 0)
-		rc = botm_map_load(&map, names, err);
-	for (size_t i = 0; rc >= 0 && i < f->n; i++)
-		if (is_own(&map, file_name_of(f->file[i])))
+	struct botm_names *names = NULL;
+	if (botm_names_read(&names, data, f->folder, err) < 0)
+		return -1;
+	for (size_t i = 0; i < f->n; i++)
+		if (botm_names_is_own(names, file_name_of(f->file[i])))
 			f->file[i] |= IS_OWN;
-	botm_map_free(&map);
-	return MIN(rc, 0);
+	return botm_names_close(&names, err);
 }
 
-int botm_files_open(struct botm_files **ret, const char *folder, struct err *err)
+int botm_files_open(struct botm_files **ret, const char *data, const char *folder, struct err *err)
 {
 	struct stat st;
 	if (lstat(folder, &st) < 0)
 		return 1;
 	struct botm_files *f = mem_alloc(sizeof *f);
 	snprintf(f->folder, sizeof f->folder, "%s", folder);
-	int rc = botm_folder_walk(folder, file_seen, f, err);
+	int rc = botm_folder_walk(folder, block_seen, f, err);
 	if (rc == 0 && f->n)
 		qsort(f->file, f->n, sizeof *f->file, key_order);
 	if (rc == 0)
-		rc = own_mark(f, err);
+		rc = own_mark(f, data, err);
 	if (rc < 0)
 		botm_files_free(&f);
 	else
@@ -130,7 +125,7 @@ bool botm_files_known(struct botm_files *f, struct str file)
 	return true;
 }
 
-int botm_files_next_unknown(const struct botm_files *f, size_t *at, char ret[BOTM_NAME_ROOM])
+int botm_files_next_unknown(const struct botm_files *f, size_t *at, char ret[BOT_FILE_MAX + 1])
 {
 	for (; *at < f->n; ++*at) {
 		struct botm_name name = file_name_of(f->file[*at]);

@@ -6,8 +6,8 @@
 #include "base/list.h"
 #include "base/table.h"
 #include "fetch/bot/botm_core.h"
+#include "fetch/bot/botm_names.h"
 #include "fetch/bot_wire.h"
-#include "fetch/botm_names.h"
 #include "net/outgoing.h"
 #include "net/sync_group.h"
 
@@ -40,10 +40,9 @@ struct botm_job {
 /* What the source has to be told, or has been and did not say yet what is to become of it. Several
  * may have one id, when a URL went to two machines. */
 struct botm_answer {
-	struct link link;         /* of those that wait for the disk, are to be sent, were sent */
-	struct botm_answer *next; /* with the same id */
-	struct botm_name name;    /* generation 0: not our file */
-	bool is_durable;          /* it may be sent */
+	struct link link;                   /* of those that are to be sent, or were sent */
+	struct botm_answer *next;           /* with the same id */
+	struct botm_name name;              /* generation 0: not our file */
 	struct str id, machine, file, text; /* in this block */
 };
 
@@ -82,23 +81,22 @@ TABLE(botm_answer_names, uint64_t, struct botm_answer *, hash_u64, table_same_u6
 TABLE(botm_route_ids, struct str, struct botm_route *, hash64, str_eq)
 TABLE(botm_deletion_ids, struct str, struct botm_deletion *, hash64, str_eq)
 
-/* A file that goes, once its name is free for good. */
+/* A file that goes; its name is free, but is not given before that. */
 struct botm_removal {
 	struct link link;
 	struct botm_name name;
-	char id[BOT_ID_MAX + 1]; /* of the delete that is to be answered; "": none */
-	int sys_errno;           /* why it is still there; 0: it is not */
+	char id[BOT_ID_MAX +
+		1];    /* of the delete that is to be answered; "": the source dropped it */
+	int sys_errno; /* why it is still there; 0: it is not */
 };
 
-/* Names, and the thread that waits for the disk. */
+/* Names, and the thread that removes files. */
 struct botm_keep {
 	struct botm_names *names; /* NULL: no folder */
 	struct sync_group sync;
-	uint64_t ndeletes;                       /* removals that are to be answered */
-	bool has_failed;                         /* the last removal */
-	struct link answers, removals;           /* that wait for the next commit */
-	struct link busy_answers, busy_removals; /* of the commit that is under way */
-	struct botm_commit commit;
+	uint64_t ndeletes;          /* removals that are to be answered */
+	bool has_failed;            /* the last removal */
+	struct link removals, busy; /* that wait for the next turn; that are under way */
 };
 
 struct botm {
@@ -147,8 +145,7 @@ void botm_dispatch_soon(struct botm *b);
 void botm_job_end(struct botm *b, struct botm_job *job);   /* its child, if any, has room again */
 void botm_job_again(struct botm *b, struct botm_job *job); /* its child is gone */
 void botm_queue_forget(struct botm *b);
-struct botm_answer *botm_answer_new(struct botm *b, const struct bot_message *m,
-				    struct botm_name name, bool is_durable);
+void botm_answer_add(struct botm *b, const struct bot_message *m, struct botm_name name);
 bool botm_answer_known(const struct botm *b, const struct bot_message *m);
 void botm_answer_forget(struct botm *b, struct botm_answer *a);
 void botm_take_verdict(struct botm *b, const struct bot_message *m); /* kept, dropped */
@@ -188,10 +185,10 @@ void botm_tell_deleted(struct botm *b, struct str id, enum bot_deletion how);
 /* botm_keep.c; all are for a botm with a folder. */
 int botm_keep_open(struct botm *b, struct err *err);
 void botm_keep_close(struct botm *b);
+/* An answer with its file. */
 void botm_keep_answer(struct botm *b, const struct bot_message *m, struct botm_name name);
-void botm_keep_free(struct botm *b, struct botm_name name, struct str id);
-/* Whether something lies there that could not be removed when the name became free. */
-bool botm_keep_is_left(const struct botm *b, struct botm_name name);
+void botm_keep_remove(struct botm *b, struct botm_name name, struct str id);
 void botm_keep_unused(struct botm *b, struct botm_name name); /* given, and not stored */
 void botm_file_path(const struct botm *b, struct botm_name name, struct buf *ret);
+/* Whether the file is as an answer says; m NULL: whether anything is there. */
 bool botm_file_there(const struct botm *b, struct botm_name name, const struct bot_message *m);

@@ -1,51 +1,84 @@
-/* The names of a botm in memory, and the steps that change them. A number takes four bytes: its
- * generation and its place. Free ones are a stack, so the folder stays as full as it can be.
+/* In memory there are only the blocks that have a row: of the others all names are kept. A row has
+ * two bits for each name, and one generation: the greatest that any name of the block may have been
+ * given with while it was not kept. A block whose free names are reserved gets the next one, so
+ * that those who outlive a botm never have a name that it gives again.
  *
- * The file grows by a record for each step. Where it is several times as long as what it says, it
- * is written anew and renamed: at once and in the thread of the owner, since a million names are
- * 20 MB and this comes once in several million steps. A table of free names that is overwritten in
- * place was the other way; it needs a log of its own to survive a cut.
+ * Reserving is durable before a name is given, since the source may hear of its file at once. All
+ * else may be lost by a power cut: an open name with a file is told to the source again.
  *
- * A start that finds files of names that were never given knows that its file has lost its end, or
- * all of it. Then any free name may have been given before, and is perhaps known to the source: so
- * an era begins, a generation greater than all that can have been, and names are given from it on.
- * The files stay where they are, for the source may read and delete them. */
+ * A ledger with a record for each step of each name was the other way. It survived as much, at
+ * three records and a sync for each URL, and had to be written anew whenever it had grown too long.
+ */
+#include "fetch/bot/botm_names.h"
+
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/hash.h"
+#include "base/list.h"
+#include "base/table.h"
 #include "base/vec.h"
-#include "fetch/bot/botm_names_inner.h"
+#include "disk/lock.h"
+#include "store/small.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
-#include <sys/file.h>
-#include <unistd.h>
 
-enum {
-	A_FOLDER = 1000,        /* names in a subfolder */
-	STEP_BYTES = 32,        /* of most steps, with their frame */
-	TIDY_LEAST = 256 << 10, /* a shorter file is left as it is */
-	TIDY_FACTOR = 4,
+enum { BITS = BOTM_BLOCK / 8 };
+
+struct block {
+	char folder[PATH_MAX]; /* below the data directory, or absolute */
+	uint32_t block, generation;
+	uint8_t free[BITS], kept[BITS]; /* neither: open */
 };
+static const struct column block_columns[] = {
+	COL("folder", struct block, folder),
+	COL("block", struct block, block, .most = BOTM_BLOCKS_MOST - 1),
+	COL("generation", struct block, generation, .most = BOTM_GENERATION_MOST),
+	COL("free", struct block, free),
+	COL("kept", struct block, kept),
+};
+static const struct small_table botm_names_table = {
+	.name = "botm_names",
+	.row = {ROWS(struct block, block_columns)},
+	.key = 2,
+	.most = BOTM_BLOCKS_MOST,
+	.loose = true,
+	.writer = "botm",
+	.loss = "which file names of a botm are free",
+};
+static const struct small_table *const tables[] = {&botm_names_table};
+
+struct known {
+	struct link free, dirty; /* of those with free names, of those that are to be written */
+	uint32_t number, generation;
+	uint32_t nfree, nkept;
+	uint32_t removals; /* free names whose files are still there */
+	uint8_t is_free[BITS], is_kept[BITS];
+};
+TABLE(known_blocks, uint64_t, struct known *, hash_u64, table_same_u64)
 
 struct botm_names {
-	char *path, *folder;
-	struct file lock; /* the folder, held */
-	struct record_writer *writer;
-	struct record_group group; /* of what is not committed yet */
-	struct botm_map map;
-	uint32_t *free;
-	size_t nfree, room;
-	struct buf payload;
+	struct file lock; /* the folder */
+	struct small *small;
+	char *path;         /* of the folder */
+	const char *folder; /* the end of it that rows have */
+	struct known_blocks blocks;
+	struct link free, dirty;
+	uint32_t next; /* block */
+	uint64_t nfree, nopen;
+	uint32_t *ready; /* open names that nobody has */
+	size_t nready, ready_room;
+	struct botm_name *open; /* at the start */
+	size_t nopened, open_room;
+	struct block row; /* large, so not on the stack */
 };
 
-/* Names as text. */
+/* Names as text */
 
 void botm_name_print(struct botm_name name, char ret[BOTM_NAME_ROOM])
 {
-	int n = snprintf(ret, BOTM_NAME_ROOM, "%06u/%03u", name.number / A_FOLDER % 1000000,
-			 name.number % A_FOLDER);
+	int n = snprintf(ret, BOTM_NAME_ROOM, "%06u/%03u", name.number / BOTM_BLOCK % 1000000,
+			 name.number % BOTM_BLOCK);
 	if (name.generation > 1)
 		snprintf(ret + n, BOTM_NAME_ROOM - (size_t)n, ".%u",
 			 name.generation & BOTM_GENERATION_MOST);
@@ -61,7 +94,7 @@ bool botm_name_parse(struct str text, struct botm_name *ret)
 	    str_cut(&rest, '.', &part) != 0 || part.n != 3 || !str_u64(part, &number) ||
 	    (rest.p && (!str_u64(rest, &generation) || generation > BOTM_GENERATION_MOST)))
 		return false;
-	struct botm_name name = {(uint32_t)(folder * A_FOLDER + number), (uint32_t)generation};
+	struct botm_name name = {(uint32_t)(folder * BOTM_BLOCK + number), (uint32_t)generation};
 	botm_name_print(name, again);
 	if (generation == 0 || !str_is(text, again))
 		return false;
@@ -69,338 +102,417 @@ bool botm_name_parse(struct str text, struct botm_name *ret)
 	return true;
 }
 
-/* Steps. */
+/* Blocks in memory */
 
-static int step_put(struct botm_names *n, struct record_writer *to, const struct botm_step *step,
-		    struct record_group *group, struct err *err)
+static bool bit_is(const uint8_t *bits, uint32_t i)
 {
-	buf_clear(&n->payload);
-	botm_step_write(step, &n->payload);
-	return record_append(to, buf_str(&n->payload), group, NULL, err);
+	return bits[i / 8] >> i % 8 & 1;
 }
 
-static int step_append(struct botm_names *n, const struct botm_step *step, struct err *err)
+static void bit_set(uint8_t *bits, uint32_t i, bool is)
 {
-	return step_put(n, n->writer, step, &n->group, err);
+	bits[i / 8] = (uint8_t)((bits[i / 8] & ~(1u << i % 8)) | (unsigned)is << i % 8);
 }
 
-static int step_take(struct botm_names *n, enum botm_place place, struct botm_name name,
-		     struct str answer, struct err *err)
+static uint32_t bits_count(const uint8_t *bits)
 {
-	const struct botm_step step = {.place = place, .name = name, .text = answer};
-	if (botm_map_apply(&n->map, &step, err) < 0 || step_append(n, &step, err) < 0)
-		return -1;
-	if (place == BOTM_FREE)
-		*VEC_PUSH(n->free, n->nfree, n->room) = name.number;
-	return 0;
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < BITS; i++)
+		n += (uint32_t)__builtin_popcount(bits[i]);
+	return n;
 }
 
-static int subfolder_make(const struct botm_names *n, uint32_t number, struct err *err)
+static struct known *block_of(const struct botm_names *n, uint32_t block)
 {
-	char path[PATH_MAX];
-	int length = snprintf(path, sizeof path, "%s/%06u", n->folder, number / A_FOLDER);
-	if (length >= (int)sizeof path)
-		return err_set(err, ERR_USAGE, "%.200s...: the path is too long", path);
-	return dir_make(path, DIR_MODE, err);
+	struct known **k = known_blocks_get(&n->blocks, block);
+	return k ? *k : NULL;
 }
 
-/* The number that is taken from the stack, or the next one. */
-static int number_choose(struct botm_names *n, struct botm_name *ret, struct err *err)
+static struct known *block_add(struct botm_names *n, const struct block *row)
 {
-	while (n->nfree) {
-		struct botm_name name = botm_map_name(&n->map, n->free[--n->nfree]);
-		if (name.generation == BOTM_GENERATION_MOST)
-			continue; /* used up: it stays free for ever */
-		*ret = (struct botm_name){name.number, botm_map_next(&n->map, name.number)};
+	struct known *k = mem_alloc(sizeof *k);
+	k->number = row->block;
+	k->generation = row->generation;
+	memcpy(k->is_free, row->free, BITS);
+	memcpy(k->is_kept, row->kept, BITS);
+	k->nfree = bits_count(k->is_free);
+	k->nkept = bits_count(k->is_kept);
+	n->nfree += k->nfree;
+	n->nopen += BOTM_BLOCK - k->nfree - k->nkept;
+	n->next = MAX(n->next, k->number + 1);
+	if (k->nfree)
+		list_append(&n->free, &k->free);
+	*known_blocks_put(&n->blocks, k->number) = k;
+	return k;
+}
+
+static void block_drop(struct botm_names *n, struct known *k)
+{
+	known_blocks_remove(&n->blocks, k->number);
+	list_remove(&k->free);
+	list_remove(&k->dirty);
+	mem_free(&k);
+}
+
+static void block_touch(struct botm_names *n, struct known *k)
+{
+	if (!list_has(&k->dirty))
+		list_append(&n->dirty, &k->dirty);
+}
+
+static enum botm_place place_in(const struct known *k, uint32_t i)
+{
+	return bit_is(k->is_kept, i) ? BOTM_KEPT : bit_is(k->is_free, i) ? BOTM_FREE : BOTM_OPEN;
+}
+
+static void place_set(struct botm_names *n, struct known *k, uint32_t i, enum botm_place place)
+{
+	enum botm_place old = place_in(k, i);
+	k->nfree += (uint32_t)(place == BOTM_FREE) - (old == BOTM_FREE);
+	k->nkept += (uint32_t)(place == BOTM_KEPT) - (old == BOTM_KEPT);
+	n->nfree += (uint64_t)(place == BOTM_FREE) - (old == BOTM_FREE);
+	n->nopen += (uint64_t)(place == BOTM_OPEN) - (old == BOTM_OPEN);
+	bit_set(k->is_free, i, place == BOTM_FREE);
+	bit_set(k->is_kept, i, place == BOTM_KEPT);
+	if (k->nfree == 0)
+		list_remove(&k->free);
+	else if (!list_has(&k->free))
+		list_append(&n->free, &k->free);
+	block_touch(n, k);
+}
+
+/* A block without a row gets one when the first of its names is free again. */
+static struct known *block_have(struct botm_names *n, uint32_t number)
+{
+	struct known *k = block_of(n, number / BOTM_BLOCK);
+	if (k)
+		return k;
+	n->row.block = number / BOTM_BLOCK;
+	n->row.generation = 1;
+	memset(n->row.free, 0, BITS);
+	memset(n->row.kept, 0xff, BITS);
+	return block_add(n, &n->row);
+}
+
+void botm_names_put(struct botm_names *n, struct botm_name name, enum botm_place place)
+{
+	struct known *k = block_have(n, name.number);
+	k->generation = MAX(k->generation, name.generation);
+	place_set(n, k, name.number % BOTM_BLOCK, place);
+}
+
+void botm_names_remove(struct botm_names *n, struct botm_name name)
+{
+	botm_names_put(n, name, BOTM_FREE);
+	block_of(n, name.number / BOTM_BLOCK)->removals++;
+}
+
+void botm_names_removed(struct botm_names *n, struct botm_name name, enum botm_place place)
+{
+	block_of(n, name.number / BOTM_BLOCK)->removals--;
+	botm_names_put(n, name, place);
+}
+
+enum botm_place botm_names_place(const struct botm_names *n, uint32_t number)
+{
+	const struct known *k = block_of(n, number / BOTM_BLOCK);
+	if (k)
+		return place_in(k, number % BOTM_BLOCK);
+	return number / BOTM_BLOCK < n->next ? BOTM_KEPT : BOTM_FREE;
+}
+
+bool botm_names_is_own(const struct botm_names *n, struct botm_name name)
+{
+	const struct known *k = block_of(n, name.number / BOTM_BLOCK);
+	return k && name.generation <= k->generation &&
+	       place_in(k, name.number % BOTM_BLOCK) != BOTM_KEPT;
+}
+
+uint64_t botm_names_count(const struct botm_names *n, enum botm_place place)
+{
+	uint64_t all = (uint64_t)n->next * BOTM_BLOCK;
+	return place == BOTM_FREE   ? n->nfree
+	       : place == BOTM_OPEN ? n->nopen
+				    : all - n->nfree - n->nopen;
+}
+
+/* Rows */
+
+static int block_write(struct botm_names *n, const struct known *k, struct err *err)
+{
+	n->row.block = k->number;
+	n->row.generation = k->generation;
+	memcpy(n->row.free, k->is_free, BITS);
+	memcpy(n->row.kept, k->is_kept, BITS);
+	/* the last one says which block is next */
+	if (k->nkept == BOTM_BLOCK && k->number + 1 < n->next && k->removals == 0)
+		return MIN(small_delete(n->small, &botm_names_table, &n->row, err), 0);
+	int rc = small_put(n->small, &botm_names_table, &n->row, err);
+	return rc == 1 ? err_set(err, ERR_SYSTEM, "%s: all names are in use", n->path) : rc;
+}
+
+static int blocks_write(struct botm_names *n, bool loose, struct err *err)
+{
+	if (list_is_empty(&n->dirty))
 		return 0;
-	}
-	if (n->map.n >= BOTM_NAMES_MOST)
-		return err_set(err, ERR_SYSTEM, "%s: all %d names are in use", n->folder,
-			       BOTM_NAMES_MOST);
-	*ret = (struct botm_name){(uint32_t)n->map.n, botm_map_next(&n->map, (uint32_t)n->map.n)};
-	return ret->number % A_FOLDER == 0 ? subfolder_make(n, ret->number, err) : 0;
-}
-
-int botm_names_give(struct botm_names *n, struct botm_name *ret, struct err *err)
-{
-	struct botm_name name;
-	if (number_choose(n, &name, err) < 0 ||
-	    step_take(n, BOTM_GIVEN, name, (struct str){0}, err) < 0)
+	if (small_begin(n->small, loose, err) < 0)
 		return -1;
-	*ret = name;
+	int rc = 0;
+	LIST_EACH (struct known, k, &n->dirty, dirty)
+		rc = rc < 0 ? rc : block_write(n, k, err);
+	if (small_end(n->small, rc, err) < 0)
+		return -1;
+	LIST_EACH (struct known, k, &n->dirty, dirty) {
+		list_remove(&k->dirty);
+		if (k->nkept == BOTM_BLOCK && k->number + 1 < n->next && k->removals == 0)
+			block_drop(n, k);
+	}
 	return 0;
 }
 
-int botm_names_store(struct botm_names *n, struct botm_name name, struct str answer,
-		     struct err *err)
+int botm_names_sync(const struct botm_names *n, struct err *err)
 {
-	ENSURE(answer.n <= BOTM_ANSWER_MAX);
-	return step_take(n, BOTM_STORED, name, answer, err);
-}
-
-int botm_names_keep(struct botm_names *n, struct botm_name name, struct err *err)
-{
-	return step_take(n, BOTM_KEPT, name, (struct str){0}, err);
-}
-
-int botm_names_free(struct botm_names *n, struct botm_name name, struct err *err)
-{
-	return step_take(n, BOTM_FREE, name, (struct str){0}, err);
+	return file_sync_all(&n->lock, err);
 }
 
 int botm_names_flush(struct botm_names *n, struct err *err)
 {
-	if (record_flush(n->writer, err) < 0)
+	if (blocks_write(n, true, err) < 0)
 		return -1;
 	FAULT("botm.flush");
 	return 0;
 }
 
-struct botm_commit botm_names_commit_begin(struct botm_names *n)
-{
-	struct botm_commit c = {n->writer, n->group};
-	n->group = (struct record_group){0};
-	return c;
-}
+/* Reserving */
 
-int botm_names_commit(struct botm_commit *c, struct err *err)
+static int subfolder_make(const struct botm_names *n, uint32_t block, struct err *err)
 {
-	FAULT("botm.commit");
-	if (record_sync(c->writer, &c->group, err) < 0)
-		return -1;
-	FAULT("botm.committed");
-	return 0;
-}
-
-/* Writing the file anew. */
-
-static int map_write(struct botm_names *n, struct record_writer *w, struct err *err)
-{
-	struct record_group group = {0};
-	const struct botm_step folder = {.kind = BOTM_STEP_FOLDER, .text = str_of(n->map.folder)};
-	int rc = step_put(n, w, &folder, &group, err);
-	if (rc == 0 && n->map.era) {
-		const struct botm_step era = {.kind = BOTM_STEP_ERA, .name = {0, n->map.era}};
-		rc = step_put(n, w, &era, &group, err);
-	}
-	for (uint32_t i = 0; rc == 0 && i < n->map.n; i++) {
-		struct str *answer = botm_answers_get(&n->map.answers, i);
-		const struct botm_step step = {.place = botm_map_place(&n->map, i),
-					       .name = botm_map_name(&n->map, i),
-					       .text = answer ? *answer : (struct str){0}};
-		rc = step_put(n, w, &step, &group, err);
-	}
-	return rc < 0 ? rc : record_sync(w, &group, err);
-}
-
-static int new_path_of(const char *path, char ret[PATH_MAX], struct err *err)
-{
-	const char *slash = strrchr(path, '/');
-	int folder = slash ? (int)(slash + 1 - path) : 0;
-	if (snprintf(ret, PATH_MAX, "%.*s.%s.new", folder, path, path + folder) >= PATH_MAX)
+	char path[PATH_MAX];
+	if (snprintf(path, sizeof path, "%s/%06u", n->path, block) >= (int)sizeof path)
 		return err_set(err, ERR_USAGE, "%.200s...: the path is too long", path);
+	return dir_make(path, DIR_MODE, err);
+}
+
+/* The first one comes last, as it is taken first. */
+static void block_reserve(struct botm_names *n, struct known *k)
+{
+	for (uint32_t i = BOTM_BLOCK; i-- > 0;)
+		if (bit_is(k->is_free, i)) {
+			place_set(n, k, i, BOTM_OPEN);
+			*VEC_PUSH(n->ready, n->nready, n->ready_room) = k->number * BOTM_BLOCK + i;
+		}
+}
+
+static int block_begin(struct botm_names *n, struct err *err)
+{
+	if (n->next == BOTM_BLOCKS_MOST)
+		return err_set(err, ERR_SYSTEM, "%s: all names are in use", n->path);
+	struct known *last = n->next ? block_of(n, n->next - 1) : NULL;
+	if (last)
+		block_touch(n, last); /* it may need no row any more */
+	n->row.block = n->next;
+	n->row.generation = 1;
+	memset(n->row.free, 0xff, BITS);
+	memset(n->row.kept, 0, BITS);
+	block_reserve(n, block_add(n, &n->row));
 	return 0;
 }
 
-/* The old file is whole until it has been replaced. */
-static int names_rewrite(struct botm_names *n, struct err *err)
+/* Free names first, so that the folder stays as full as it can be; many in one commit. */
+static int names_reserve(struct botm_names *n, struct err *err)
 {
-	char fresh[PATH_MAX];
-	struct record_writer *w = NULL;
-	if (new_path_of(n->path, fresh, err) < 0 || file_remove(fresh, err) < 0 ||
-	    record_open(&w, fresh, &botm_names_kind, 0640, NULL, err) < 0)
+	uint32_t before = n->next;
+	LIST_EACH (struct known, k, &n->free, free)
+		if (n->nready < BOTM_BLOCK && k->removals == 0 &&
+		    k->generation < BOTM_GENERATION_MOST) {
+			k->generation++;
+			block_reserve(n, k);
+		}
+	if (n->nready == 0 && block_begin(n, err) < 0)
 		return -1;
-	if (map_write(n, w, err) < 0) {
-		record_drop(&w);
+	FAULT("botm.reserve");
+	if (blocks_write(n, false, err) < 0)
 		return -1;
-	}
-	FAULT("botm.rewritten");
-	record_drop(&n->writer);
-	n->group = (struct record_group){0};
-	n->writer = w;
-	if (file_rename(fresh, n->path, err) < 0 || dir_sync_of(n->path, err) < 0)
+	FAULT("botm.reserved");
+	return before < n->next ? subfolder_make(n, before, err) : 0;
+}
+
+int botm_names_give(struct botm_names *n, struct botm_name *ret, struct err *err)
+{
+	if (n->nready == 0 && names_reserve(n, err) < 0)
 		return -1;
-	FAULT("botm.renamed");
+	uint32_t number = n->ready[--n->nready];
+	*ret = (struct botm_name){number, block_of(n, number / BOTM_BLOCK)->generation};
 	return 0;
 }
 
-int botm_names_tidy(struct botm_names *n, struct err *err)
-{
-	uint64_t needs = n->map.n * STEP_BYTES + n->map.answer_bytes;
-	if (record_end(n->writer) < MAX(needs * TIDY_FACTOR, (uint64_t)TIDY_LEAST))
-		return 0;
-	return names_rewrite(n, err);
-}
+/* The start */
 
-/* Opening. */
-
-/* What lies in the folder. */
 struct survey {
-	struct botm_names *names;
-	struct botm_name *left; /* files that may go, as far as the names know */
-	size_t nleft, room;
-	uint64_t removed, lost;
-	uint32_t highest; /* generation of those that show a loss; 0: there is none */
+	struct botm_names *n;
+	struct botm_names_found *found;
+	struct known *k;
+	struct botm_name *file;
+	size_t files, room;
+	uint32_t latest[BOTM_BLOCK]; /* generation of a file; 0: there is none */
 };
 
-/* A folder is not removed: no robot of ours makes one. */
+/* 1: it is a folder, which no robot of ours makes. */
 static int survey_remove(struct survey *s, const char *path, struct err *err)
 {
 	FAULT("botm.sweep");
-	if (file_remove(path, err) >= 0)
-		s->removed++;
-	else if (err->sys_errno != EISDIR)
-		return -1;
+	if (file_remove(path, err) < 0)
+		return err->sys_errno == EISDIR ? 1 : -1;
+	s->found->removed++;
 	return 0;
 }
 
-/* A file of a robot that was killed is nobody's whatever the names say. */
-static int survey_file(void *ctx, const char *path, bool is_name, struct botm_name name,
-		       struct err *err)
+static int survey_file(void *ctx, const char *path, const struct botm_name *name, struct err *err)
 {
 	struct survey *s = ctx;
-	const struct botm_map *map = &s->names->map;
-	if (!is_name)
-		return survey_remove(s, path, err);
-	enum botm_claim claim = botm_map_claim(map, name);
-	if (claim == BOTM_LEFT)
-		*VEC_PUSH(s->left, s->nleft, s->room) = name;
-	if (claim != BOTM_LOST)
-		return 0;
-	s->lost++;
-	if (name.generation >= map->era && name.generation < BOTM_ERA_MOST)
-		s->highest = MAX(s->highest, name.generation);
+	if (!name)
+		return MIN(survey_remove(s, path, err), 0);
+	uint32_t *latest = &s->latest[name->number % BOTM_BLOCK];
+	*latest = MAX(*latest, name->generation);
+	*VEC_PUSH(s->file, s->files, s->room) = *name;
 	return 0;
 }
 
-/* Greater than all that was given: by the clock, in minutes since 1970, since nobody knows what
- * else there was. */
-static int era_begin(struct botm_names *n, uint32_t highest, struct err *err)
+/* Of several files of one number the others are of robots that were late. */
+static int file_settle(struct survey *s, struct botm_name name, struct err *err)
 {
-	int64_t minutes = clock_wall_us() / US_PER_MIN;
-	uint32_t era = (uint32_t)MIN(MAX(minutes, (int64_t)highest + 1), (int64_t)BOTM_ERA_MOST);
-	const struct botm_step step = {.kind = BOTM_STEP_ERA, .name = {0, era}};
-	return botm_map_apply(&n->map, &step, err) < 0 ? -1 : step_append(n, &step, err);
-}
-
-static void file_path(const struct botm_names *n, struct botm_name name, char ret[PATH_MAX])
-{
-	char text[BOTM_NAME_ROOM];
+	char text[BOTM_NAME_ROOM], path[PATH_MAX + BOTM_NAME_ROOM + 1];
+	uint32_t i = name.number % BOTM_BLOCK;
+	enum botm_place place = place_in(s->k, i);
 	botm_name_print(name, text);
-	snprintf(ret, PATH_MAX, "%s/%s", n->folder, text);
-}
-
-/* A given name is free, for nobody waits for its robot's answer. But what the file of names lost
- * when an era began may have been that it is stored. */
-static int given_end(struct botm_names *n, uint64_t *freed, struct err *err)
-{
-	for (uint32_t i = (uint32_t)n->map.n; i-- > 0;) {
-		struct botm_name name = botm_map_name(&n->map, i);
-		enum botm_place place = botm_map_place(&n->map, i);
-		char path[PATH_MAX];
-		if (place == BOTM_FREE)
-			*VEC_PUSH(n->free, n->nfree, n->room) = i;
-		if (place != BOTM_GIVEN)
-			continue;
-		file_path(n, name, path);
-		bool may_be_stored = name.generation < n->map.era && access(path, F_OK) == 0;
-		if ((may_be_stored ? botm_names_keep(n, name, err)
-				   : botm_names_free(n, name, err)) < 0)
-			return -1;
-		*freed += !may_be_stored;
-	}
-	return 0;
-}
-
-static int survey_sweep(struct survey *s, struct err *err)
-{
-	for (size_t i = 0; i < s->nleft; i++) {
-		char path[PATH_MAX];
-		if (botm_map_claim(&s->names->map, s->left[i]) != BOTM_LEFT)
-			continue;
-		file_path(s->names, s->left[i], path);
-		if (survey_remove(s, path, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int folder_take(struct botm_names *n, struct err *err)
-{
-	int rc = dir_make(n->folder, DIR_MODE, err);
-	if (rc == 0)
-		rc = file_open(&n->lock, n->folder, O_RDONLY | O_DIRECTORY, 0, err);
-	if (rc == 1)
-		rc = err_set(err, ERR_SYSTEM, "%s: was removed meanwhile", n->folder);
-	if (rc < 0)
-		return -1;
-	if (flock(n->lock.fd, LOCK_EX | LOCK_NB) == 0)
+	snprintf(path, sizeof path, "%s/%s", s->n->path, text);
+	if (name.generation > s->k->generation) {
+		s->found->has_lost = true;
+		botm_names_put(s->n, name, BOTM_KEPT);
 		return 0;
-	return errno == EWOULDBLOCK
-		       ? err_set(err, ERR_BUSY,
-				 "%s: another botm has this folder; set botm.folder, for each botm "
-				 "another one",
-				 n->folder)
-		       : err_sys(err, "%s: lock", n->folder);
-}
-
-/* What the file says of the folder: its path, as seen from the folder that the file is in. */
-static int folder_say(struct botm_names *n, struct err *err)
-{
-	const char *slash = strrchr(n->path, '/');
-	size_t above = slash ? (size_t)(slash + 1 - n->path) : 0;
-	bool is_near = above && strncmp(n->folder, n->path, above) == 0;
-	const struct botm_step step = {.kind = BOTM_STEP_FOLDER,
-				       .text = str_of(n->folder + (is_near ? above : 0))};
-	if (n->map.folder && str_eq(str_of(n->map.folder), step.text))
-		return 0;
-	return botm_map_apply(&n->map, &step, err) < 0 ? -1 : step_append(n, &step, err);
-}
-
-/* What is said of the era and of names that were given comes before a file is removed. */
-static int names_settle(struct botm_names *n, struct survey *s, struct botm_names_found *found,
-			struct err *err)
-{
-	if (botm_folder_walk(n->folder, survey_file, s, err) < 0 ||
-	    (s->highest && era_begin(n, s->highest, err) < 0) ||
-	    given_end(n, &found->given, err) < 0)
-		return -1;
-	struct botm_commit c = botm_names_commit_begin(n);
-	if (botm_names_commit(&c, err) < 0 || survey_sweep(s, err) < 0)
-		return -1;
-	found->removed = s->removed;
-	found->lost = s->lost;
-	found->has_lost = s->highest > 0;
+	}
+	if (place == BOTM_FREE || name.generation < s->latest[i]) {
+		int rc = survey_remove(s, path, err);
+		if (rc == 1 && place == BOTM_FREE)
+			place_set(s->n, s->k, i, BOTM_KEPT);
+		return MIN(rc, 0);
+	}
+	if (place == BOTM_OPEN)
+		*VEC_PUSH(s->n->open, s->n->nopened, s->n->open_room) = name;
 	return 0;
 }
 
-static int names_load(struct botm_names *n, struct botm_names_found *found, struct err *err)
+static int block_settle(struct survey *s, struct known *k, struct err *err)
 {
-	struct survey survey = {.names = n};
-	if (folder_take(n, err) < 0 ||
-	    record_open(&n->writer, n->path, &botm_names_kind, 0640, &found->cut, err) < 0 ||
-	    botm_map_load(&n->map, n->path, err) < 0 || folder_say(n, err) < 0)
+	s->k = k;
+	s->files = 0;
+	memset(s->latest, 0, sizeof s->latest);
+	if (subfolder_make(s->n, k->number, err) < 0 ||
+	    botm_block_walk(s->n->path, k->number, survey_file, s, err) < 0)
 		return -1;
-	int rc = names_settle(n, &survey, found, err);
-	mem_free(&survey.left);
-	for (uint32_t i = 0; rc == 0 && i < n->map.n; i += A_FOLDER)
-		rc = subfolder_make(n, i, err);
-	return rc < 0 ? -1 : botm_names_tidy(n, err);
+	for (size_t i = 0; i < s->files; i++)
+		if (file_settle(s, s->file[i], err) < 0)
+			return -1;
+	for (uint32_t i = 0; i < BOTM_BLOCK; i++)
+		if (place_in(k, i) == BOTM_OPEN && s->latest[i] == 0) {
+			place_set(s->n, k, i, BOTM_FREE);
+			s->found->freed++;
+		}
+	return 0;
 }
 
-int botm_names_open(struct botm_names **ret, const char *path, const char *folder,
+static int block_seen(void *ctx, uint32_t block, struct err *err)
+{
+	struct survey *s = ctx;
+	(void)err;
+	if (block < s->n->next)
+		return 0;
+	s->n->next = block + 1;
+	s->found->has_lost = true;
+	return 0;
+}
+
+/* Nobody knows what else was given: from now on it is with a generation by the clock, in minutes
+ * since 1970. The last block has a row again, else the next start would find the same loss. */
+static int loss_mend(struct botm_names *n, struct err *err)
+{
+	uint32_t era = (uint32_t)MIN(MAX(clock_wall_us() / US_PER_MIN, (int64_t)1),
+				     (int64_t)BOTM_GENERATION_MOST / 2);
+	if (n->next)
+		(void)block_have(n, (n->next - 1) * BOTM_BLOCK);
+	TABLE_EACH (known_blocks, slot, &n->blocks) {
+		slot->value->generation = MAX(slot->value->generation, era);
+		block_touch(n, slot->value);
+	}
+	return small_forgive(n->small, &botm_names_table, err);
+}
+
+static int names_settle(struct botm_names *n, struct botm_names_found *found, struct err *err)
+{
+	struct survey s = {.n = n, .found = found};
+	found->has_lost = small_lost(n->small, &botm_names_table);
+	int rc = botm_folder_walk(n->path, block_seen, &s, err);
+	TABLE_EACH (known_blocks, slot, &n->blocks)
+		rc = rc < 0 ? rc : block_settle(&s, slot->value, err);
+	mem_free(&s.file);
+	if (rc == 0 && found->has_lost)
+		rc = loss_mend(n, err);
+	return rc < 0 ? rc : botm_names_flush(n, err);
+}
+
+static int rows_load(struct botm_names *n, struct err *err)
+{
+	struct small_iter it;
+	int rc;
+	n->row.block = 0;
+	small_iter_init(&it, n->small, &botm_names_table, &n->row);
+	while ((rc = small_iter_next(&it, &n->row, err)) == 0 &&
+	       strcmp(n->row.folder, n->folder) == 0)
+		block_add(n, &n->row);
+	small_iter_done(&it);
+	snprintf(n->row.folder, sizeof n->row.folder, "%s", n->folder);
+	return MIN(rc, 0);
+}
+
+static struct botm_names *names_new(const char *data, const char *folder)
+{
+	struct botm_names *n = mem_alloc(sizeof *n);
+	struct str in = str_of(data);
+	n->path = mem_text(folder);
+	n->lock = FILE_INIT;
+	list_init(&n->free);
+	list_init(&n->dirty);
+	bool is_below = str_starts(str_of(folder), in) && folder[in.n] == '/';
+	n->folder = n->path + (is_below ? in.n + 1 : 0);
+	snprintf(n->row.folder, sizeof n->row.folder, "%s", n->folder);
+	return n;
+}
+
+static int names_load(struct botm_names *n, const char *data, struct botm_names_found *found,
+		      struct err *err)
+{
+	if (dir_make(n->path, DIR_MODE, err) < 0)
+		return -1;
+	if (lock_folder(&n->lock, n->path, LOCK_ALONE, err) < 0)
+		return err->code == ERR_BUSY
+			       ? err_set(err, ERR_BUSY,
+					 "%s: another botm has this folder; set botm.folder, for "
+					 "each botm another one",
+					 n->path)
+			       : -1;
+	if (small_open_data(&n->small, data, tables, ARRAY_LEN(tables), SMALL_WRITE, err) < 0 ||
+	    rows_load(n, err) < 0)
+		return -1;
+	return names_settle(n, found, err);
+}
+
+int botm_names_open(struct botm_names **ret, const char *data, const char *folder,
 		    struct botm_names_found *ret_found, struct err *err)
 {
 	struct botm_names_found found = {0};
-	struct botm_names *n = mem_alloc(sizeof *n);
+	struct botm_names *n = names_new(data, folder);
 	struct err ignored;
-	n->path = mem_text(path);
-	n->folder = mem_text(folder);
-	n->lock = FILE_INIT;
-	n->payload = BUF_INIT(BOTM_ANSWER_MAX + PATH_MAX);
-	if (names_load(n, &found, err) < 0) {
-		if (err->code == ERR_DAMAGED)
-			format_advise(&botm_names_format, err);
+	if (names_load(n, data, &found, err) < 0) {
 		(void)botm_names_close(&n, &ignored);
 		return -1;
 	}
@@ -410,46 +522,42 @@ int botm_names_open(struct botm_names **ret, const char *path, const char *folde
 	return 0;
 }
 
+int botm_names_read(struct botm_names **ret, const char *data, const char *folder, struct err *err)
+{
+	struct botm_names *n = names_new(data, folder);
+	struct err ignored;
+	int rc = small_open_data(&n->small, data, tables, ARRAY_LEN(tables), SMALL_READ, err);
+	if (rc == 0)
+		rc = rows_load(n, err);
+	if (rc >= 0)
+		*ret = n;
+	else
+		(void)botm_names_close(&n, &ignored);
+	return MIN(rc, 0);
+}
+
 int botm_names_close(struct botm_names **names, struct err *err)
 {
 	struct botm_names *n = *names;
 	if (!n)
 		return 0;
-	int rc = n->writer ? record_close(&n->writer, err) : 0;
-	botm_map_free(&n->map);
+	int rc = n->small ? blocks_write(n, true, err) : 0;
+	TABLE_EACH (known_blocks, slot, &n->blocks)
+		mem_free(&slot->value);
+	known_blocks_free(&n->blocks);
+	small_close(&n->small);
 	file_drop(&n->lock);
-	buf_free(&n->payload);
-	mem_free(&n->free);
+	mem_free(&n->ready);
+	mem_free(&n->open);
 	mem_free(&n->path);
-	mem_free(&n->folder);
 	mem_free(names);
 	return rc;
 }
 
-/* Looking. */
-
-enum botm_place botm_names_place(const struct botm_names *n, struct botm_name name)
+int botm_names_next_open(const struct botm_names *n, size_t *at, struct botm_name *ret)
 {
-	if (name.number >= n->map.n ||
-	    botm_map_name(&n->map, name.number).generation != name.generation)
-		return BOTM_FREE;
-	return botm_map_place(&n->map, name.number);
-}
-
-int botm_names_next_stored(const struct botm_names *n, size_t *at, struct botm_name *ret,
-			   struct str *ret_answer)
-{
-	struct botm_answers_slot *slot =
-		botm_answers_next(&n->map.answers, *at ? n->map.answers.slots + (*at - 1) : NULL);
-	if (!slot)
+	if (*at == n->nopened)
 		return 1;
-	*at = (size_t)(slot - n->map.answers.slots) + 1;
-	*ret = botm_map_name(&n->map, (uint32_t)slot->key);
-	*ret_answer = slot->value;
+	*ret = n->open[(*at)++];
 	return 0;
-}
-
-uint64_t botm_names_count(const struct botm_names *n, enum botm_place place)
-{
-	return n->map.count[place];
 }

@@ -1,12 +1,11 @@
-/* Files that robots fetched, known by their place. A botm's folder may be anywhere, and is known by
- * the file of names next to it; a spider's is known by its results.jsonl. Where somebody lets the
- * results go into the data directory itself, what lies next to the folders of hosts is ours: a name
- * without a dot or a port is not taken for a host there.
- */
+/* Files that robots fetched, known by their place. Those of a botm have names of a form of their
+ * own; a spider's folder is known by its results.jsonl. Where somebody lets the results go into the
+ * data directory itself, what lies next to the folders of hosts is ours: a name without a dot or a
+ * port is not taken for a host there. */
 #include "fetch/fetched_file.h"
 
 #include "base/file.h"
-#include "fetch/botm_names.h"
+#include "fetch/bot/botm_names.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -32,22 +31,14 @@ static struct str path_above(struct str path, struct str *ret_name)
 	return str_head(path, n ? n - 1 : 0);
 }
 
-/* FOLDER/NNNNNN/NNN, where FOLDER has a file of names. */
+/* FOLDER/NNNNNN/NNN, and whatever lies in a botm's usual folder. */
 static bool is_of_botm(const char *path)
 {
-	char above[PATH_MAX], names[PATH_MAX];
 	struct str name, sub;
 	struct str folder = path_above(path_above(str_of(path), &name), &sub);
 	struct botm_name ignored;
-	struct err err;
-	struct stat st;
-	if (strstr(path, "/cache/files/") || strstr(path, "/cache/files@"))
-		return true;
-	if (!botm_name_parse(str_from(str_of(path), folder.n + 1), &ignored) ||
-	    folder.n >= sizeof above)
-		return false;
-	snprintf(above, sizeof above, STR_FMT, STR_ARG(folder));
-	return botm_names_path(above, names, &err) == 0 && lstat(names, &st) == 0;
+	return strstr(path, "/cache/files/") || strstr(path, "/cache/files@") ||
+	       (folder.n && botm_name_parse(str_from(str_of(path), folder.n + 1), &ignored));
 }
 
 /* FOLDER/HOST/NAME or FOLDER/HOST,PORT/NAME (fetch/result_print.h). */

@@ -1,7 +1,6 @@
 /* dump and check, called as cmd_main() would call them. */
 #include "base/file.h"
 #include "cmd/commands.h"
-#include "fetch/botm_names.h"
 #include "role/counters.h"
 
 #include <setjmp.h>
@@ -219,48 +218,14 @@ static void check_stops_at_a_depth(void **state)
 	assert_non_null(strstr(output, "64 folders deep, not looked into\n"));
 }
 
-static void names_make(const char *name)
-{
-	struct botm_names *n = NULL;
-	char path[PATH_MAX];
-	assert_int_equal(botm_names_path(below(name), path, &err), 0);
-	assert_int_equal(botm_names_open(&n, path, below(name), NULL, &err), 0);
-	assert_int_equal(botm_names_close(&n, &err), 0);
-}
-
-static void check_misses_the_file_of_names(void **state)
-{
-	(void)state;
-	assert_int_equal(dir_make(below("cache"), 0700, &err), 0);
-	names_make("cache/files");
-	assert_int_equal(dir_make(below("cache/files/000000"), 0700, &err), 0);
-	put("cache/files/000000/000", STR("page"));
-	assert_int_equal(check(false, below("cache")), 0);
-	put("cache/names", STR(""));
-	assert_int_equal(check(false, below("cache")), ERR_DAMAGED);
-	assert_non_null(strstr(output, "/cache/names is empty; restore it from a backup"));
-	assert_int_equal(rename(below("cache/names"), below("moved")), 0);
-	assert_int_equal(check(false, folder), ERR_DAMAGED);
-	assert_non_null(strstr(output, "/cache/names is not there; restore it"));
-	assert_int_equal(symlink("../moved", below("cache/names")), 0);
-	assert_int_equal(check(true, folder), ERR_DAMAGED);
-	assert_non_null(strstr(output, "is a symbolic link"));
-	assert_non_null(strstr(output, "\"remedy\":\"restore it"));
-	/* one without files has none to miss */
-	assert_int_equal(unlink(below("cache/files/000000/000")), 0);
-	assert_int_equal(check(false, below("cache")), 0);
-}
-
 /* One page is called as a file of ours, others begin as one does. */
 static void what_a_robot_fetched_is_no_file_of_ours_whatever_it_looks_like(void **state)
 {
 	static const char *const pages[] = {"spider/h.test/index",   "spider@2/h,80/a%2Fb",
 					    "spider/intranet/index", "cache/files/000000/001",
-					    "pages/000000/001",      "other/000000/001"};
+					    "pages/000000/001.12",   "other/000000/1"};
 	(void)state;
 	assert_int_equal(dir_make(below("cache"), 0700, &err), 0);
-	names_make("cache/files");
-	names_make("pages");
 	put("run/other", STR("GARNERCN\x09\0\0\0"));
 	for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
 		char *path = below(pages[i]);
@@ -274,7 +239,7 @@ static void what_a_robot_fetched_is_no_file_of_ours_whatever_it_looks_like(void 
 	assert_int_equal(check(false, below("spider@2")), 0);
 	assert_int_equal(check(false, below("cache")), 0);
 	assert_int_equal(check(false, below("pages")), 0);
-	assert_int_equal(check(false, below("other")), ERR_DAMAGED); /* nobody's folder */
+	assert_int_equal(check(false, below("other")), ERR_DAMAGED); /* not such a name */
 	put("spider/h.test/index", STR("<p>a page"));
 	assert_int_equal(check(false, below("spider")), 0);
 	assert_string_equal(output,
@@ -313,7 +278,6 @@ int main(void)
 		TEST(check_follows_no_links_and_opens_no_fifos),
 		TEST(check_of_what_is_not_there_is_partly_done),
 		TEST(check_stops_at_a_depth),
-		TEST(check_misses_the_file_of_names),
 		TEST(what_a_robot_fetched_is_no_file_of_ours_whatever_it_looks_like),
 		TEST(outcomes_are_known_by_their_list_when_their_first_bytes_are_damaged),
 	};

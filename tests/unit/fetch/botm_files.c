@@ -2,6 +2,7 @@
 #include "../scratch.h"
 #include "../unit.h"
 #include "base/file.h"
+#include "fetch/bot/botm_names.h"
 
 static struct err err;
 
@@ -15,28 +16,13 @@ static void file_make(const char *folder, const char *name)
 	assert_int_equal(file_replace(path, STR("page"), 0644, &err), 0);
 }
 
-static struct botm_names *names_open(const char *folder)
-{
-	struct botm_names *names = NULL;
-	struct botm_names_found found;
-	char path[PATH_MAX];
-	assert_int_equal(botm_names_path(folder, path, &err), 0);
-	if (botm_names_open(&names, path, folder, &found, &err) < 0)
-		fail_msg("%s", err.msg);
-	return names;
-}
-
 /* A name in a place, with its file. */
 static void name_put(struct botm_names *names, const char *folder, enum botm_place place)
 {
 	struct botm_name name;
 	char text[BOTM_NAME_ROOM];
 	assert_int_equal(botm_names_give(names, &name, &err), 0);
-	if (place >= BOTM_STORED)
-		assert_int_equal(botm_names_store(names, name, STR("<fetched id=\"1\"/>"), &err),
-				 0);
-	if (place == BOTM_KEPT)
-		assert_int_equal(botm_names_keep(names, name, &err), 0);
+	botm_names_put(names, name, place);
 	botm_name_print(name, text);
 	file_make(folder, text);
 }
@@ -46,20 +32,20 @@ static void only_kept_and_lost_files_that_the_source_does_not_know_are_named(voi
 	(void)state;
 	const char *folder = scratch("files");
 	struct botm_files *files = NULL;
-	char name[BOTM_NAME_ROOM];
+	struct botm_names *names = NULL;
+	char name[BOT_FILE_MAX + 1];
 	size_t at = 0;
-	assert_int_equal(botm_files_open(&files, folder, &err), 1);
-	assert_int_equal(dir_make(folder, 0755, &err), 0);
-	struct botm_names *names = names_open(folder);
-	name_put(names, folder, BOTM_KEPT);   /* 000000/000, which the source knows */
-	name_put(names, folder, BOTM_KEPT);   /* 000000/001, which it does not */
-	name_put(names, folder, BOTM_STORED); /* 000000/002 */
-	name_put(names, folder, BOTM_GIVEN);  /* 000000/003 */
-	file_make(folder, "000007/123.5");    /* of a name that was never given */
-	file_make(folder, "000000/notes");    /* not of a botm */
+	assert_int_equal(botm_files_open(&files, scratch_dir, folder, &err), 1);
+	assert_int_equal(botm_names_open(&names, scratch_dir, folder, NULL, &err), 0);
+	name_put(names, folder, BOTM_KEPT); /* 000000/000, which the source knows */
+	name_put(names, folder, BOTM_KEPT); /* 000000/001, which it does not */
+	name_put(names, folder, BOTM_OPEN); /* 000000/002 */
+	name_put(names, folder, BOTM_FREE); /* 000000/003 */
+	file_make(folder, "000007/123.5");  /* of a name that was never given */
+	file_make(folder, "000000/notes");  /* not of a botm */
 	assert_int_equal(botm_names_flush(names, &err), 0);
 
-	assert_int_equal(botm_files_open(&files, folder, &err), 0);
+	assert_int_equal(botm_files_open(&files, scratch_dir, folder, &err), 0);
 	assert_true(botm_files_known(files, STR("000000/000")));
 	assert_false(botm_files_known(files, STR("000000/004")));
 	assert_false(botm_files_known(files, STR("000000/000.2")));

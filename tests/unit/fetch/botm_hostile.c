@@ -54,7 +54,7 @@ static void hostile_botms_are_refused(void **state)
 	(void)state;
 	flood_begin(&f, "botms", false);
 	source_play(&f, &source);
-	botm_begin(&f, "", "");
+	botm_begin(&f, "");
 	UNTIL(&f, source.times == 1);
 	/* the last one is half a message: who says no more of it is waited for */
 	for (size_t i = 0; i + 1 < ARRAY_LEN(of_botms); i++)
@@ -108,7 +108,7 @@ static void what_a_botm_was_never_asked_is_told_once(void **state)
 	(void)state;
 	flood_begin(&f, "never", false);
 	source_play(&f, &source);
-	botm_begin(&f, "", "");
+	botm_begin(&f, "");
 	UNTIL(&f, source.times == 1);
 	player_connect(&f, &below, f.door[1],
 		       BELOW "<fetched id='1' outcome='ok' machine='m2' file='000000/000'/>"
@@ -146,24 +146,18 @@ static void a_delete_finds_what_is_stored_kept_or_lost(void **state)
 {
 	static const char *const file[] = {"000000/000", "000000/001", "000000/002", "000000/003",
 					   "000000/004.7"};
-	const char *path = scratch("place"), *folder = scratch("place.files");
+	const char *folder = scratch("place.files");
 	struct flood f;
 	struct player source = {.act = deletion_note}, robot = {0};
 	struct botm_names *n = NULL;
 	struct botm_name name[3];
 	struct err err;
 	(void)state;
-	assert_int_equal(botm_names_open(&n, path, folder, NULL, &err), 0);
-	for (int i = 0; i < 3; i++) {
+	assert_int_equal(botm_names_open(&n, scratch_dir, folder, NULL, &err), 0);
+	for (int i = 0; i < 3; i++)
 		assert_int_equal(botm_names_give(n, &name[i], &err), 0);
-		assert_int_equal(botm_names_store(n, name[i],
-						  STR("<fetched id='a' outcome='ok' machine='m1' "
-						      "file='000000/000'/>"),
-						  &err),
-				 0);
-	}
-	assert_int_equal(botm_names_keep(n, name[1], &err), 0);
-	assert_int_equal(botm_names_free(n, name[2], &err), 0);
+	botm_names_put(n, name[1], BOTM_KEPT);
+	botm_names_put(n, name[2], BOTM_FREE);
 	assert_int_equal(botm_names_close(&n, &err), 0);
 	for (size_t i = 0; i < ARRAY_LEN(file); i++) {
 		char at[512];
@@ -173,7 +167,7 @@ static void a_delete_finds_what_is_stored_kept_or_lost(void **state)
 	}
 	flood_begin(&f, "place", false);
 	source_play(&f, &source);
-	botm_begin(&f, folder, path);
+	botm_begin(&f, folder);
 	player_connect(&f, &robot, f.door[1], "<robot parallel='1'/>");
 	UNTIL(&f, source.capacity == 1);
 	fetch_say(&source, 1,
@@ -221,7 +215,7 @@ static enum bot_deletion deletion_of(struct flood *f, struct player *source, uin
 
 static void a_delete_that_fails_stays_a_failure_until_it_is_done(void **state)
 {
-	const char *path = scratch("stuck"), *folder = scratch("stuck.files");
+	const char *folder = scratch("stuck.files");
 	const char *file = scratch("stuck.files/000000/000");
 	struct flood f;
 	struct player source = {.act = deletion_note};
@@ -230,15 +224,14 @@ static void a_delete_that_fails_stays_a_failure_until_it_is_done(void **state)
 	uint64_t deletes = 0;
 	struct err err;
 	(void)state;
-	assert_int_equal(botm_names_open(&n, path, folder, NULL, &err), 0);
+	assert_int_equal(botm_names_open(&n, scratch_dir, folder, NULL, &err), 0);
 	assert_int_equal(botm_names_give(n, &name, &err), 0);
-	assert_int_equal(botm_names_store(n, name, STR("<fetched id='a' outcome='ok'/>"), &err), 0);
-	assert_int_equal(botm_names_keep(n, name, &err), 0);
+	botm_names_put(n, name, BOTM_KEPT);
 	assert_int_equal(botm_names_close(&n, &err), 0);
 	assert_int_equal(mkdir(file, 0700), 0); /* what nobody can unlink */
 	flood_begin(&f, "stuck", false);
 	source_play(&f, &source);
-	botm_begin(&f, folder, path);
+	botm_begin(&f, folder);
 	UNTIL(&f, source.times == 1);
 	assert_int_equal(deletion_of(&f, &source, &deletes), BOT_DELETED_FAILED);
 	assert_int_equal(deletion_of(&f, &source, &deletes), BOT_DELETED_FAILED);

@@ -35,7 +35,7 @@ struct world {
 	struct botsource *source;
 	struct botm *top, *leaf[MACHINES];
 	struct unit_robot robot[MACHINES];
-	char address[2 + MACHINES][300], folder[MACHINES][300], names[MACHINES][300];
+	char address[2 + MACHINES][300], folder[MACHINES][300];
 	int fd[2 + MACHINES];
 	unsigned answered, repeated, room, deletes, up, down;
 	enum bot_deletion how;
@@ -197,7 +197,7 @@ static struct botm *botm_begin(struct world *w, int i)
 	bool is_leaf = i >= 2;
 	const struct botm_options options = {.loop = w->loop,
 					     .folder = is_leaf ? w->folder[i - 2] : "",
-					     .names = is_leaf ? w->names[i - 2] : "",
+					     .data = scratch_dir,
 					     .machine = is_leaf ? machine[i - 2] : "",
 					     .source = w->address[is_leaf ? 1 : 0],
 					     .limits = &limits,
@@ -231,7 +231,6 @@ static void world_begin(struct world *w, const char *name)
 	}
 	for (int i = 0; i < MACHINES; i++) {
 		snprintf(w->folder[i], sizeof w->folder[i], "%s/%s.files%d", scratch_dir, name, i);
-		snprintf(w->names[i], sizeof w->names[i], "%s/%s.names%d", scratch_dir, name, i);
 	}
 	source_begin(w);
 	w->top = botm_begin(w, 1);
@@ -410,7 +409,7 @@ static void verdicts_and_deletes_find_their_machine(void **state)
 	w.drops = false;
 	assert_int_equal(submit(&w, "b"), 0);
 	UNTIL(&w, w.answered == 2 && names_of(w.leaf[1]).names_kept == 1);
-	assert_string_equal(w.file, "000000/000.2");
+	assert_string_equal(w.file, "000000/001");
 	snprintf(path, sizeof path, "%s/%s", w.folder[1], w.file);
 	assert_int_equal(access(path, F_OK), 0);
 	botsource_delete(w.source, STR("d1"), STR("m1"), str_of(w.file));

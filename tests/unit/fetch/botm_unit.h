@@ -211,11 +211,11 @@ static inline void on_failed(void *ctx, const struct err *err)
 	fail_msg("%s", err->msg);
 }
 
-static inline void botm_begin(struct flood *f, const char *folder, const char *names)
+static inline void botm_begin(struct flood *f, const char *folder)
 {
 	const struct botm_options options = {.loop = f->loop,
 					     .folder = folder,
-					     .names = names,
+					     .data = scratch_dir,
 					     .machine = "m1",
 					     .source = f->door[0],
 					     .limits = &limits,

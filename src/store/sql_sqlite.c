@@ -56,7 +56,7 @@ static int lite_fail(const struct sql *s, struct err *err)
 	case SQLITE_READONLY:
 	case SQLITE_PERM:
 		err_set(err, ERR_SYSTEM, "%s: %s (%d)", s->path, text, rc);
-		err->sys_errno = sqlite3_system_errno(h);
+		err->sys_errno = (rc & 0xff) == SQLITE_FULL ? ENOSPC : sqlite3_system_errno(h);
 		return -1;
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "cache/uns/uns_inner.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 enum { ARENA_MOST = 512 << 20 /* errors_kept of the largest notices */ };
@@ -126,7 +127,10 @@ static void login_answered(void *ctx)
 	if (ss && !ss->is_over && a->rc == 0) {
 		login_take(ss, a);
 	} else if (ss && !ss->is_over) {
-		unsigned code = a->rc < 0 ? CACHE_INTERNAL : login_code(a->why);
+		bool full = a->rc < 0 && a->err.sys_errno == ENOSPC;
+		unsigned code = full        ? CACHE_LATER
+				: a->rc < 0 ? CACHE_INTERNAL
+					    : login_code(a->why);
 		ss->u->counts.refused_logins++;
 		uns_session_refuse(ss, code,
 				   a->rc > 0 && a->why == LOGIN_WAIT

@@ -1,6 +1,6 @@
 /* What uns and qm say to each other: what is read keeps its bounds, and what is written of it is
  * read as the same. */
-#include "cache/link_wire.h"
+#include "cache/uns/link_wire.h"
 
 static void check_bounds(const struct link_message *m)
 {

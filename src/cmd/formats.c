@@ -4,7 +4,6 @@
 #include "bucket/bucket_attrs.h"
 #include "bucket/bucket_shake.h"
 #include "cache/provider_file.h"
-#include "cache/uns_number.h"
 #include "cache/unsdb.h"
 #include "cmd/command.h"
 #include "disk/record.h"
@@ -60,7 +59,6 @@ const struct format *const formats[] = {
 	&registry_tables_format,
 	&robots_format,
 	&sites_format,
-	&uns_number_format,
 	&unsdb_format,
 	&whatis_format,
 	&words_deletes_format,

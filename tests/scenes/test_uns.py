@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+import smalldb
 from garner import free_port, wait_for
 from notify import SECRET, FakeQm, Closed, Session, accepted, add_provider, code_of, notify, url
 from web import alone
@@ -558,6 +559,22 @@ def test_settings_that_would_tell_passwords_to_anyone_are_refused(garner):
     assert g.run("config", "check").code == 2
 
 
+def test_a_server_whose_numbers_are_lost_takes_another_name(uns):
+    """So none of its sets is taken for one that had the same number."""
+    g = uns()
+    assert accepted(notify(g.door, g.id, ROWS)) == (2, 1)
+    g.uns.kill()
+    row = smalldb.read(g.data / "garner.db", "uns")[0]
+    assert row["next"] == 65
+    with sqlite3.connect(g.data / "garner.db") as db:
+        db.execute("UPDATE uns SET next=1")  # and its sum is as before
+    db.close()
+    g.uns = g.start("uns").wait_ready()
+    assert "rows may be lost" in g.uns.text and "table=uns" in g.uns.text
+    now = smalldb.read(g.data / "garner.db", "uns")[0]
+    assert now["name"] != row["name"]
+
+
 def test_two_servers_have_names_and_files_of_their_own(garner):
     g = garner()
     doors = {name: f"unix:{g.dir}/{name}" for name in ("uns@1", "uns@2")}
@@ -567,7 +584,9 @@ def test_two_servers_have_names_and_files_of_their_own(garner):
     id = add_provider(g, [SITE])
     for door in doors.values():
         assert accepted(notify(door, id, ROWS)) == (2, 1)
-    assert {p.name for p in (Path(g.data) / "cache").glob("uns*")} == {"uns@1", "uns@2", "unsdb@1", "unsdb@2"}
+    assert {p.name for p in (Path(g.data) / "cache").glob("uns*")} == {"unsdb@1", "unsdb@2"}
+    rows = smalldb.read(Path(g.data) / "garner.db", "uns")
+    assert {row["instance"] for row in rows} == set(doors) and len({row["name"] for row in rows}) == 2
     qm = FakeQm(g.dir / "qm")
     wait_for("a set of each", lambda: len(qm.sets) == 2)
     assert len({uns for uns, _ in qm.sets}) == 2

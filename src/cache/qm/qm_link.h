@@ -9,7 +9,7 @@
  * One loop and its thread, but for qm_batch_run(). */
 #pragma once
 #include "cache/db.h"
-#include "cache/link_wire.h"
+#include "cache/uns/link_wire.h"
 #include "net/server.h"
 
 struct qm_link;

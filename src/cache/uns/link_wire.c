@@ -1,6 +1,6 @@
 /* The tables of the link between uns and qm. A name that is none is for the qm to refuse: it stands
  * in the sets that it keeps. */
-#include "cache/link_wire.h"
+#include "cache/uns/link_wire.h"
 
 #include "base/ascii.h"
 

@@ -254,13 +254,13 @@ static int pools_make(struct uns *u, struct err *err)
 static int out_make(struct uns *u, struct err *err)
 {
 	const struct robot_section_conf *robot = config_get(u->role.env->config, &robot_section);
-	char number[PATH_MAX], unsdb[PATH_MAX];
-	file_of(u, "uns", number);
+	char unsdb[PATH_MAX];
 	file_of(u, "unsdb", unsdb);
 	const struct uns_out_options options = {
 		.loop = u->role.loop,
 		.pool = u->disk,
-		.number = number,
+		.data = u->role.env->data,
+		.instance = u->role.env->name,
 		.unsdb = unsdb,
 		.unsdb_max = u->conf->unsdb_max,
 		.link = {.pool = u->conns,

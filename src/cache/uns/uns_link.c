@@ -2,7 +2,7 @@
  * nothing; a message does. Until it has come the queue manager is away. */
 #include "cache/uns/uns_link.h"
 
-#include "cache/link_wire.h"
+#include "cache/uns/link_wire.h"
 #include "net/outgoing.h"
 
 #include <stdio.h>

@@ -102,7 +102,7 @@ static void reserve_run(struct pool_job *job)
 {
 	struct uns_out *o = LIST_OF(struct uns_out, job, reserving.job);
 	struct reserving *r = &o->reserving;
-	r->rc = uns_number_reserve(o->number_path, &r->with, r->below, &r->err);
+	r->rc = uns_number_reserve(o->small, &r->with, r->below, &r->err);
 	loop_post(o->o.loop, numbers_reserved, o);
 }
 
@@ -211,7 +211,6 @@ int uns_out_new(struct uns_out **ret, const struct uns_out_options *options, str
 {
 	struct uns_out *o = mem_alloc(sizeof *o);
 	o->o = *options;
-	o->number_path = mem_text(options->number);
 	o->unsdb_path = mem_text(options->unsdb);
 	o->pump = (struct loop_later){.fn = pump_later, .ctx = o};
 	list_init(&o->unnumbered);
@@ -225,8 +224,8 @@ int uns_out_new(struct uns_out **ret, const struct uns_out_options *options, str
 	link.room = uns_out_on_room;
 	link.answer = uns_out_on_answer;
 	link.ctx = o;
-	if (uns_number_open(o->number_path, &o->number, err) < 0 || unsdb_begin(o, err) < 0 ||
-	    uns_link_new(&o->link, &link, err) < 0) {
+	if (uns_number_open(options->data, options->instance, &o->small, &o->number, err) < 0 ||
+	    unsdb_begin(o, err) < 0 || uns_link_new(&o->link, &link, err) < 0) {
 		uns_out_free(&o);
 		return -1;
 	}
@@ -271,7 +270,7 @@ void uns_out_free(struct uns_out **op)
 	mem_free(&o->taking.lost.provider);
 	mem_free(&o->taking.now.provider);
 	unsdb_close(&o->unsdb);
-	mem_free(&o->number_path);
+	small_close(&o->small);
 	mem_free(&o->unsdb_path);
 	mem_free(op);
 }
@@ -281,7 +280,7 @@ void uns_out_close_numbers(struct uns_out *o)
 	struct err err;
 	/* the numbers stay reserved if that fails: nothing is lost */
 	if (o->number.next < o->below)
-		(void)uns_number_reserve(o->number_path, &o->number, o->number.next, &err);
+		(void)uns_number_reserve(o->small, &o->number, o->number.next, &err);
 }
 
 int uns_out_find(struct uns_out *o, uint64_t provider, uint64_t number, struct unsdb_set *ret)

@@ -12,9 +12,9 @@ struct uns_out;
 
 struct uns_out_options {
 	struct loop *loop;
-	struct pool *pool;  /* that ends before uns_out_free() */
-	const char *number; /* the files */
-	const char *unsdb;
+	struct pool *pool; /* that ends before uns_out_free() */
+	const char *data, *instance;
+	const char *unsdb; /* the file */
 	uint64_t unsdb_max;
 	/* pool, address, dns, tls. */
 	struct uns_link_options link;

@@ -1,7 +1,7 @@
 /* What the parts of uns_out.h share: sets, and the jobs of threads. */
 #pragma once
+#include "cache/uns/uns_number.h"
 #include "cache/uns/uns_out.h"
-#include "cache/uns_number.h"
 
 struct out_set {
 	struct link link;
@@ -70,7 +70,8 @@ struct taking {
 
 struct uns_out {
 	struct uns_out_options o;
-	char *number_path, *unsdb_path;
+	struct small *small; /* where `number` is kept; a thread of the pool uses it */
+	char *unsdb_path;
 	struct uns_number number;
 	uint64_t below; /* numbers up to this one are reserved */
 	struct unsdb *unsdb;

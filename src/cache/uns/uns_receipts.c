@@ -2,7 +2,7 @@
  * cache's database and sent before the next are made, so that neither a set of millions nor a peer
  * that does not read takes more than that. */
 #include "base/log.h"
-#include "cache/link_wire.h"
+#include "cache/uns/link_wire.h"
 #include "cache/uns/uns_inner.h"
 
 #include <stdatomic.h>

@@ -12,7 +12,7 @@
 #include "base/cursor.h"
 #include "base/fault.h"
 #include "base/vec.h"
-#include "cache/link_wire.h"
+#include "cache/uns/link_wire.h"
 #include "disk/record.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* What uns and qm say to each other, in the bounds that both rely on. */
-#include "cache/link_wire.h"
+#include "cache/uns/link_wire.h"
 
 #include "../said.h"
 #include "../unit.h"

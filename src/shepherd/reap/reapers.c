@@ -41,32 +41,9 @@ struct reapers {
 	bool marked;                   /* they are ours */
 };
 
-static const struct column stored[] = {
-	COL("place", struct reaper_status, place),
-	COL("name", struct reaper_status, name),
-	COL("kind", struct reaper_status, kind),
-	COL("state", struct reaper_status, state),
-	COL("time", struct reaper_status, time_us, .unit = UNIT_TIME),
-	COL("lease", struct reaper_status, lease_us),
-	COL("jobs", struct reaper_status, jobs),
-	COL("out", struct reaper_status, out),
-	COL("documents", struct reaper_status, documents),
-	COL("bytes", struct reaper_status, bytes),
-	COL("errors", struct reaper_status, errors),
-	COL("lost", struct reaper_status, lost),
-	COL("late", struct reaper_status, late),
-	COL("round", struct reaper_status, round_us),
-};
-static const struct small_table reapers_table = {
-	.name = "reapers",
-	.row = {ROWS(struct reaper_status, stored)},
-	.key = 1,
-	.most = 10000,
-	.loose = true,
-	.writer = "shepherd",
-	.loss = "who fetches for the crawl; the next start gives nobody a job for shepherd.lease",
-};
+/* What is stored of a reaper, and what is told: all but the ends. */
 static const struct column reaper_columns[] = {
+	COL("place", struct reaper_status, place),
 	COL("name", struct reaper_status, name, .label = "Reaper"),
 	COL("kind", struct reaper_status, kind),
 	COL("state", struct reaper_status, state, .label = "State"),
@@ -79,8 +56,19 @@ static const struct column reaper_columns[] = {
 	COL("late", struct reaper_status, late, .label = "Late"),
 	COL("round_us", struct reaper_status, round_us, .label = "Round trip", .unit = UNIT_US_MS),
 	COL("time", struct reaper_status, time_us, .unit = UNIT_TIME),
+	COL("lease", struct reaper_status, lease_us),
 };
-const struct rows reaper_rows = {ROWS(struct reaper_status, reaper_columns)};
+const struct rows reaper_rows = {reaper_columns + 1, ARRAY_LEN(reaper_columns) - 2,
+				 sizeof(struct reaper_status)};
+static const struct small_table reapers_table = {
+	.name = "reapers",
+	.row = {ROWS(struct reaper_status, reaper_columns)},
+	.key = 1,
+	.most = 10000,
+	.loose = true,
+	.writer = "shepherd",
+	.loss = "who fetches for the crawl; the next start gives nobody a job for shepherd.lease",
+};
 
 /* A kill leaves the rows behind, so the lock of the crawl is asked. */
 int reapers_load(const char *data, struct arena *arena, struct reaper_status **ret, size_t *ret_n,

@@ -97,9 +97,10 @@ def test_with_states_nothing_is_inserted_that_would_be_lost(filled):
 def test_next_to_an_open_state_nothing_is_inserted_at_all(filled):
     assert filled.run("shep", "recover").code == 0
     control = filled.objects.parent / "state" / "current" / "control"
-    text = b"reap"
-    head = control.read_bytes()[:12] + struct.pack("<I", len(text))
-    control.write_bytes(head + struct.pack("<I", crc32c(head + text)) + text)
+    old = control.read_bytes()
+    payload = b"\x04reap" + old[20 + 1 + old[20]:]     # the phase comes first
+    head = old[:12] + struct.pack("<I", len(payload))
+    control.write_bytes(head + struct.pack("<I", crc32c(head + payload)) + payload)
     before = filled.objects.read_bytes()
     refused = filled.run("shep", "buckets", "insert", "--anyway", input="Uhttp://d.example/\nXd\n")
     assert (refused.code, refused.out) == (2, "") and "is open (reap)" in refused.err

@@ -92,24 +92,27 @@ class Fabric:
         return [json.loads(line) for line in process.text.split("\n") if line.startswith('{"url"') and line.endswith("}")]
 
     def settle(self):
-        """The lines of sources that come after all: what went to two machines may be answered after its own source
-        has ended, and they drop it. Then everything is stopped."""
-        lines = []
+        """Sources end when all machines have noted what they keep. What is still open after that (it went to two
+        machines, or its robot was cut off) is dropped, then everything is stopped."""
+        for herd in self.herds:
+            herd.close()
+        time.sleep(0.2)  # a robot that was cut off may still write what it has
+        for g in self.botms:
+            g.running.kill()
+            self.start(g)
+        source = Source(self.folder / "source")
 
         def is_quiet():
-            if any(self.is_working(g) or self.names(g)["stored"] for g in self.botms):
-                source = self.source([f"http://bye{len(lines)}.example/1"])
-                source.wait(60)
-                lines.extend(self.lines(source))
-                return False
-            return True
+            for answer in source.answers():
+                source.send("dropped", **{k: answer[k] for k in ("id", "machine", "file") if k in answer})
+            return not any(bots.names(g.data)["stored"] for g in self.botms)
 
-        wait_for("all answers spoken about", is_quiet)
+        wait_for("all answers dropped", is_quiet)
+        source.close()
         self.stop()
-        for g in self.botms:  # a robot that was cut off may have written into a name that was free by then
+        for g in self.botms:  # removes what was to be removed
             self.start(g)
             g.running.stop()
-        return lines
 
     def stop(self):
         for herd in self.herds:
@@ -118,19 +121,9 @@ class Fabric:
             if g.running:
                 g.running.stop()
 
-    @staticmethod
-    def names(g):
-        return bots.names(g.data)
-
-    @staticmethod
-    def is_working(g):
-        roles = {r["name"]: r for r in g.run("status", "--json").json()["roles"]}
-        return any(c["value"] for c in roles["botm"]["counters"] if c["name"] in ("queued", "under_way"))
-
-    def check(self, urls, lines, bye, also=()):
-        """bye: of settle(). also: lines of a source that was killed, whose files may have been kept or not."""
+    def check(self, urls, lines, also=()):
+        """also: lines of a source that was killed, whose files may have been kept or not."""
         assert sorted(l["url"] for l in lines) == sorted(urls)
-        lines = lines + bye
         twice = [v for v in self.given.values() if v.startswith("TWICE")]
         assert not twice, twice
         for g in self.botms:
@@ -141,7 +134,7 @@ class Fabric:
             assert not there - set(mine) - set(perhaps)
             for name in there:
                 assert (g.files / name).read_bytes() == content({**perhaps, **mine}[name])
-            assert sorted(self.names(g)["kept"]) == sorted(there)
+            assert sorted(bots.names(g.data)["kept"]) == sorted(there)
             done = g.run("check", str(Path(g.data) / "cache"))
             assert done.code == 0 and " 0 noted" in done.out, done
 
@@ -213,8 +206,8 @@ def test_a_botm_killed_at_every_point_loses_no_name(fabric, long_run):
     last = urls(30, "last")
     source = f.source(last)
     source.wait(60)
-    bye = f.settle()
-    f.check(last, f.lines(source), bye, also)
+    f.settle()
+    f.check(last, f.lines(source), also)
 
 
 def play(f, rounds, n):
@@ -236,8 +229,8 @@ def play(f, rounds, n):
     assert source.alive  # each kill came while it had URLs out
     f.release()
     assert source.wait(100) in (0, 3)
-    bye = f.settle()
-    f.check(want, f.lines(source), bye)
+    f.settle()
+    f.check(want, f.lines(source))
 
 
 @pytest.mark.limit(600)
@@ -268,5 +261,5 @@ def test_a_source_may_die_at_any_time(fabric, long_run):
     want = urls(100, "last")
     source = f.source(want)
     assert source.wait(60) in (0, 3)
-    bye = f.settle()
-    f.check(want, f.lines(source), bye, dropped)
+    f.settle()
+    f.check(want, f.lines(source), dropped)

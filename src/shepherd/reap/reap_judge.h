@@ -1,7 +1,7 @@
 /* What becomes of a URL that was tried. Pure. */
 #pragma once
 #include "shepherd/crawl.h"
-#include "shepherd/reaper.h"
+#include "shepherd/reap/reaper.h"
 #include "state/plan.h"
 
 struct verdict {

@@ -1,7 +1,7 @@
 /* What a sitemap lists, from the attributes that extraction gave of it. Pure. */
 #pragma once
 #include "base/attrs.h"
-#include "shepherd/reaper.h"
+#include "shepherd/reap/reaper.h"
 
 /* As many as the protocol allows, and together not more bytes than this: the arena ends the program
  * when it is full, and these come from outside. */

@@ -2,7 +2,7 @@
  * answer can be the one to a job. Pure: no connection, no clock. */
 #pragma once
 #include "base/message.h"
-#include "shepherd/reaper.h"
+#include "shepherd/reap/reaper.h"
 
 enum {
 	REAP_WIRE_VERSION = 2,

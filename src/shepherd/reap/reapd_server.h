@@ -5,7 +5,7 @@
  * alive is over, and when its connection ends. */
 #pragma once
 #include "net/server.h"
-#include "shepherd/reaper.h"
+#include "shepherd/reap/reaper.h"
 
 struct reapd_server;
 

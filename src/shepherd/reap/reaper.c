@@ -1,6 +1,6 @@
 /* What all kinds of reapers share: names, and the numbers that jobs are shared out by, which have
  * to be of one measure. */
-#include "shepherd/reaper.h"
+#include "shepherd/reap/reaper.h"
 
 enum { ROUND_OVER = 256 }; /* jobs that the mean time of one is taken over */
 

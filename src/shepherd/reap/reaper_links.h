@@ -2,7 +2,7 @@
  * with their footprints, each once. Pure. */
 #pragma once
 #include "base/attrs.h"
-#include "shepherd/reaper.h"
+#include "shepherd/reap/reaper.h"
 
 /* Pages, one after the other, and what is remembered of the current one. A cache that forgets: a
  * URL may come twice, never too seldom. */

@@ -2,7 +2,7 @@
  * shepherd has one for itself, and each reapd has one that works for its master. */
 #pragma once
 #include "fetch/kit.h"
-#include "shepherd/reaper.h"
+#include "shepherd/reap/reaper.h"
 
 struct cage_options;
 /* All in it must outlive the reaper; the struct itself need not. */

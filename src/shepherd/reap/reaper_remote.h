@@ -3,7 +3,7 @@
  * what it was given, and leases on servers are taken here, in the table of this crawl. */
 #pragma once
 #include "net/conn.h"
-#include "shepherd/reaper.h"
+#include "shepherd/reap/reaper.h"
 
 /* All in it must outlive the reaper; the struct itself need not. */
 struct reaper_remote_options {

@@ -5,7 +5,7 @@
  * The weight is what a reaper can do in a second: its capacity over the time that a job takes
  * there. That time depends on the servers that a reaper happened to be given as much as on itself,
  * so what differs by less than a third from the others counts as the same. */
-#include "shepherd/reapers.h"
+#include "shepherd/reap/reapers.h"
 
 #include "base/clock.h"
 #include "base/fault.h"

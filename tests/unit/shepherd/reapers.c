@@ -1,6 +1,6 @@
 /* The set of reapers: who gets the next job, when the local one takes part, and what is left after
  * a kill. */
-#include "shepherd/reapers.h"
+#include "shepherd/reap/reapers.h"
 
 #include "disk/lock.h"
 #include "unit/shepherd/reapd_lab.h"

@@ -5,7 +5,7 @@
 #pragma once
 #include "net/loop.h"
 #include "shepherd/crawl.h"
-#include "shepherd/reaper.h"
+#include "shepherd/reap/reaper.h"
 #include "shepherd/shepherd.h"
 
 struct reapers;

@@ -109,21 +109,9 @@ void sql_bind_row(struct sql_st *st, const struct sql_field *f, size_t n, const 
 /* Texts are valid as long as the statement's. */
 void sql_take_row(const struct sql_st *st, const struct sql_field *f, size_t n, void *row);
 
-static inline void sql_bind(struct sql_st *st, int i, int64_t v)
-{
-	sql_bind_value(st, i, (struct sql_value){.type = SQL_INT, .n = v});
-}
 static inline void sql_bind_text(struct sql_st *st, int i, struct str s)
 {
-	sql_bind_value(st, i, (struct sql_value){.type = SQL_TEXT, .s = s});
-}
-static inline void sql_bind_blob(struct sql_st *st, int i, struct str s)
-{
-	sql_bind_value(st, i, (struct sql_value){.type = SQL_BLOB, .s = s});
-}
-static inline void sql_bind_null(struct sql_st *st, int i)
-{
-	sql_bind_value(st, i, (struct sql_value){.type = SQL_NULL});
+	sql_bind_value(st, i, SQL_T(s));
 }
 static inline int64_t sql_i64(const struct sql_st *st, int i)
 {

@@ -173,7 +173,7 @@ static int row_erase(struct checking *k, enum db_sql i, const int64_t *key, int 
 	if (!k->fix)
 		return 0;
 	for (int at = 0; at < n; at++)
-		sql_bind(st, at + 1, key[at]);
+		sql_bind_value(st, at + 1, SQL_N(key[at]));
 	return db_run(k->d, st, err);
 }
 

@@ -47,24 +47,14 @@ static int sql_teardown(void **state)
 
 static int row_add(struct sql *to, int64_t a, struct err *e)
 {
-	struct sql_st *st;
-	if (sql_compile(to, "INSERT INTO t VALUES(?1,?2,?3)", &st, e) < 0)
-		return -1;
-	sql_bind(st, 1, a);
-	sql_bind_text(st, 2, STR("text"));
-	sql_bind_blob(st, 3, STR("b\0b"));
-	int rc = sql_run(to, st, e);
-	sql_finish(&st);
-	return rc;
+	return sql_do(to, "INSERT INTO t VALUES(?1,?2,?3)",
+		      SQL_VALUES(SQL_N(a), SQL_T(STR("text")), SQL_B(STR("b\0b"))), e);
 }
 
 static int64_t rows_of(struct sql *of)
 {
-	struct sql_st *st;
-	DONE(sql_compile(of, "SELECT count(*) FROM t", &st, &err));
-	DONE(sql_step(of, st, &err));
-	int64_t n = sql_i64(st, 0);
-	sql_finish(&st);
+	int64_t n = -1;
+	DONE(sql_number(of, "SELECT count(*) FROM t", NULL, 0, &n, &err));
 	return n;
 }
 

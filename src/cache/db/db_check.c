@@ -34,16 +34,28 @@ static void PRINTF_LIKE(3, 4) finding_say(struct checking *k, bool is_damage, co
 	k->fn(k->ctx, &f);
 }
 
-/* A statement of the check's own. 0: the row that it answers, to be finished. 1: none. */
-static int check_ask(struct checking *k, const char *text, const struct sql_value *v, size_t n,
-		     struct sql_st **ret, struct err *err)
+/* Walks a table in the order of its key, which are the first columns of the statement and the
+ * values that a row must be past. fn has what it needs of the row, resets the statement, and may
+ * change the table then. */
+typedef int walk_fn(struct checking *k, struct sql_st *st, const int64_t *key, struct err *err);
+static int table_walk(struct checking *k, const char *text, int nkey, walk_fn *fn, struct err *err)
 {
-	if (sql_ask(&k->d->sql, text, v, n, ret, err) < 0)
+	int64_t key[] = {INT64_MIN, INT64_MIN, INT64_MIN};
+	struct sql_st *st;
+	int rc;
+	if (sql_compile(&k->d->sql, text, &st, err) < 0)
 		return -1;
-	int rc = db_step(k->d, *ret, err);
-	if (rc)
-		sql_finish(ret);
-	return rc;
+	do {
+		for (int i = 0; i < nkey; i++)
+			sql_bind_value(st, i + 1, SQL_N(key[i]));
+		rc = db_step(k->d, st, err);
+		for (int i = 0; rc == 0 && i < nkey; i++)
+			key[i] = sql_i64(st, i);
+		if (rc == 0)
+			rc = fn(k, st, key, err);
+	} while (rc == 0);
+	sql_finish(&st);
+	return MIN(rc, 0);
 }
 
 static void page_finding(void *ctx, struct str finding)
@@ -121,7 +133,7 @@ static int url_stored(struct checking *k, const struct url_row *u, struct stored
 			       k->d->hash(s->notice.c, s->notice.mime) != u->hash;
 }
 
-static int url_check(struct checking *k, struct url_row *u, struct err *err)
+static int url_rows_check(struct checking *k, struct url_row *u, struct err *err)
 {
 	struct queued q;
 	struct stored s;
@@ -146,24 +158,13 @@ static int url_check(struct checking *k, struct url_row *u, struct err *err)
 	return k->fix && (wrong || u->is_dirty) ? url_save(k->d, u, err) : 0;
 }
 
-static int urls_check(struct checking *k, struct err *err)
+static int url_check(struct checking *k, struct sql_st *st, const int64_t *key, struct err *err)
 {
-	const char *text = "SELECT " URL_COLUMNS " FROM url WHERE (provider,hash,n)>(?1,?2,?3) "
-			   "ORDER BY provider,hash,n LIMIT 1";
-	struct url_row u = {.provider = 0, .hash = INT64_MIN};
-	struct sql_st *st;
-	int rc;
-	for (;;) {
-		rc = check_ask(k, text, SQL_VALUES(SQL_N(u.provider), SQL_N(u.hash), SQL_N(u.n)),
-			       &st, err);
-		if (rc)
-			return MIN(rc, 0);
-		url_from(st, &u);
-		sql_finish(&st);
-		struct url_row seen = u;
-		if (url_check(k, &seen, err) < 0)
-			return -1;
-	}
+	struct url_row u;
+	(void)key;
+	url_from(st, &u);
+	sql_reset(st);
+	return url_rows_check(k, &u, err);
 }
 
 /* A row that cannot be read: mended by leaving it out. */
@@ -208,36 +209,16 @@ static int queue_lost(struct checking *k, const struct queued *q, struct err *er
 	return url_save(k->d, &u, err);
 }
 
-static int queue_row_check(struct checking *k, const struct queued *q, struct err *err)
+static int queue_check(struct checking *k, struct sql_st *st, const int64_t *key, struct err *err)
 {
-	struct url_row u;
-	int64_t hash = k->d->hash(q->notice.c, q->notice.mime);
-	int rc = URL_BY(k->d, q->provider, hash, row, q->row, &u, err);
-	return rc == 1 ? queue_lost(k, q, err) : rc;
-}
-
-static int queue_check(struct checking *k, struct err *err)
-{
-	const char *text = "SELECT " QUEUE_COLUMNS " FROM queue WHERE (qset,slot,row)>(?1,?2,?3) "
-			   "ORDER BY qset,slot,row LIMIT 1";
-	int64_t at[] = {INT64_MIN, INT64_MIN, 0};
 	struct queued q;
-	struct sql_st *st;
-	int rc;
-	while ((rc = check_ask(k, text, SQL_VALUES(SQL_N(at[0]), SQL_N(at[1]), SQL_N(at[2])), &st,
-			       err)) == 0) {
-		for (int i = 0; i < 3; i++)
-			at[i] = sql_i64(st, i);
-		rc = row_bad(k, "queue, row", (uint64_t)at[2], queue_from(k->d, st, &q, err), err);
-		sql_finish(&st);
-		if (rc == 0)
-			rc = queue_row_check(k, &q, err);
-		else if (rc == 1)
-			rc = row_erase(k, SQL_QUEUE_DROP, at, 3, err);
-		if (rc < 0)
-			return rc;
-	}
-	return MIN(rc, 0);
+	struct url_row u;
+	int rc = row_bad(k, "queue, row", (uint64_t)key[2], queue_from(k->d, st, &q, err), err);
+	sql_reset(st);
+	if (rc)
+		return rc < 0 ? rc : row_erase(k, SQL_QUEUE_DROP, key, 3, err);
+	rc = URL_BY(k->d, q.provider, k->d->hash(q.notice.c, q.notice.mime), row, q.row, &u, err);
+	return rc == 1 ? queue_lost(k, &q, err) : rc;
 }
 
 /* A stored row that no URL names: its file goes. */
@@ -251,44 +232,28 @@ static int lcc_lost(struct checking *k, const struct stored *s, struct err *err)
 		       : db_fsm_add(k->d, s->machine, s->file, err);
 }
 
-static int lcc_row_check(struct checking *k, const struct stored *s, struct err *err)
+static int lcc_check(struct checking *k, struct sql_st *st, const int64_t *key, struct err *err)
 {
-	struct url_row u;
-	int rc = URL_BY(k->d, s->provider, s->hash, lcc, s->row, &u, err);
-	return rc == 1 ? lcc_lost(k, s, err) : rc;
-}
-
-static int lcc_check(struct checking *k, struct err *err)
-{
-	const char *text = "SELECT " LCC_COLUMNS " FROM lcc WHERE row>?1 ORDER BY row LIMIT 1";
-	int64_t at = 0;
 	struct stored s;
-	struct sql_st *st;
-	int rc;
-	while ((rc = check_ask(k, text, SQL_VALUES(SQL_N(at)), &st, err)) == 0) {
-		at = sql_i64(st, 0);
-		rc = row_bad(k, "LCC, row", (uint64_t)at, lcc_from(k->d, st, &s, err), err);
-		sql_finish(&st);
-		if (rc == 0)
-			rc = lcc_row_check(k, &s, err);
-		else if (rc == 1)
-			rc = row_erase(k, SQL_LCC_DROP, &at, 1, err);
-		if (rc < 0)
-			return rc;
-	}
-	return MIN(rc, 0);
+	struct url_row u;
+	int rc = row_bad(k, "LCC, row", (uint64_t)key[0], lcc_from(k->d, st, &s, err), err);
+	sql_reset(st);
+	if (rc)
+		return rc < 0 ? rc : row_erase(k, SQL_LCC_DROP, key, 1, err);
+	rc = URL_BY(k->d, s.provider, s.hash, lcc, s.row, &u, err);
+	return rc == 1 ? lcc_lost(k, &s, err) : rc;
 }
 
 /* All notices of a set, one after the other. */
-static int set_read(struct checking *k, const struct set_row *set, struct buf *room,
-		    struct err *err)
+static int set_read(struct checking *k, const struct set_row *set, struct err *err)
 {
+	CLEANUP(buf_free) struct buf room = BUF_INIT(NOTICE_PIECE + NOTICE_MOST + 1);
 	struct notice n;
 	int rc = 0;
 	for (uint64_t i = 0; rc == 0 && i < set->set.pieces; i++) {
-		buf_clear(room);
-		rc = set_piece_read(k->d, set, i, room, err);
-		struct reader r = reader_of(buf_str(room));
+		buf_clear(&room);
+		rc = set_piece_read(k->d, set, i, &room, err);
+		struct reader r = reader_of(buf_str(&room));
 		while (rc == 0)
 			rc = notice_next(&r, &n, err);
 		rc = MIN(rc, 0);
@@ -296,37 +261,20 @@ static int set_read(struct checking *k, const struct set_row *set, struct buf *r
 	return rc;
 }
 
-static int set_check(struct checking *k, const struct set_row *set, struct buf *room,
-		     struct err *err)
+static int set_check(struct checking *k, struct sql_st *st, const int64_t *key, struct err *err)
 {
+	struct set_row set;
 	struct counts *c;
-	int rc = row_bad(k, "set", set->set.set, set_read(k, set, room, err), err);
+	(void)key;
+	set_from(st, &set);
+	sql_reset(st);
+	int rc = row_bad(k, "set", set.set.set, set_read(k, &set, err), err);
 	if (rc < 1 || !k->fix)
 		return MIN(rc, 0);
-	if (counts_of(k->d, set->set.provider, &c, err) < 0)
+	if (counts_of(k->d, set.set.provider, &c, err) < 0)
 		return -1;
 	c->open_sets -= c->open_sets > 0;
-	return set_erase(k->d, set->id, err);
-}
-
-/* Of those that are absorbed, old ones lose their pieces a few at a time. */
-static int sets_check(struct checking *k, struct err *err)
-{
-	const char *text = "SELECT " SET_COLUMNS " FROM sets WHERE state=1 AND id>?1 "
-			   "ORDER BY id LIMIT 1";
-	CLEANUP(buf_free) struct buf room = BUF_INIT(NOTICE_PIECE + NOTICE_MOST + 1);
-	struct set_row set;
-	int64_t at = 0;
-	struct sql_st *st;
-	int rc;
-	while ((rc = check_ask(k, text, SQL_VALUES(SQL_N(at)), &st, err)) == 0) {
-		at = sql_i64(st, 0);
-		set_from(st, &set);
-		sql_finish(&st);
-		if (set_check(k, &set, &room, err) < 0)
-			return -1;
-	}
-	return MIN(rc, 0);
+	return set_erase(k->d, set.id, err);
 }
 
 static int provider_check(struct checking *k, uint64_t provider, struct err *err)
@@ -360,31 +308,48 @@ static int provider_check(struct checking *k, uint64_t provider, struct err *err
 	return 0;
 }
 
+/* One that no row is of; the others were looked at. */
+static int tally_check(struct checking *k, struct sql_st *st, const int64_t *key, struct err *err)
+{
+	uint64_t provider = (uint64_t)key[0];
+	sql_reset(st);
+	return tallies_get(&k->counts, provider) ? 0 : provider_check(k, provider, err);
+}
+
 static int counts_check(struct checking *k, struct err *err)
 {
-	int64_t at = 0;
-	struct sql_st *st;
-	int rc;
 	if (work_flush(k->d, err) < 0)
 		return -1;
 	TABLE_EACH (tallies, slot, &k->counts)
 		if (provider_check(k, slot->key, err) < 0)
 			return -1;
-	while ((rc = check_ask(k, "SELECT provider FROM tally WHERE provider>?1 LIMIT 1",
-			       SQL_VALUES(SQL_N(at)), &st, err)) == 0) {
-		at = sql_i64(st, 0);
-		sql_finish(&st);
-		if (!tallies_get(&k->counts, (uint64_t)at) &&
-		    provider_check(k, (uint64_t)at, err) < 0)
-			return -1;
-	}
-	return MIN(rc, 0);
+	return table_walk(k,
+			  "SELECT provider FROM tally WHERE provider>?1 ORDER BY provider LIMIT 1",
+			  1, tally_check, err);
 }
 
 static int rows_check(struct checking *k, struct err *err)
 {
-	if (urls_check(k, err) < 0 || queue_check(k, err) < 0 || lcc_check(k, err) < 0 ||
-	    sets_check(k, err) < 0 || counts_check(k, err) < 0)
+	/* Of sets that are absorbed, old ones lose their pieces a few at a time. */
+	static const struct {
+		const char *text;
+		int nkey;
+		walk_fn *fn;
+	} walk[] = {
+		{"SELECT " URL_COLUMNS " FROM url WHERE (provider,hash,n)>(?1,?2,?3) "
+		 "ORDER BY provider,hash,n LIMIT 1",
+		 3, url_check},
+		{"SELECT " QUEUE_COLUMNS " FROM queue WHERE (qset,slot,row)>(?1,?2,?3) "
+		 "ORDER BY qset,slot,row LIMIT 1",
+		 3, queue_check},
+		{"SELECT " LCC_COLUMNS " FROM lcc WHERE row>?1 ORDER BY row LIMIT 1", 1, lcc_check},
+		{"SELECT " SET_COLUMNS " FROM sets WHERE state=1 AND id>?1 ORDER BY id LIMIT 1", 1,
+		 set_check},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(walk); i++)
+		if (table_walk(k, walk[i].text, walk[i].nkey, walk[i].fn, err) < 0)
+			return -1;
+	if (counts_check(k, err) < 0)
 		return -1;
 	if (k->fix && (work_flush(k->d, err) < 0 || totals_read(k->d, err) < 0))
 		return -1;

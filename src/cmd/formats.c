@@ -42,7 +42,6 @@ const struct format *const formats[] = {
 	&gone_format,
 	&index_format,
 	&journal_format,
-	&lock_format,
 	&names_gone_format,
 	&names_manifest_format,
 	&names_pages_format,

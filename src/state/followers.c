@@ -1,23 +1,82 @@
 /* Followers of the crawl: the locks by which they keep the states they need, and how far each has
- * come. Both are small files that any process may write; nothing here needs the writer's lock. */
+ * come. Both are in the table `lock` of garner.db, next to the folder of the crawl, which any
+ * process may write; nothing here needs the writer's lock. */
 #include "base/clock.h"
 #include "base/fault.h"
-#include "base/file.h"
+#include "base/vec.h"
 #include "state/state_inner.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* A follower that gave no sign for this long rests, or has died. */
 #define SIGN_US (5 * US_PER_S)
+/* A clock that was put back must not make a lock hold for years. */
+#define LOCK_MOST_US (366 * US_PER_DAY)
 
-/* Locks */
+static const struct column columns[] = {
+	COL("crawl", struct state_lock, crawl),
+	COL("follower", struct state_lock, who),
+	COL("state", struct state_lock, state),
+	COL("until", struct state_lock, until_us, .unit = UNIT_TIME),
+	COL("at", struct state_lock, at_us, .unit = UNIT_TIME),
+	COL("seen", struct state_lock, seen_us, .unit = UNIT_TIME),
+};
 
-#define TAKEN_AWAY ".expired" /* after a dot and the name: one that is just being removed */
+const struct small_table state_locks = {
+	.name = "lock",
+	.row = {ROWS(struct state_lock, columns)},
+	.key = 2,
+	.most = 1000,
+	.loose = true,
+	.writer = "each follower",
+	.loss = "which states followers of the crawl need; one that is away long may have to begin "
+		"again",
+};
+
+/* The database; 1: it is to be read, and there is none. */
+static int locks_open(struct states *s, enum small_mode mode, struct err *err)
+{
+	const struct small_table *table = &state_locks;
+	char folder[PATH_MAX];
+	if (s->small && (mode == SMALL_READ || s->small_mode == SMALL_WRITE))
+		return 0;
+	small_close(&s->small);
+	s->small_mode = mode;
+	snprintf(folder, sizeof folder, "%s", s->folder);
+	return small_open_data(&s->small, dirname(folder), &table, 1, mode, err);
+}
+
+static struct state_lock lock_of(const struct states *s, const char *who)
+{
+	struct state_lock lock = {0};
+	const char *slash = strrchr(s->folder, '/');
+	snprintf(lock.crawl, sizeof lock.crawl, "%.255s", slash ? slash + 1 : s->folder);
+	snprintf(lock.who, sizeof lock.who, "%.64s", who);
+	return lock;
+}
+
+/* Locks of this crawl, one after the other: begins with *it zeroed. 1: there are no more. */
+static int locks_next(struct states *s, struct small_iter *it, struct state_lock *ret,
+		      struct err *err)
+{
+	const struct state_lock first = lock_of(s, "");
+	int rc = 0;
+	if (!it->s) {
+		rc = locks_open(s, SMALL_READ, err);
+		if (rc == 0)
+			small_iter_init(it, s->small, &state_locks, &first);
+	}
+	if (rc == 0)
+		rc = small_iter_next(it, ret, err);
+	if (rc == 0 && strcmp(ret->crawl, first.crawl) != 0)
+		rc = 1;
+	if (rc != 0 && it->s)
+		small_iter_done(it);
+	return rc;
+}
 
 static bool word_ok(const char *who)
 {
@@ -25,162 +84,98 @@ static bool word_ok(const char *who)
 	return n && n <= 64 && !who[n] && who[0] != '.';
 }
 
-static int lock_path(struct states *s, const char *who, char ret[PATH_MAX], struct err *err)
-{
-	if (!word_ok(who))
-		return err_set(err, ERR_USAGE,
-			       "'%.64s' cannot name a lock: letters, digits, - _ . only", who);
-	int n = snprintf(ret, PATH_MAX, "%s/locks/%s", s->folder, who);
-	return n < PATH_MAX ? 0 : err_set(err, ERR_USAGE, "%s: the path is too long", s->folder);
-}
-
 int states_lock(struct states *s, const char *who, const char *name, int64_t until_us,
 		struct err *err)
 {
-	char path[PATH_MAX], folder[PATH_MAX];
-	struct state_lock lock = {.until_us = until_us};
-	if (lock_path(s, who, path, err) < 0)
-		return -1;
-	if (snprintf(folder, sizeof folder, "%s/locks", s->folder) >= PATH_MAX ||
-	    dir_make(folder, DIR_MODE, err) < 0)
-		return -1;
+	char control[PATH_MAX];
+	if (!word_ok(who))
+		return err_set(err, ERR_USAGE,
+			       "'%.64s' cannot name a lock: letters, digits, - _ . only", who);
+	struct state_lock lock = lock_of(s, who);
+	lock.until_us = until_us;
 	snprintf(lock.state, sizeof lock.state, "%s", name);
-	if (small_file_save(path, &lock_format, &lock, err) < 0)
+	if (locks_open(s, SMALL_WRITE, err) < 0 || small_begin(s->small, false, err) < 0)
 		return -1;
+	int rc = small_end(s->small, small_put(s->small, &state_locks, &lock, err), err);
+	if (rc == 1)
+		return err_set(err, ERR_USAGE, "%s: too many follow it", s->folder);
 	/* a state that is deleted is first renamed, and only then are locks looked for: if it is
 	 * still there, it stays, or comes back */
-	snprintf(folder, sizeof folder, "%s/state/%s/control", s->folder, name);
-	if (access(folder, F_OK) == 0)
-		return 0;
-	return file_remove(path, err) < 0 ? -1 : 1;
+	snprintf(control, sizeof control, "%s/state/%s/control", s->folder, name);
+	if (rc < 0 || access(control, F_OK) == 0)
+		return rc;
+	return small_delete(s->small, &state_locks, &lock, err) < 0 ? -1 : 1;
 }
 
-/* What a lock says. One that cannot be read, or is being written, locks nothing and is left alone.
- */
-#define LOCK_MOST_US (366 * US_PER_DAY)
-enum lock_is { LOCK_HOLDS, LOCK_EXPIRED, LOCK_UNREADABLE };
-static enum lock_is read_lock(const char *path, int64_t now_us, char ret[STATE_NAME])
+static bool lock_holds(const struct state_lock *lock, int64_t now_us)
 {
-	struct state_lock lock;
-	struct err ignored;
-	if (small_file_load(path, &lock_format, &lock, &ignored) != 0 ||
-	    !state_name_ok(str_of(lock.state)))
-		return LOCK_UNREADABLE;
-	memcpy(ret, lock.state, STATE_NAME);
-	/* a clock that was put back must not make it hold for years */
-	return lock.until_us <= now_us || lock.until_us > now_us + LOCK_MOST_US ? LOCK_EXPIRED
-										: LOCK_HOLDS;
+	return lock->until_us > now_us && lock->until_us <= now_us + LOCK_MOST_US;
 }
 
 int states_oldest_locked(struct states *s, int64_t now_us, char ret[STATE_NAME], struct err *err)
 {
-	struct arena arena = ARENA_INIT(16 << 20);
-	struct dir d;
-	const char *who;
-	char name[STATE_NAME];
+	struct small_iter it = {0};
+	struct state_lock lock;
+	int rc;
 	ret[0] = '\0';
-	int rc = dir_init_own(&d, states_path(s, &arena, "locks"), err);
-	while (rc == 0 && dir_next(&d, &who) == 0) {
-		char *path = arena_printf(&arena, "%s/locks/%s", s->folder, who);
-		if (read_lock(path, now_us, name) == LOCK_HOLDS && (!*ret || strcmp(name, ret) < 0))
-			memcpy(ret, name, STATE_NAME);
-	}
-	if (rc == 0)
-		dir_done(&d);
-	arena_free(&arena);
-	return rc < 0 ? rc : 0;
+	while ((rc = locks_next(s, &it, &lock, err)) == 0)
+		if (lock_holds(&lock, now_us) && state_name_ok(str_of(lock.state)) &&
+		    (!*ret || strcmp(lock.state, ret) < 0))
+			memcpy(ret, lock.state, STATE_NAME);
+	return MIN(rc, 0);
 }
 
-/* One that was taken away goes, or comes back where it was renewed before that; not over one that
- * was renewed since. */
-static int lock_end_away(const char *away, const char *path, int64_t now_us, struct err *err)
+/* Unless it was renewed meanwhile. */
+static int lock_expire(struct states *s, struct state_lock *lock, int64_t now_us, struct err *err)
 {
-	char name[STATE_NAME];
-	if (read_lock(away, now_us, name) == LOCK_HOLDS && file_link(away, path, err) < 0 &&
-	    err->sys_errno != EEXIST)
-		return -1;
-	return file_remove(away, err) < 0 ? -1 : 0;
-}
-
-static int lock_expire(const char *path, const char *away, int64_t now_us, struct err *err)
-{
-	char name[STATE_NAME];
-	if (read_lock(path, now_us, name) != LOCK_EXPIRED)
-		return 0;
 	FAULT("state.lock.expire");
-	if (file_rename(path, away, err) < 0)
-		return err->sys_errno == ENOENT ? 0 : -1; /* it was unlocked */
-	FAULT("state.lock.away");
-	return lock_end_away(away, path, now_us, err);
+	if (locks_open(s, SMALL_WRITE, err) < 0 || small_begin(s->small, true, err) < 0)
+		return -1;
+	int rc = small_get(s->small, &state_locks, lock, err);
+	if (rc == 0 && !lock_holds(lock, now_us))
+		rc = small_delete(s->small, &state_locks, lock, err);
+	return MIN(small_end(s->small, rc, err), 0);
 }
 
 int states_expire_locks(struct states *s, int64_t now_us, struct err *err)
 {
-	struct arena arena = ARENA_INIT(16 << 20);
-	struct dir d;
-	const char *who;
-	int rc = dir_init_own(&d, states_path(s, &arena, "locks"), err);
-	if (rc) {
-		arena_free(&arena);
-		return rc < 0 ? rc : 0;
-	}
-	while (rc == 0 && dir_next(&d, &who) == 0) {
-		struct str was = str_of(who);
-		char *path = arena_printf(&arena, "%s/locks/%s", s->folder, who);
-		if (who[0] != '.') {
-			rc = lock_expire(
-				path,
-				arena_printf(&arena, "%s/locks/.%s" TAKEN_AWAY, s->folder, who),
-				now_us, err);
-		} else if (str_ends(was, STR(TAKEN_AWAY))) { /* by one that was killed */
-			was = str_from(str_head(was, was.n - sizeof TAKEN_AWAY + 1), 1);
-			rc = lock_end_away(
-				path,
-				arena_printf(&arena, "%s/locks/" STR_FMT, s->folder, STR_ARG(was)),
-				now_us, err);
-		}
-	}
-	dir_done(&d);
-	arena_free(&arena);
+	struct small_iter it = {0};
+	struct state_lock lock, *expired = NULL;
+	size_t n = 0, room = 0;
+	int rc;
+	while ((rc = locks_next(s, &it, &lock, err)) == 0)
+		if (!lock_holds(&lock, now_us))
+			*VEC_PUSH(expired, n, room) = lock;
+	rc = MIN(rc, 0);
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		rc = lock_expire(s, &expired[i], now_us, err);
+	mem_free(&expired);
 	return rc;
 }
 
-/* Signs */
-
+/* Only a sign: it may fail. */
 void states_follower_is_at(struct states *s, const char *who, int64_t time_us)
 {
-	char path[PATH_MAX];
-	struct timespec times[] = {
-		{.tv_nsec = UTIME_OMIT},
-		{.tv_sec = time_us / US_PER_S, .tv_nsec = time_us % US_PER_S * 1000},
-	};
-	if (snprintf(path, sizeof path, "%s/locks/%s", s->folder, who) < PATH_MAX)
-		(void)utimensat(AT_FDCWD, path, times, 0); /* only a sign */
-}
-
-static int64_t us_of(struct timespec t)
-{
-	return t.tv_sec * US_PER_S + t.tv_nsec / 1000;
+	struct state_lock lock = lock_of(s, who);
+	struct err ignored;
+	if (locks_open(s, SMALL_WRITE, &ignored) < 0 || small_begin(s->small, true, &ignored) < 0)
+		return;
+	int rc = small_get(s->small, &state_locks, &lock, &ignored);
+	lock.at_us = time_us;
+	lock.seen_us = clock_wall_us();
+	if (rc == 0)
+		rc = small_put(s->small, &state_locks, &lock, &ignored);
+	(void)small_end(s->small, rc, &ignored);
 }
 
 int64_t state_behind_us(const struct state *st, int64_t time_us, int64_t now_us)
 {
-	struct arena arena = ARENA_INIT(1 << 20);
-	int64_t behind_us = 0;
-	struct dir d;
-	const char *who;
+	struct small_iter it = {0};
+	struct state_lock lock;
 	struct err ignored;
-	int rc = dir_init_own(&d, states_path(st->s, &arena, "locks"), &ignored);
-	while (rc == 0 && dir_next(&d, &who) == 0) {
-		struct stat is;
-		if (stat(arena_printf(&arena, "%s/locks/%s", st->s->folder, who), &is) != 0)
-			continue;
-		int64_t at_us = us_of(is.st_mtim);
-		if (at_us && now_us - us_of(is.st_ctim) < SIGN_US)
-			behind_us = MAX(behind_us, time_us - at_us);
-	}
-	if (rc == 0)
-		dir_done(&d);
-	arena_free(&arena);
+	int64_t behind_us = 0;
+	while (locks_next(st->s, &it, &lock, &ignored) == 0)
+		if (lock.at_us && now_us - lock.seen_us < SIGN_US)
+			behind_us = MAX(behind_us, time_us - lock.at_us);
 	return behind_us;
 }

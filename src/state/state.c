@@ -358,24 +358,6 @@ int state_sites_put(struct state *st, struct sites *sites, struct err *err)
 	return state_put_in_place(st, ".sites.new", "sites", err);
 }
 
-/* Locks */
-
-static const struct column lock_field[] = {
-	COL("state", struct state_lock, state),
-	COL("until", struct state_lock, until_us, .unit = UNIT_TIME),
-};
-static const struct rows lock_fields = {ROWS(struct state_lock, lock_field), .what = "a lock"};
-
-const struct format lock_format = {
-	.name = "lock",
-	.file = "shepherd/locks/*",
-	.magic = "GARNERLK",
-	.version = 2,
-	.help = "which states a reader of the crawl needs, and how long",
-	.remedy = "remove it; its reader makes it again",
-	.fields = &lock_fields,
-};
-
 /* What grows while a state is open, and the checkpoints that hold it together */
 
 enum { COPY_PIECE = 1 << 20 };

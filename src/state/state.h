@@ -24,7 +24,7 @@
 #include "state/sites.h"
 
 struct buckets;
-struct states; /* the folder of the crawl: objects, state/, gone, locks/ */
+struct states; /* the folder of the crawl: objects, state/, gone; garner.db is next to it */
 struct state;
 
 enum { STATE_NAME = 16 };       /* 15 characters and a NUL */
@@ -106,7 +106,7 @@ int states_audit(struct states *s, const struct states_keep *keep, int64_t now_u
 int states_lock(struct states *s, const char *who, const char *name, int64_t until_us,
 		struct err *err);
 /* A sign of a reader with a lock: it has taken all that happened before this time; 0: all there is.
- * Kept in the times of the lock, and lost when that is renewed. */
+ * Lost when the lock is renewed. */
 void states_follower_is_at(struct states *s, const char *who, int64_t time_us);
 
 /* One state. */
@@ -202,4 +202,4 @@ static inline uint64_t contrib_place(unsigned round, uint64_t at)
 /* One contribution by such a place. The slices are good until the next call. */
 int state_contrib_at(struct state *st, uint64_t place, struct contrib *ret, struct err *err);
 
-extern const struct format control_format, checkpoints_format, lock_format;
+extern const struct format control_format, checkpoints_format;

@@ -221,6 +221,7 @@ void states_close(struct states **ps)
 	if (!*ps)
 		return;
 	lock_free(&(*ps)->lock);
+	small_close(&(*ps)->small);
 	mem_free(&(*ps)->folder);
 	mem_free(ps);
 }

@@ -7,17 +7,23 @@
 #include "disk/small_file.h"
 #include "state/checkpoint_inner.h"
 #include "state/state.h"
+#include "store/small.h"
 
 /* What a reader of the crawl needs, and how long. */
 struct state_lock {
+	char crawl[256], who[65]; /* the last part of the crawl's folder; the reader */
 	char state[STATE_NAME];
 	int64_t until_us;
+	int64_t at_us, seen_us; /* what it has taken, and when it said so; 0: all there is */
 };
+extern const struct small_table state_locks;
 
 struct states {
 	char *folder;
 	bool write;
 	struct lock lock;
+	struct small *small; /* of the readers' locks; NULL: not opened yet */
+	enum small_mode small_mode;
 };
 
 /* The files that grow while a state is open, in the order of struct checkpoint. */
@@ -76,7 +82,7 @@ int state_forget_work(struct states *s, const char *folder, struct err *err);
 int states_relink(struct states *s, struct err *err);
 /* The oldest state that a reader's lock needs; "": none. */
 int states_oldest_locked(struct states *s, int64_t now_us, char ret[STATE_NAME], struct err *err);
-/* Removes the files of locks that have expired. Killed at any time, no lock is lost that holds, nor
+/* Removes locks that have expired. Killed at any time, no lock is lost that holds, nor
  * one that its reader renews meanwhile. */
 int states_expire_locks(struct states *s, int64_t now_us, struct err *err);
 /* Removes a state that is not the newest closed one. */

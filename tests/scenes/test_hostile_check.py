@@ -149,11 +149,10 @@ def test_a_state_that_is_being_removed_is_not_damaged(crawled, garner):
 def test_a_file_that_is_being_written_is_not_damaged(crawled, garner):
     """It counts once it has its name; one whose writer was killed is begun again."""
     g = copy_of(crawled, garner)
-    (g.data / "shepherd" / "locks").mkdir(exist_ok=True)
-    for name in ("shepherd/locks/.broker.tmp.1", "shepherd/.feedback.tmp.999999"):
+    for name in ("run/counters/.broker.tmp.1", "shepherd/.feedback.tmp.999999"):
         (g.data / name).write_bytes(b"")
     assert g.run("check").code == 0
-    (g.data / "shepherd/locks/.broker.tmp").write_bytes(b"")
+    (g.data / "run/counters/.broker.tmp").write_bytes(b"")
     assert g.run("check").code == 4
 
 
@@ -288,7 +287,7 @@ def test_an_old_state_that_is_damaged_goes_with_recovery(crawled, garner):
 def test_a_state_amid_others_that_is_dropped_does_not_stop_followers(crawled, garner):
     """The broker begins anew, from the oldest state that is left, and must come to the newest."""
     g = copy_of(crawled, garner)
-    shutil.rmtree(g.data / "shepherd/locks")
+    (g.data / "garner.db").unlink()  # and with it the lock
     states = sorted(g.data.glob("shepherd/state/*-*"))
     assert len(states) > 3
     sites = states[1] / "sites"

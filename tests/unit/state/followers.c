@@ -2,6 +2,7 @@
 #include "base/fault.h"
 #include "disk/tree.h"
 #include "state/source_crawl.h"
+#include "state/state_inner.h"
 #include "unit/shepherd/crawl_lab.h"
 
 #include <pthread.h>
@@ -65,19 +66,18 @@ static int clear(void **state)
 {
 	struct err err;
 	(void)state;
-	return tree_remove(scratch("locks"), &err) < 0;
-}
-
-static void lock_of(const char *who, char ret[256])
-{
-	snprintf(ret, 256, "%s/locks/%s", scratch("locks"), who);
+	return tree_remove(scratch("locks"), &err) < 0 ||
+	       tree_remove(scratch("garner.db"), &err) < 0;
 }
 
 static bool is_there(const char *who)
 {
-	char path[256];
-	lock_of(who, path);
-	return access(path, F_OK) == 0;
+	struct err err = {0};
+	struct state_lock lock = {.crawl = "locks"};
+	snprintf(lock.who, sizeof lock.who, "%s", who);
+	int rc = small_get_in(scratch_dir, &state_locks, &lock, &err);
+	assert_true(rc >= 0);
+	return rc == 0;
 }
 
 static int audit_at(struct states *s, int64_t now_us, struct err *err)
@@ -87,7 +87,7 @@ static int audit_at(struct states *s, int64_t now_us, struct err *err)
 	return states_audit(s, &keep, now_us, &deleted, err);
 }
 
-static void the_file_of_a_lock_that_has_expired_is_removed(void **state)
+static void a_lock_that_has_expired_is_removed(void **state)
 {
 	(void)state;
 	struct lab lab;
@@ -98,51 +98,25 @@ static void the_file_of_a_lock_that_has_expired_is_removed(void **state)
 	MUST(audit_at(lab.s, PLAY_START + 9, &err));
 	assert_true(is_there("gone") && is_there("here"));
 	MUST(audit_at(lab.s, PLAY_START + 10, &err));
-	assert_false(is_there("gone") || is_there(".gone.expired"));
+	assert_false(is_there("gone"));
 	assert_true(is_there("here"));
 	MUST(states_lock(lab.s, "gone", state_name(lab.st), PLAY_START + 30, &err));
 	assert_true(is_there("gone"));
 	lab_free(&lab);
 }
 
-static void one_that_cannot_be_read_is_left_alone(void **state)
+static void crawls_side_by_side_have_locks_of_their_own(void **state)
 {
 	(void)state;
-	struct lab lab;
+	struct lab lab, other;
 	struct err err = {0};
-	char path[256];
 	lab_make(&lab, "locks", NULL, 0, NULL, 0);
-	MUST(states_lock(lab.s, "half", state_name(lab.st), PLAY_START + 10, &err));
-	lock_of("half", path);
-	assert_int_equal(0, truncate(path, 20));
-	MUST(audit_at(lab.s, PLAY_START + 100, &err));
-	assert_true(is_there("half"));
+	lab_make(&other, "others", NULL, 0, NULL, 0);
+	MUST(states_lock(other.s, "reader", state_name(other.st), PLAY_START + 100, &err));
+	assert_true(play_followed(other.s, PLAY_START));
+	assert_false(play_followed(lab.s, PLAY_START));
 	lab_free(&lab);
-}
-
-/* What one leaves that is killed while it removes a lock which is renewed at that moment. */
-static void a_lock_that_was_taken_away_while_it_was_renewed_holds_and_comes_back(void **state)
-{
-	(void)state;
-	struct lab lab;
-	struct err err = {0};
-	char path[256], away[256];
-	lab_make(&lab, "locks", NULL, 0, NULL, 0);
-	lock_of("reader", path);
-	lock_of(".reader.expired", away);
-	MUST(states_lock(lab.s, "reader", state_name(lab.st), PLAY_START + 100, &err));
-	assert_int_equal(0, rename(path, away));
-	assert_true(play_followed(lab.s, PLAY_START));
-	MUST(audit_at(lab.s, PLAY_START, &err));
-	assert_true(is_there("reader"));
-	assert_false(is_there(".reader.expired"));
-	/* and not over one that is newer */
-	assert_int_equal(0, rename(path, away));
-	MUST(states_lock(lab.s, "reader", state_name(lab.st), PLAY_START + 1000, &err));
-	MUST(audit_at(lab.s, PLAY_START, &err));
-	assert_false(is_there(".reader.expired"));
-	assert_true(play_followed(lab.s, PLAY_START + 999));
-	lab_free(&lab);
+	lab_free(&other);
 }
 
 #ifdef GARNER_FAULTS
@@ -156,29 +130,24 @@ static void *audit_slowly(void *arg)
 static void a_lock_that_is_renewed_while_it_is_removed_stays(void **state)
 {
 	(void)state;
-	static const char *const points[] = {"state.lock.expire=slow", "state.lock.away=slow"};
-	for (size_t i = 0; i < ARRAY_LEN(points); i++) {
-		struct lab lab;
-		struct err err = {0};
-		struct states *reader = NULL;
-		pthread_t thread;
-		lab_make(&lab, "locks", NULL, 0, NULL, 0);
-		MUST(states_open(&reader, scratch("locks"), false, &err));
-		MUST(states_lock(reader, "reader", state_name(lab.st), PLAY_START + 10, &err));
-		MUST(fault_arm(points[i], &err));
-		assert_int_equal(0, pthread_create(&thread, NULL, audit_slowly, lab.s));
-		while (!fault_fired())
-			usleep(100);
-		MUST(states_lock(reader, "reader", state_name(lab.st), PLAY_START + 99, &err));
-		pthread_join(thread, NULL);
-		MUST(fault_arm("", &err));
-		assert_true(is_there("reader"));
-		assert_false(is_there(".reader.expired"));
-		assert_true(play_followed(lab.s, PLAY_START + 98));
-		states_close(&reader);
-		lab_free(&lab);
-		assert_true(tree_remove(scratch("locks"), &err) >= 0);
-	}
+	struct lab lab;
+	struct err err = {0};
+	struct states *reader = NULL;
+	pthread_t thread;
+	lab_make(&lab, "locks", NULL, 0, NULL, 0);
+	MUST(states_open(&reader, scratch("locks"), false, &err));
+	MUST(states_lock(reader, "reader", state_name(lab.st), PLAY_START + 10, &err));
+	MUST(fault_arm("state.lock.expire=slow", &err));
+	assert_int_equal(0, pthread_create(&thread, NULL, audit_slowly, lab.s));
+	while (!fault_fired())
+		usleep(100);
+	MUST(states_lock(reader, "reader", state_name(lab.st), PLAY_START + 99, &err));
+	pthread_join(thread, NULL);
+	MUST(fault_arm("", &err));
+	assert_true(is_there("reader"));
+	assert_true(play_followed(lab.s, PLAY_START + 98));
+	states_close(&reader);
+	lab_free(&lab);
 }
 #endif
 
@@ -187,11 +156,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_gives_no_sign_is_not_waited_for),
 		cmocka_unit_test(a_follower_says_how_far_it_is),
-		cmocka_unit_test_teardown(the_file_of_a_lock_that_has_expired_is_removed, clear),
-		cmocka_unit_test_teardown(one_that_cannot_be_read_is_left_alone, clear),
-		cmocka_unit_test_teardown(
-			a_lock_that_was_taken_away_while_it_was_renewed_holds_and_comes_back,
-			clear),
+		cmocka_unit_test_teardown(a_lock_that_has_expired_is_removed, clear),
+		cmocka_unit_test_teardown(crawls_side_by_side_have_locks_of_their_own, clear),
 #ifdef GARNER_FAULTS
 		cmocka_unit_test_teardown(a_lock_that_is_renewed_while_it_is_removed_stays, clear),
 #endif

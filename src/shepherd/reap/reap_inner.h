@@ -12,8 +12,8 @@
 #include "shepherd/reap/reap_judge.h"
 #include "shepherd/reap/reaper_links.h"
 #include "shepherd/reap/reaper_local.h"
-#include "shepherd/reap/url_log.h"
 #include "shepherd/reap/reapers.h"
+#include "shepherd/reap/url_log.h"
 #include "shepherd/servers.h"
 
 enum { REAP_PROXY_TRIES = 3 };

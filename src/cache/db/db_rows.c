@@ -125,26 +125,33 @@ static int row_lost(struct db *d, const struct row_kind *k, uint64_t row, struct
 	return db_damaged(d, err, "row %llu of %s is not there", (unsigned long long)row, k->name);
 }
 
+/* The i-th column of a row as a text; NULL: it is a number. */
+static struct str *row_text(const struct row_kind *k, size_t i, void *row)
+{
+	return k->f[i].type == SQL_FIELD_STR ? (struct str *)((char *)row + k->f[i].offset) : NULL;
+}
+
 /* A row into a struct; its texts move into the buffer, and stay there when the statement goes on.
  * They are bounded as they come in: a database that has longer ones is damaged. */
 static int row_from(struct db *d, struct sql_st *st, const struct row_kind *k, void *row,
 		    struct err *err)
 {
 	struct buf *b = (struct buf *)((char *)d + k->texts);
+	struct str *s;
 	size_t all = 0;
 	sql_take_row(st, k->f, k->n, row);
 	for (size_t i = 0; i < k->n; i++) {
-		size_t bytes = sql_str(st, (int)i).n;
-		if (bytes > NOTICE_MOST)
+		if (!(s = row_text(k, i, row)))
+			continue;
+		if (s->n > NOTICE_MOST)
 			return db_damaged(d, err, "a row is too long");
-		all += bytes;
+		all += s->n;
 	}
 	buf_clear(b);
 	ENSURE(buf_room(b, all + 1)); /* from here on it does not move */
 	for (size_t i = 0; i < k->n; i++) {
-		struct str *s = (struct str *)((char *)row + k->f[i].offset);
 		size_t at = b->n;
-		if (k->f[i].type != SQL_FIELD_STR)
+		if (!(s = row_text(k, i, row)))
 			continue;
 		buf_add_str(b, *s);
 		*s = (struct str){s->n ? b->p + at : "", s->n};

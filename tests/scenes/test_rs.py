@@ -280,6 +280,9 @@ def test_mail_goes_to_one_mailbox_only(garner):
     assert "http://rs.example/" in text and "www.example.com" not in text
     late = register(rs, mail="a@example.com", send="yes")
     assert late["mailed"] is False and "too many mails" in late["not_mailed"] and len(sink.mails) == 1
+    assert rs.process.stop() == 0  # the day goes on
+    rs = alone(rs.g, "rs")
+    assert register(rs, mail="a@example.com", send="yes")["mailed"] is False and len(sink.mails) == 1
     sink.close()
 
 

@@ -126,7 +126,7 @@ def server(garner):
     (g.dir / "ls-lR").write_text(LISTING)
     assert g.run("archie", "build", "--site", KEY, g.dir / "ls-lR").code == 0
     g.start("archie-queuer").wait_ready()
-    for f in (g.data / "archie", g.data / "run/archie"):
+    for f in (g.data, g.data / "archie", g.data / "run/archie", *g.data.glob("garner.db*")):
         os.chown(f, GARNER_USER, GARNER_USER)
     postfix = Postfix(g)
     yield g, postfix

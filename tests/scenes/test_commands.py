@@ -509,7 +509,11 @@ def test_the_doctor_names_files_of_the_archive_that_another_user_wrote(garner):
     os.chown(g.data / "archie/newsites/1.site", 64990, 64990)
     told = findings(g)[1]["owners"]
     assert told["level"] == "warn" and "archie/newsites/1.site to user 64990" in told["reason"], told
-    assert told["mend"].startswith(f"chown -R root {g.data}/archie")
+    assert told["mend"].startswith(f"chown -R root {g.data}/archie {g.data}/garner.db*")
+    os.chown(g.data / "archie/newsites/1.site", 0, 0)
+    (g.data / "garner.db-wal").write_text("")
+    os.chown(g.data / "garner.db-wal", 64990, 64990)  # of a command that is interrupted
+    assert "garner.db-wal to user 64990" in findings(g)[1]["owners"]["reason"]
 
 
 def test_the_doctor_fails_where_the_data_directory_is_no_folder(garner):

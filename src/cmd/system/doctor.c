@@ -487,32 +487,37 @@ struct strange_files {
 	uid_t first_owner;
 };
 
+static void look_at_owner(struct strange_files *s, const char *path)
+{
+	struct stat st;
+	if (lstat(path, &st) < 0 || st.st_uid == s->owner)
+		return;
+	if (s->n++ == 0) {
+		s->first = path;
+		s->first_owner = st.st_uid;
+	}
+}
+
 /* What an operator writes there, in etc, is only read. */
 static void count_strange(struct strange_files *s, const char *folder)
 {
 	struct dir_walk *walk = NULL;
 	struct err ignored;
-	struct stat st;
 	const char *name;
 	if (dir_walk_open(&walk, folder, &ignored) != 0)
 		return;
-	for (int i = 0; i < OWNERS_LOOKED && dir_walk_next(walk, &name, &ignored) == 0; i++) {
-		const char *path = arena_printf(s->arena, "%s/%s", folder, name);
-		if (strcmp(name, "etc") == 0 || lstat(path, &st) < 0 || st.st_uid == s->owner)
-			continue;
-		if (s->n++ == 0) {
-			s->first = path;
-			s->first_owner = st.st_uid;
-		}
-	}
+	for (int i = 0; i < OWNERS_LOOKED && dir_walk_next(walk, &name, &ignored) == 0; i++)
+		if (strcmp(name, "etc") != 0)
+			look_at_owner(s, arena_printf(s->arena, "%s/%s", folder, name));
 	dir_walk_close(&walk);
 }
 
-/* In archie/ mail servers, inetd and people write as well as roles do. */
+/* In archie/ and garner.db mail servers, inetd and people write as well as roles do. */
 static void check_owners(const struct patient *p, struct finding *f)
 {
 	static const char *const folders[] = {"",        "/newsites", "/master",
 					      "/public", "/lslr",     "/names"};
+	static const char *const ends[] = {"", "-wal", "-shm"};
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(SIZE_MAX);
 	struct strange_files strange = {.arena = &arena};
 	struct stat st;
@@ -523,6 +528,9 @@ static void check_owners(const struct patient *p, struct finding *f)
 	strange.owner = st.st_uid;
 	for (size_t i = 0; i < ARRAY_LEN(folders); i++)
 		count_strange(&strange, arena_printf(&arena, "%s%s", archie, folders[i]));
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++)
+		look_at_owner(&strange,
+			      arena_printf(&arena, "%s/" SMALL_FILE "%s", p->data, ends[i]));
 	user_name(st.st_uid, owner, sizeof owner);
 	if (strange.n == 0) {
 		finding_set(f, FINDING_OK, "all in %s belongs to %s", archie, owner);
@@ -532,9 +540,10 @@ static void check_owners(const struct patient *p, struct finding *f)
 	finding_set(f, FINDING_WARN,
 		    "%" PRIu64 " in %s belong to others, such as %s to %s: roles of %s cannot "
 		    "replace them",
-		    strange.n, archie, strange.first, other, owner);
-	finding_mend(f, "chown -R %s %s, and run commands that write there as %s", owner, archie,
-		     owner);
+		    strange.n, p->data, strange.first, other, owner);
+	finding_mend(f,
+		     "chown -R %s %s %s/" SMALL_FILE "*, and run commands that write there as %s",
+		     owner, archie, p->data, owner);
 }
 
 /* Answers of the master that could not be sent; nothing else waits. */

@@ -81,13 +81,14 @@ TABLE(botm_answer_names, uint64_t, struct botm_answer *, hash_u64, table_same_u6
 TABLE(botm_route_ids, struct str, struct botm_route *, hash64, str_eq)
 TABLE(botm_deletion_ids, struct str, struct botm_deletion *, hash64, str_eq)
 
-/* A file that goes; its name is free, but is not given before that. */
+/* A file that goes; its name is free after that. */
 struct botm_removal {
 	struct link link;
 	struct botm_name name;
 	char id[BOT_ID_MAX +
 		1];    /* of the delete that is to be answered; "": the source dropped it */
 	int sys_errno; /* why it is still there; 0: it is not */
+	bool is_free;  /* the name: the file was there, and no other has its number */
 };
 
 /* Names, and the thread that removes files. */

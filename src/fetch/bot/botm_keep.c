@@ -1,7 +1,8 @@
 /* The names of a botm with a folder, and the files under them. Files that are to go gather while
  * others are being removed (net/sync_group.h); the thread removes them and syncs the folder once
  * for all of them, so that no delete is answered that a power cut would undo. Their names are free
- * in garner.db before that, so that the start after a kill removes what is left of them.
+ * after that: one that a kill leaves open is so by the next start, one that it leaves kept is given
+ * to nobody any more.
  *
  * An answer needs no sync: its robot has synced the file, and its name is known to be open. */
 #include "base/fault.h"
@@ -35,16 +36,49 @@ bool botm_file_there(const struct botm *b, struct botm_name name, const struct b
 
 /* In the thread. */
 
+/* How many files each number of a block has. */
+struct census {
+	bool is_made;
+	uint32_t block;
+	uint8_t files[BOTM_BLOCK];
+};
+
+static int census_count(void *ctx, const char *path, const struct botm_name *name, struct err *err)
+{
+	struct census *c = ctx;
+	(void)path, (void)err;
+	if (name && c->files[name->number % BOTM_BLOCK] < 2)
+		c->files[name->number % BOTM_BLOCK]++;
+	return 0;
+}
+
+/* A robot that was late leaves a file next to the one that is kept: if that one is deleted, the
+ * name is not free. */
+static bool removal_is_only(struct botm *b, const struct botm_removal *r, struct census *c)
+{
+	uint32_t block = r->name.number / BOTM_BLOCK;
+	struct err err;
+	if (!c->is_made || c->block != block) {
+		*c = (struct census){.block = block};
+		c->is_made = botm_block_walk(b->o.folder, block, census_count, c, &err) == 0;
+	}
+	return c->is_made && c->files[r->name.number % BOTM_BLOCK] == 1;
+}
+
 static int removals_run(void *ctx, struct err *err)
 {
 	struct botm *b = ctx;
 	CLEANUP(buf_free) struct buf path = BUF_INIT(PATH_MAX);
+	struct census census = {0};
 	struct err why;
 	LIST_EACH (struct botm_removal, r, &b->keep.busy, link) {
 		buf_clear(&path);
 		botm_file_path(b, r->name, &path);
+		bool is_only = removal_is_only(b, r, &census);
 		FAULT("botm.remove");
-		r->sys_errno = file_remove(buf_text(&path), &why) < 0 ? why.sys_errno : 0;
+		int rc = file_remove(buf_text(&path), &why);
+		r->sys_errno = rc < 0 ? why.sys_errno : 0;
+		r->is_free = rc == 0 && is_only;
 	}
 	if (botm_names_sync(b->keep.names, err) < 0)
 		return -1;
@@ -57,17 +91,13 @@ static int removals_run(void *ctx, struct err *err)
 static bool removals_begin(void *ctx)
 {
 	struct botm *b = ctx;
-	struct err err;
 	if (list_is_empty(&b->keep.removals))
 		return false;
 	LIST_EACH (struct botm_removal, r, &b->keep.removals, link) {
 		list_remove(&r->link);
 		list_append(&b->keep.busy, &r->link);
 	}
-	if (botm_names_flush(b->keep.names, &err) == 0)
-		return true;
-	botm_fail(b, &err);
-	return false;
+	return true;
 }
 
 /* The first of the failures in a row is said. */
@@ -85,21 +115,19 @@ static void removal_note(struct botm *b, const struct botm_removal *r)
 	botm_say(b, true, what, buf_text(&path));
 }
 
-/* A file that the source has dropped and that is still there is told to it again by the next
- * start; one that it has deleted stays its own. */
 static void removals_done(void *ctx, int rc, const struct err *err)
 {
 	struct botm *b = ctx;
-	if (rc < 0) {
-		botm_fail(b, err);
+	struct err why;
+	LIST_EACH (struct botm_removal, r, &b->keep.busy, link)
+		if (r->is_free)
+			botm_names_put(b->keep.names, r->name, BOTM_FREE);
+	if (rc < 0 || botm_names_flush(b->keep.names, &why) < 0) {
+		botm_fail(b, rc < 0 ? err : &why);
 		return;
 	}
 	LIST_EACH (struct botm_removal, r, &b->keep.busy, link) {
 		removal_note(b, r);
-		botm_names_removed(b->keep.names, r->name,
-				   !r->sys_errno ? BOTM_FREE
-				   : r->id[0]    ? BOTM_KEPT
-						 : BOTM_OPEN);
 		if (r->id[0])
 			botm_tell_deleted(b, str_of(r->id),
 					  r->sys_errno ? BOT_DELETED_FAILED : BOT_DELETED_OK);
@@ -128,7 +156,6 @@ void botm_keep_remove(struct botm *b, struct botm_name name, struct str id)
 	memcpy(r->id, id.n ? id.p : "", id.n);
 	list_append(&b->keep.removals, &r->link);
 	b->keep.ndeletes += r->id[0] != 0;
-	botm_names_remove(b->keep.names, name);
 	sync_group_soon(&b->keep.sync, 0);
 	botm_bounds_look(b);
 }

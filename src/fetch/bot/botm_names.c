@@ -52,7 +52,6 @@ struct known {
 	struct link free, dirty; /* of those with free names, of those that are to be written */
 	uint32_t number, generation;
 	uint32_t nfree, nkept;
-	uint32_t removals; /* free names whose files are still there */
 	uint8_t is_free[BITS], is_kept[BITS];
 };
 TABLE(known_blocks, uint64_t, struct known *, hash_u64, table_same_u64)
@@ -201,18 +200,6 @@ void botm_names_put(struct botm_names *n, struct botm_name name, enum botm_place
 	place_set(n, k, name.number % BOTM_BLOCK, place);
 }
 
-void botm_names_remove(struct botm_names *n, struct botm_name name)
-{
-	botm_names_put(n, name, BOTM_FREE);
-	block_of(n, name.number / BOTM_BLOCK)->removals++;
-}
-
-void botm_names_removed(struct botm_names *n, struct botm_name name, enum botm_place place)
-{
-	block_of(n, name.number / BOTM_BLOCK)->removals--;
-	botm_names_put(n, name, place);
-}
-
 enum botm_place botm_names_place(const struct botm_names *n, uint32_t number)
 {
 	const struct known *k = block_of(n, number / BOTM_BLOCK);
@@ -238,14 +225,19 @@ uint64_t botm_names_count(const struct botm_names *n, enum botm_place place)
 
 /* Rows */
 
+/* The last block has a row in any case: it says which is next. */
+static bool block_is_over(const struct botm_names *n, const struct known *k)
+{
+	return k->nkept == BOTM_BLOCK && k->number + 1 < n->next;
+}
+
 static int block_write(struct botm_names *n, const struct known *k, struct err *err)
 {
 	n->row.block = k->number;
 	n->row.generation = k->generation;
 	memcpy(n->row.free, k->is_free, BITS);
 	memcpy(n->row.kept, k->is_kept, BITS);
-	/* the last one says which block is next */
-	if (k->nkept == BOTM_BLOCK && k->number + 1 < n->next && k->removals == 0)
+	if (block_is_over(n, k))
 		return MIN(small_delete(n->small, &botm_names_table, &n->row, err), 0);
 	int rc = small_put(n->small, &botm_names_table, &n->row, err);
 	return rc == 1 ? err_set(err, ERR_SYSTEM, "%s: all names are in use", n->path) : rc;
@@ -264,7 +256,7 @@ static int blocks_write(struct botm_names *n, bool loose, struct err *err)
 		return -1;
 	LIST_EACH (struct known, k, &n->dirty, dirty) {
 		list_remove(&k->dirty);
-		if (k->nkept == BOTM_BLOCK && k->number + 1 < n->next && k->removals == 0)
+		if (block_is_over(n, k))
 			block_drop(n, k);
 	}
 	return 0;
@@ -323,8 +315,7 @@ static int names_reserve(struct botm_names *n, struct err *err)
 {
 	uint32_t before = n->next;
 	LIST_EACH (struct known, k, &n->free, free)
-		if (n->nready < BOTM_BLOCK && k->removals == 0 &&
-		    k->generation < BOTM_GENERATION_MOST) {
+		if (n->nready < BOTM_BLOCK && k->generation < BOTM_GENERATION_MOST) {
 			k->generation++;
 			block_reserve(n, k);
 		}

@@ -62,10 +62,6 @@ int botm_names_give(struct botm_names *n, struct botm_name *ret, struct err *err
 /* Says where a name is from now on: in memory, and after botm_names_flush() also after a kill. The
  * file of a name that is free is gone. */
 void botm_names_put(struct botm_names *n, struct botm_name name, enum botm_place place);
-/* A name is free whose file is still to be removed: it is not given before botm_names_removed(),
- * which may find that it is not free after all. */
-void botm_names_remove(struct botm_names *n, struct botm_name name);
-void botm_names_removed(struct botm_names *n, struct botm_name name, enum botm_place place);
 int botm_names_flush(struct botm_names *n, struct err *err);
 /* What was done in the folder survives a power cut. In any thread. */
 int botm_names_sync(const struct botm_names *n, struct err *err);

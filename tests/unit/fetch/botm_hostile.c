@@ -173,6 +173,8 @@ static void a_delete_finds_what_is_stored_kept_or_lost(void **state)
 	fetch_say(&source, 1,
 		  STR("http://h/")); /* takes what was free, in a generation of its own */
 	UNTIL(&f, robot.heard[BOT_FETCH] == 1);
+	assert_int_equal(file_replace(scratch("place.files/000000/001.9"), STR("page"), 0600, &err),
+			 0);
 	for (size_t i = 0; i < ARRAY_LEN(file); i++) {
 		char id[8];
 		snprintf(id, sizeof id, "%zu", i);
@@ -195,6 +197,8 @@ static void a_delete_finds_what_is_stored_kept_or_lost(void **state)
 		snprintf(at, sizeof at, "%s/%s", folder, file[i]);
 		assert_int_equal(access(at, F_OK), -1);
 	}
+	assert_int_equal(botm_names_place(f.botm->keep.names, 0), BOTM_FREE);
+	assert_int_equal(botm_names_place(f.botm->keep.names, 1), BOTM_KEPT); /* by another file */
 	/* the one that a robot has is not there for anyone else */
 	assert_int_equal(f.botm->counts.out, 1);
 	player_end(&robot);

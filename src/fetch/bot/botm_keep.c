@@ -9,12 +9,10 @@
 #include "base/file.h"
 #include "fetch/bot/botm_inner.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 void botm_file_path(const struct botm *b, struct botm_name name, struct buf *ret)
 {

@@ -69,7 +69,7 @@ struct botm_names {
 	size_t nready, ready_room;
 	struct botm_name *open; /* at the start */
 	size_t nopened, open_room;
-	struct block row; /* large, so not on the stack */
+	struct block row; /* that is written: its folder stays */
 };
 
 /* Names as text */
@@ -454,14 +454,13 @@ static int names_settle(struct botm_names *n, struct botm_names_found *found, st
 static int rows_load(struct botm_names *n, struct err *err)
 {
 	struct small_iter it;
+	struct block row;
 	int rc;
 	n->row.block = 0;
 	small_iter_init(&it, n->small, &botm_names_table, &n->row);
-	while ((rc = small_iter_next(&it, &n->row, err)) == 0 &&
-	       strcmp(n->row.folder, n->folder) == 0)
-		block_add(n, &n->row);
+	while ((rc = small_iter_next(&it, &row, err)) == 0 && strcmp(row.folder, n->folder) == 0)
+		block_add(n, &row);
 	small_iter_done(&it);
-	snprintf(n->row.folder, sizeof n->row.folder, "%s", n->folder);
 	return MIN(rc, 0);
 }
 

@@ -16,6 +16,7 @@ import format as c_format  # noqa: E402
 import headers  # noqa: E402
 import layers  # noqa: E402
 import names  # noqa: E402
+import readme  # noqa: E402
 import samples  # noqa: E402
 import size  # noqa: E402
 import words  # noqa: E402
@@ -98,6 +99,19 @@ CASES = [
     (docs, {"doc/formats/y.md": "\n"}, "there is no struct format"),
     (docs, {"a.md": "see /home/ann/x\n"}, "a.md:1: a path of one machine"),
     (docs, {"a.md": "see /home/me/x\n"}, None),
+    (readme, {"README.md": "    garner add https://example.org/   # a site\n`uns.idle`, `bot@2.folder`, `a.conf`\n"
+                           "    A=b sudo make run URL=x | garner -s net.port=0 archie find -m 3 a.b\n"
+                           "    GARNER_NET_PORT=1 garner config explain web.url\n",
+              "Makefile": "URL =\nrun:\n"}, None),
+    (readme, {"README.md": "\n    garner archie fnd x\n"}, "README.md:2: garner archie fnd is no command"),
+    (readme, {"README.md": "`echo x | build/garner serch`\n"}, "README.md:1: garner serch is no command"),
+    (readme, {"doc/tutorial.md": "```\ngarner fetch --form x\n```\n"}, "md:2: garner fetch has no option --form"),
+    (readme, {"README.md": "`garner -s web.prot=1 up`\n"}, "web.prot is no setting"),
+    (readme, {"README.md": "`garner config explain web.prot`\n"}, "web.prot is no setting"),
+    (readme, {"README.md": "set `web.prot = 1`\n"}, "web.prot is no setting"),
+    (readme, {"README.md": "`GARNER_WEB_PROT=1`\n"}, "GARNER_WEB_PROT is no variable"),
+    (readme, {"README.md": "`make rn`\n", "Makefile": "run:\n"}, "make rn is no target"),
+    (readme, {"README.md": "`make run PROT=1`\n", "Makefile": "PORT =\nrun:\n"}, "make has no variable PROT"),
     (samples, STORY, None),
     (samples, story("etc/garner.service.in", "User=garner", "DynamicUser=yes"), "runs as None, whom"),
     (samples, story("etc/garner.service.in", "0711", "0750"), "lets nobody pass"),

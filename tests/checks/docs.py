@@ -1,5 +1,5 @@
-"""Documents: a README of at most 40 lines in every folder, a page for every file format, links that
-lead somewhere, no paths of one machine."""
+"""Documents: a README of at most 40 lines in every folder, a page for every file format, links and
+paths of the tree that lead somewhere, no paths of one machine."""
 import re
 
 import common
@@ -7,6 +7,9 @@ import common
 README_LINES = 40
 INSIDE = {"attributes.md", "broker-log.md", "notices.md"}  # text, or what several formats hold
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+# a path of the tree; one with a placeholder (src/cmd/NAME.c) is none
+PATH = re.compile(r"`((?:bench|doc|fuzz|man|script|src|tests)/[\w./-]+)`")
+PLACEHOLDER = re.compile(r"(?<![A-Z])(?!README)[A-Z]{2,}")
 # the folders whose absolute paths mean somebody's machine; /home/me is everybody's
 MACHINE = re.compile(r"(?<![\w./~])/(?:work|home(?!/me\b)|Users)/")
 FORMAT = re.compile(r"\bconst struct format \w+ = \{(.*?)\};", re.S)
@@ -64,6 +67,9 @@ def links(root, names):
         code = False
         for n, line in enumerate(common.text(root / path).splitlines(), 1):
             code ^= line.startswith("```")
+            for target in PATH.findall(line):
+                if not PLACEHOLDER.search(target) and not (root / target).exists():
+                    yield f"{path}:{n}: {target} is not there"
             for target in [] if code else LINK.findall(re.sub(r"`[^`]*`", "", line)):
                 target = target.split("#")[0]
                 if target and not re.match(r"\w+:", target) \

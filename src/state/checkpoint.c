@@ -2,6 +2,7 @@
  * one of them. The newest sound slot counts. A log that grows was tried first: each sync of it also
  * waits for the file's new length. */
 #include "state/checkpoint_inner.h"
+#include "state/state_inner.h"
 
 #include "base/rows.h"
 #include "disk/small_file.h"
@@ -53,25 +54,16 @@ static int slot_read(const char *path, struct str slot, struct checkpoint *ret, 
 
 /* Writing */
 
-static int checkpoint_path(const char *folder, char ret[PATH_MAX], struct err *err)
-{
-	if (snprintf(ret, PATH_MAX, "%s/checkpoints", folder) < PATH_MAX)
-		return 0;
-	return err_set(err, ERR_USAGE, "%s: the path is too long", folder);
-}
-
 int checkpoint_create(const char *folder, const struct checkpoint *c, struct err *err)
 {
 	char path[PATH_MAX];
 	struct buf all = BUF_INIT((size_t)SLOTS * SLOT_APART);
-	if (checkpoint_path(folder, path, err) < 0)
-		return -1;
 	for (size_t i = 0; i < SLOTS; i++) {
 		if (i == c->number % SLOTS_IN_TURN || i == SLOT_SHOWN)
 			slot_write(c, &all);
 		buf_fill(&all, 0, (i + 1) * SLOT_APART - all.n);
 	}
-	int rc = file_replace(path, buf_str(&all), 0644, err);
+	int rc = file_replace(path_in(folder, "checkpoints", path), buf_str(&all), 0644, err);
 	buf_free(&all);
 	return rc;
 }
@@ -79,9 +71,7 @@ int checkpoint_create(const char *folder, const struct checkpoint *c, struct err
 int checkpoint_open(struct file *f, const char *folder, struct err *err)
 {
 	char path[PATH_MAX];
-	if (checkpoint_path(folder, path, err) < 0)
-		return -1;
-	int rc = file_open(f, path, O_RDWR, 0, err);
+	int rc = file_open(f, path_in(folder, "checkpoints", path), O_RDWR, 0, err);
 	return rc == 1 ? err_set(err, ERR_DAMAGED, "%s: it is lost", path) : rc;
 }
 
@@ -162,7 +152,7 @@ int checkpoint_last(const char *folder, struct checkpoint *ret, struct err *err)
 {
 	char path[PATH_MAX];
 	struct slots s;
-	if (checkpoint_path(folder, path, err) < 0 || slots_read(path, &s, err) < 0)
+	if (slots_read(path_in(folder, "checkpoints", path), &s, err) < 0)
 		return -1;
 	const struct checkpoint *newest = slots_newest(&s);
 	if (!newest && s.bad && s.why.code == ERR_USAGE) {
@@ -179,7 +169,7 @@ int checkpoint_shown(const char *folder, struct checkpoint *ret, struct err *err
 {
 	char path[PATH_MAX];
 	struct slots s;
-	if (checkpoint_path(folder, path, err) < 0 || slots_read(path, &s, err) < 0)
+	if (slots_read(path_in(folder, "checkpoints", path), &s, err) < 0)
 		return -1;
 	if (s.rc[SLOT_SHOWN] != 0)
 		return err_set(err, ERR_DAMAGED, "%s: what followers may see is damaged", path);

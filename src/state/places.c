@@ -75,7 +75,7 @@ static int places_save(struct state *st, struct sort *sort, const char *path, st
 {
 	char fresh[PATH_MAX];
 	CLEANUP(page_drop) struct page_writer out = {0};
-	snprintf(fresh, sizeof fresh, "%s/.places.new", st->folder);
+	path_in(st->folder, ".places.new", fresh);
 	if (page_create(&out, fresh, 0644, NULL, err) < 0 || places_put_all(&out, sort, err) < 0)
 		return -1;
 	FAULT("state.places");
@@ -91,7 +91,7 @@ int state_places_write(struct state *st, struct err *err)
 				       .memory = PLACES_SORT,
 				       .folder = st->folder};
 	uint64_t n = 0;
-	snprintf(path, sizeof path, "%s/places", st->folder);
+	path_in(st->folder, "places", path);
 	int rc = st->last.journal + st->last.changes > PLACES_LEAST ? sort_new(&sort, &spec, err)
 								    : 0;
 	for (size_t i = 0; rc == 0 && sort && i < ARRAY_LEN(place_files); i++)
@@ -251,7 +251,7 @@ static int entries_find(const struct asking *a, struct err *err)
 	char path[PATH_MAX];
 	CLEANUP(places_close) struct places p = {0};
 	uint64_t first = 0, n = 0;
-	snprintf(path, sizeof path, "%s/places", a->st->folder);
+	path_in(a->st->folder, "places", path);
 	int rc = phase_is_done(a->st->phase) ? places_open(&p, path, err) : 1;
 	if (rc == 0)
 		rc = places_find(&p, a->key, &first, &n, err);

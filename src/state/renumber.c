@@ -134,8 +134,7 @@ static int renumber_write_out(struct renumbering *r, struct state *st, struct er
 static int renumber_open_old(const struct state *st, struct url_index **ret, struct err *err)
 {
 	char path[PATH_MAX];
-	snprintf(path, sizeof path, "%s/" INDEX_KEPT, st->folder);
-	int rc = url_index_open(ret, path, err);
+	int rc = url_index_open(ret, path_in(st->folder, INDEX_KEPT, path), err);
 	if (rc != 1)
 		return rc;
 	snprintf(path, sizeof path, "%s/state/%s/index", st->s->folder, st->params.from);
@@ -148,8 +147,7 @@ int state_renumber(struct state *st, uint64_t *ret_forgotten, struct err *err)
 	char path[PATH_MAX];
 	struct renumbering r = {0};
 	struct url_index *old = NULL;
-	snprintf(path, sizeof path, "%s/objects", st->s->folder);
-	int rc = bucket_moves_open(&r.moves, path, err);
+	int rc = bucket_moves_open(&r.moves, path_in(st->s->folder, "objects", path), err);
 	if (rc == 1)
 		return err_set(err, ERR_USAGE, "%s: no shakedown was reported", path);
 	if (rc == 0)

@@ -76,15 +76,10 @@ static void objects_free(struct objects **po)
  * in a moment. */
 static int objects_open_newest(struct objects *o, struct err *err)
 {
-	struct arena arena = ARENA_INIT(16 << 20);
-	struct state_info *list;
-	size_t n = 0;
-	int rc = states_list(o->s, 0, &arena, &list, &n, err);
-	while (rc == 0 && n && !phase_is_done(list[n - 1].phase))
-		n--;
+	struct state_info newest;
+	int rc = states_newest(o->s, STATES_DONE, &newest, err);
 	if (rc == 0)
-		rc = n ? state_open(&o->newest, o->s, list[n - 1].name, err) : 1;
-	arena_free(&arena);
+		rc = state_open(&o->newest, o->s, newest.name, err);
 	return rc == 1 ? err_set(err, ERR_SYSTEM, "%s: no state is closed", o->path) : rc;
 }
 
@@ -169,19 +164,13 @@ static int objects_read_as(struct objects *o, uint64_t number, const struct obje
  * because a newer one is done. */
 static bool objects_are_old(struct objects *o)
 {
-	struct arena arena = ARENA_INIT(16 << 20);
-	struct bucket_moves *moves = NULL;
-	struct state_info *list;
+	CLEANUP(bucket_moves_close) struct bucket_moves *moves = NULL;
+	struct state_info newest;
 	struct err ignored;
-	size_t n = 0;
-	bool may_be = bucket_moves_open(&moves, o->path, &ignored) != 1 ||
-		      states_list(o->s, 0, &arena, &list, &n, &ignored) < 0;
-	for (size_t i = 0; !may_be && i < n; i++)
-		may_be = phase_is_done(list[i].phase) &&
-			 strcmp(list[i].name, state_name(o->newest)) > 0;
-	bucket_moves_close(&moves);
-	arena_free(&arena);
-	return may_be;
+	if (bucket_moves_open(&moves, o->path, &ignored) != 1)
+		return true;
+	int rc = states_newest(o->s, STATES_DONE, &newest, &ignored);
+	return rc < 0 || (rc == 0 && strcmp(newest.name, state_name(o->newest)) > 0);
 }
 
 static int objects_not_of_it(struct objects *o, uint64_t number, struct err *err)
@@ -488,7 +477,7 @@ static int just_deleted(const char *name, struct err *err)
 /* Goes to the place, which is after what was returned last. After a failure no state is open. */
 static int crawl_resume(struct crawl *c, struct err *err)
 {
-	struct arena arena = ARENA_INIT(16 << 20);
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(16 << 20);
 	struct state_info *list = NULL;
 	size_t n = 0;
 	int rc = 0;
@@ -502,7 +491,6 @@ static int crawl_resume(struct crawl *c, struct err *err)
 		       : err_set(err, ERR_USAGE, "%s: no crawl is here", c->store.folder);
 		rc = rc == 1 ? just_deleted(list[0].name, err) : rc;
 	}
-	arena_free(&arena);
 	if (rc == 0 && (rc = crawl_lock_place(c, c->st->name, err)) == 1)
 		rc = *c->place.state ? crawl_is_gone(c, c->place.state, err)
 				     : just_deleted(c->st->name, err);
@@ -522,7 +510,7 @@ static bool crawl_is_deleted(const struct crawl *c)
 /* The state after the current one. 1: there is none yet. */
 static int crawl_next_state(struct crawl *c, struct err *err)
 {
-	struct arena arena = ARENA_INIT(16 << 20);
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(16 << 20);
 	struct state_info *list;
 	size_t n, i = 0;
 	int rc = states_list(c->s, 0, &arena, &list, &n, err);
@@ -534,7 +522,6 @@ static int crawl_next_state(struct crawl *c, struct err *err)
 		rc = crawl_is_gone(c, list[i].params.from, err);
 	else if (rc == 0)
 		rc = crawl_enter(c, list[i].name, PART_JOURNAL, err);
-	arena_free(&arena);
 	return rc;
 }
 
@@ -767,13 +754,12 @@ static void crawl_close(struct source **s)
 /* The name of the crawl is in all its states. */
 static int crawl_identify(struct crawl *c, struct err *err)
 {
-	struct arena arena = ARENA_INIT(16 << 20);
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(16 << 20);
 	struct state_info *list;
 	size_t n;
 	int rc = states_list(c->s, 0, &arena, &list, &n, err);
 	for (size_t i = 0; rc == 0 && i < n; i++)
 		c->id = list[i].damaged ? c->id : list[i].params.crawl;
-	arena_free(&arena);
 	return rc;
 }
 

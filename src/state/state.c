@@ -33,23 +33,6 @@ uint64_t *checkpoint_length(struct checkpoint *c, enum appended which)
 	return of[which];
 }
 
-static int name_resolve(struct states *s, const char *name, char ret[STATE_NAME], struct err *err)
-{
-	struct arena arena = ARENA_INIT(16 << 20);
-	struct state_info *list;
-	size_t n;
-	bool closed = strcmp(name, "closed") == 0;
-	const char *found = NULL;
-	int rc = states_list(s, 0, &arena, &list, &n, err);
-	for (size_t i = 0; rc == 0 && i < n; i++)
-		if (!closed || list[i].phase == PHASE_CLOSED)
-			found = list[i].name;
-	if (rc == 0 && found)
-		memcpy(ret, found, STATE_NAME);
-	arena_free(&arena);
-	return rc < 0 ? rc : !found;
-}
-
 /* What the handle knows of a state. A damaged control is an error; so are lost checkpoints of an
  * open state, unless recovery is at work on it. */
 static int state_load(struct state *st, struct err *err)
@@ -76,29 +59,30 @@ static int state_load(struct state *st, struct err *err)
 static bool state_is_there(const struct state *st)
 {
 	char path[PATH_MAX];
-	snprintf(path, sizeof path, "%s/control", st->folder);
-	return access(path, F_OK) == 0;
+	return access(path_in(st->folder, "control", path), F_OK) == 0;
 }
 
 int state_open(struct state **ret, struct states *s, const char *name, struct err *err)
 {
-	char found[STATE_NAME], folder[PATH_MAX];
+	char folder[PATH_MAX];
+	struct state_info found;
+	bool closed = strcmp(name, "closed") == 0;
 	int rc = 0;
-	if (strcmp(name, "closed") == 0 || strcmp(name, "current") == 0)
-		rc = name_resolve(s, name, found, err);
+	if (closed || strcmp(name, "current") == 0)
+		rc = states_newest(s, closed ? STATES_CLOSED : STATES_ALL, &found, err);
 	else if (state_name_ok(str_of(name)))
-		memcpy(found, name, STATE_NAME);
+		memcpy(found.name, name, STATE_NAME);
 	else
 		rc = 1;
 	if (rc)
 		return rc;
-	snprintf(folder, sizeof folder, "%s/state/%s", s->folder, found);
+	snprintf(folder, sizeof folder, "%s/state/%s", s->folder, found.name);
 	struct state *st = mem_alloc(sizeof *st);
 	*st = (struct state){.s = s,
 			     .folder = mem_text(folder),
 			     .checkpoints = FILE_INIT,
 			     .scratch = BUF_INIT(1 << 20)};
-	memcpy(st->name, found, STATE_NAME);
+	memcpy(st->name, found.name, STATE_NAME);
 	rc = state_load(st, err);
 	if (rc < 0 && err->code == ERR_DAMAGED && !state_is_there(st))
 		rc = 1;
@@ -186,18 +170,16 @@ int states_objects(struct states *s, const struct buckets *buckets, uint64_t *re
 
 static int clone_is_of_newest(struct states *s, const struct state *from, struct err *err)
 {
-	struct arena arena = ARENA_INIT(16 << 20);
-	struct state_info *list;
-	size_t n;
-	int rc = states_list(s, 0, &arena, &list, &n, err);
-	if (rc == 0 && (n == 0 || strcmp(list[n - 1].name, from->name) != 0))
-		rc = err_set(err, ERR_USAGE, "%s is not the newest state, %s is: no clone of it",
-			     from->name, n ? list[n - 1].name : "none");
-	else if (rc == 0 && !phase_is_done(from->phase))
-		rc = err_set(err, ERR_USAGE, "%s is open, in %s: no clone of it", from->name,
-			     phase_name(from->phase));
-	arena_free(&arena);
-	return rc;
+	struct state_info newest = {.name = "none"};
+	if (states_newest(s, STATES_ALL, &newest, err) < 0)
+		return -1;
+	if (strcmp(newest.name, from->name) != 0)
+		return err_set(err, ERR_USAGE, "%s is not the newest state, %s is: no clone of it",
+			       from->name, newest.name);
+	if (!phase_is_done(from->phase))
+		return err_set(err, ERR_USAGE, "%s is open, in %s: no clone of it", from->name,
+			       phase_name(from->phase));
+	return 0;
 }
 
 int state_clone(struct state **ret, struct state *from, bool contrib, int64_t now_us,
@@ -235,9 +217,9 @@ static bool state_has_appends(const struct state *st)
 static int state_keep_index(struct state *st, struct err *err)
 {
 	char index[PATH_MAX], kept[PATH_MAX];
-	snprintf(index, sizeof index, "%s/index", st->folder);
-	snprintf(kept, sizeof kept, "%s/" INDEX_KEPT, st->folder);
-	return file_remove(kept, err) < 0 ? -1 : MIN(file_link(index, kept, err), 0);
+	if (file_remove(path_in(st->folder, INDEX_KEPT, kept), err) < 0)
+		return -1;
+	return MIN(file_link(path_in(st->folder, "index", index), kept, err), 0);
 }
 
 int state_enter(struct state *st, enum phase phase, struct buckets *buckets, int64_t now_us,
@@ -264,14 +246,19 @@ int state_enter(struct state *st, enum phase phase, struct buckets *buckets, int
 
 /* Index and sites: written next to the old ones, then renamed. */
 
+/* rc: of opening it. */
+static int state_needs(int rc, const char *path, struct err *err)
+{
+	return rc == 1 ? err_set(err, ERR_DAMAGED, "%s: it is not there; recovery builds it again",
+				 path)
+		       : rc;
+}
+
 int state_index(struct state *st, const struct url_index **ret, struct err *err)
 {
 	char path[PATH_MAX];
-	snprintf(path, sizeof path, "%s/index", st->folder);
-	int rc = st->index ? 0 : url_index_open(&st->index, path, err);
-	if (rc == 1)
-		rc = err_set(err, ERR_DAMAGED, "%s: it is not there; recovery builds it again",
-			     path);
+	path_in(st->folder, "index", path);
+	int rc = st->index ? 0 : state_needs(url_index_open(&st->index, path, err), path, err);
 	if (rc == 0)
 		*ret = st->index;
 	return rc;
@@ -280,7 +267,7 @@ int state_index(struct state *st, const struct url_index **ret, struct err *err)
 int state_index_create(struct state *st, struct url_index_writer **ret, struct err *err)
 {
 	char path[PATH_MAX];
-	snprintf(path, sizeof path, "%s/.index.new", st->folder);
+	path_in(st->folder, ".index.new", path);
 	if (state_is_open(st, err) < 0)
 		return -1;
 	FAULT("state.index");
@@ -292,10 +279,9 @@ static int state_put_in_place(struct state *st, const char *fresh, const char *n
 			      struct err *err)
 {
 	char from[PATH_MAX], to[PATH_MAX];
-	snprintf(from, sizeof from, "%s/%s", st->folder, fresh);
-	snprintf(to, sizeof to, "%s/%s", st->folder, name);
 	FAULT("state.put");
-	if (file_rename(from, to, err) < 0 || dir_sync_of(to, err) < 0)
+	if (file_rename(path_in(st->folder, fresh, from), path_in(st->folder, name, to), err) < 0 ||
+	    dir_sync_of(to, err) < 0)
 		return -1;
 	FAULT("state.put.named");
 	return 0;
@@ -311,36 +297,27 @@ int state_index_put(struct state *st, struct url_index_writer **w, struct err *e
 
 int state_index_keep(struct state *st, struct url_index_writer **w, struct err *err)
 {
-	return url_index_finish(w, err) < 0 ||
-			       state_put_in_place(st, ".index.new", INDEX_KEPT, err) < 0
-		       ? -1
-		       : 0;
+	return url_index_finish(w, err) < 0 ? -1
+					    : state_put_in_place(st, ".index.new", INDEX_KEPT, err);
 }
 
 int state_sites(struct state *st, struct sites **ret, struct err *err)
 {
 	char path[PATH_MAX];
-	snprintf(path, sizeof path, "%s/sites", st->folder);
-	int rc = sites_load(ret, path, err);
-	return rc == 1 ? err_set(err, ERR_DAMAGED, "%s: it is not there; recovery builds it again",
-				 path)
-		       : rc;
+	return state_needs(sites_load(ret, path_in(st->folder, "sites", path), err), path, err);
 }
 
 int state_sites_scan(struct state *st, struct sites_scan **ret, struct err *err)
 {
 	char path[PATH_MAX];
-	snprintf(path, sizeof path, "%s/sites", st->folder);
-	int rc = sites_scan_open(ret, path, err);
-	return rc == 1 ? err_set(err, ERR_DAMAGED, "%s: it is not there; recovery builds it again",
-				 path)
-		       : rc;
+	path_in(st->folder, "sites", path);
+	return state_needs(sites_scan_open(ret, path, err), path, err);
 }
 
 int state_sites_create(struct state *st, struct sites_writer **ret, struct err *err)
 {
 	char path[PATH_MAX];
-	snprintf(path, sizeof path, "%s/.sites.new", st->folder);
+	path_in(st->folder, ".sites.new", path);
 	return state_is_open(st, err) < 0 ? -1 : sites_create(ret, path, err);
 }
 
@@ -352,7 +329,7 @@ int state_sites_finish(struct state *st, struct sites_writer **w, struct err *er
 int state_sites_put(struct state *st, struct sites *sites, struct err *err)
 {
 	char path[PATH_MAX];
-	snprintf(path, sizeof path, "%s/.sites.new", st->folder);
+	path_in(st->folder, ".sites.new", path);
 	if (state_is_open(st, err) < 0 || sites_save(sites, path, err) < 0)
 		return -1;
 	return state_put_in_place(st, ".sites.new", "sites", err);
@@ -416,8 +393,8 @@ static int state_open_writer(struct state *st, enum appended which, struct err *
 	const struct appended_file *f = &appended_files[which];
 	if (st->writer[which])
 		return 0;
-	snprintf(path, sizeof path, "%s/%s", st->folder, f->name);
-	if (state_writable(st, err) < 0 || state_own_file(path, err) < 0)
+	if (state_writable(st, err) < 0 ||
+	    state_own_file(path_in(st->folder, f->name, path), err) < 0)
 		return -1;
 	return record_open(&st->writer[which], path, f->kind, 0644, NULL, err);
 }
@@ -462,8 +439,8 @@ int state_change(struct state *st, const struct change *c, struct err *err)
 int state_gone(struct state *st, const struct gone *g, struct err *err)
 {
 	char path[PATH_MAX];
-	snprintf(path, sizeof path, "%s/gone", st->s->folder);
-	if (state_writable(st, err) < 0 || (!st->gone && gone_open(&st->gone, path, err) < 0))
+	if (state_writable(st, err) < 0 ||
+	    (!st->gone && gone_open(&st->gone, path_in(st->s->folder, "gone", path), err) < 0))
 		return -1;
 	return gone_add(st->gone, g, &st->gone_group, err);
 }
@@ -615,7 +592,7 @@ int state_read(struct state *st, const char *file, struct record_reader **ret, s
 		uint64_t length = *checkpoint_length(&c, (enum appended)i);
 		if (length == 0)
 			return 1;
-		snprintf(path, sizeof path, "%s/%s", st->folder, file);
+		path_in(st->folder, file, path);
 		int rc = record_reader_open(ret, path, appended_files[i].kind, err);
 		if (rc == 0)
 			record_limit(*ret, length);

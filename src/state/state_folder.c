@@ -53,19 +53,18 @@ int64_t state_time_of(const char *name)
 	return (int64_t)timegm(&tm);
 }
 
+char *path_in(const char *folder, const char *file, char ret[PATH_MAX])
+{
+	snprintf(ret, PATH_MAX, "%s/%s", folder, file);
+	return ret;
+}
+
 char *states_path(const struct states *s, struct arena *arena, const char *below)
 {
 	return arena_printf(arena, "%s/%s", s->folder, below);
 }
 
 /* Notes of a state */
-
-static int in_folder(const char *folder, const char *file, char ret[PATH_MAX], struct err *err)
-{
-	if (snprintf(ret, PATH_MAX, "%s/%s", folder, file) < PATH_MAX)
-		return 0;
-	return err_set(err, ERR_USAGE, "%s: the path is too long", folder);
-}
 
 /* The file: the phase by its name. */
 struct control_file {
@@ -123,11 +122,9 @@ int control_write(const char *folder, const struct state_control *c, struct err 
 {
 	char path[PATH_MAX];
 	struct control_file f = {.c = *c};
-	if (in_folder(folder, "control", path, err) < 0)
-		return -1;
 	snprintf(f.phase, sizeof f.phase, "%s", phase_name(c->phase));
 	FAULT("state.control");
-	if (small_file_save(path, &control_format, &f, err) < 0)
+	if (small_file_save(path_in(folder, "control", path), &control_format, &f, err) < 0)
 		return -1;
 	FAULT("state.control.written");
 	return 0;
@@ -137,9 +134,7 @@ int control_read(const char *folder, struct state_control *ret, struct err *err)
 {
 	struct control_file f = {0}; /* not every type of URL has a field */
 	char path[PATH_MAX];
-	int rc = in_folder(folder, "control", path, err);
-	if (rc == 0)
-		rc = small_file_load(path, &control_format, &f, err);
+	int rc = small_file_load(path_in(folder, "control", path), &control_format, &f, err);
 	if (rc == 0 && !phase_parse(str_of(f.phase), &f.c.phase))
 		rc = err_set(err, ERR_DAMAGED, "%s: not a phase", path);
 	if (rc == 0 && *f.c.params.from && !state_name_ok(str_of(f.c.params.from)))
@@ -156,8 +151,7 @@ struct checkpoint checkpoint_measured(const char *folder, const struct state_par
 	for (unsigned i = 0; i < APPENDS; i++) {
 		char path[PATH_MAX];
 		struct stat is;
-		snprintf(path, sizeof path, "%s/%s", folder, appended_files[i].name);
-		if (stat(path, &is) == 0)
+		if (stat(path_in(folder, appended_files[i].name, path), &is) == 0)
 			*checkpoint_length(&c, (enum appended)i) = (uint64_t)is.st_size;
 	}
 	return c;
@@ -169,10 +163,8 @@ int state_forget_work(struct states *s, const char *folder, struct err *err)
 	char path[PATH_MAX];
 	int rc = 0;
 	for (size_t i = 0; rc >= 0 && i < ARRAY_LEN(work); i++)
-		rc = in_folder(folder, work[i], path, err) < 0 ? -1 : file_remove(path, err);
-	if (rc >= 0 && snprintf(path, sizeof path, "%s/objects", s->folder) < PATH_MAX)
-		rc = bucket_moves_done(path, err);
-	return MIN(rc, 0);
+		rc = file_remove(path_in(folder, work[i], path), err);
+	return rc < 0 ? -1 : bucket_moves_done(path_in(s->folder, "objects", path), err);
 }
 
 /* The folder */
@@ -182,9 +174,7 @@ int state_forget_work(struct states *s, const char *folder, struct err *err)
 static int without_states(const char *folder, const char *states, bool write, struct err *err)
 {
 	char path[PATH_MAX];
-	if (in_folder(folder, "objects", path, err) < 0)
-		return -1;
-	if (access(path, F_OK) != 0)
+	if (access(path_in(folder, "objects", path), F_OK) != 0)
 		return 1;
 	return write ? dir_make(states, DIR_MODE, err)
 		     : err_set(err, ERR_DAMAGED,
@@ -192,14 +182,19 @@ static int without_states(const char *folder, const char *states, bool write, st
 			       states, path);
 }
 
+static int folder_check(const char *folder, struct err *err)
+{
+	return strlen(folder) <= FOLDER_MOST
+		       ? 0
+		       : err_set(err, ERR_USAGE, "%s: the path is too long", folder);
+}
+
 int states_open(struct states **ret, const char *folder, bool write, struct err *err)
 {
 	char path[PATH_MAX];
-	if (in_folder(folder, "state", path, err) < 0)
+	if (folder_check(folder, err) < 0)
 		return -1;
-	if (strlen(folder) > FOLDER_MOST)
-		return err_set(err, ERR_USAGE, "%s: the path is too long", folder);
-	if (access(path, F_OK) != 0) {
+	if (access(path_in(folder, "state", path), F_OK) != 0) {
 		int rc = errno == ENOENT ? without_states(folder, path, write, err)
 					 : err_sys(err, "%s", path);
 		if (rc)
@@ -207,8 +202,7 @@ int states_open(struct states **ret, const char *folder, bool write, struct err 
 	}
 	struct states *s = mem_alloc(sizeof *s);
 	*s = (struct states){.folder = mem_text(folder), .write = write, .lock.file = FILE_INIT};
-	if (write && (in_folder(folder, "lock", path, err) < 0 ||
-		      lock_take(&s->lock, path, "the crawl", err) < 0)) {
+	if (write && lock_take(&s->lock, path_in(folder, "lock", path), "the crawl", err) < 0) {
 		states_close(&s);
 		return -1;
 	}
@@ -250,7 +244,7 @@ static int make_objects(const char *folder, unsigned shift, struct err *err)
 	char path[PATH_MAX];
 	struct buckets *b = NULL;
 	const struct bucket_options options = {.mode = BUCKET_APPEND, .shift = shift};
-	if (in_folder(folder, "objects", path, err) < 0 || bucket_open(&b, path, &options, err) < 0)
+	if (bucket_open(&b, path_in(folder, "objects", path), &options, err) < 0)
 		return -1;
 	int rc = refuse_buckets(b, err);
 	if (rc == 0)
@@ -266,20 +260,17 @@ int states_init(const char *folder, unsigned shift, int64_t now_us, struct err *
 	char path[PATH_MAX];
 	struct states *s = NULL;
 	struct state *st = NULL;
-	struct state_info *list = NULL;
-	struct arena arena = ARENA_INIT(16 << 20);
-	size_t n = 0;
-	if (bucket_shift_check(folder, shift, err) < 0 ||
-	    in_folder(folder, "state", path, err) < 0 || dir_make(path, DIR_MODE, err) < 0)
+	struct state_info newest;
+	if (folder_check(folder, err) < 0 || bucket_shift_check(folder, shift, err) < 0 ||
+	    dir_make(path_in(folder, "state", path), DIR_MODE, err) < 0)
 		return -1;
 	int rc = states_open(&s, folder, true, err);
 	if (rc)
 		return rc < 0 ? rc : err_set(err, ERR_SYSTEM, "%s: was made, but is missing", path);
-	rc = states_list(s, now_us, &arena, &list, &n, err);
-	if (rc == 0 && n)
-		rc = err_set(err, ERR_USAGE, "%s: there is a crawl already, with %zu states",
-			     folder, n);
+	rc = states_newest(s, STATES_ALL, &newest, err);
 	if (rc == 0)
+		rc = err_set(err, ERR_USAGE, "%s: there is a crawl already", folder);
+	if (rc == 1)
 		rc = make_objects(folder, shift, err);
 	if (rc == 0)
 		rc = states_make(s, NULL, false, PHASE_CLOSED, now_us, &st, err);
@@ -287,7 +278,6 @@ int states_init(const char *folder, unsigned shift, int64_t now_us, struct err *
 		rc = states_relink(s, err);
 	state_free(&st);
 	states_close(&s);
-	arena_free(&arena);
 	return rc;
 }
 
@@ -330,6 +320,23 @@ int states_list(struct states *s, int64_t now_us, struct arena *arena, struct st
 	return 0;
 }
 
+int states_newest(struct states *s, enum states_which which, struct state_info *ret,
+		  struct err *err)
+{
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(16 << 20);
+	struct state_info *list;
+	size_t n;
+	if (states_list(s, 0, &arena, &list, &n, err) < 0)
+		return -1;
+	while (n && ((which == STATES_DONE && !phase_is_done(list[n - 1].phase)) ||
+		     (which == STATES_CLOSED && list[n - 1].phase != PHASE_CLOSED)))
+		n--;
+	if (n == 0)
+		return 1;
+	*ret = list[n - 1];
+	return 0;
+}
+
 /* Links */
 
 static int folder_relink(struct states *s, const char *link, const char *name, struct err *err)
@@ -345,20 +352,15 @@ static int folder_relink(struct states *s, const char *link, const char *name, s
 
 int states_relink(struct states *s, struct err *err)
 {
-	struct arena arena = ARENA_INIT(16 << 20);
-	struct state_info *list;
-	size_t n;
-	const char *closed = NULL;
-	int rc = states_list(s, 0, &arena, &list, &n, err);
-	for (size_t i = 0; rc == 0 && i < n; i++)
-		if (list[i].phase == PHASE_CLOSED)
-			closed = list[i].name;
-	if (rc == 0 && closed)
-		rc = folder_relink(s, "closed", closed, err);
-	if (rc == 0 && n)
-		rc = folder_relink(s, "current", list[n - 1].name, err);
-	arena_free(&arena);
-	return rc;
+	struct state_info newest;
+	int rc = states_newest(s, STATES_CLOSED, &newest, err);
+	if (rc == 0)
+		rc = folder_relink(s, "closed", newest.name, err);
+	if (rc >= 0)
+		rc = states_newest(s, STATES_ALL, &newest, err);
+	if (rc == 0)
+		rc = folder_relink(s, "current", newest.name, err);
+	return MIN(rc, 0);
 }
 
 /* Deleting */
@@ -445,22 +447,17 @@ int states_audit(struct states *s, const struct states_keep *keep, int64_t now_u
 static int link_file(const struct state *from, const char *to, const char *file, struct err *err)
 {
 	char a[PATH_MAX], b[PATH_MAX];
-	if (in_folder(from->folder, file, a, err) < 0 || in_folder(to, file, b, err) < 0)
-		return -1;
-	return file_link(a, b, err) < 0 ? -1 : 0;
+	return MIN(file_link(path_in(from->folder, file, a), path_in(to, file, b), err), 0);
 }
 
 static int fill_empty(const char *folder, struct err *err)
 {
 	char path[PATH_MAX];
 	struct url_index_writer *w;
-	if (in_folder(folder, "sites", path, err) < 0)
-		return -1;
-	struct sites *sites = sites_new();
-	int rc = sites_save(sites, path, err);
-	sites_free(&sites);
-	if (rc < 0 || in_folder(folder, "index", path, err) < 0 ||
-	    url_index_create(&w, path, err) < 0)
+	struct sites_writer *sites;
+	if (sites_create(&sites, path_in(folder, "sites", path), err) < 0 ||
+	    sites_finish(&sites, err) < 0 ||
+	    url_index_create(&w, path_in(folder, "index", path), err) < 0)
 		return -1;
 	return url_index_finish(&w, err);
 }
@@ -478,8 +475,7 @@ int states_length(const struct states *s, const char *file, uint64_t *ret, struc
 {
 	char path[PATH_MAX];
 	struct file f = FILE_INIT;
-	snprintf(path, sizeof path, "%s/%s", s->folder, file);
-	int rc = file_open(&f, path, O_RDONLY, 0, err);
+	int rc = file_open(&f, path_in(s->folder, file, path), O_RDONLY, 0, err);
 	*ret = 0;
 	if (rc == 0)
 		rc = file_size(&f, ret, err);
@@ -492,8 +488,7 @@ static int gone_length(const struct states *s, uint64_t *ret, struct err *err)
 {
 	char path[PATH_MAX];
 	struct gone_writer *w;
-	snprintf(path, sizeof path, "%s/gone", s->folder);
-	if (gone_open(&w, path, err) < 0)
+	if (gone_open(&w, path_in(s->folder, "gone", path), err) < 0)
 		return -1;
 	*ret = record_durable(gone_records(w));
 	gone_drop(&w);
@@ -504,22 +499,19 @@ static int gone_length(const struct states *s, uint64_t *ret, struct err *err)
  * a state is named after, so a clock beyond them counts for nothing. */
 static int new_name(struct states *s, int64_t now_us, char ret[STATE_NAME], struct err *err)
 {
-	struct arena arena = ARENA_INIT(16 << 20);
-	struct state_info *list;
-	size_t n;
-	int rc = states_list(s, 0, &arena, &list, &n, err);
+	struct state_info newest;
+	int rc = states_newest(s, STATES_ALL, &newest, err);
 	int64_t second = MAX(now_us / US_PER_S, 0);
 	second = second > UINT32_MAX ? 0 : second;
-	if (rc == 0 && n)
-		second = MAX(second, state_time_of(list[n - 1].name) + 1);
-	if (rc == 0 && second > UINT32_MAX)
-		rc = err_set(err, ERR_DAMAGED,
-			     "state %s: no later time can be named; remove it by hand",
-			     list[n - 1].name);
 	if (rc == 0)
+		second = MAX(second, state_time_of(newest.name) + 1);
+	if (second > UINT32_MAX)
+		return err_set(err, ERR_DAMAGED,
+			       "state %s: no later time can be named; remove it by hand",
+			       newest.name);
+	if (rc >= 0)
 		state_name_of(second, ret);
-	arena_free(&arena);
-	return rc;
+	return MIN(rc, 0);
 }
 
 static int folder_fill(struct states *s, const struct state *from, bool contrib, enum phase phase,

@@ -9,6 +9,8 @@
 #include "state/state.h"
 #include "store/small.h"
 
+#include <limits.h>
+
 /* What a reader of the crawl needs, and how long. */
 struct state_lock {
 	char crawl[256], who[65]; /* the last part of the crawl's folder; the reader */
@@ -57,6 +59,10 @@ struct state {
 /* While cork is at work, the index with which it began; while cleanup is, what it kept of it. */
 #define INDEX_KEPT ".index.kept"
 
+/* The path of a file in a folder, in ret, which is returned. states_open() takes no folder that is
+ * too long for that. */
+char *path_in(const char *folder, const char *file, char ret[PATH_MAX]);
+
 /* "20261115-120000" */
 bool state_name_ok(struct str name);
 void state_name_of(int64_t s, char ret[STATE_NAME]); /* seconds since 1970 */
@@ -78,6 +84,10 @@ struct checkpoint checkpoint_measured(const char *folder, const struct state_par
 /* Removes what only an open state needs. */
 int state_forget_work(struct states *s, const char *folder, struct err *err);
 
+/* The newest state of all, of those that are done, or that are closed. 1: there is none. */
+enum states_which { STATES_ALL, STATES_DONE, STATES_CLOSED };
+int states_newest(struct states *s, enum states_which which, struct state_info *ret,
+		  struct err *err);
 /* Makes the links name the newest closed and the newest state. */
 int states_relink(struct states *s, struct err *err);
 /* The oldest state that a reader's lock needs; "": none. */

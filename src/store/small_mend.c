@@ -11,13 +11,14 @@
 #include "base/file.h"
 #include "base/log.h"
 
+#include <endian.h>
 #include <inttypes.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
 
-enum { STATEMENT_MOST = 8192 };
+enum { STATEMENT_MOST = 8192, PAGE = 4096, HEAD_COPY_MOST = 256 << 20 };
 
 /* Walking */
 
@@ -503,23 +504,84 @@ static int mend_finish(const char *path, const char *waiting, struct err *err)
 	return dir_sync_of(path, err);
 }
 
+/* The head of a database in the first page, as SQLite writes ours: all but what changes. */
+static void head_mend(struct buf *b)
+{
+	static const char first[] = "SQLite format 3\0\x10\0\2\2\0\x40\x20\x20";
+	static const char format[] = {0, 0, 0, 4}, encoding[] = {0, 0, 0, 1};
+	uint32_t pages = htobe32((uint32_t)(b->n / PAGE));
+	memcpy(b->p, first, 24);
+	memcpy(b->p + 28, &pages, sizeof pages);
+	memset(b->p + 32, 0, 8); /* free pages are not looked for */
+	memcpy(b->p + 44, format, sizeof format);
+	memset(b->p + 52, 0, 4);
+	memcpy(b->p + 56, encoding, sizeof encoding);
+	memset(b->p + 64, 0, 4);
+	memset(b->p + 72, 0, 20);
+	memcpy(b->p + 92, b->p + 24, 4); /* so that the number of pages counts */
+}
+
+/* A copy of a damaged one, with its log, whose head is as it should be. */
+static int head_copy(const char *path, const char *to, struct err *err)
+{
+	CLEANUP(buf_free) struct buf all = BUF_INIT(HEAD_COPY_MOST);
+	char from[PATH_MAX], log[PATH_MAX];
+	if (files_remove(to, err) < 0 || name_make(path, "-wal", from, err) < 0 ||
+	    name_make(to, "-wal", log, err) < 0)
+		return -1;
+	int rc = file_slurp_own(from, &all, err);
+	if (rc < 0 || (rc == 0 && file_replace(log, buf_str(&all), 0600, err) < 0))
+		return -1;
+	buf_clear(&all);
+	if (file_slurp_own(path, &all, err) != 0 || all.n < PAGE)
+		return -1;
+	head_mend(&all);
+	return file_replace(to, buf_str(&all), 0600, err);
+}
+
+/* 0: its tables can be read, at least what they are. 1: it is open, and that is all. */
+static int old_open(struct sql *ret, const char *path, struct err *err)
+{
+	if (sql_open(ret, path, &small_kind, SQL_RESCUE, err) != 0)
+		return -1;
+	struct err why;
+	return sql_exec(ret, "SELECT count(*) FROM tables", &why) == 0 ? 0 : 1;
+}
+
+/* Without its head SQLite reads nothing of a database. */
+static void old_find(struct rescue *r, const char *path, const char *copy)
+{
+	struct err why;
+	int rc = old_open(&r->old, path, &why);
+	if (rc == 0)
+		return;
+	struct sql other = {0};
+	if (head_copy(path, copy, &why) == 0 && old_open(&other, copy, &why) == 0) {
+		sql_close(&r->old);
+		r->old = other;
+		return;
+	}
+	sql_close(&other);
+	if (rc < 0)
+		log_warn(FILES, "small state was damaged; nothing of it can be read",
+			 KV_TEXT("file", path), KV_TEXT("why", why.msg));
+}
+
 /* The copy, complete and on disk under its name. */
 static int mend_copy(const char *path, const char *part, bool all, struct err *err)
 {
 	struct rescue r = {.all = all};
-	struct err why;
-	char log[PATH_MAX];
-	if (files_remove(part, err) < 0 || small_file_make(part, err) < 0 ||
+	char log[PATH_MAX], copy[PATH_MAX];
+	if (beside_make(path, ".head", copy, err) < 0 || files_remove(part, err) < 0 ||
+	    small_file_make(part, err) < 0 ||
 	    sql_open(&r.new, part, &small_kind, SQL_WRITE, err) < 0)
 		return -1;
 	FAULT("small.mend.begun");
-	if (sql_open(&r.old, path, &small_kind, SQL_RESCUE, &why) != 0)
-		log_warn(FILES, "small state was damaged; nothing of it can be read",
-			 KV_TEXT("file", path), KV_TEXT("why", why.msg));
+	old_find(&r, path, copy);
 	int rc = rescue_all(&r, err);
 	sql_close(&r.old);
 	sql_close(&r.new);
-	if (rc < 0 || name_make(part, "-wal", log, err) < 0)
+	if (rc < 0 || files_remove(copy, err) < 0 || name_make(part, "-wal", log, err) < 0)
 		return -1;
 	if (access(log, F_OK) == 0) /* what is in it would stay there */
 		return err_set(err, ERR_SYSTEM, "%s: cannot be completed", part);

@@ -88,7 +88,7 @@ static void end_tag(struct html *h)
 	h->in_tag = false;
 }
 
-void html_open(struct html *h, const char *element)
+static void open_tag(struct html *h, const char *element)
 {
 	struct str name = str_of(element);
 	check_name(element);
@@ -121,6 +121,24 @@ void html_attr(struct html *h, const char *name, struct str value)
 	buf_printf(h->out, " %s=\"", name);
 	escape_text(h->out, value);
 	buf_add_byte(h->out, '"');
+}
+
+/* Pairs of name and value up to a NULL. */
+static void put_attrs(struct html *h, va_list pairs)
+{
+	const char *name, *value;
+	while ((name = va_arg(pairs, const char *)))
+		if ((value = va_arg(pairs, const char *)))
+			html_attr(h, name, str_of(value));
+}
+
+void html_open_with(struct html *h, const char *element, ...)
+{
+	va_list pairs;
+	open_tag(h, element);
+	va_start(pairs, element);
+	put_attrs(h, pairs);
+	va_end(pairs);
 }
 
 void html_attr_text(struct html *h, const char *name, const char *value)
@@ -174,11 +192,9 @@ void html_begin(struct html *h)
 {
 	ENSURE(h->depth == 0);
 	buf_add_text(h->out, "<!DOCTYPE html>\n");
-	html_open(h, "html");
-	html_attr_text(h, "lang", "en");
+	html_open(h, "html", "lang", "en");
 	html_open(h, "head");
-	html_open(h, "meta");
-	html_attr_text(h, "charset", "utf-8");
+	html_open(h, "meta", "charset", "utf-8");
 }
 
 void html_script(struct html *h, const char *path)
@@ -190,14 +206,34 @@ void html_script(struct html *h, const char *path)
 	buf_printf(h->out, "<script src=\"%s\" defer></script>\n", path);
 }
 
-void html_put(struct html *h, const char *element, struct str text)
+void html_put_with(struct html *h, const char *element, struct str text, ...)
 {
-	html_open(h, element);
+	va_list pairs;
+	open_tag(h, element);
+	va_start(pairs, text);
+	put_attrs(h, pairs);
+	va_end(pairs);
 	html_str(h, text);
 	html_close(h, element);
 }
 
-void html_put_text(struct html *h, const char *element, const char *text)
+void html_put_text_with(struct html *h, const char *element, const char *text, ...)
 {
-	html_put(h, element, str_of(text));
+	va_list pairs;
+	open_tag(h, element);
+	va_start(pairs, text);
+	put_attrs(h, pairs);
+	va_end(pairs);
+	html_text(h, text);
+	html_close(h, element);
+}
+
+void html_link(struct html *h, struct str href, const char *rel, struct str text)
+{
+	html_open(h, "a");
+	html_attr(h, "href", href);
+	if (rel)
+		html_attr_text(h, "rel", rel);
+	html_str(h, text);
+	html_close(h, "a");
 }

@@ -18,7 +18,11 @@ struct html {
 
 /* A page in English and its head, in which the charset is said. */
 void html_begin(struct html *h);
-void html_open(struct html *h, const char *element); /* also of void ones, which have no end */
+/* Opens an element, also a void one, which has no end. Names and values of attributes may follow;
+ * one whose value is NULL is left out:
+ *	html_open(h, "input", "type", "checkbox", "checked", on ? "checked" : NULL); */
+#define html_open(h, ...) html_open_with(h, __VA_ARGS__, NULL)
+void html_open_with(struct html *h, const char *element, ...) __attribute__((sentinel));
 /* For the tag that was opened last. An address (href, src, action) with a scheme other than http,
  * https, ftp and mailto becomes "about:invalid". */
 void html_attr(struct html *h, const char *name, struct str value);
@@ -32,6 +36,12 @@ void html_close(struct html *h,
 /* A script of our own server, which runs when the page is there. path: our own literal. */
 void html_script(struct html *h, const char *path);
 
-/* An element with nothing but text in it. */
-void html_put(struct html *h, const char *element, struct str text);
-void html_put_text(struct html *h, const char *element, const char *text);
+/* An element that holds only text; attributes may follow, as for html_open(). */
+#define html_put(h, element, ...) html_put_with(h, element, __VA_ARGS__, NULL)
+#define html_put_text(h, element, ...) html_put_text_with(h, element, __VA_ARGS__, NULL)
+void html_put_with(struct html *h, const char *element, struct str text, ...)
+	__attribute__((sentinel));
+void html_put_text_with(struct html *h, const char *element, const char *text, ...)
+	__attribute__((sentinel));
+/* A link; rel NULL: none. */
+void html_link(struct html *h, struct str href, const char *rel, struct str text);

@@ -242,9 +242,7 @@ int http_answer_file(struct http_answer *a, struct file *file, const char *type,
 
 static void error_meta(struct html *h, const char *name, const char *content)
 {
-	html_open(h, "meta");
-	html_attr_text(h, "name", name);
-	html_attr_text(h, "content", content);
+	html_open(h, "meta", "name", name, "content", content);
 }
 
 /* There is no style that says so: words wider than a phone, URLs mostly, may be broken. */

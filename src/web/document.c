@@ -207,11 +207,7 @@ static int page_head(struct shown *s, struct err *err)
 	html_put(h, "h1", text);
 	layout_open(h, "p", "note");
 	html_text(h, "The text of ");
-	html_open(h, "a");
-	html_attr(h, "href", url);
-	html_attr_text(h, "rel", "noreferrer");
-	html_str(h, url);
-	html_close(h, "a");
+	html_link(h, url, "noreferrer", url);
 	html_text(h, " as garner indexed it.");
 	html_close(h, "p");
 	layout_open(h, "div", "text");
@@ -256,9 +252,8 @@ static void put_not_cached(struct html *h, struct str url)
 	struct layout_ask box = {.match = {.forgive = true}};
 	layout_begin(h, "not indexed - garner", &box);
 	html_put_text(h, "h1", "Not indexed");
-	layout_open(h, "p", "note");
-	html_text(h, "garner has no text of this URL, or no longer has it:");
-	html_close(h, "p");
+	html_put_text(h, "p", "garner has no text of this URL, or no longer has it:", "class",
+		      "note");
 	html_put(h, "p", url);
 	layout_end(h);
 }

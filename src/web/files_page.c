@@ -135,26 +135,15 @@ static void open_label(struct html *h, const char *text)
 	html_text(h, " ");
 }
 
-static void put_option(struct html *h, const char *value, const char *text, bool chosen)
-{
-	html_open(h, "option");
-	html_attr_text(h, "value", value);
-	if (chosen)
-		html_attr_text(h, "selected", "selected");
-	html_text(h, text);
-	html_close(h, "option");
-}
-
 /* texts: one for each word of the variable. */
 static void put_choice(struct html *h, const char *name, const char *label,
 		       const char *const *texts, int chosen)
 {
 	const struct value_spec *spec = value_find(ng_var_specs, NG_VARS, str_of(name));
 	open_label(h, label);
-	html_open(h, "select");
-	html_attr_text(h, "name", name);
+	html_open(h, "select", "name", name);
 	for (int i = 0; spec->words[i]; i++)
-		put_option(h, spec->words[i], texts[i], i == chosen);
+		layout_option(h, spec->words[i], texts[i], i == chosen);
 	html_close(h, "select");
 	html_close(h, "label");
 }
@@ -164,33 +153,17 @@ static void put_kinds(struct html *h, const char *chosen)
 	static const char *const texts[NAMES_KINDS] = {"files", "folders", "links", "others"};
 	bool known = !chosen[0];
 	open_label(h, "Kind");
-	html_open(h, "select");
-	html_attr_text(h, "name", "kind");
-	put_option(h, "", "any", known);
+	html_open(h, "select", "name", "kind");
+	layout_option(h, "", "any", known);
 	for (unsigned i = 0; i < NAMES_KINDS; i++) {
 		const char *word = names_kind_name((enum names_kind)i);
 		bool is = strcmp(chosen, word) == 0;
-		put_option(h, word, texts[i], is);
+		layout_option(h, word, texts[i], is);
 		known |= is;
 	}
 	if (!known)
-		put_option(h, chosen, chosen, true);
+		layout_option(h, chosen, chosen, true);
 	html_close(h, "select");
-	html_close(h, "label");
-}
-
-static void put_field(struct html *h, const char *type, const char *name, const char *label,
-		      const char *hint, struct str value)
-{
-	open_label(h, label);
-	html_open(h, "input");
-	html_attr_text(h, "type", type);
-	html_attr_text(h, "name", name);
-	if (hint)
-		html_attr_text(h, "placeholder", hint);
-	html_attr(h, "value", value);
-	if (strcmp(name, "match_domain") == 0)
-		html_attr_text(h, "list", "domains");
 	html_close(h, "label");
 }
 
@@ -202,21 +175,29 @@ static void put_var(struct html *h, const struct web_files *p, const struct ng_v
 	CLEANUP(buf_free) struct buf value = BUF_INIT(ADDRESS_MOST);
 	if (!value_equal(spec, &p->vars, usual))
 		value_print(spec, &p->vars, &value);
-	put_field(h, type, name, label, hint ? hint : spec->fallback, buf_str(&value));
+	layout_field(h, &(struct layout_field){.type = type,
+					       .name = name,
+					       .label = label,
+					       .hint = hint ? hint : spec->fallback,
+					       .list = strcmp(name, "match_domain") == 0 ? "domains"
+											 : NULL,
+					       .value = buf_str(&value)});
 }
 
 /* Browsers show a day; times of programs are texts. */
 static void put_day(struct html *h, const char *name, const char *label, const char *value)
 {
 	bool day = !value[0] || strlen(value) == strlen("2024-02-29");
-	put_field(h, day ? "date" : "text", name, label, NULL, str_of(value));
+	layout_field(h, &(struct layout_field){.type = day ? "date" : "text",
+					       .name = name,
+					       .label = label,
+					       .value = str_of(value)});
 }
 
 /* Names that a domain may be chosen by. */
 static void put_domains(struct html *h, const struct domains *domains)
 {
-	html_open(h, "datalist");
-	html_attr_text(h, "id", "domains");
+	html_open(h, "datalist", "id", "domains");
 	for (size_t i = 0; i < domains->n; i++) {
 		html_open(h, "option");
 		html_attr(h, "value", domains->domain[i].name);
@@ -224,25 +205,6 @@ static void put_domains(struct html *h, const struct domains *domains)
 		html_close(h, "option");
 	}
 	html_close(h, "datalist");
-}
-
-static void put_files_box(struct html *h, const struct web_files *p)
-{
-	layout_open(h, "div", "box");
-	html_open(h, "input");
-	html_attr_text(h, "type", "search");
-	html_attr_text(h, "name", "q");
-	html_attr_text(h, "aria-label", "Name of a file");
-	html_attr_text(h, "placeholder", "Name of a file");
-	html_attr_text(h, "maxlength", "4096");
-	html_attr(h, "value", str_of(p->q));
-	if (!p->q[0])
-		html_attr_text(h, "autofocus", "autofocus");
-	html_open(h, "button");
-	html_attr_text(h, "type", "submit");
-	html_text(h, "Search");
-	html_close(h, "button");
-	html_close(h, "div");
 }
 
 /* What is seldom used is folded up, unless it is used. */
@@ -255,9 +217,7 @@ static void put_limits(struct html *h, const struct web_files *p, const struct n
 	for (size_t i = 0; i < ARRAY_LEN(folded); i++)
 		used |= !value_equal(value_find(ng_var_specs, NG_VARS, str_of(folded[i])), &p->vars,
 				     usual);
-	html_open(h, "details");
-	if (used)
-		html_attr_text(h, "open", "open");
+	html_open(h, "details", "open", used ? "open" : NULL);
 	html_put_text(h, "summary", "More limits");
 	layout_open(h, "div", "limits");
 	put_var(h, p, usual, "text", "match_site", "Sites", "ftp.example.org");
@@ -281,11 +241,14 @@ void web_files_form(struct html *h, const struct web_files *p, const struct doma
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(64 << 10);
 	struct ng_vars usual;
 	usual_vars(&usual, &arena);
-	html_open(h, "form");
-	html_attr_text(h, "action", "/files");
-	html_attr_text(h, "role", "search");
-	html_attr_text(h, "class", "classic files");
-	put_files_box(h, p);
+	html_open(h, "form", "action", "/files", "role", "search", "class", "classic files");
+	layout_box(h, &(struct layout_box){.name = "q",
+					   .label = "Name of a file",
+					   .hint = "Name of a file",
+					   .longest = "4096",
+					   .button = "Search",
+					   .value = str_of(p->q),
+					   .focus = !p->q[0]});
 	layout_open(h, "div", "limits");
 	put_choice(h, "search", "Match", search_texts, p->vars.search);
 	put_choice(h, "sortby", "Sort by", sort_texts, p->vars.sortby);
@@ -299,13 +262,12 @@ void web_files_form(struct html *h, const struct web_files *p, const struct doma
 
 /* Results */
 
-static void open_link(struct html *h, const struct web_files *p)
+static void put_link(struct html *h, const struct web_files *p, const char *rel, struct str text)
 {
 	CLEANUP(buf_free) struct buf to = BUF_INIT(ADDRESS_MOST);
 	buf_add_text(&to, "/files");
 	put_query(&to, p);
-	html_open(h, "a");
-	html_attr(h, "href", buf_str(&to));
+	html_link(h, buf_str(&to), rel, text);
 }
 
 static void put_count(struct html *h, uint64_t n, const char *what)
@@ -340,21 +302,28 @@ static struct str folder_url(struct str url)
 	return n > 1 ? str_head(url, n - 1) : url;
 }
 
+/* A link to others in two parts; only its text where there is no URL. */
+static void put_foreign(struct html *h, struct str url, struct str text, struct str more)
+{
+	if (url.n) {
+		html_open(h, "a");
+		html_attr(h, "href", url);
+		html_attr_text(h, "rel", "noreferrer");
+	}
+	html_str(h, text);
+	html_str(h, more);
+	if (url.n)
+		html_close(h, "a");
+}
+
 static void put_place(struct html *h, const struct archie_row *row)
 {
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(PATH_MEMORY);
 	struct str path = archie_row_path(row, &arena);
 	size_t slash = path.n - row->file.name.n - 1;
 	layout_open(h, "p", "where");
-	if (row->url.n) {
-		html_open(h, "a");
-		html_attr(h, "href", folder_url(row->url));
-		html_attr_text(h, "rel", "noreferrer");
-	}
-	html_str(h, row->host);
-	html_str(h, slash ? str_head(path, slash) : STR("/"));
-	if (row->url.n)
-		html_close(h, "a");
+	struct str where = slash ? str_head(path, slash) : STR("/");
+	put_foreign(h, folder_url(row->url), row->host, where);
 	html_close(h, "p");
 }
 
@@ -362,34 +331,29 @@ static void put_facts(struct html *h, const struct web_files *p, const struct ar
 		      int64_t now_s)
 {
 	const struct names_entry *f = &row->file;
-	CLEANUP(buf_free) struct buf day = BUF_INIT(64), host = BUF_INIT(1 << 10);
+	CLEANUP(buf_free) struct buf host = BUF_INIT(1 << 10);
 	struct web_files site = *p;
 	static const char *const kinds[NAMES_KINDS] = {"File", "Folder", "Link", "Other"};
 	layout_open(h, "p", "more");
 	html_text(h, kinds[f->kind]);
 	if (f->size >= 0)
 		web_put_size(h, (uint64_t)f->size);
-	if (f->time_s >= 0) {
-		time_print(&day, f->time_s * US_PER_S, 0);
-		html_text(h, " · ");
-		html_str(h, str_head(buf_str(&day), strlen("2024-02-29")));
-	}
+	if (f->time_s >= 0)
+		web_put_day(h, f->time_s);
 	if (row->mirrors) {
-		html_text(h, " · ");
+		html_text(h, LAYOUT_DOT);
 		put_count(h, row->mirrors, "mirror");
 	}
 	if (row->listed_s != -1) {
-		html_text(h, " · listed ");
+		html_text(h, LAYOUT_DOT "listed ");
 		put_age(h, now_s - row->listed_s);
 	}
 	if (!p->vars.match_site[0] && row->host.n) {
 		buf_add_str(&host, row->host);
 		site.vars.match_site = buf_text(&host);
 		site.vars.offset = 0;
-		html_text(h, " · ");
-		open_link(h, &site);
-		html_text(h, "only this site");
-		html_close(h, "a");
+		html_text(h, LAYOUT_DOT);
+		put_link(h, &site, NULL, STR("only this site"));
 	}
 	html_close(h, "p");
 }
@@ -399,15 +363,7 @@ static void put_file(struct html *h, const struct web_files *p, const struct arc
 {
 	html_open(h, "li");
 	html_open(h, "h2");
-	if (row->url.n) {
-		html_open(h, "a");
-		html_attr(h, "href", row->url);
-		html_attr_text(h, "rel", "noreferrer");
-	}
-	html_str(h, row->file.name);
-	html_text(h, row->file.kind == NAMES_DIR ? "/" : "");
-	if (row->url.n)
-		html_close(h, "a");
+	put_foreign(h, row->url, row->file.name, row->file.kind == NAMES_DIR ? STR("/") : STR(""));
 	html_close(h, "h2");
 	put_place(h, row);
 	put_facts(h, p, row, now_s);
@@ -415,14 +371,11 @@ static void put_file(struct html *h, const struct web_files *p, const struct arc
 }
 
 static void put_turn(struct html *h, const struct web_files *p, int64_t offset, const char *rel,
-		     const char *text)
+		     struct str text)
 {
 	struct web_files other = *p;
 	other.vars.offset = offset;
-	open_link(h, &other);
-	html_attr_text(h, "rel", rel);
-	html_text(h, text);
-	html_close(h, "a");
+	put_link(h, &other, rel, text);
 }
 
 static void put_turns(struct html *h, const struct web_files *p, const struct archie_answer *a)
@@ -433,17 +386,16 @@ static void put_turns(struct html *h, const struct web_files *p, const struct ar
 	bool after = more && (double)next <= spec->max;
 	if (from == 0 && !after)
 		return;
-	layout_open(h, "nav", "pages");
-	html_attr_text(h, "aria-label", "Pages of results");
+	html_open(h, "nav", "class", "pages", "aria-label", "Pages of results");
 	if (from > 0)
-		put_turn(h, p, MAX(from - rows, INT64_C(0)), "prev", "← Previous");
+		put_turn(h, p, MAX(from - rows, INT64_C(0)), "prev", STR("← Previous"));
 	html_open(h, "span");
 	if (a->n)
 		html_printf(h, "%" PRId64 " to %" PRId64, from + 1,
 			    from + MIN((int64_t)a->n, rows));
 	html_close(h, "span");
 	if (after)
-		put_turn(h, p, next, "next", "Next →");
+		put_turn(h, p, next, "next", STR("Next →"));
 	html_close(h, "nav");
 }
 
@@ -460,9 +412,7 @@ void web_files_results(struct html *h, const struct web_files *p, const struct a
 	if (a->cut)
 		layout_note(h, "note", "This took too long, or is too much: there may be more.");
 	if (a->problem.n) {
-		layout_open(h, "p", "note");
-		html_str(h, a->problem);
-		html_close(h, "p");
+		html_put(h, "p", a->problem, "class", "note");
 	}
 	if (a->n == 0)
 		layout_note(h, "note",
@@ -482,8 +432,7 @@ static void put_waiting(struct html *h, const struct files_told *told, struct st
 {
 	char place[NUMBER_TEXT];
 	number_text(told->position, place);
-	layout_open(h, "p", "note");
-	html_attr_text(h, "role", "status");
+	html_open(h, "p", "class", "note", "role", "status");
 	if (told->position) {
 		html_printf(h, "This search waits in the queue: its place is %s, and it may take ",
 			    place);

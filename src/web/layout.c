@@ -15,19 +15,14 @@ static const char *const types[] = {"HTML",  "Text",  "Mail",    "PostScript",
 
 void layout_open(struct html *h, const char *element, const char *class)
 {
-	html_open(h, element);
-	html_attr_text(h, "class", class);
+	html_open(h, element, "class", class);
 }
 
 void layout_tick(struct html *h, const char *name, const char *value, const char *label, bool on)
 {
 	html_open(h, "label");
-	html_open(h, "input");
-	html_attr_text(h, "type", "checkbox");
-	html_attr_text(h, "name", name);
-	html_attr_text(h, "value", value);
-	if (on)
-		html_attr_text(h, "checked", "checked");
+	html_open(h, "input", "type", "checkbox", "name", name, "value", value, "checked",
+		  on ? "checked" : NULL);
 	html_text(h, " ");
 	html_text(h, label);
 	html_close(h, "label");
@@ -35,39 +30,60 @@ void layout_tick(struct html *h, const char *name, const char *value, const char
 
 void layout_note(struct html *h, const char *class, const char *text)
 {
-	layout_open(h, "p", class);
-	html_text(h, text);
-	html_close(h, "p");
+	html_put_text(h, "p", text, "class", class);
 }
 
-static void put_meta(struct html *h, const char *name, const char *content)
+void layout_option(struct html *h, const char *value, const char *text, bool chosen)
 {
-	html_open(h, "meta");
-	html_attr_text(h, "name", name);
-	html_attr_text(h, "content", content);
+	html_put_text(h, "option", text, "value", value, "selected", chosen ? "selected" : NULL);
+}
+
+void layout_hidden(struct html *h, const char *name, struct str value)
+{
+	html_open(h, "input", "type", "hidden", "name", name);
+	html_attr(h, "value", value);
+}
+
+void layout_field(struct html *h, const struct layout_field *f)
+{
+	html_open(h, "label");
+	html_text(h, f->label);
+	html_text(h, " ");
+	html_open(h, "input", "type", f->type, "name", f->name, "placeholder", f->hint, "min",
+		  f->least);
+	html_attr(h, "value", f->value);
+	if (f->list)
+		html_attr_text(h, "list", f->list);
+	html_close(h, "label");
+}
+
+void layout_box(struct html *h, const struct layout_box *b)
+{
+	layout_open(h, "div", "box");
+	html_open(h, "input", "type", "search", "name", b->name, "aria-label", b->label,
+		  "placeholder", b->hint, "maxlength", b->longest);
+	html_attr(h, "value", b->value);
+	if (b->focus)
+		html_attr_text(h, "autofocus", "autofocus");
+	html_put_text(h, "button", b->button, "type", "submit");
+	html_close(h, "div");
+}
+
+void layout_notes(struct html *h, struct str notes)
+{
+	struct str line;
+	while (notes.n && str_cut(&notes, '\n', &line) == 0)
+		if (line.n)
+			html_put(h, "p", line, "class", "note");
 }
 
 static void select_type(struct html *h, struct str chosen)
 {
-	layout_open(h, "label", "aside");
-	html_attr_text(h, "for", "type");
-	html_text(h, "Type of document");
-	html_close(h, "label");
-	html_open(h, "select");
-	html_attr_text(h, "name", "type");
-	html_attr_text(h, "id", "type");
-	html_open(h, "option");
-	html_attr_text(h, "value", "");
-	html_text(h, "any type");
-	html_close(h, "option");
-	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
-		html_open(h, "option");
-		html_attr_text(h, "value", types[i]);
-		if (str_is(chosen, types[i]))
-			html_attr_text(h, "selected", "selected");
-		html_text(h, types[i]);
-		html_close(h, "option");
-	}
+	html_put_text(h, "label", "Type of document", "class", "aside", "for", "type");
+	html_open(h, "select", "name", "type", "id", "type");
+	layout_option(h, "", "any type", false);
+	for (size_t i = 0; i < ARRAY_LEN(types); i++)
+		layout_option(h, types[i], types[i], str_is(chosen, types[i]));
 	html_close(h, "select");
 }
 
@@ -76,82 +92,56 @@ static void put_home(struct html *h, bool bare)
 {
 	if (bare)
 		html_open(h, "h1");
-	layout_open(h, "a", "name");
-	html_attr_text(h, "href", "/");
-	html_text(h, "garner");
-	html_close(h, "a");
+	html_put_text(h, "a", "garner", "class", "name", "href", "/");
 	if (bare)
 		html_close(h, "h1");
-}
-
-static void put_hidden(struct html *h, const char *name, struct str value)
-{
-	html_open(h, "input");
-	html_attr_text(h, "type", "hidden");
-	html_attr_text(h, "name", name);
-	html_attr(h, "value", value);
 }
 
 static void put_match(struct html *h, const struct query_options *match)
 {
 	const char errors[] = {(char)('0' + match->errors), 0};
 	if (match->errors)
-		put_hidden(h, "errors", str_of(errors));
+		layout_hidden(h, "errors", str_of(errors));
 	if (match->best)
-		put_hidden(h, "best", STR("yes"));
+		layout_hidden(h, "best", STR("yes"));
 	if (match->parts)
-		put_hidden(h, "parts", STR("yes"));
+		layout_hidden(h, "parts", STR("yes"));
 	if (match->exact)
-		put_hidden(h, "case", STR("yes"));
+		layout_hidden(h, "case", STR("yes"));
 	if (!match->forgive)
-		put_hidden(h, "forgive", STR("no"));
+		layout_hidden(h, "forgive", STR("no"));
 }
 
 static void put_box(struct html *h, const struct layout_ask *ask)
 {
-	html_open(h, "form");
-	html_attr_text(h, "action", "/");
-	html_attr_text(h, "role", "search");
-	html_attr_text(h, "class", "ask");
+	html_open(h, "form", "action", "/", "role", "search", "class", "ask");
 	put_home(h, ask->bare);
-	layout_open(h, "div", "box");
-	html_open(h, "input");
-	html_attr_text(h, "type", "search");
-	html_attr_text(h, "name", "q");
-	html_attr_text(h, "aria-label", "Words to search for");
-	html_attr_text(h, "placeholder", "Search");
-	html_attr_text(h, "maxlength", "1000");
-	html_attr(h, "value", ask->words);
-	if (ask->bare)
-		html_attr_text(h, "autofocus", "autofocus");
-	html_open(h, "button");
-	html_attr_text(h, "type", "submit");
-	html_text(h, "Search");
-	html_close(h, "button");
-	html_close(h, "div");
+	layout_box(h, &(struct layout_box){.name = "q",
+					   .label = "Words to search for",
+					   .hint = "Search",
+					   .longest = "1000",
+					   .button = "Search",
+					   .value = ask->words,
+					   .focus = ask->bare});
 	if (ask->site.n)
-		put_hidden(h, "site", ask->site);
-	if (!ask->bare)
+		layout_hidden(h, "site", ask->site);
+	if (!ask->bare) {
 		put_match(h, &ask->match);
-	if (!ask->bare)
 		select_type(h, ask->type);
+	}
 	html_close(h, "form");
 }
 
 void layout_begin(struct html *h, const char *title, const struct layout_ask *ask)
 {
 	html_begin(h);
-	put_meta(h, "viewport", "width=device-width, initial-scale=1");
-	put_meta(h, "robots", "noindex");
+	html_open(h, "meta", "name", "viewport", "content", "width=device-width, initial-scale=1");
+	html_open(h, "meta", "name", "robots", "content", "noindex");
 	html_put_text(h, "title", title);
-	html_open(h, "link");
-	html_attr_text(h, "rel", "stylesheet");
-	html_attr_text(h, "href", "/style.css");
+	html_open(h, "link", "rel", "stylesheet", "href", "/style.css");
 	html_close(h, "head");
 	html_open(h, "body");
-	html_open(h, "header");
-	if (ask && ask->bare)
-		html_attr_text(h, "class", "bare");
+	html_open(h, "header", "class", ask && ask->bare ? "bare" : NULL);
 	if (ask)
 		put_box(h, ask);
 	else
@@ -172,11 +162,8 @@ void layout_end(struct html *h)
 	html_close(h, "main");
 	html_open(h, "footer");
 	for (size_t i = 0; i < ARRAY_LEN(links); i++) {
-		html_text(h, i ? " · " : "");
-		html_open(h, "a");
-		html_attr_text(h, "href", links[i].href);
-		html_text(h, links[i].text);
-		html_close(h, "a");
+		html_text(h, i ? LAYOUT_DOT : "");
+		html_put_text(h, "a", links[i].text, "href", links[i].href);
 	}
 	html_close(h, "footer");
 	html_close(h, "body");

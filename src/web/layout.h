@@ -17,8 +17,27 @@ void layout_end(struct html *h);
 void layout_open(struct html *h, const char *element, const char *class);
 /* A box to tick: sent with this value if it is. */
 void layout_tick(struct html *h, const char *name, const char *value, const char *label, bool on);
-/* A paragraph. */
+/* A paragraph; one for each line of notes. */
 void layout_note(struct html *h, const char *class, const char *text);
+void layout_notes(struct html *h, struct str notes);
+void layout_option(struct html *h, const char *value, const char *text, bool chosen);
+void layout_hidden(struct html *h, const char *name, struct str value);
+
+/* A field with its label. What is NULL is left out. */
+struct layout_field {
+	const char *type, *name, *label, *hint, *least, *list;
+	struct str value;
+};
+void layout_field(struct html *h, const struct layout_field *f);
+/* The field for what is searched, and its button. */
+struct layout_box {
+	const char *name, *label, *hint, *longest, *button;
+	struct str value;
+	bool focus;
+};
+void layout_box(struct html *h, const struct layout_box *b);
+/* Between facts in a line. */
+#define LAYOUT_DOT " · "
 
 /* Handlers of the files below web/. */
 int web_style(struct http_request *req, struct http_answer *ret, struct err *err);

@@ -12,17 +12,24 @@ static bool view_is_of(const struct counters_view *v, const char *role)
 	return str_is(str_head(v->instance, str_find_byte(v->instance, '@')), role);
 }
 
-/* The sum of all counters of a role with this name, whatever their labels. */
-static int64_t sum_counters(const struct status *s, const char *role, const char *name)
+/* The sum of all counters of a role with this name and these labels; NULL: any. */
+static int64_t sum_labelled(const struct status *s, const char *role, const char *name,
+			    const char *labels)
 {
 	int64_t total = 0;
 	for (size_t i = 0; i < s->nviews; i++) {
 		const struct counters_view *v = &s->view[i];
 		for (size_t k = 0; view_is_of(v, role) && k < v->n; k++)
-			if (str_is(v->value[k].name, name))
+			if (str_is(v->value[k].name, name) &&
+			    (!labels || str_is(v->value[k].labels, labels)))
 				total += v->value[k].value;
 	}
 	return total;
+}
+
+static int64_t sum_counters(const struct status *s, const char *role, const char *name)
+{
+	return sum_labelled(s, role, name, NULL);
 }
 
 void number_text(uint64_t v, char ret[NUMBER_TEXT])
@@ -100,39 +107,28 @@ static struct str label_value(struct str labels, struct str key)
 	return str_head(rest, str_find_byte(rest, '"'));
 }
 
-static int64_t count_queries(const struct status *s, const char *kind)
-{
-	int64_t total = 0;
-	for (size_t i = 0; i < s->nviews; i++) {
-		const struct counters_view *v = &s->view[i];
-		for (size_t k = 0; view_is_of(v, "broker") && k < v->n; k++)
-			if (str_is(v->value[k].name, "queries") &&
-			    str_is(label_value(v->value[k].labels, STR("kind=\"")), kind))
-				total += v->value[k].value;
-	}
-	return total;
-}
+const char *const numbers_query_titles[NUMBERS_QUERIES + 1] = {
+	"Users",       "Bulk",    "Administrator", "Answered", "Refused",     "Failed",
+	"Cut by time", "Gave up", "Waiting",       "Running",  "Average time"};
 
-int numbers_queries(const struct status *s, struct numbers_queries *ret)
+int numbers_queries(const struct status *s, int64_t ret[NUMBERS_QUERIES], int64_t *ret_average_us)
 {
+	static const struct {
+		const char *name, *labels;
+	} counters[NUMBERS_QUERIES] = {
+		{"queries", "kind=\"user\""},  {"queries", "kind=\"bulk\""},
+		{"queries", "kind=\"admin\""}, {"queries_answered", NULL},
+		{"queries_refused", NULL},     {"queries_failed", NULL},
+		{"queries_cut", NULL},         {"queries_cancelled", NULL},
+		{"queries_waiting", NULL},     {"queries_running", NULL},
+	};
 	if (sum_counters(s, "broker", "queries") == 0)
 		return 1;
-	*ret = (struct numbers_queries){
-		.user = count_queries(s, "user"),
-		.bulk = count_queries(s, "bulk"),
-		.admin = count_queries(s, "admin"),
-		.answered = sum_counters(s, "broker", "queries_answered"),
-		.refused = sum_counters(s, "broker", "queries_refused"),
-		.failed = sum_counters(s, "broker", "queries_failed"),
-		.cut = sum_counters(s, "broker", "queries_cut"),
-		.cancelled = sum_counters(s, "broker", "queries_cancelled"),
-		.waiting = sum_counters(s, "broker", "queries_waiting"),
-		.running = sum_counters(s, "broker", "queries_running"),
-	};
+	for (size_t i = 0; i < NUMBERS_QUERIES; i++)
+		ret[i] = sum_labelled(s, "broker", counters[i].name, counters[i].labels);
 	/* of answers to #USER alone: a transfer takes as long as its client likes */
 	int64_t took = sum_counters(s, "broker", "queries_took");
-	if (took > 0)
-		ret->average_us = sum_counters(s, "broker", "query_microseconds") / took;
+	*ret_average_us = took ? sum_counters(s, "broker", "query_microseconds") / took : -1;
 	return 0;
 }
 

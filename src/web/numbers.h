@@ -36,15 +36,11 @@ struct numbers_code {
 enum { NUMBERS_CODES = 128 };
 size_t numbers_codes(const struct status *s, struct numbers_code ret[NUMBERS_CODES]);
 
-/* How the broker's port does. */
-struct numbers_queries {
-	int64_t user, bulk, admin; /* requests, by kind */
-	int64_t answered, refused, failed, cut, cancelled;
-	int64_t waiting, running; /* now */
-	int64_t average_us;       /* of those that were answered */
-};
-/* 1: there is no port, or nobody has asked it. */
-int numbers_queries(const struct status *s, struct numbers_queries *ret);
+/* How the broker's port does: a count for each title but the last, which is the average time of an
+ * answer; -1: nothing was answered. 1: there is no port, or nobody has asked it. */
+enum { NUMBERS_QUERIES = 10 };
+extern const char *const numbers_query_titles[NUMBERS_QUERIES + 1];
+int numbers_queries(const struct status *s, int64_t ret[NUMBERS_QUERIES], int64_t *ret_average_us);
 
 /* {"at_us":..., "pages":..., "shown":{"documents":"1,234", ...}, "causes":[["refused",3], ...],
  * "codes":[["permanent","",3], ["2404","not found (404)",2], ...]} */

@@ -39,54 +39,30 @@ const struct http_param web_query_params[WEB_QUERY_PARAMS] = {
 	  .max = 86400, .help = "Seconds that the query may take, at most 2"}},
 };
 
+/* least NULL: it is not shown. */
 static void put_number_field(struct html *h, const char *name, const char *label, const char *least,
 			     int64_t value)
 {
-	CLEANUP(buf_free) struct buf text = BUF_INIT(40);
-	buf_printf(&text, "%lld", (long long)value);
-	html_open(h, "label");
-	html_text(h, label);
-	html_text(h, " ");
-	html_open(h, "input");
-	html_attr_text(h, "type", "number");
-	html_attr_text(h, "name", name);
-	html_attr_text(h, "min", least);
-	html_attr(h, "value", buf_str(&text));
-	html_close(h, "label");
-}
-
-static void put_lifetime(struct html *h, int64_t lifetime_s)
-{
-	CLEANUP(buf_free) struct buf text = BUF_INIT(40);
-	buf_printf(&text, "%lld", (long long)lifetime_s);
-	html_open(h, "input");
-	html_attr_text(h, "type", "hidden");
-	html_attr_text(h, "name", "lifetime");
-	html_attr(h, "value", buf_str(&text));
-}
-
-static void put_query_box(struct html *h, struct str query)
-{
-	layout_open(h, "div", "box");
-	html_open(h, "input");
-	html_attr_text(h, "type", "search");
-	html_attr_text(h, "name", "query");
-	html_attr_text(h, "aria-label", "Query");
-	html_attr_text(h, "maxlength", "10000");
-	html_attr(h, "value", query);
-	html_open(h, "button");
-	html_attr_text(h, "type", "submit");
-	html_text(h, "Submit Query");
-	html_close(h, "button");
-	html_close(h, "div");
+	char digits[STR_DECIMAL_MAX];
+	struct str text = {digits, str_decimal(digits, (uint64_t)value)};
+	if (least)
+		layout_field(h, &(struct layout_field){.type = "number",
+						       .name = name,
+						       .label = label,
+						       .least = least,
+						       .value = text});
+	else
+		layout_hidden(h, name, text);
 }
 
 void web_query_form(struct html *h, const struct web_query *p)
 {
-	html_open(h, "form");
-	html_attr_text(h, "action", "/query.html");
-	html_attr_text(h, "class", "classic");
-	put_query_box(h, str_of(p->query));
+	html_open(h, "form", "action", "/query.html", "class", "classic");
+	layout_box(h, &(struct layout_box){.name = "query",
+					   .label = "Query",
+					   .longest = "10000",
+					   .button = "Submit Query",
+					   .value = str_of(p->query)});
 	layout_tick(h, "caseflag", "on", "Any capitals", p->any_case);
 	layout_tick(h, "wordflag", "on", "Whole words only", p->words);
 	layout_tick(h, "descflag", "on", "Descriptions", p->desc);
@@ -96,19 +72,16 @@ void web_query_form(struct html *h, const struct web_query *p)
 	put_number_field(h, "maxlineflag", "Most lines of an object", "0", p->lines);
 	put_number_field(h, "maxresultflag", "Most results", "1", p->results);
 	put_number_field(h, "maxobjflag", "Most objects", "0", p->objects);
-	put_lifetime(h, p->lifetime_s);
+	put_number_field(h, "lifetime", NULL, NULL, p->lifetime_s);
 	html_close(h, "form");
-	layout_open(h, "p", "about");
-	html_text(h, "Words, \"phrases\", Attribute : value, AND, OR, NOT and brackets.");
-	html_close(h, "p");
+	html_put_text(h, "p", "Words, \"phrases\", Attribute : value, AND, OR, NOT and brackets.",
+		      "class", "about");
 }
 
 static void put_line(struct html *h, const struct matched_line *line)
 {
 	layout_open(h, "p", "line");
-	html_open(h, "b");
-	html_str(h, line->attribute);
-	html_close(h, "b");
+	html_put(h, "b", line->attribute);
 	html_text(h, ": ");
 	web_put_marked(h, &line->line);
 	html_close(h, "p");
@@ -119,26 +92,16 @@ static void put_object(struct html *h, const struct web_query *p, const struct s
 {
 	html_open(h, "li");
 	html_open(h, "h2");
-	html_open(h, "a");
-	html_attr(h, "href", row->url);
-	html_attr_text(h, "rel", "noreferrer");
-	html_str(h, row->url);
-	html_close(h, "a");
+	html_link(h, row->url, "noreferrer", row->url);
 	html_close(h, "h2");
-	if (description.n) {
-		layout_open(h, "p", "snippet");
-		html_str(h, description);
-		html_close(h, "p");
-	}
+	if (description.n)
+		html_put(h, "p", description, "class", "snippet");
 	for (size_t i = 0; i < row->lines && i < (size_t)p->lines; i++)
 		put_line(h, &row->line[i]);
-	layout_open(h, "p", "more");
-	html_open(h, "a");
 	CLEANUP(buf_free) struct buf to = BUF_INIT(100);
 	buf_printf(&to, "/object/%llu", (unsigned long long)row->oid);
-	html_attr(h, "href", buf_str(&to));
-	html_text(h, "content summary");
-	html_close(h, "a");
+	layout_open(h, "p", "more");
+	html_link(h, buf_str(&to), NULL, STR("content summary"));
 	html_close(h, "p");
 	html_close(h, "li");
 }
@@ -146,19 +109,13 @@ static void put_object(struct html *h, const struct web_query *p, const struct s
 static void put_about(struct html *h, const struct search_answer *a)
 {
 	char total[NUMBER_TEXT], documents[NUMBER_TEXT];
-	struct str notes = a->notes, line;
 	number_text(a->total, total);
 	number_text(a->documents, documents);
 	layout_open(h, "p", "about");
 	html_printf(h, "%s%s of %s objects match, %.1f ms", a->total_exact ? "" : "At least ",
 		    total, documents, (double)a->took_us / 1000.0);
 	html_close(h, "p");
-	while (notes.n && str_cut(&notes, '\n', &line) == 0)
-		if (line.n) {
-			layout_open(h, "p", "note");
-			html_str(h, line);
-			html_close(h, "p");
-		}
+	layout_notes(h, a->notes);
 }
 
 void web_query_results(struct html *h, const struct web_query *p, const struct search_answer *a,

@@ -70,20 +70,22 @@ static bool *choice_of(struct query_options *match, size_t i)
 	return (bool *)((char *)match + choices[i].at);
 }
 
+static void add_part(struct buf *to, const char *name, struct str value)
+{
+	if (value.n) {
+		buf_add_text(to, name);
+		http_encode(to, value);
+	}
+}
+
 /* The address of results: the same question with another page or filter. */
 static void put_href(struct html *h, const struct search_ask *ask, uint64_t page)
 {
 	CLEANUP(buf_free) struct buf to = BUF_INIT(64 << 10);
 	buf_add_text(&to, "/?q=");
 	http_encode(&to, ask->words);
-	if (ask->site.n) {
-		buf_add_text(&to, "&site=");
-		http_encode(&to, ask->site);
-	}
-	if (ask->type.n) {
-		buf_add_text(&to, "&type=");
-		http_encode(&to, ask->type);
-	}
+	add_part(&to, "&site=", ask->site);
+	add_part(&to, "&type=", ask->type);
 	if (ask->match.errors)
 		buf_printf(&to, "&errors=%u", ask->match.errors);
 	struct query_options match = ask->match;
@@ -97,13 +99,13 @@ static void put_href(struct html *h, const struct search_ask *ask, uint64_t page
 
 /* rel NULL: none */
 static void put_link(struct html *h, const struct search_ask *ask, uint64_t page, const char *rel,
-		     const char *text)
+		     struct str text)
 {
 	html_open(h, "a");
 	put_href(h, ask, page);
 	if (rel)
 		html_attr_text(h, "rel", rel);
-	html_text(h, text);
+	html_str(h, text);
 	html_close(h, "a");
 }
 
@@ -123,16 +125,24 @@ void web_put_marked(struct html *h, const struct marked *m)
 void web_put_size(struct html *h, uint64_t bytes)
 {
 	if (bytes >= 1000000)
-		html_printf(h, " · %.1f MB", (double)bytes / 1e6);
+		html_printf(h, LAYOUT_DOT "%.1f MB", (double)bytes / 1e6);
 	else if (bytes >= 1000)
-		html_printf(h, " · %.0f kB", (double)bytes / 1e3);
+		html_printf(h, LAYOUT_DOT "%.0f kB", (double)bytes / 1e3);
 	else
-		html_printf(h, " · %llu bytes", (unsigned long long)bytes);
+		html_printf(h, LAYOUT_DOT "%llu bytes", (unsigned long long)bytes);
+}
+
+void web_put_day(struct html *h, int64_t time_s)
+{
+	CLEANUP(buf_free) struct buf day = BUF_INIT(64);
+	time_print(&day, time_s * US_PER_S, 0);
+	html_text(h, LAYOUT_DOT);
+	html_str(h, str_head(buf_str(&day), strlen("2024-02-29")));
 }
 
 static void put_more(struct html *h, const struct search_ask *ask, const struct search_row *row)
 {
-	CLEANUP(buf_free) struct buf to = BUF_INIT(64 << 10), day = BUF_INIT(64);
+	CLEANUP(buf_free) struct buf to = BUF_INIT(64 << 10);
 	struct search_ask site = *ask;
 	site.site = row->host;
 	layout_open(h, "p", "more");
@@ -140,21 +150,15 @@ static void put_more(struct html *h, const struct search_ask *ask, const struct 
 		html_str(h, row->type);
 	if (row->size)
 		web_put_size(h, row->size);
-	if (row->time_s > 0) {
-		time_print(&day, row->time_s * US_PER_S, 0);
-		html_text(h, " · ");
-		html_str(h, str_head(buf_str(&day), 10));
-	}
-	html_text(h, " · ");
+	if (row->time_s > 0)
+		web_put_day(h, row->time_s);
+	html_text(h, LAYOUT_DOT);
 	buf_add_text(&to, "/cached?url=");
 	http_encode(&to, row->url);
-	html_open(h, "a");
-	html_attr(h, "href", buf_str(&to));
-	html_text(h, "cached text");
-	html_close(h, "a");
+	html_link(h, buf_str(&to), NULL, STR("cached text"));
 	if (!ask->site.n) {
-		html_text(h, " · ");
-		put_link(h, &site, 1, NULL, "more from this site");
+		html_text(h, LAYOUT_DOT);
+		put_link(h, &site, 1, NULL, STR("more from this site"));
 	}
 	html_close(h, "p");
 }
@@ -169,9 +173,7 @@ static void put_row(struct html *h, const struct search_ask *ask, const struct s
 	web_put_marked(h, &row->title);
 	html_close(h, "a");
 	html_close(h, "h2");
-	layout_open(h, "p", "where");
-	html_str(h, row->url);
-	html_close(h, "p");
+	html_put(h, "p", row->url, "class", "where");
 	if (row->snippet.text.n) {
 		layout_open(h, "p", "snippet");
 		web_put_marked(h, &row->snippet);
@@ -191,9 +193,7 @@ static void put_chip(struct html *h, const struct search_ask *without, const cha
 	html_text(h, before);
 	html_str(h, value);
 	html_text(h, " ✕");
-	layout_open(h, "span", "aside");
-	html_text(h, " (remove this filter)");
-	html_close(h, "span");
+	html_put_text(h, "span", " (remove this filter)", "class", "aside");
 	html_close(h, "a");
 	html_close(h, "li");
 }
@@ -234,10 +234,7 @@ static void put_meant(struct html *h, const struct search_ask *ask, struct str m
 	other.words = meant;
 	layout_open(h, "p", "note");
 	html_text(h, "Did you mean ");
-	html_open(h, "a");
-	put_href(h, &other, 1);
-	html_str(h, meant);
-	html_close(h, "a");
+	put_link(h, &other, 1, NULL, meant);
 	html_text(h, "?");
 	html_close(h, "p");
 }
@@ -252,24 +249,12 @@ static void put_ways(struct html *h, const struct search_ask *ask)
 	layout_open(h, "p", "note");
 	html_text(h, "Or search for ");
 	if (!ask->match.best)
-		put_link(h, &best, 1, NULL, "words like these");
+		put_link(h, &best, 1, NULL, STR("words like these"));
 	html_text(h, ask->match.best || ask->match.parts ? "" : " or ");
 	if (!ask->match.parts)
-		put_link(h, &parts, 1, NULL, "words that contain these");
+		put_link(h, &parts, 1, NULL, STR("words that contain these"));
 	html_text(h, ".");
 	html_close(h, "p");
-}
-
-static void put_notes(struct html *h, struct str notes)
-{
-	struct str line;
-	while (notes.n && str_cut(&notes, '\n', &line) == 0) {
-		if (line.n == 0)
-			continue;
-		layout_open(h, "p", "note");
-		html_str(h, line);
-		html_close(h, "p");
-	}
 }
 
 static void put_pages(struct html *h, const struct search_ask *ask, const struct search_answer *a,
@@ -279,15 +264,14 @@ static void put_pages(struct html *h, const struct search_ask *ask, const struct
 	bool after = ask->offset + a->n < a->total || (!a->total_exact && a->n == ask->limit);
 	if (!before && !after)
 		return;
-	layout_open(h, "nav", "pages");
-	html_attr_text(h, "aria-label", "Pages of results");
+	html_open(h, "nav", "class", "pages", "aria-label", "Pages of results");
 	if (before)
-		put_link(h, ask, page - 1, "prev", "← Previous");
+		put_link(h, ask, page - 1, "prev", STR("← Previous"));
 	html_open(h, "span");
 	html_printf(h, "Page %llu", (unsigned long long)page);
 	html_close(h, "span");
 	if (after)
-		put_link(h, ask, page + 1, "next", "Next →");
+		put_link(h, ask, page + 1, "next", STR("Next →"));
 	html_close(h, "nav");
 }
 
@@ -304,7 +288,7 @@ void web_search_results(struct html *h, const struct search_ask *ask, const stru
 	put_chips(h, ask);
 	if (a->cut)
 		layout_note(h, "note", "This took too long: these are the best results so far.");
-	put_notes(h, a->notes);
+	layout_notes(h, a->notes);
 	if (a->meant.n)
 		put_meant(h, ask, a->meant);
 	if (a->documents == 0)
@@ -358,9 +342,7 @@ int web_search_page(struct http_request *req, struct http_answer *ret, struct er
 	if (rc < 0 && err->code != ERR_USAGE)
 		return -1;
 	layout_begin(&h, arena_printf(&req->arena, "%s - garner", p->q), &box);
-	layout_open(&h, "h1", "aside");
-	html_text(&h, "Results");
-	html_close(&h, "h1");
+	html_put_text(&h, "h1", "Results", "class", "aside");
 	if (rc < 0)
 		layout_note(&h, "note bad", err->msg);
 	else

@@ -15,10 +15,7 @@ static void put_numbers(struct html *h, const struct numbers *n)
 		snprintf(id, sizeof id, "n-%s", n->n[i].id);
 		html_open(h, "div");
 		html_put_text(h, "dt", n->n[i].title);
-		html_open(h, "dd");
-		html_attr_text(h, "id", id);
-		html_text(h, n->n[i].text);
-		html_close(h, "dd");
+		html_put_text(h, "dd", n->n[i].text, "id", id);
 		html_close(h, "div");
 	}
 	html_close(h, "dl");
@@ -26,42 +23,30 @@ static void put_numbers(struct html *h, const struct numbers *n)
 
 static void svg_line(struct html *h, const char *element, const char *class)
 {
-	html_open(h, element);
-	html_attr_text(h, "class", class);
-	html_attr_text(h, "points", "");
+	html_open(h, element, "class", class, "points", "");
 	html_close(h, element);
 }
 
 /* Not seen until the page's script has something to draw. */
 static void put_plot(struct html *h)
 {
-	html_open(h, "figure");
-	html_attr_text(h, "id", "plot");
-	html_attr_text(h, "hidden", "hidden");
-	layout_open(h, "svg", "plot");
-	html_attr_text(h, "viewbox", "0 0 100 40");
-	html_attr_text(h, "preserveaspectratio", "none");
-	html_attr_text(h, "aria-hidden", "true");
+	html_open(h, "figure", "id", "plot", "hidden", "hidden");
+	html_open(h, "svg", "class", "plot", "viewbox", "0 0 100 40", "preserveaspectratio", "none",
+		  "aria-hidden", "true");
 	svg_line(h, "polygon", "area");
 	svg_line(h, "polyline", "line");
 	html_close(h, "svg");
 	layout_open(h, "figcaption", "dim");
 	html_close(h, "figcaption");
 	html_close(h, "figure");
-	html_open(h, "p");
-	html_attr_text(h, "id", "still");
-	html_attr_text(h, "class", "dim");
-	html_text(h, "With JavaScript this page follows what happens; without, load it again.");
-	html_close(h, "p");
+	html_put_text(h, "p",
+		      "With JavaScript this page follows what happens; without, load it again.",
+		      "id", "still", "class", "dim");
 }
 
 static void put_cell(struct html *h, const char *class, struct str text)
 {
-	html_open(h, "td");
-	if (class)
-		html_attr_text(h, "class", class);
-	html_str(h, text);
-	html_close(h, "td");
+	html_put(h, "td", text, "class", class);
 }
 
 static void put_number(struct html *h, int64_t v)
@@ -82,10 +67,7 @@ static void put_duration(struct html *h, int64_t us, bool known)
 /* A section with a table of its own, which live numbers fill when it is empty. */
 static void open_table(struct html *h, const char *id, const char *title, bool empty)
 {
-	html_open(h, "section");
-	html_attr_text(h, "id", id);
-	if (empty)
-		html_attr_text(h, "hidden", "hidden");
+	html_open(h, "section", "id", id, "hidden", empty ? "hidden" : NULL);
 	html_put_text(h, "h2", title);
 	html_open(h, "table");
 	html_open(h, "tbody");
@@ -134,26 +116,37 @@ static const char *state_class(const struct status_row *r)
 								      : "dim";
 }
 
-static void put_heads(struct html *h, const char *const *names, size_t n, size_t first_number)
+/* A table with heads; from `numbers` on its columns are numbers. */
+struct wide {
+	const char *class, *const *head;
+	size_t n, numbers;
+};
+#define WIDE(class, head, numbers) (&(struct wide){class, head, ARRAY_LEN(head), numbers})
+
+/* title "": none */
+static void open_wide(struct html *h, struct str title, const struct wide *w)
 {
+	if (title.n)
+		html_put(h, "h2", title);
+	layout_open(h, "div", "wide");
+	layout_open(h, "table", w->class);
 	html_open(h, "tr");
-	for (size_t i = 0; i < n; i++) {
-		html_open(h, "th");
-		html_attr_text(h, "scope", "col");
-		if (i >= first_number)
-			html_attr_text(h, "class", "n");
-		html_text(h, names[i]);
-		html_close(h, "th");
-	}
+	for (size_t i = 0; i < w->n; i++)
+		html_put_text(h, "th", w->head[i], "scope", "col", "class",
+			      i >= w->numbers ? "n" : NULL);
 	html_close(h, "tr");
+}
+
+static void close_wide(struct html *h)
+{
+	html_close(h, "table");
+	html_close(h, "div");
 }
 
 static void put_roles(struct html *h, const struct status *s, int64_t now_wall_us)
 {
 	static const char *const names[] = {"Role", "State", "Since", "Restarts", "CPU", "Memory"};
-	layout_open(h, "div", "wide");
-	layout_open(h, "table", "roles");
-	put_heads(h, names, ARRAY_LEN(names), 2);
+	open_wide(h, STR(""), WIDE("roles", names, 2));
 	for (size_t i = 0; i < s->nrows; i++) {
 		const struct status_row *r = &s->row[i];
 		char memory[32] = "-";
@@ -168,8 +161,7 @@ static void put_roles(struct html *h, const struct status *s, int64_t now_wall_u
 		put_cell(h, "n", str_of(memory));
 		html_close(h, "tr");
 	}
-	html_close(h, "table");
-	html_close(h, "div");
+	close_wide(h);
 }
 
 /* Who fetches for the crawl; nothing while it is this machine alone. */
@@ -179,10 +171,7 @@ static void put_reapers(struct html *h, const struct web_reapers *reapers)
 					    "Bytes",  "Errors", "Lost", "Late", "Round trip"};
 	if (reapers->n < 2)
 		return;
-	html_put_text(h, "h2", "Reapers");
-	layout_open(h, "div", "wide");
-	layout_open(h, "table", "reapers");
-	put_heads(h, names, ARRAY_LEN(names), 2);
+	open_wide(h, STR("Reapers"), WIDE("reapers", names, 2));
 	for (size_t i = 0; i < reapers->n; i++) {
 		const struct reaper_status *r = &reapers->list[i];
 		const uint64_t number[] = {r->jobs,   r->out,  r->documents, r->bytes,
@@ -199,8 +188,7 @@ static void put_reapers(struct html *h, const struct web_reapers *reapers)
 		put_duration(h, (int64_t)r->round_us, r->round_us > 0);
 		html_close(h, "tr");
 	}
-	html_close(h, "table");
-	html_close(h, "div");
+	close_wide(h);
 }
 
 /* How it went with each source and gatherer of the broker. */
@@ -214,10 +202,7 @@ static void put_points(struct html *h, const struct web_points *points, int64_t 
 					      [POINT_FAILED] = "bad"};
 	if (!points_are_told(points->list, points->n))
 		return;
-	html_put_text(h, "h2", "Sources");
-	layout_open(h, "div", "wide");
-	layout_open(h, "table", "points");
-	put_heads(h, names, ARRAY_LEN(names), 3);
+	open_wide(h, STR("Sources"), WIDE("points", names, 3));
 	for (size_t i = 0; i < points->n; i++) {
 		const struct point_status *p = &points->list[i];
 		html_open(h, "tr");
@@ -231,41 +216,28 @@ static void put_points(struct html *h, const struct web_points *points, int64_t 
 		put_duration(h, p->next_us - now_wall_us, p->next_us != 0);
 		html_close(h, "tr");
 	}
-	html_close(h, "table");
-	html_close(h, "div");
+	close_wide(h);
 }
 
 /* The broker's port, once it was asked something. */
 static void put_queries(struct html *h, const struct status *s)
 {
-	static const char *const names[] = {"Users",   "Bulk",    "Administrator", "Answered",
-					    "Refused", "Failed",  "Cut by time",   "Gave up",
-					    "Waiting", "Running", "Average time"};
-	struct numbers_queries q;
-	if (numbers_queries(s, &q) != 0)
+	int64_t count[NUMBERS_QUERIES], average_us;
+	if (numbers_queries(s, count, &average_us) != 0)
 		return;
-	const int64_t number[] = {q.user,   q.bulk, q.admin,     q.answered, q.refused,
-				  q.failed, q.cut,  q.cancelled, q.waiting,  q.running};
-	html_put_text(h, "h2", "Queries of the broker's port");
-	layout_open(h, "div", "wide");
-	layout_open(h, "table", "queries");
-	put_heads(h, names, ARRAY_LEN(names), 0);
+	open_wide(h, STR("Queries of the broker's port"), WIDE("queries", numbers_query_titles, 0));
 	html_open(h, "tr");
-	for (size_t i = 0; i < ARRAY_LEN(number); i++)
-		put_number(h, number[i]);
-	put_duration(h, q.average_us, q.answered > 0);
+	for (size_t i = 0; i < ARRAY_LEN(count); i++)
+		put_number(h, count[i]);
+	put_duration(h, average_us, average_us >= 0);
 	html_close(h, "tr");
-	html_close(h, "table");
-	html_close(h, "div");
+	close_wide(h);
 }
 
 static void put_counters(struct html *h, const struct counters_view *view)
 {
 	static const char *const names[] = {"Counter", "Meaning", "Value"};
-	html_put(h, "h2", view->instance);
-	layout_open(h, "div", "wide");
-	layout_open(h, "table", "counters");
-	put_heads(h, names, ARRAY_LEN(names), 2);
+	open_wide(h, view->instance, WIDE("counters", names, 2));
 	for (size_t i = 0; i < view->n; i++) {
 		const struct counter_value *v = &view->value[i];
 		if (str_is(v->name, "codes")) /* shown above, with words */
@@ -282,8 +254,7 @@ static void put_counters(struct html *h, const struct counters_view *view)
 		put_number(h, v->value);
 		html_close(h, "tr");
 	}
-	html_close(h, "table");
-	html_close(h, "div");
+	close_wide(h);
 }
 
 /* One sentence that says it all. */

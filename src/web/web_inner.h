@@ -68,8 +68,9 @@ void web_search_results(struct html *h, const struct search_ask *ask, const stru
 
 /* A text with what matched marked. */
 void web_put_marked(struct html *h, const struct marked *m);
-/* A size for people, after a dot. */
+/* A size and a day for people, after a dot. */
 void web_put_size(struct html *h, uint64_t bytes);
+void web_put_day(struct html *h, int64_t time_s);
 
 /* files_page.c */
 

@@ -21,11 +21,17 @@ struct collection_reader {
 	uint64_t hash[COLLECTION_POINTS]; /* of host and port */
 };
 
-static void add_problem(struct collection_reader *r, const char *what)
+static void PRINTF_LIKE(2, 3) add_problem(struct collection_reader *r, const char *fmt, ...)
 {
-	if (r->to->nproblems < COLLECTION_PROBLEMS)
-		r->to->problem[r->to->nproblems++] = arena_printf(
-			r->arena, "%s:%u: %s; the line is passed over", r->path, r->line, what);
+	char what[512];
+	va_list ap;
+	if (r->to->nproblems == COLLECTION_PROBLEMS)
+		return;
+	va_start(ap, fmt);
+	(void)vsnprintf(what, sizeof what, fmt, ap);
+	va_end(ap);
+	r->to->problem[r->to->nproblems++] = arena_printf(
+		r->arena, "%s:%u: %s; the line is passed over", r->path, r->line, what);
 }
 
 /* Empty: there is none. */
@@ -89,13 +95,11 @@ static void add_point(struct collection_reader *r, const char *host, uint16_t po
 	uint64_t hash = hash64_seeded(str_of(host), port);
 	const struct collection_point *same = same_point(r, host, port, hash);
 	if (same) {
-		add_problem(r, arena_printf(r->arena, "%s port %u is in line %u already", host,
-					    port, same->line));
+		add_problem(r, "%s port %u is in line %u already", host, port, same->line);
 		return;
 	}
 	if (r->to->n == COLLECTION_POINTS) {
-		add_problem(r, arena_printf(r->arena, "more than %d collection points",
-					    COLLECTION_POINTS));
+		add_problem(r, "more than %d collection points", COLLECTION_POINTS);
 		return;
 	}
 	r->hash[r->to->n] = hash;
@@ -112,8 +116,7 @@ static void read_line(struct collection_reader *r, struct str line)
 	char shown[VALUE_SHOWN], host[NAME_MAX_BYTES + 1];
 	uint64_t port, type;
 	if (line.n > COLLECTION_LINE) {
-		add_problem(r, arena_printf(r->arena, "%zu bytes long, more than %d", line.n,
-					    COLLECTION_LINE));
+		add_problem(r, "%zu bytes long, more than %d", line.n, COLLECTION_LINE);
 		return;
 	}
 	struct str host_field = next_field(&line), port_field = next_field(&line),
@@ -121,29 +124,22 @@ static void read_line(struct collection_reader *r, struct str line)
 	if (host_field.n == 0 || host_field.p[0] == '#')
 		return;
 	if (!read_host(host_field, host))
-		add_problem(r, arena_printf(r->arena, "'%s' is neither a name nor an address",
-					    value_show(host_field, shown)));
+		add_problem(r, "'%s' is neither a name nor an address",
+			    value_show(host_field, shown));
 	else if (!str_u64(port_field, &port) || port == 0 || port > UINT16_MAX)
-		add_problem(r,
-			    arena_printf(r->arena,
-					 "expected a port from 1 to 65535 after the host, got '%s'",
-					 value_show(port_field, shown)));
+		add_problem(r, "expected a port from 1 to 65535 after the host, got '%s'",
+			    value_show(port_field, shown));
 	else if (!str_u64(type_field, &type) || type > LAST_TYPE)
-		add_problem(r, arena_printf(r->arena,
-					    "expected a type from 0 to 7 after the port, got '%s'",
-					    value_show(type_field, shown)));
+		add_problem(r, "expected a type from 0 to 7 after the port, got '%s'",
+			    value_show(type_field, shown));
 	else if (type >= FIRST_BROKER)
-		add_problem(r,
-			    arena_printf(r->arena,
-					 "type %u collects from a broker, which is not there yet",
-					 (unsigned)type));
+		add_problem(r, "type %u collects from a broker, which is not there yet",
+			    (unsigned)type);
 	else if (!str_is(filter, "--"))
-		add_problem(
-			r,
-			arena_printf(r->arena,
-				     "expected -- after the type, since only types 6 and 7 have a "
-				     "filter, got '%s'",
-				     value_show(filter, shown)));
+		add_problem(r,
+			    "expected -- after the type, since only types 6 and 7 have a filter, "
+			    "got '%s'",
+			    value_show(filter, shown));
 	else
 		add_point(r, host, (uint16_t)port, type);
 }

@@ -5,10 +5,14 @@
 #include "base/value.h"
 #include "index/query.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
 /* What is left of a line, and where that is. */
 struct request_reader {
 	struct str all, rest; /* rest: without blanks before it */
 	size_t at;            /* of `all` in the line; what stands before it is ASCII */
+	const char *flag;     /* that is being read */
 	struct request *to;
 	struct err *err;
 };
@@ -31,21 +35,26 @@ static size_t reader_character(const struct request_reader *r, struct str part)
 	return r->at + query_character(r->all, byte);
 }
 
-static int reader_refuse(struct request_reader *r, struct str at, const char *problem)
+static int PRINTF_LIKE(3, 4)
+	reader_refuse(struct request_reader *r, struct str at, const char *fmt, ...)
 {
+	char problem[256];
+	va_list ap;
+	va_start(ap, fmt);
+	(void)vsnprintf(problem, sizeof problem, fmt, ap);
+	va_end(ap);
 	return err_set(r->err, ERR_USAGE, "character %zu: %s", reader_character(r, at), problem);
 }
 
 static int reader_unknown(struct request_reader *r, const char *what, struct str word)
 {
 	char shown[VALUE_SHOWN];
-	return err_set(r->err, ERR_USAGE, "character %zu: there is no %s '%s'",
-		       reader_character(r, word), what, value_show(word, shown));
+	return reader_refuse(r, word, "there is no %s '%s'", what, value_show(word, shown));
 }
 
 /* A number from least on; what is more than `most` counts as it where `clip` is set. */
-static int reader_number(struct request_reader *r, const char *of, uint64_t least, uint64_t most,
-			 bool clip, uint32_t *ret)
+static int reader_number(struct request_reader *r, uint64_t least, uint64_t most, bool clip,
+			 uint32_t *ret)
 {
 	struct str word = reader_word(r);
 	uint64_t n = 0;
@@ -55,27 +64,13 @@ static int reader_number(struct request_reader *r, const char *of, uint64_t leas
 	if (digits && !str_u64(word, &n))
 		n = UINT64_MAX;
 	if (!digits || n < least || (n > most && !clip))
-		return err_set(r->err, ERR_USAGE,
-			       "character %zu: %s wants a number from %llu to %llu",
-			       reader_character(r, word), of, (unsigned long long)least,
-			       (unsigned long long)most);
+		return reader_refuse(r, word, "%s wants a number from %llu to %llu", r->flag,
+				     (unsigned long long)least, (unsigned long long)most);
 	*ret = (uint32_t)MIN(n, most);
 	return 0;
 }
 
 /* Flags. */
-
-static int flag_desc(struct request_reader *r)
-{
-	r->to->desc = true;
-	return 0;
-}
-
-static int flag_opaque(struct request_reader *r)
-{
-	r->to->opaque = true;
-	return 0;
-}
 
 static int flag_attribute(struct request_reader *r)
 {
@@ -83,21 +78,20 @@ static int flag_attribute(struct request_reader *r)
 	if (name.n == 0 || name.p[0] == '#')
 		return reader_refuse(r, name, "#attribute wants the name of one");
 	if (r->to->attributes == REQUEST_ATTRIBUTES)
-		return err_set(r->err, ERR_USAGE,
-			       "character %zu: more than %d attributes are asked for",
-			       reader_character(r, name), REQUEST_ATTRIBUTES);
+		return reader_refuse(r, name, "more than %d attributes are asked for",
+				     REQUEST_ATTRIBUTES);
 	r->to->attribute[r->to->attributes++] = name;
 	return 0;
 }
 
 static int flag_since(struct request_reader *r)
 {
-	return reader_number(r, "#since", 0, UINT32_MAX, false, &r->to->since_s);
+	return reader_number(r, 0, UINT32_MAX, false, &r->to->since_s);
 }
 
 static int flag_lifetime(struct request_reader *r)
 {
-	if (reader_number(r, "#lifetime", 0, UINT32_MAX, true, &r->to->lifetime_s) < 0)
+	if (reader_number(r, 0, UINT32_MAX, true, &r->to->lifetime_s) < 0)
 		return -1;
 	r->to->lifetime_s = MAX(r->to->lifetime_s, 1); /* who asks for none has the least */
 	return 0;
@@ -125,72 +119,62 @@ static int index_error(struct request_reader *r)
 		return 0;
 	}
 	*r = before;
-	if (reader_number(r, "#index error", 0, QUERY_ERRORS_MOST, false, &n) < 0)
+	if (reader_number(r, 0, QUERY_ERRORS_MOST, false, &n) < 0)
 		return -1;
 	r->to->errors = (uint8_t)n;
 	r->to->best = false;
 	return 0;
 }
 
-static int index_best(struct request_reader *r)
-{
-	r->to->best = true;
-	return 0;
-}
-
-static int index_matchword(struct request_reader *r)
-{
-	r->to->matchword = true;
-	return 0;
-}
-
 /* Of several the least counts. */
-static int index_most(struct request_reader *r, const char *of)
+static int index_most(struct request_reader *r)
 {
 	uint32_t n = 0;
-	if (reader_number(r, of, 1, REQUEST_RESULTS_MOST, true, &n) < 0)
+	if (reader_number(r, 1, REQUEST_RESULTS_MOST, true, &n) < 0)
 		return -1;
 	r->to->results = r->to->results ? MIN(r->to->results, n) : n;
 	return 0;
 }
 
-static int index_maxresult(struct request_reader *r)
-{
-	return index_most(r, "#index maxresult");
-}
-
-static int index_maxfiles(struct request_reader *r)
-{
-	return index_most(r, "#index maxfiles");
-}
-
 struct request_flag {
 	const char *name;
-	int (*take)(struct request_reader *r);
+	int (*take)(struct request_reader *r); /* NULL: it sets a bool of the request, */
+	size_t at;                             /* at this offset */
 	bool bulk_only;
 };
+#define SETS(member) .at = offsetof(struct request, member)
 
+#define INDEX "#index "
 static const struct request_flag index_flags[] = {
-	{"case", index_case, false},           {"error", index_error, false},
-	{"best", index_best, false},           {"matchword", index_matchword, false},
-	{"maxresult", index_maxresult, false}, {"maxfiles", index_maxfiles, false},
+	{INDEX "case", index_case},      {INDEX "error", index_error},
+	{INDEX "best", SETS(best)},      {INDEX "matchword", SETS(matchword)},
+	{INDEX "maxresult", index_most}, {INDEX "maxfiles", index_most},
 };
+
+static int flag_take(struct request_reader *r, const struct request_flag *flag)
+{
+	r->flag = flag->name;
+	if (flag->take)
+		return flag->take(r);
+	*(bool *)((char *)r->to + flag->at) = true;
+	return 0;
+}
 
 static int flag_index(struct request_reader *r)
 {
 	struct str name = reader_word(r);
 	for (size_t i = 0; i < ARRAY_LEN(index_flags); i++)
-		if (str_eq_nocase(name, str_of(index_flags[i].name)))
-			return index_flags[i].take(r);
+		if (str_eq_nocase(name, str_of(index_flags[i].name + strlen(INDEX))))
+			return flag_take(r, &index_flags[i]);
 	if (name.n == 0 || name.p[0] == '#')
 		return reader_refuse(r, name, "#index wants an option of the index");
 	return reader_unknown(r, "flag #index", name);
 }
 
 static const struct request_flag flags[] = {
-	{"#desc", flag_desc, false},           {"#opaque", flag_opaque, false},
-	{"#attribute", flag_attribute, false}, {"#since", flag_since, true},
-	{"#lifetime", flag_lifetime, false},   {"#index", flag_index, false},
+	{"#desc", SETS(desc)},          {"#opaque", SETS(opaque)},
+	{"#attribute", flag_attribute}, {"#since", flag_since, .bulk_only = true},
+	{"#lifetime", flag_lifetime},   {"#index", flag_index},
 };
 
 static int take_flag(struct request_reader *r, struct str word)
@@ -199,9 +183,8 @@ static int take_flag(struct request_reader *r, struct str word)
 		if (!str_eq_nocase(word, str_of(flags[i].name)))
 			continue;
 		if (flags[i].bulk_only && r->to->kind != REQUEST_BULK)
-			return err_set(r->err, ERR_USAGE, "character %zu: %s is for #BULK alone",
-				       reader_character(r, word), flags[i].name);
-		return flags[i].take(r);
+			return reader_refuse(r, word, "%s is for #BULK alone", flags[i].name);
+		return flag_take(r, &flags[i]);
 	}
 	return reader_unknown(r, "flag", word);
 }

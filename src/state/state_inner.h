@@ -11,6 +11,8 @@
 
 #include <limits.h>
 
+#include <limits.h>
+
 /* What a reader of the crawl needs, and how long. */
 struct state_lock {
 	char crawl[256], who[65]; /* the last part of the crawl's folder; the reader */

@@ -62,7 +62,50 @@ const char *code_text(uint16_t code, char ret[CODE_TEXT]);
 /* Whether a try with this code says that nothing of its site can be had (cork). */
 bool code_is_failure(uint16_t code);
 
-/* All codes that have a name of their own, ascending; for counters. */
+/* All codes that have a name of their own, ascending: number, class, its name, outcome, cause and
+ * words. The table of code.c and the counters (reap_counters.h) are made of it. */
+/* clang-format off */
+#define CODES(X) \
+	X(0, OK, "ok", OK, ANSWER, "ok") \
+	X(1, OK, "ok", REDIRECT, ANSWER, "it leads elsewhere") \
+	X(2, OK, "ok", OK, ANSWER, "the address of its server was found") \
+	X(3, OK, "ok", UNCHANGED, ANSWER, "unchanged (304)") \
+	X(4, OK, "ok", UNCHANGED, ANSWER, "unchanged, the same text") \
+	X(1104, SITE, "site", SITE_TEMPORARY, DNS, "no answer from name servers") \
+	X(1107, CONNECTION, "connection", SITE_TEMPORARY, CONNECT, "the server could not be reached") \
+	X(1138, PROXY, "proxy", SITE_TEMPORARY, PROXY, "the proxy failed") \
+	X(1408, TEMPORARY, "temporary", TEMPORARY, TIME, "it took too long") \
+	X(1420, TEMPORARY, "temporary", SITE_TEMPORARY, ANSWER, "too many requests (420)") \
+	X(1425, TEMPORARY, "temporary", TEMPORARY, ANSWER, "too early (425)") \
+	X(1429, TEMPORARY, "temporary", SITE_TEMPORARY, ANSWER, "too many requests (429)") \
+	X(1500, TEMPORARY, "temporary", TEMPORARY, ANSWER, "an error of the server (500)") \
+	X(1502, TEMPORARY, "temporary", TEMPORARY, CUT, "no complete answer came") \
+	X(1503, TEMPORARY, "temporary", SITE_TEMPORARY, ANSWER, "the server is not available now") \
+	X(1504, TEMPORARY, "temporary", TEMPORARY, ANSWER, "a server that it asked is silent (504)") \
+	X(1507, TEMPORARY, "temporary", TEMPORARY, SINK, "no room to keep it") \
+	X(1511, TEMPORARY, "temporary", SITE_TEMPORARY, ANSWER, "the network wants a login (511)") \
+	X(2103, SITE, "site", SITE_PERMANENT, NO_NAME, "the server does not exist") \
+	X(2105, SITE, "site", SITE_PERMANENT, DNS, "what name servers say cannot be used") \
+	X(2134, SITE, "site", ADDRESS, ADDRESS, "its address is not allowed (robot.networks)") \
+	X(2204, PERMANENT, "permanent", PERMANENT, ANSWER, "it asks not to be indexed") \
+	X(2300, PERMANENT, "permanent", PERMANENT, NO_TARGET, "a redirect that leads nowhere") \
+	X(2304, PERMANENT, "permanent", ROBOTS, ROBOTS, "robots.txt forbids it") \
+	X(2306, PERMANENT, "permanent", SITE_PERMANENT, NO_NAME, "its site does not exist") \
+	X(2308, PERMANENT, "permanent", PERMANENT, NO_TARGET, "it has led nowhere for too long") \
+	X(2400, PERMANENT, "permanent", PERMANENT, URL, "not a URL that can be fetched") \
+	X(2401, PERMANENT, "permanent", PERMANENT, ANSWER, "it wants a login") \
+	X(2403, PERMANENT, "permanent", PERMANENT, ANSWER, "the server forbids it (403)") \
+	X(2404, PERMANENT, "permanent", PERMANENT, ANSWER, "not found (404)") \
+	X(2406, PERMANENT, "permanent", PERMANENT, ANSWER, "the filter rejects it, or the server (406)") \
+	X(2410, PERMANENT, "permanent", PERMANENT, ANSWER, "gone for good (410)") \
+	X(2413, PERMANENT, "permanent", LIMIT, BODY, "too large") \
+	X(2415, PERMANENT, "permanent", PERMANENT, CODING, "of a coding or a type that cannot be read") \
+	X(2422, PERMANENT, "permanent", PERMANENT, SINK, "its bucket cannot be read, or (422) the request") \
+	X(2431, PERMANENT, "permanent", LIMIT, HEAD, "too large a head") \
+	X(2451, PERMANENT, "permanent", PERMANENT, ANSWER, "withheld by law (451)")
+/* clang-format on */
+
+/* Their numbers. */
 extern const uint16_t code_all[];
 extern const size_t code_count;
 

@@ -12,50 +12,8 @@ const char *const code_class_names[CODE_CLASSES] = {
 	"ok", "site", "connection", "proxy", "temporary", "permanent", "sleeps",
 };
 
-/* Ascending: code, class, outcome, cause, words. */
-/* clang-format off */
-#define CODES(X) \
-	X(CODE_OK, OK, OK, ANSWER, "ok") \
-	X(CODE_REDIRECT, OK, REDIRECT, ANSWER, "it leads elsewhere") \
-	X(CODE_RESOLVED, OK, OK, ANSWER, "the address of its server was found") \
-	X(CODE_NOT_MODIFIED, OK, UNCHANGED, ANSWER, "unchanged (304)") \
-	X(CODE_SAME, OK, UNCHANGED, ANSWER, "unchanged, the same text") \
-	X(CODE_NO_ANSWER_DNS, SITE, SITE_TEMPORARY, DNS, "no answer from name servers") \
-	X(CODE_CONNECTION, CONNECTION, SITE_TEMPORARY, CONNECT, "the server could not be reached") \
-	X(CODE_PROXY, PROXY, SITE_TEMPORARY, PROXY, "the proxy failed") \
-	X(CODE_TIME, TEMPORARY, TEMPORARY, TIME, "it took too long") \
-	X(CODE_TEMPORARY + 420, TEMPORARY, SITE_TEMPORARY, ANSWER, "too many requests (420)") \
-	X(CODE_TEMPORARY + 425, TEMPORARY, TEMPORARY, ANSWER, "too early (425)") \
-	X(CODE_TEMPORARY + 429, TEMPORARY, SITE_TEMPORARY, ANSWER, "too many requests (429)") \
-	X(CODE_TEMPORARY + 500, TEMPORARY, TEMPORARY, ANSWER, "an error of the server (500)") \
-	X(CODE_BROKEN, TEMPORARY, TEMPORARY, CUT, "no complete answer came") \
-	X(CODE_TEMPORARY + 503, TEMPORARY, SITE_TEMPORARY, ANSWER, "the server is not available now") \
-	X(CODE_TEMPORARY + 504, TEMPORARY, TEMPORARY, ANSWER, "a server that it asked is silent (504)") \
-	X(CODE_NOT_KEPT, TEMPORARY, TEMPORARY, SINK, "no room to keep it") \
-	X(CODE_TEMPORARY + 511, TEMPORARY, SITE_TEMPORARY, ANSWER, "the network wants a login (511)") \
-	X(CODE_NO_HOST, SITE, SITE_PERMANENT, NO_NAME, "the server does not exist") \
-	X(CODE_BROKEN_DNS, SITE, SITE_PERMANENT, DNS, "what name servers say cannot be used") \
-	X(CODE_ADDRESS, SITE, ADDRESS, ADDRESS, "its address is not allowed (robot.networks)") \
-	X(CODE_NOINDEX, PERMANENT, PERMANENT, ANSWER, "it asks not to be indexed") \
-	X(CODE_NOWHERE, PERMANENT, PERMANENT, NO_TARGET, "a redirect that leads nowhere") \
-	X(CODE_ROBOTS, PERMANENT, ROBOTS, ROBOTS, "robots.txt forbids it") \
-	X(CODE_NO_SITE, PERMANENT, SITE_PERMANENT, NO_NAME, "its site does not exist") \
-	X(CODE_REDIRECT_ZOMBIE, PERMANENT, PERMANENT, NO_TARGET, "it has led nowhere for too long") \
-	X(CODE_BAD_URL, PERMANENT, PERMANENT, URL, "not a URL that can be fetched") \
-	X(CODE_PERMANENT + 401, PERMANENT, PERMANENT, ANSWER, "it wants a login") \
-	X(CODE_PERMANENT + 403, PERMANENT, PERMANENT, ANSWER, "the server forbids it (403)") \
-	X(CODE_PERMANENT + 404, PERMANENT, PERMANENT, ANSWER, "not found (404)") \
-	X(CODE_REJECTED, PERMANENT, PERMANENT, ANSWER, "the filter rejects it, or the server (406)") \
-	X(CODE_GONE, PERMANENT, PERMANENT, ANSWER, "gone for good (410)") \
-	X(CODE_TOO_LARGE, PERMANENT, LIMIT, BODY, "too large") \
-	X(CODE_CODING, PERMANENT, PERMANENT, CODING, "of a coding or a type that cannot be read") \
-	X(CODE_LOST, PERMANENT, PERMANENT, SINK, "its bucket cannot be read, or (422) the request") \
-	X(CODE_HEAD, PERMANENT, LIMIT, HEAD, "too large a head") \
-	X(CODE_PERMANENT + 451, PERMANENT, PERMANENT, ANSWER, "withheld by law (451)")
-/* clang-format on */
-
 const uint16_t code_all[] = {
-#define X(code, class, outcome, cause, words) code,
+#define X(code, class, name, outcome, cause, words) code,
 	CODES(X)
 #undef X
 };
@@ -71,7 +29,7 @@ struct code_row {
 };
 
 static const struct code_row rows[] = {
-#define X(code, class, outcome, cause, words) \
+#define X(code, class, name, outcome, cause, words) \
 	{code, CODE_CLASS_##class, OUTCOME_##outcome, ROBOT_CAUSE_##cause, words, 0},
 	CODES(X)
 #undef X

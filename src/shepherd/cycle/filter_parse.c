@@ -71,100 +71,66 @@ static void word_to_lower(struct str word)
 		p[i] = ascii_lower(p[i]);
 }
 
-/* Conditions */
+/* Conditions. Their readers get the word after the name, or a slice of it that is wrong: 0: it is
+ * read; 1: it is not what the condition expects; negative: err says more. */
 
-static int scheme_read(struct filter_reader *r, struct cond *c, struct err *err)
+static int scheme_read(struct filter_reader *r, struct str *word, struct cond *c, struct err *err)
 {
 	static const enum url_protocol protocols[] = {URL_HTTP, URL_HTTPS, URL_FTP};
-	char shown[VALUE_SHOWN];
-	struct str pattern = c->pattern;
-	(void)r;
-	word_to_lower(pattern);
+	(void)r, (void)err;
+	word_to_lower(*word);
 	c->set = 0;
 	for (size_t i = 0; i < ARRAY_LEN(protocols); i++)
-		if (filter_glob(pattern, str_of(url_protocol_name(protocols[i]))))
+		if (filter_glob(*word, str_of(url_protocol_name(protocols[i]))))
 			c->set |= protocols[i];
-	if (c->set == 0)
-		return err_set(err, ERR_USAGE,
-			       "scheme: expected http, https, ftp or a pattern such as http*, got "
-			       "'%s'",
-			       value_show(pattern, shown));
-	return 0;
+	return c->set == 0;
 }
 
-static int host_read(struct filter_reader *r, struct cond *c, struct err *err)
+static int host_read(struct filter_reader *r, struct str *word, struct cond *c, struct err *err)
 {
 	char shown[VALUE_SHOWN];
-	bool address = c->pattern.n && c->pattern.p[0] == '[';
-	bool bad = c->pattern.n == 0 || str_find_byte(c->pattern, '/') < c->pattern.n ||
-		   (!address && str_find_byte(c->pattern, ':') < c->pattern.n);
-	(void)r;
-	value_show(c->pattern, shown);
-	if (c->pattern.n > FILTER_HOST_MAX)
-		return err_set(err, ERR_USAGE, "host: '%s' is longer than %d bytes", shown,
-			       FILTER_HOST_MAX);
-	for (size_t i = 0; i < c->pattern.n; i++)
-		if (c->pattern.p[i] & 0x80)
+	bool address = word->n && word->p[0] == '[';
+	(void)r, (void)c;
+	if (word->n > FILTER_HOST_MAX)
+		return err_set(err, ERR_USAGE, "host: '%s' is longer than %d bytes",
+			       value_show(*word, shown), FILTER_HOST_MAX);
+	for (size_t i = 0; i < word->n; i++)
+		if (word->p[i] & 0x80)
 			return err_set(err, ERR_USAGE,
 				       "host: '%s' has letters that are not ASCII; write it as "
 				       "garner url prints it (xn--...)",
-				       shown);
-	if (bad)
-		return err_set(err, ERR_USAGE,
-			       "host: expected a host such as example.org or *.example.org, got "
-			       "'%s'",
-			       shown);
-	word_to_lower(c->pattern);
-	return 0;
+				       value_show(*word, shown));
+	word_to_lower(*word);
+	return word->n == 0 || str_find_byte(*word, '/') < word->n ||
+	       (!address && str_find_byte(*word, ':') < word->n);
 }
 
-static int port_read(struct filter_reader *r, struct cond *c, struct err *err)
+static int port_read(struct filter_reader *r, struct str *word, struct cond *c, struct err *err)
 {
-	char shown[VALUE_SHOWN];
-	bool good = c->pattern.n > 0;
-	(void)r;
-	for (size_t i = 0; i < c->pattern.n; i++)
-		good = good && (ascii_is_digit(c->pattern.p[i]) || c->pattern.p[i] == '*');
-	return good ? 0
-		    : err_set(err, ERR_USAGE,
-			      "port: expected a number or a pattern such as 80*, got '%s'",
-			      value_show(c->pattern, shown));
+	bool good = word->n > 0;
+	(void)r, (void)c, (void)err;
+	for (size_t i = 0; i < word->n; i++)
+		good = good && (ascii_is_digit(word->p[i]) || word->p[i] == '*');
+	return !good;
 }
 
-static int path_read(struct filter_reader *r, struct cond *c, struct err *err)
+static int path_read(struct filter_reader *r, struct str *word, struct cond *c, struct err *err)
 {
-	char shown[VALUE_SHOWN];
-	(void)r;
-	if (c->pattern.n && (c->pattern.p[0] == '/' || c->pattern.p[0] == '*'))
-		return 0;
-	return err_set(err, ERR_USAGE,
-		       "path: '%s' matches nothing; expected a pattern that begins with / or *",
-		       value_show(c->pattern, shown));
+	(void)r, (void)c, (void)err;
+	return word->n == 0 || (word->p[0] != '/' && word->p[0] != '*');
 }
 
-static int query_read(struct filter_reader *r, struct cond *c, struct err *err)
+static int query_read(struct filter_reader *r, struct str *word, struct cond *c, struct err *err)
 {
-	char shown[VALUE_SHOWN];
-	(void)r;
-	if (c->pattern.n == 0 || c->pattern.p[0] != '?')
-		return 0;
-	return err_set(err, ERR_USAGE,
-		       "query: '%s': expected a pattern without the question mark, which is not "
-		       "part of the query",
-		       value_show(c->pattern, shown));
+	(void)r, (void)c, (void)err;
+	return word->n && word->p[0] == '?';
 }
 
-static int type_read(struct filter_reader *r, struct cond *c, struct err *err)
+static int type_read(struct filter_reader *r, struct str *word, struct cond *c, struct err *err)
 {
-	char shown[VALUE_SHOWN];
-	(void)r;
-	if (str_find_byte(c->pattern, '/') == c->pattern.n &&
-	    str_find_byte(c->pattern, '*') == c->pattern.n)
-		return err_set(err, ERR_USAGE,
-			       "type: expected a media type such as text/html or image/*, got '%s'",
-			       value_show(c->pattern, shown));
-	word_to_lower(c->pattern);
-	return 0;
+	(void)r, (void)c, (void)err;
+	word_to_lower(*word);
+	return str_find_byte(*word, '/') == word->n && str_find_byte(*word, '*') == word->n;
 }
 
 static int section_unknown(const struct filter *f, struct str name, struct err *err)
@@ -178,14 +144,13 @@ static int section_unknown(const struct filter *f, struct str name, struct err *
 		       value_show(name, shown), nearest_words(&near));
 }
 
-static int section_read(struct filter_reader *r, struct cond *c, struct err *err)
+static int section_read(struct filter_reader *r, struct str *word, struct cond *c, struct err *err)
 {
-	struct str pattern = c->pattern;
 	c->set = 0;
 	for (size_t i = 0; i < r->f->sections; i++)
-		if (filter_glob(pattern, str_of(r->f->section[i].name)))
+		if (filter_glob(*word, str_of(r->f->section[i].name)))
 			c->set |= UINT64_C(1) << i;
-	return c->set ? 0 : section_unknown(r->f, pattern, err);
+	return c->set ? 0 : section_unknown(r->f, *word, err);
 }
 
 /* Of IPv6 servers a queue key has a hash of the /64 alone. */
@@ -218,57 +183,50 @@ static int net_fill(struct cond *c, const struct addr *a, uint64_t bits, struct 
 	return 0;
 }
 
-static int net_read(struct filter_reader *r, struct cond *c, struct err *err)
+static int net_read(struct filter_reader *r, struct str *word, struct cond *c, struct err *err)
 {
-	char shown[VALUE_SHOWN];
-	struct str text = c->pattern;
-	size_t slash = str_find_byte(text, '/');
+	size_t slash = str_find_byte(*word, '/');
 	struct addr a;
 	uint64_t bits = 0;
 	(void)r;
-	value_show(text, shown);
-	if (!addr_parse(str_head(text, slash), &a) || a.scope ||
-	    (slash < text.n && !str_u64(str_from(text, slash + 1), &bits)))
-		return err_set(err, ERR_USAGE,
-			       "net: expected a network such as 192.0.2.0/24 or 2001:db8::/64, got "
-			       "'%s'",
-			       shown);
-	if (slash == text.n)
+	if (!addr_parse(str_head(*word, slash), &a) || a.scope ||
+	    (slash < word->n && !str_u64(str_from(*word, slash + 1), &bits)))
+		return 1;
+	if (slash == word->n)
 		bits = a.family == AF_INET ? 32 : 128;
 	return net_fill(c, &a, bits, err);
 }
 
-static int above_read(struct filter_reader *r, struct cond *c, struct err *err)
+/* The number may be a word of its own. */
+static int above_read(struct filter_reader *r, struct str *word, struct cond *c, struct err *err)
 {
-	char shown[VALUE_SHOWN];
-	struct str word = c->pattern, number = str_from(word, 1);
-	bool good = word.n && word.p[0] == '>';
-	if (good && number.n == 0 && word_before_colon(r, &number) == 1)
-		return err_set(err, ERR_USAGE, "expected a number after >, got nothing");
-	if (!good || !str_u64(number, &c->above))
-		return err_set(err, ERR_USAGE, "expected > and a number, got '%s'",
-			       value_show(good ? number : word, shown));
-	return 0;
+	(void)err;
+	if (word->n == 0 || word->p[0] != '>')
+		return 1;
+	*word = str_from(*word, 1);
+	if (word->n == 0 && word_before_colon(r, word) == 1)
+		return 1;
+	return !str_u64(*word, &c->above);
 }
 
 static const struct cond_form {
 	const char *name;
 	enum cond_kind kind;
 	bool of_sites; /* may decide outputs on sites */
-	/* Of a condition whose pattern is the word after the name; NULL: it needs none. */
-	int (*read)(struct filter_reader *r, struct cond *c, struct err *err);
+	const char *expected;
+	int (*read)(struct filter_reader *r, struct str *word, struct cond *c, struct err *err);
 } forms[] = {
-	{"any", COND_ANY, true, NULL},
-	{"scheme", COND_SCHEME, true, scheme_read},
-	{"host", COND_HOST, true, host_read},
-	{"port", COND_PORT, true, port_read},
-	{"path", COND_PATH, false, path_read},
-	{"query", COND_QUERY, false, query_read},
-	{"type", COND_TYPE, false, type_read},
-	{"section", COND_SECTION, false, section_read},
-	{"net", COND_NET, true, net_read},
-	{"key_sites", COND_KEY_SITES, true, above_read},
-	{"depth", COND_DEPTH, false, above_read},
+	{"any", COND_ANY, true, NULL, NULL},
+	{"scheme", COND_SCHEME, true, "http, https, ftp or a pattern such as http*", scheme_read},
+	{"host", COND_HOST, true, "a host such as example.org or *.example.org", host_read},
+	{"port", COND_PORT, true, "a number or a pattern such as 80*", port_read},
+	{"path", COND_PATH, false, "a pattern that begins with / or *", path_read},
+	{"query", COND_QUERY, false, "a pattern without the question mark", query_read},
+	{"type", COND_TYPE, false, "a media type such as text/html or image/*", type_read},
+	{"section", COND_SECTION, false, "the name of a section", section_read},
+	{"net", COND_NET, true, "a network such as 192.0.2.0/24 or 2001:db8::/64", net_read},
+	{"key_sites", COND_KEY_SITES, true, "> and a number", above_read},
+	{"depth", COND_DEPTH, false, "> and a number", above_read},
 };
 
 static const struct cond_form *form_find(struct str name, struct err *err)
@@ -290,6 +248,7 @@ static const struct cond_form *form_find(struct str name, struct err *err)
 
 static int cond_read(struct filter_reader *r, struct cond *c, struct err *err)
 {
+	char shown[VALUE_SHOWN];
 	struct str word;
 	if (word_before_colon(r, &word) == 1)
 		return err_set(err, ERR_USAGE, "expected a condition such as host example.org");
@@ -303,13 +262,16 @@ static int cond_read(struct filter_reader *r, struct cond *c, struct err *err)
 	c->kind = form->kind;
 	if (!form->read)
 		return 0;
-	if (word_before_colon(r, &c->pattern) == 1)
+	if (word_before_colon(r, &word) == 1)
 		return err_set(err, ERR_USAGE, "%s: expected %s after it, got nothing", form->name,
-			       form->read == above_read ? "> and a number" : "a pattern");
-	if (str_is(c->pattern, "\"\""))
-		c->pattern.n = 0;
-	int rc = form->read(r, c, err);
-	return rc < 0 && form->read == above_read ? err_in(err, "%s", form->name) : rc;
+			       form->expected);
+	if (str_is(word, "\"\""))
+		word.n = 0;
+	c->pattern = word;
+	int rc = form->read(r, &word, c, err);
+	return rc == 1 ? err_set(err, ERR_USAGE, "%s: expected %s, got '%s'", form->name,
+				 form->expected, value_show(word, shown))
+		       : rc;
 }
 
 /* Up to the colon. */

@@ -33,26 +33,36 @@ uint64_t *checkpoint_length(struct checkpoint *c, enum appended which)
 	return of[which];
 }
 
+/* A reader of an open state sees what is shown to followers, no more. */
+static int state_checkpoint_of(const struct state *st, struct checkpoint *ret, struct err *err)
+{
+	return MIN(st->s->write ? checkpoint_last(st->folder, ret, err)
+				: checkpoint_shown(st->folder, ret, err),
+		   0);
+}
+
 /* What the handle knows of a state. A damaged control is an error; so are lost checkpoints of an
- * open state, unless recovery is at work on it. */
+ * open state, unless recovery is at work on it. They are not lost if its writer has just finished
+ * the state: then its control says so. */
 static int state_load(struct state *st, struct err *err)
 {
 	struct state_control c;
 	int rc = control_read(st->folder, &c, err);
 	if (rc)
 		return rc;
-	/* a reader of an open state sees what is shown to followers, no more */
-	if (!phase_is_done(c.phase))
-		rc = st->s->write ? checkpoint_last(st->folder, &c.last, err)
-				  : checkpoint_shown(st->folder, &c.last, err);
-	if (rc < 0 && err->code == ERR_DAMAGED && c.phase == PHASE_RECOVER) {
-		c.last = checkpoint_measured(st->folder, &c.params);
-		rc = 0;
+	if (!phase_is_done(c.phase) && state_checkpoint_of(st, &c.last, err) < 0) {
+		struct err ignored;
+		rc = -1;
+		if (err->code == ERR_DAMAGED && control_read(st->folder, &c, &ignored) == 0 &&
+		    (phase_is_done(c.phase) || c.phase == PHASE_RECOVER))
+			rc = 0;
+		if (rc == 0 && c.phase == PHASE_RECOVER)
+			c.last = checkpoint_measured(st->folder, &c.params);
 	}
 	st->phase = c.phase;
 	st->params = c.params;
 	st->last = c.last;
-	return MIN(rc, 0);
+	return rc;
 }
 
 /* A state that is just being deleted looks damaged. */

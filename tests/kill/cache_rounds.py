@@ -137,7 +137,7 @@ class Pusher:
             if not self.counts(one):
                 continue
             if one.full:
-                last.update({path: ("remove", 0, False) for path in last if path not in one.rows})
+                last.update({path: ("leave out", 0, False) for path in last if path not in one.rows})
             last.update(one.rows)
         return last
 
@@ -147,6 +147,8 @@ class Pusher:
         later = self.history[path][self.history[path].index(version):] if version else []
         if operation == "remove":
             return None if receipt["state"] == "removed" and file is None else "should be removed"
+        if operation == "leave out":  # of a URL that failed before there is nothing to remove
+            return None if receipt["state"] in ("removed", "failed") and file is None else "should not be there"
         if receipt["state"] in ("stored", "unchanged"):
             return None if file in later else f"version {file} is there, not one of {later}"
         if receipt["state"] != "failed" or file is not None:

@@ -22,6 +22,7 @@ VOLATILE = [
     (r"(?<![0-9])(?:1[7-9]|2\d)\d{14}\b", "<us>"),
     (r"(?<![0-9])(?:1[7-9]|2\d)\d{8}(?:\.\d+)?\b", "<s>"),
     (r"held by pid \d+", "held by pid <pid>"),
+    (r"(?m)^\d+ files: \d+ sound, \d+ unknown", "<n> files: <n> sound, <n> unknown"),  # of garner check
     (r'("(?:cpu_us|took_us|wait_us|search_us|us|seconds|passes|age|after_us)": )[\d.e-]+', r"\1<t>"),
     (r"((?: in|,|passes:) +)\d+(?:\.\d+)? ?(?:us|ms|s)(?:\d+us)?$", r"\1<t>"),
 ]

@@ -1,5 +1,4 @@
-/* garner shep reapers: who fetches for the crawl, as the shepherd last wrote it down (run/reapers).
- */
+/* garner shep reapers: who fetches for the crawl, as the shepherd last wrote it into garner.db. */
 #include "base/rows.h"
 #include "cmd/commands.h"
 #include "shepherd/shepherd.h"

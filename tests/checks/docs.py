@@ -57,6 +57,10 @@ def formats(root, names):
                 yield f"{path}:1: the format {name.group(1)} has no page doc/formats/{page.name}"
             elif magic.split("\\")[0] not in common.text(page):
                 yield f"doc/formats/{page.name}:1: does not name the magic {magic}"
+    table = root / "doc" / "formats" / "README.md"
+    listed = set(re.findall(r"^\| \[[^]]+\]\(([^)]+)\)", common.text(table), re.M)) if table.exists() else found
+    for name in sorted(listed ^ found):
+        yield f"doc/formats/README.md:1: {name} is {'no format' if name in listed else 'not in the table'}"
     for page in names:
         if page.match("doc/formats/*.md") and page.name not in found | {"README.md"} | INSIDE:
             yield f"{page}:1: there is no struct format of this name"

@@ -1,10 +1,11 @@
 """Documents: a README of at most 40 lines in every folder, a page for every file format, links and
-paths of the tree that lead somewhere, no paths of one machine."""
+paths of the tree that lead somewhere, no paths of one machine, decisions in few words."""
 import re
 
 import common
 
 README_LINES = 40
+DECISIONS_WORDS = 17500  # of all rooms together: more is not read
 INSIDE = {"attributes.md", "broker-log.md", "notices.md"}  # text, or what several formats hold
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 # a path of the tree; one with a placeholder (src/cmd/NAME.c) is none
@@ -90,9 +91,15 @@ def machine_paths(root, names):
                 yield f"{path}:{n}: a path of one machine"
 
 
+def decisions(root, names):
+    n = sum(len(common.text(root / p).split()) for p in names if p.match("doc/decisions/*.md"))
+    if n > DECISIONS_WORDS:
+        yield f"doc/decisions/README.md:1: {n} words in this folder, more than {DECISIONS_WORDS}"
+
+
 def problems(root):
     names = common.files(root)
-    for look in (readmes, formats, links, machine_paths):
+    for look in (readmes, decisions, formats, links, machine_paths):
         yield from look(root, names)
 
 

@@ -106,6 +106,7 @@ CASES = [
             "doc/formats/README.md": "| nothing |\n"}, "x.md is not in the table"),
     (docs, {"doc/formats/README.md": "| [y](y.md) |\n"}, "y.md is no format"),
     (docs, {"doc/formats/y.md": "\n"}, "there is no struct format"),
+    (docs, {"doc/decisions/a.md": "x " * 9000, "doc/decisions/b.md": "y " * 9000}, "18000 words in this folder"),
     (docs, {"a.md": "see /home/ann/x\n"}, "a.md:1: a path of one machine"),
     (docs, {"a.md": "see /home/me/x\n"}, None),
     (readme, {"README.md": "    garner add https://example.org/   # a site\n`uns.idle`, `bot@2.folder`, `a.conf`\n"

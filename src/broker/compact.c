@@ -87,8 +87,7 @@ static int begin_documents(struct compact *c, unsigned percent, struct err *err)
 
 static int begin_records(struct compact *c, int64_t now_us, struct err *err)
 {
-	int rc = c->all ? registry_compress_begin_any(c->registry, now_us, &c->records, err)
-			: registry_compress_begin(c->registry, now_us, &c->records, err);
+	int rc = registry_compress_begin(c->registry, c->all, now_us, &c->records, err);
 	c->all = false;
 	if (rc == 0) {
 		c->what = REGISTRY;

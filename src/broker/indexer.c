@@ -188,6 +188,16 @@ static void close_index(struct indexer *ix)
 	words_writer_close(&ix->writer);
 }
 
+/* A new index in `fresh`, from the beginning. */
+static int begin_again(struct indexer *ix, struct err *err)
+{
+	close_index(ix);
+	if (tree_remove(ix->fresh, err) < 0)
+		return -1;
+	ix->rebuilds = true;
+	return open_index(ix, err) < 0 ? -1 : begin_scan(ix, err);
+}
+
 /* The place of the index may lie in what a compression wrote anew; then nobody knows what it lacks,
  * and it is built again. */
 static int open_all(struct indexer *ix, struct err *err)
@@ -200,11 +210,7 @@ static int open_all(struct indexer *ix, struct err *err)
 		return -1;
 	log_warn(COLLECTOR, "the words index is built again from the documents",
 		 KV_TEXT("why", err->msg));
-	close_index(ix);
-	if (tree_remove(ix->fresh, err) < 0)
-		return -1;
-	ix->rebuilds = true;
-	return open_index(ix, err) < 0 ? -1 : begin_scan(ix, err);
+	return begin_again(ix, err);
 }
 
 int indexer_rebuild(struct indexer *ix, struct err *err)
@@ -213,11 +219,7 @@ int indexer_rebuild(struct indexer *ix, struct err *err)
 		return 1;
 	log_info(COLLECTOR, "the words index is built again from the documents",
 		 KV_TEXT("why", "the administrator wants it"));
-	close_index(ix);
-	if (tree_remove(ix->fresh, err) < 0)
-		return -1;
-	ix->rebuilds = true;
-	return open_index(ix, err) < 0 ? -1 : begin_scan(ix, err);
+	return begin_again(ix, err);
 }
 
 int indexer_open(struct indexer **ret, const char *folder, struct registry *registry,

@@ -126,6 +126,12 @@ static int offsets_order(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
+void registry_offsets_sort(struct registry_offsets *o)
+{
+	if (o->n > 1)
+		qsort(o->at, o->n, sizeof *o->at, offsets_order);
+}
+
 /* Flags that entries of recent from this one on want set. */
 static void flags_collect(struct registry *r, size_t from)
 {
@@ -134,8 +140,7 @@ static void flags_collect(struct registry *r, size_t from)
 		if (r->recent.entry[i].kills)
 			*VEC_PUSH(r->flags.at, r->flags.n, r->flags.room) =
 				r->recent.entry[i].kills;
-	if (r->flags.n > 1)
-		qsort(r->flags.at, r->flags.n, sizeof *r->flags.at, offsets_order);
+	registry_offsets_sort(&r->flags);
 	r->flags_written = false;
 }
 
@@ -194,13 +199,10 @@ int registry_open(struct registry **ret, const char *folder, const struct regist
 		  struct registry_opened *ret_is, struct err *err)
 {
 	struct registry *r = mem_alloc(sizeof *r);
-	r->file = FILE_INIT;
-	r->lock.file = FILE_INIT;
+	registry_init(r, folder);
 	r->writes = true;
 	r->options = *options;
-	r->read = ARENA_INIT((size_t)64 << 20);
 	r->out = BUF_INIT(BUFFER + 4 + REGISTRY_RECORD);
-	registry_names(r, folder);
 	if (writer_open(r, ret_is, err) < 0) {
 		registry_close(&r);
 		return -1;

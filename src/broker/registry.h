@@ -8,6 +8,7 @@
  * opened belongs to one thread, but where it is said; another one opens it once more, to read.
  * Texts are in the document store, by oid. */
 #pragma once
+#include "base/rows.h"
 #include "disk/format.h"
 #include "index/docstore.h"
 #include "soif/source.h"
@@ -179,11 +180,9 @@ void registry_before_tables(struct registry *r, int (*before)(void *ctx, struct 
 /* Compression, when half of the records are dead: begin and end belong to the thread that writes,
  * between two commits; copy to any. */
 struct registry_compression;
-int registry_compress_begin(struct registry *r, int64_t now_us, struct registry_compression **ret,
-			    struct err *err); /* 1: it is not worth it */
-/* The same where there is any dead record to leave out: on demand. */
-int registry_compress_begin_any(struct registry *r, int64_t now_us,
-				struct registry_compression **ret, struct err *err);
+/* any: on demand, if there is a dead record to leave out. 1: it is not worth it. */
+int registry_compress_begin(struct registry *r, bool any, int64_t now_us,
+			    struct registry_compression **ret, struct err *err);
 int registry_compress_copy(struct registry_compression *c, struct err *err); /* 1: stopped */
 void registry_compress_stop(struct registry_compression *c);                 /* from any thread */
 /* Only after copy went well; what was put and not committed is given up. Negative: the registry is
@@ -195,7 +194,6 @@ void registry_compress_free(struct registry_compression **c); /* ended or not */
  * names the first bad place. */
 int registry_verify(struct registry *r, struct err *err);
 
-/* All fields of an object for people, a line each. */
-void registry_object_print(struct buf *out, const struct registry_object *o);
+extern const struct rows registry_object_rows; /* for people: rows_lines() */
 
 extern const struct format registry_format, registry_commit_format, registry_tables_format;

@@ -44,8 +44,8 @@ void registry_set_remember(struct registry *r, uint64_t remember_deleted_s)
 	r->options.remember_deleted_s = remember_deleted_s;
 }
 
-static int compress_begin(struct registry *r, bool any, int64_t now_us,
-			  struct registry_compression **ret, struct err *err)
+int registry_compress_begin(struct registry *r, bool any, int64_t now_us,
+			    struct registry_compression **ret, struct err *err)
 {
 	uint64_t now_s = (uint64_t)MAX(now_us / US_PER_S, INT64_C(0));
 	if (r->rename_due && registry_commit_rename(r, err) < 0)
@@ -63,18 +63,6 @@ static int compress_begin(struct registry *r, bool any, int64_t now_us,
 		  KV_UINT("deleted", r->last.deleted));
 	*ret = c;
 	return 0;
-}
-
-int registry_compress_begin(struct registry *r, int64_t now_us, struct registry_compression **ret,
-			    struct err *err)
-{
-	return compress_begin(r, false, now_us, ret, err);
-}
-
-int registry_compress_begin_any(struct registry *r, int64_t now_us,
-				struct registry_compression **ret, struct err *err)
-{
-	return compress_begin(r, true, now_us, ret, err);
 }
 
 void registry_compress_stop(struct registry_compression *c)
@@ -198,18 +186,10 @@ static int tail_copy(struct registry_compression *c, struct err *err)
 	return out_write(c, err);
 }
 
-/* Points that the new file has all of, as they were committed. */
-static void points_move(struct registry *from, struct registry *to)
-{
-	to->points = from->points;
-	from->points = (struct registry_points){0};
-}
-
 /* A registry of the new files, in place of the old one but for its lock and what belongs to it. */
 static int fresh_open(struct registry_compression *c, struct registry *fresh, struct err *err)
 {
 	struct registry *r = c->of;
-	registry_names(fresh, r->folder);
 	fresh->file = c->file;
 	c->file = FILE_INIT;
 	int rc = registry_tables_open(&fresh->tables, r->path[REGISTRY_TABLES_NEW], err);
@@ -282,7 +262,8 @@ static int fresh_rename(struct registry *r, struct registry *fresh, bool *ret_ta
 static void fresh_take(struct registry *r, struct registry *fresh)
 {
 	struct registry old = *r;
-	points_move(&old, fresh);
+	fresh->points = old.points; /* the new file has all of them, as they were committed */
+	old.points = (struct registry_points){0};
 	fresh->lock = old.lock;
 	fresh->out = old.out;
 	old.out = (struct buf){0};
@@ -304,8 +285,9 @@ static void fresh_take(struct registry *r, struct registry *fresh)
 int registry_compress_end(struct registry_compression *c, struct err *err)
 {
 	struct registry *r = c->of;
-	struct registry fresh = {.file = FILE_INIT, .read = ARENA_INIT((size_t)64 << 20)};
+	struct registry fresh;
 	ENSURE(c->copied && !c->ended);
+	registry_init(&fresh, r->folder);
 	(void)registry_give_up(r, err);
 	c->ended = true;
 	/* the tables change with it */

@@ -48,17 +48,34 @@ int registry_header_read(const struct file *file, struct registry_counts *ret, s
 	return 0;
 }
 
-/* Strings in their order in a record; the first four may not be empty. */
-static const char *const string_names[STRINGS] = {
-	"URL", "Gatherer-Name", "Gatherer-Host", "Gatherer-Version", "MD5", "Description"};
+#define AT(member) offsetof(struct registry_object, member)
+
+/* Strings in their order in a record, the first four of which may not be empty; then numbers. */
+static const struct {
+	const char *name;
+	size_t at;
+} strings[STRINGS] = {
+	{"URL", AT(url)},
+	{"Gatherer-Name", AT(gatherer_name)},
+	{"Gatherer-Host", AT(gatherer_host)},
+	{"Gatherer-Version", AT(gatherer_version)},
+	{"MD5", AT(md5)},
+	{"Description", AT(description)},
+};
 enum { MANDATORY = 4, MD5 = 4, DESCRIPTION = 5 };
+static const size_t numbers[] = {AT(oid),
+				 AT(point),
+				 AT(update_time_s),
+				 AT(last_modification_time_s),
+				 AT(refresh_rate_s),
+				 AT(time_to_live_s),
+				 AT(changed_s),
+				 AT(stored_s)};
 
 static void object_strings(const struct registry_object *o, struct str ret[STRINGS])
 {
-	const struct str all[STRINGS] = {o->url,           o->gatherer_name,
-					 o->gatherer_host, o->gatherer_version,
-					 o->md5,           o->description};
-	memcpy(ret, all, sizeof all);
+	for (unsigned i = 0; i < STRINGS; i++)
+		ret[i] = *(const struct str *)((const char *)o + strings[i].at);
 }
 
 /* NULL, or what is wrong with the i-th string. */
@@ -88,7 +105,7 @@ int registry_object_check(const struct registry_object *object, struct err *err)
 		if (wrong)
 			return err_set(err, ERR_USAGE,
 				       "object " STR_FMT ": its %s %s; not registered",
-				       STR_ARG(str_head(object->url, 200)), string_names[i], wrong);
+				       STR_ARG(str_head(object->url, 200)), strings[i].name, wrong);
 	}
 	return 0;
 }
@@ -109,34 +126,24 @@ void registry_record_print(struct buf *out, const struct registry_object *object
 		put_u32be(out, (uint32_t)string[i].n);
 		buf_add_str(out, string[i]);
 	}
-	const uint32_t number[] = {object->oid,
-				   object->point,
-				   object->update_time_s,
-				   object->last_modification_time_s,
-				   object->refresh_rate_s,
-				   object->time_to_live_s,
-				   object->changed_s,
-				   object->stored_s};
-	for (size_t i = 0; i < ARRAY_LEN(number); i++)
-		put_u32be(out, number[i]);
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		put_u32be(out, *(const uint32_t *)((const char *)object + numbers[i]));
 }
 
 static int strings_parse(const char *path, uint64_t at, struct reader *r,
 			 struct registry_object *ret, struct err *err)
 {
-	struct str *const string[STRINGS] = {&ret->url,           &ret->gatherer_name,
-					     &ret->gatherer_host, &ret->gatherer_version,
-					     &ret->md5,           &ret->description};
 	for (unsigned i = 0; i < STRINGS; i++) {
+		struct str *string = (struct str *)((char *)ret + strings[i].at);
 		uint32_t n = reader_u32be(r);
 		if (n > REGISTRY_STRING)
 			r->bad = true;
-		*string[i] = reader_bytes(r, r->bad ? 0 : n);
-		const char *wrong = r->bad ? "is too long" : string_wrong(i, *string[i]);
+		*string = reader_bytes(r, r->bad ? 0 : n);
+		const char *wrong = r->bad ? "is too long" : string_wrong(i, *string);
 		if (wrong)
 			return err_set(err, ERR_DAMAGED,
 				       "%s: byte %" PRIu64 ": the %s of a record %s", path, at,
-				       string_names[i], wrong);
+				       strings[i].name, wrong);
 	}
 	return 0;
 }
@@ -153,16 +160,8 @@ int registry_record_parse(const char *path, uint64_t at, struct str bytes, struc
 		return file_damaged(path, at, "not a record", err);
 	if (strings_parse(path, at, &r, &raw.object, err) < 0)
 		return -1;
-	uint32_t *const number[] = {&raw.object.oid,
-				    &raw.object.point,
-				    &raw.object.update_time_s,
-				    &raw.object.last_modification_time_s,
-				    &raw.object.refresh_rate_s,
-				    &raw.object.time_to_live_s,
-				    &raw.object.changed_s,
-				    &raw.object.stored_s};
-	for (size_t i = 0; i < ARRAY_LEN(number); i++)
-		*number[i] = reader_u32be(&r);
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		*(uint32_t *)((char *)&raw.object + numbers[i]) = reader_u32be(&r);
 	if (r.bad || reader_left(&r))
 		return file_damaged(path, at, "the size of a record is not that of its fields",
 				    err);

@@ -142,6 +142,7 @@ struct registry_offsets {
 	uint64_t *at;
 	size_t n, room;
 };
+void registry_offsets_sort(struct registry_offsets *o);
 
 /* Tables on disk. */
 
@@ -181,6 +182,10 @@ struct registry_entry {
 	uint32_t before[REGISTRY_LISTS], after[REGISTRY_LISTS];
 	bool tombstone, md5, killed_md5;
 };
+
+/* Whether a list has an entry, and by which key. */
+bool registry_entry_listed(const struct registry_entry *e, enum registry_list list);
+uint64_t registry_entry_key(const struct registry_entry *e, enum registry_list list);
 
 /* Adds the offsets of the first entries with a key that are not dead, at most `most`. */
 int registry_tables_find(const struct registry_tables *t, enum registry_list list, uint64_t key,
@@ -248,7 +253,7 @@ struct registry {
 };
 
 /* What a registry is made of, from its files (registry_load.c). 1: there was no commit yet. */
-void registry_names(struct registry *r, const char *folder);
+void registry_init(struct registry *r, const char *folder); /* of no files yet */
 int registry_load(struct registry *r, const char *commits, uint64_t most_commits,
 		  struct registry_opened *ret_is, struct err *err);
 /* Tells of all committed records from an offset on, and checks the hashes of their commits. */

@@ -22,9 +22,12 @@ static const char *const file_names[REGISTRY_NAMES] = {
 	[REGISTRY_LOCK] = "registry.lock",
 };
 
-void registry_names(struct registry *r, const char *folder)
+void registry_init(struct registry *r, const char *folder)
 {
-	r->folder = mem_text(folder);
+	*r = (struct registry){.file = FILE_INIT,
+			       .lock.file = FILE_INIT,
+			       .read = ARENA_INIT((size_t)64 << 20),
+			       .folder = mem_text(folder)};
 	for (unsigned i = 0; i < REGISTRY_NAMES; i++) {
 		size_t n = strlen(folder) + strlen(file_names[i]) + 2;
 		r->path[i] = mem_alloc(n);
@@ -292,16 +295,6 @@ static enum registry_name files_commit(const struct files_seen *s)
 	return files_between(s) ? REGISTRY_COMMIT_NEW : REGISTRY_COMMIT;
 }
 
-static struct registry *reader_new(const char *folder)
-{
-	struct registry *r = mem_alloc(sizeof *r);
-	r->file = FILE_INIT;
-	r->lock.file = FILE_INIT;
-	r->read = ARENA_INIT((size_t)64 << 20);
-	registry_names(r, folder);
-	return r;
-}
-
 /* A query reads some fifty records at places all over the file. What the tables speak of no writer
  * cuts off again; what came since, and all where it cannot be mapped, is read. */
 static void reader_map(struct registry *r)
@@ -340,8 +333,9 @@ int registry_open_limited(struct registry **ret, const char *folder, uint64_t mo
 	enum { TRIES = 20 };
 	int rc = -1;
 	for (unsigned i = 0; rc < 0 && i < TRIES; i++) {
-		struct registry *r = reader_new(folder);
+		struct registry *r = mem_alloc(sizeof *r);
 		struct files_seen before, after;
+		registry_init(r, folder);
 		files_look(r, &before);
 		if (!before.inode[REGISTRY_FILE] && !before.inode[REGISTRY_COMMIT] &&
 		    !before.inode[REGISTRY_COMMIT_NEW]) {

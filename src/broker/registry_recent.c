@@ -6,13 +6,13 @@
 #include "base/vec.h"
 #include "broker/registry_inner.h"
 
-static bool entry_listed(const struct registry_entry *e, enum registry_list list)
+bool registry_entry_listed(const struct registry_entry *e, enum registry_list list)
 {
 	return !e->tombstone && (list == REGISTRY_BY_URL || (list == REGISTRY_BY_MD5 && e->md5) ||
 				 (list == REGISTRY_BY_OID && e->oid));
 }
 
-static uint64_t entry_key(const struct registry_entry *e, enum registry_list list)
+uint64_t registry_entry_key(const struct registry_entry *e, enum registry_list list)
 {
 	return list == REGISTRY_BY_OID ? e->oid : e->key[list];
 }
@@ -22,10 +22,10 @@ static void entry_link(struct registry_recent *recent, uint32_t i)
 {
 	const struct registry_entry *e = &recent->entry[i - 1];
 	for (enum registry_list list = 0; list < REGISTRY_LISTS; list++) {
-		if (!entry_listed(e, list))
+		if (!registry_entry_listed(e, list))
 			continue;
 		struct registry_chain *chain =
-			registry_keys_put(&recent->chain[list], entry_key(e, list));
+			registry_keys_put(&recent->chain[list], registry_entry_key(e, list));
 		uint32_t before = e->before[list], after = e->after[list];
 		*(before ? &recent->entry[before - 1].after[list] : &chain->first) = i;
 		*(after ? &recent->entry[after - 1].before[list] : &chain->last) = i;
@@ -36,15 +36,15 @@ static void entry_unlink(struct registry_recent *recent, uint32_t i)
 {
 	const struct registry_entry *e = &recent->entry[i - 1];
 	for (enum registry_list list = 0; list < REGISTRY_LISTS; list++) {
-		if (!entry_listed(e, list))
+		if (!registry_entry_listed(e, list))
 			continue;
 		struct registry_chain *chain =
-			registry_keys_get(&recent->chain[list], entry_key(e, list));
+			registry_keys_get(&recent->chain[list], registry_entry_key(e, list));
 		uint32_t before = e->before[list], after = e->after[list];
 		*(before ? &recent->entry[before - 1].after[list] : &chain->first) = after;
 		*(after ? &recent->entry[after - 1].before[list] : &chain->last) = before;
 		if (!chain->first)
-			registry_keys_remove(&recent->chain[list], entry_key(e, list));
+			registry_keys_remove(&recent->chain[list], registry_entry_key(e, list));
 	}
 }
 
@@ -85,8 +85,9 @@ void registry_recent_add(struct registry_recent *recent, const struct registry_r
 		*registry_dead_put(&recent->dead, e.kills) = 1;
 	for (enum registry_list list = 0; list < REGISTRY_LISTS; list++) {
 		const struct registry_chain *chain =
-			entry_listed(&e, list)
-				? registry_keys_get(&recent->chain[list], entry_key(&e, list))
+			registry_entry_listed(&e, list)
+				? registry_keys_get(&recent->chain[list],
+						    registry_entry_key(&e, list))
 				: NULL;
 		e.before[list] = chain ? chain->last : 0;
 	}

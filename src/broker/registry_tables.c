@@ -90,6 +90,13 @@ static void entry_print(const struct table_entry *e, char ret[ENTRY])
 	memcpy(ret + sizeof key, &at, OFFSET);
 }
 
+static void entry_put(struct page_writer *w, const struct table_entry *e)
+{
+	char bytes[ENTRY];
+	entry_print(e, bytes);
+	page_put(w, bytes, ENTRY);
+}
+
 static bool entry_before(const struct table_entry *a, const struct table_entry *b)
 {
 	return a->key != b->key ? a->key < b->key : a->at < b->at;
@@ -291,11 +298,9 @@ static struct table_entry *recent_sorted(const struct registry_recent *recent,
 	size_t n = 0, room = 0;
 	for (size_t i = 0; i < recent->n; i++) {
 		const struct registry_entry *e = &recent->entry[i];
-		if (e->tombstone || registry_dead_get(&recent->dead, e->at) ||
-		    (list == REGISTRY_BY_MD5 && !e->md5) || (list == REGISTRY_BY_OID && !e->oid))
-			continue;
-		uint64_t key = list == REGISTRY_BY_OID ? e->oid : e->key[list];
-		*VEC_PUSH(some, n, room) = (struct table_entry){key, e->at};
+		if (registry_entry_listed(e, list) && !registry_dead_get(&recent->dead, e->at))
+			*VEC_PUSH(some, n, room) =
+				(struct table_entry){registry_entry_key(e, list), e->at};
 	}
 	if (n)
 		qsort(some, n, sizeof *some, entries_order);
@@ -328,25 +333,19 @@ static int list_merge(struct page_writer *w, const struct registry_tables *old,
 {
 	struct list_walk walk = {old, list, 0, {0}};
 	struct table_entry e;
-	char bytes[ENTRY];
 	size_t i = 0;
 	uint64_t n = 0;
 	int rc;
 	while ((rc = list_next(&walk, &e, err)) == 0) {
 		if (registry_dead_get(&recent->dead, e.at))
 			continue;
-		for (; i < with->n && entry_before(&with->some[i], &e); i++, n++) {
-			entry_print(&with->some[i], bytes);
-			page_put(w, bytes, ENTRY);
-		}
-		entry_print(&e, bytes);
-		page_put(w, bytes, ENTRY);
+		for (; i < with->n && entry_before(&with->some[i], &e); i++, n++)
+			entry_put(w, &with->some[i]);
+		entry_put(w, &e);
 		n++;
 	}
-	for (; rc == 1 && i < with->n; i++, n++) {
-		entry_print(&with->some[i], bytes);
-		page_put(w, bytes, ENTRY);
-	}
+	for (; rc == 1 && i < with->n; i++, n++)
+		entry_put(w, &with->some[i]);
 	if (rc < 0 || (old->file && page_check(old->file, err) < 0))
 		return -1;
 	if (n != want)
@@ -439,18 +438,11 @@ static int spool_flush(struct tables_make *m, struct err *err)
 	return 0;
 }
 
-static int offsets_order(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-	return *x < *y ? -1 : *x > *y;
-}
-
 /* All living records of a URL are known: they go to the first list by their place. */
 static int make_group(struct tables_make *m, uint64_t key, struct err *err)
 {
 	struct registry_offsets *g = &m->group;
-	if (g->n > 1)
-		qsort(g->at, g->n, sizeof *g->at, offsets_order);
+	registry_offsets_sort(g);
 	for (size_t i = 0; i < g->n; i++) {
 		char bytes[ENTRY];
 		entry_print(&(struct table_entry){key, g->at[i]}, bytes);
@@ -519,10 +511,8 @@ static int make_write(struct tables_make *m, const char *path, struct err *err)
 	for (enum registry_list list = REGISTRY_BY_MD5; rc == 0 && list < REGISTRY_LISTS; list++) {
 		struct str rec;
 		while ((rc = sort_next(m->list[list], &rec, err)) == 0) {
-			char bytes[ENTRY];
 			struct table_entry e = {order_u64(rec.p), order_u64(rec.p + 8)};
-			entry_print(&e, bytes);
-			page_put(&w, bytes, ENTRY);
+			entry_put(&w, &e);
 		}
 		rc = MIN(rc, 0);
 	}

@@ -34,20 +34,24 @@ static int verify_listed(struct verify *v, const struct registry_raw *raw, bool 
 	if (raw->tombstone)
 		return verify_failed(v, raw->at, "a tombstone is in the tables", err);
 	v->listed[REGISTRY_BY_URL]++;
-	if (o->md5.n) {
-		uint64_t key = registry_md5_key(o->gatherer_name, o->gatherer_host, o->md5, o->oid);
-		if ((rc = registry_tables_has(t, REGISTRY_BY_MD5, key, raw->at, err)) != 0)
-			return rc < 0 ? -1
-				      : verify_failed(v, raw->at, "its MD5 is not in the tables",
-						      err);
-		v->listed[REGISTRY_BY_MD5]++;
-	}
-	if (o->oid) {
-		if ((rc = registry_tables_has(t, REGISTRY_BY_OID, o->oid, raw->at, err)) != 0)
-			return rc < 0 ? -1
-				      : verify_failed(v, raw->at, "its oid is not in the tables",
-						      err);
-		v->listed[REGISTRY_BY_OID]++;
+	const struct {
+		enum registry_list list;
+		bool has;
+		uint64_t key;
+		const char *wrong;
+	} others[] = {
+		{REGISTRY_BY_MD5, o->md5.n > 0,
+		 registry_md5_key(o->gatherer_name, o->gatherer_host, o->md5, o->oid),
+		 "its MD5 is not in the tables"},
+		{REGISTRY_BY_OID, o->oid > 0, o->oid, "its oid is not in the tables"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+		enum registry_list list = others[i].list;
+		if (!others[i].has)
+			continue;
+		if ((rc = registry_tables_has(t, list, others[i].key, raw->at, err)) != 0)
+			return rc < 0 ? -1 : verify_failed(v, raw->at, others[i].wrong, err);
+		v->listed[list]++;
 	}
 	return 0;
 }
@@ -192,45 +196,38 @@ static bool registry_claims(struct str head)
 	return str_starts(head, STR("GREG"));
 }
 
-static void print_time(struct buf *out, const char *name, uint32_t s)
+static void print_text(const void *member, struct buf *out)
 {
-	buf_printf(out, "%s: ", name);
-	if (s)
-		time_print(out, (int64_t)s * US_PER_S, 0);
-	else
-		buf_add_text(out, "0");
-	buf_add_byte(out, '\n');
-}
-
-static void print_text(struct buf *out, const char *name, struct str s)
-{
-	buf_printf(out, "%s: ", name);
-	for (size_t i = 0; i < s.n; i++) {
-		unsigned char c = (unsigned char)s.p[i];
+	const struct str *s = member;
+	for (size_t i = 0; i < s->n; i++) {
+		unsigned char c = (unsigned char)s->p[i];
 		if (c < 0x20 || c == 0x7f || c == '\\')
 			buf_printf(out, "\\x%02x", c);
 		else
 			buf_add_byte(out, (char)c);
 	}
-	buf_add_byte(out, '\n');
 }
 
-void registry_object_print(struct buf *out, const struct registry_object *o)
-{
-	print_text(out, "URL", o->url);
-	print_text(out, "Gatherer-Name", o->gatherer_name);
-	print_text(out, "Gatherer-Host", o->gatherer_host);
-	print_text(out, "Gatherer-Version", o->gatherer_version);
-	print_text(out, "MD5", o->md5);
-	print_text(out, "Description", o->description);
-	buf_printf(out, "oid: %" PRIu32 "\npoint: %" PRIu32 "\n", o->oid, o->point);
-	print_time(out, "Update-Time", o->update_time_s);
-	print_time(out, "Last-Modification-Time", o->last_modification_time_s);
-	buf_printf(out, "Refresh-Rate: %" PRIu32 "\nTime-to-Live: %" PRIu32 "\n", o->refresh_rate_s,
-		   o->time_to_live_s);
-	print_time(out, "changed", o->changed_s);
-	print_time(out, "stored", o->stored_s);
-}
+#define S struct registry_object
+static const struct column object_columns[] = {
+	COL_OF("URL", S, url, print_text),
+	COL_OF("Gatherer-Name", S, gatherer_name, print_text),
+	COL_OF("Gatherer-Host", S, gatherer_host, print_text),
+	COL_OF("Gatherer-Version", S, gatherer_version, print_text),
+	COL_OF("MD5", S, md5, print_text, .how = ROW_BLANK),
+	COL_OF("Description", S, description, print_text, .how = ROW_BLANK),
+	COL("oid", S, oid),
+	COL("point", S, point),
+	COL("Update-Time", S, update_time_s, .unit = UNIT_TIME_S, .how = ROW_NULL),
+	COL("Last-Modification-Time", S, last_modification_time_s, .unit = UNIT_TIME_S,
+	    .how = ROW_NULL),
+	COL("Refresh-Rate", S, refresh_rate_s),
+	COL("Time-to-Live", S, time_to_live_s),
+	COL("changed", S, changed_s, .unit = UNIT_TIME_S, .how = ROW_NULL),
+	COL("stored", S, stored_s, .unit = UNIT_TIME_S, .how = ROW_NULL),
+};
+const struct rows registry_object_rows = {ROWS(S, object_columns)};
+#undef S
 
 /* The folder that a path's file is in. */
 static char *folder_of(const char *path)
@@ -262,7 +259,7 @@ static int print_registry(const char *path, struct printer *p, struct err *err)
 	while ((rc = registry_walk_next(&walk, &raw, err)) == 0) {
 		buf_printf(&p->out, "\n%s at %" PRIu64 ", flag %" PRIu32 "\n",
 			   raw.tombstone ? "tombstone" : "object", raw.at, raw.flag);
-		registry_object_print(&p->out, &raw.object);
+		rows_lines(&registry_object_rows, &raw.object, ":", 0, 0, &p->out);
 		printer_step(p);
 	}
 	registry_walk_end(&walk);

@@ -11,12 +11,12 @@
 
 enum {
 	VALUE_HELD = 16 << 10,  /* bytes of a value that is held with its object */
-	ROW_MOST = 4 << 20,     /* of an object: all attributes, descriptions and lines, so held */
+	OBJECT_MOST = 4 << 20,     /* of an object: all attributes, descriptions and lines, so held */
 	HITS_MOST = 1 << 30,    /* bytes of what was found: REQUEST_RESULTS_MOST with long URLs */
 	QUICK_MOST = 256 << 10, /* of a document that is read in a moment */
 };
 #define MOMENT_MOST_US (2 * US_PER_S) /* of the clock */
-_Static_assert((int)ROW_MOST > REQUEST_ATTRIBUTES * ((int)VALUE_HELD + 1000), "an object fits");
+_Static_assert((int)OBJECT_MOST > REQUEST_ATTRIBUTES * ((int)VALUE_HELD + 1000), "an object fits");
 
 /* Where in the text of an object a large value comes. */
 struct reply_large {
@@ -55,7 +55,7 @@ struct reply *reply_new(const struct reply_options *options)
 	*r = (struct reply){.o = *options,
 			    .arena = ARENA_INIT(HITS_MOST),
 			    .scratch = ARENA_INIT(4 * (size_t)DOCSTORE_DOC_MOST),
-			    .row = BUF_INIT(ROW_MOST),
+			    .row = BUF_INIT(OBJECT_MOST),
 			    .moment_us = options->moment_us,
 			    .is_long = options->moment_us == 0};
 	return r;

@@ -107,7 +107,8 @@ static int make_commit(struct worker *w, uint64_t commit)
 static int compress(struct worker *w, uint64_t *commit)
 {
 	struct registry_compression *c = NULL;
-	int rc = registry_compress_begin(w->r, (int64_t)(NOW_S + *commit) * US_PER_S, &c, &w->err);
+	int rc = registry_compress_begin(w->r, false, (int64_t)(NOW_S + *commit) * US_PER_S, &c,
+					 &w->err);
 	if (rc != 0)
 		return MIN(rc, 0);
 	rc = registry_compress_copy(c, &w->err);

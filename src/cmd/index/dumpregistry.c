@@ -50,7 +50,7 @@ static int print_objects(const struct cmd_call *call, struct registry *r, struct
 		if (!first)
 			buf_add_byte(out, '\n');
 		first = false;
-		registry_object_print(out, &record.object);
+		rows_lines(&registry_object_rows, &record.object, ":", 0, 0, out);
 		cmd_flush(call, out);
 	}
 	registry_scan_free(&scan);

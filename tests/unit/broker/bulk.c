@@ -54,7 +54,7 @@ static void broker_compress(void)
 {
 	struct registry_compression *c;
 	assert_true(docstore_compact(docs, 1, &err) >= 0);
-	if (registry_compress_begin(registry, (int64_t)now_s * US_PER_S, &c, &err) == 0) {
+	if (registry_compress_begin(registry, false, (int64_t)now_s * US_PER_S, &c, &err) == 0) {
 		assert_int_equal(registry_compress_copy(c, &err), 0);
 		assert_int_equal(registry_compress_end(c, &err), 0);
 		registry_compress_free(&c);

@@ -390,7 +390,7 @@ static void a_scan_goes_on_from_a_place_and_refuses_what_is_gone(void **state)
 	}
 	assert_int_equal(registry_scan_next(scan, &record, &err), 1);
 	registry_scan_free(&scan);
-	DONE(registry_compress_begin(r, NOW_S * US_PER_S, &c, &unit_err));
+	DONE(registry_compress_begin(r, false, NOW_S * US_PER_S, &c, &unit_err));
 	DONE(registry_compress_copy(c, &unit_err));
 	put_object(r, 3, 30, 3);
 	commit_to(r, 3);
@@ -497,12 +497,12 @@ static void a_compression_that_is_stopped_or_left_changes_nothing(void **state)
 	struct registry *r = open_registry(folder);
 	struct registry_compression *c = NULL;
 	struct err err = {0};
-	assert_int_equal(registry_compress_begin(r, NOW_S * US_PER_S, &c, &err), 1);
+	assert_int_equal(registry_compress_begin(r, false, NOW_S * US_PER_S, &c, &err), 1);
 	for (unsigned i = 0; i < 20; i++)
 		put_object(r, i % 8, i + 1, 1);
 	commit_to(r, 1);
 	for (unsigned round = 0; round < 2; round++) {
-		DONE(registry_compress_begin(r, NOW_S * US_PER_S, &c, &unit_err));
+		DONE(registry_compress_begin(r, false, NOW_S * US_PER_S, &c, &unit_err));
 		if (round == 0)
 			registry_compress_stop(c);
 		assert_int_equal(registry_compress_copy(c, &err), round == 0);

@@ -199,7 +199,7 @@ static void compress(struct model *m)
 	commit(m);
 	uint64_t place = registry_length(m->r);
 	int rc = registry_compress_begin(
-		m->r, (NOW_S + (int64_t)(dice(&m->seed) % 7200)) * US_PER_S, &c, &err);
+		m->r, false, (NOW_S + (int64_t)(dice(&m->seed) % 7200)) * US_PER_S, &c, &err);
 	if (rc == 1)
 		return;
 	for (uint64_t n = dice(&m->seed) % 20; n; n--)

@@ -29,18 +29,17 @@ static void fail(const char *what)
 
 /* Ours. */
 
-static void run_echo(struct session *s, const struct str *arg, size_t n)
+static void run_echo(struct session *s, struct str line)
 {
-	(void)n;
-	conn_send(session_conn(s), arg[0]);
+	if (!str_starts(line, STR("echo ")))
+		fail("not a request");
+	conn_send(session_conn(s), str_from(line, strlen("echo ")));
 	conn_send(session_conn(s), STR("\n"));
 }
 
 static void serve_ours(int fd)
 {
-	static const struct server_verb verbs[] = {{"echo", "TEXT", "", 1, 1, true, run_echo}};
-	static const struct server_protocol protocol = {
-		.name = "bench", .verbs = verbs, .nverbs = ARRAY_LEN(verbs)};
+	static const struct server_protocol protocol = {.name = "bench", .line = run_echo};
 	static const struct server_limits limits = {.max_connections = 1000,
 						    .max_per_address = 1000,
 						    .line_max = 8192,

@@ -10,27 +10,14 @@ enum { ADMIN_QUEUE = 64, ADMIN_SHARE = 8, BULK_QUEUE = 64, NICE = 10 };
 /* Waiting in the quick pool costs little, and all clients of a page have one address. */
 enum { QUICK_QUEUE = 4096 };
 
-static const struct server_verb verbs[] = {
-	{"#USER", "FLAGS #END QUERY", "objects that a query finds", 0, 1, true, port_user},
-	{"#BULK", "FLAGS #END QUERY", "objects that changed", 0, 1, true, port_bulk},
-	{"#ADMIN", "#password PASSWORD COMMAND", "for the administrator", 0, 1, true, port_admin},
-};
-
-static const char unknown_verb[] =
-	"111 - ERROR: character 1: a request begins with #USER, #BULK or #ADMIN\n";
 static const char too_many[] =
 	PORT_GREETING "111 - ERROR: there are too many connections, try later\n";
 
 static const struct server_protocol protocol = {
 	.name = "broker",
-	.verbs = verbs,
-	.nverbs = ARRAY_LEN(verbs),
-	.any_case = true,
-	.strict = true,
+	.line = port_line,
 	.greeting = PORT_GREETING,
-	.words = {[SERVER_UNKNOWN] = unknown_verb,
-		  [SERVER_ARGUMENTS] = "111 - ERROR: the request is not complete\n",
-		  [SERVER_LONG_LINE] = "111 - ERROR: the line is too long\n",
+	.words = {[SERVER_LONG_LINE] = "111 - ERROR: the line is too long\n",
 		  [SERVER_FULL] = too_many,
 		  [SERVER_STOPPING] = "111 - ERROR: the broker is stopping\n"},
 	.state_size = sizeof(struct port_session),

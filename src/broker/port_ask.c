@@ -1,6 +1,7 @@
 /* A request on its way: read, then a job in a pool for each piece of its answer, then bytes for the
  * connection; the next job is given to the pool when these have left. A client that goes away sets
  * the flag that the job looks at; the job's last word then finds nobody and ends the rest. */
+#include "base/ascii.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "broker/port_inner.h"
@@ -461,21 +462,20 @@ static void begin_admin(struct port_ask *ask)
 }
 
 static const struct {
-	const char *name;
+	const char *word, *name;
 	enum port_counter counter;
 	void (*begin)(struct port_ask *ask);
 } kinds[] = {
-	[REQUEST_USER] = {"user", PORT_USER, begin_user},
-	[REQUEST_BULK] = {"bulk", PORT_BULK, begin_bulk},
-	[REQUEST_ADMIN] = {"admin", PORT_ADMIN, begin_admin},
+	[REQUEST_USER] = {"#USER", "user", PORT_USER, begin_user},
+	[REQUEST_BULK] = {"#BULK", "bulk", PORT_BULK, begin_bulk},
+	[REQUEST_ADMIN] = {"#ADMIN", "admin", PORT_ADMIN, begin_admin},
 };
 
 /* Sessions */
 
-static struct port_ask *ask_new(struct session *s)
+static struct port_ask *ask_new(struct session *s, struct str line)
 {
 	const struct peer *from = session_from(s);
-	struct str line = session_line(s);
 	struct port *p = port_of(s);
 	struct port_ask *ask = mem_alloc(sizeof *ask);
 	ask->port = p;
@@ -494,12 +494,12 @@ static struct port_ask *ask_new(struct session *s)
 	return ask;
 }
 
-static void port_begin(struct session *s, enum request_kind kind, const struct str *arg, size_t n)
+/* at: where in the line its kind ends. */
+static void port_begin(struct session *s, enum request_kind kind, struct str line, size_t at)
 {
 	struct port *p = port_of(s);
-	struct port_ask *ask = ask_new(s);
+	struct port_ask *ask = ask_new(s, line);
 	struct port_session *state = session_state(s);
-	size_t at = n ? (size_t)(arg[0].p - session_line(s).p) : ask->line_n;
 	struct str rest = {ask->line + at, ask->line_n - at};
 	struct err err;
 	conn_pause(session_conn(s)); /* what follows is nobody's */
@@ -517,19 +517,24 @@ static void port_begin(struct session *s, enum request_kind kind, const struct s
 	kinds[kind].begin(ask);
 }
 
-void port_user(struct session *s, const struct str *arg, size_t n)
+static size_t pass(struct str line, size_t at, bool blanks)
 {
-	port_begin(s, REQUEST_USER, arg, n);
+	while (at < line.n && ascii_is_blank(line.p[at]) == blanks)
+		at++;
+	return at;
 }
 
-void port_bulk(struct session *s, const struct str *arg, size_t n)
+void port_line(struct session *s, struct str line)
 {
-	port_begin(s, REQUEST_BULK, arg, n);
-}
-
-void port_admin(struct session *s, const struct str *arg, size_t n)
-{
-	port_begin(s, REQUEST_ADMIN, arg, n);
+	size_t from = pass(line, 0, true), to = pass(line, from, false);
+	struct str word = str_head(str_from(line, from), to - from);
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		if (str_eq_nocase(word, str_of(kinds[i].word))) {
+			port_begin(s, (enum request_kind)i, line, pass(line, to, true));
+			return;
+		}
+	session_refuse(s, "111", "character 1: a request begins with #USER, #BULK or #ADMIN");
+	conn_finish(session_conn(s));
 }
 
 void port_drained(struct session *s)

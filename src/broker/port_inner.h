@@ -46,10 +46,8 @@ uint64_t port_bulk_objects(const void *ctx); /* that were told so far */
 bool port_bulk_failed(const void *ctx);      /* it ended with a 400 of its own */
 bool port_bulk_was_cut(const void *ctx);     /* the lifetime of its query was over */
 
-/* Verbs, and what becomes of sessions. */
-void port_user(struct session *s, const struct str *arg, size_t n);
-void port_bulk(struct session *s, const struct str *arg, size_t n);
-void port_admin(struct session *s, const struct str *arg, size_t n);
+/* A request, and what becomes of sessions. */
+void port_line(struct session *s, struct str line);
 void port_drained(struct session *s);
 void port_closed(struct session *s, enum conn_end end);
 

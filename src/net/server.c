@@ -1,6 +1,5 @@
-/* A server of a line protocol: looks a line's verb up in the protocol's table, and owns sessions
- * from accept to close. A drain ends the idle ones first and the others when they have their
- * answers. */
+/* A server of lines, messages or bytes: owns sessions from accept to close. A drain ends the idle
+ * ones first and the others when they have their answers. */
 #include "net/server.h"
 
 #include "base/endpoint.h"
@@ -15,7 +14,6 @@ struct session {
 	struct conn *conn;
 	struct link link;
 	void (*block)(struct session *s, struct str block);
-	struct str line; /* while a verb runs */
 	struct peer peer;
 	bool open;
 	max_align_t state[];
@@ -33,7 +31,6 @@ struct server {
 	size_t nlisteners;
 	struct listener_stats gone; /* of listeners that are freed */
 	struct link sessions;
-	uint64_t unknown, wrong;
 	void *ctx;
 	struct loop_timer drain;
 	int64_t drain_end_us;
@@ -44,8 +41,6 @@ struct server {
 static const char *word_of(const struct server *s, enum server_word which)
 {
 	static const char *const plain[SERVER_WORDS] = {
-		[SERVER_UNKNOWN] = "error: no such command\n",
-		[SERVER_ARGUMENTS] = "error: wrong number of arguments\n",
 		[SERVER_LONG_LINE] = "error: line too long, closing\n",
 		[SERVER_FULL] = "error: too many connections, try later\n",
 		[SERVER_STOPPING] = "error: stopping\n",
@@ -59,75 +54,10 @@ static void session_say(struct session *s, enum server_word which)
 	conn_send(s->conn, str_of(word_of(s->server, which)));
 }
 
-static bool is_verb(const struct server_protocol *p, const struct server_verb *v, struct str name)
-{
-	return p->any_case ? str_eq_nocase(name, str_of(v->name)) : str_is(name, v->name);
-}
-
-static struct str skip_blanks(struct str s)
-{
-	while (s.n && (s.p[0] == ' ' || s.p[0] == '\t'))
-		s = str_from(s, 1);
-	return s;
-}
-
-/* Cuts the next word off *rest, which has no blanks before it. */
-static struct str cut_word(struct str *rest)
-{
-	size_t n = 0;
-	while (n < rest->n && rest->p[n] != ' ' && rest->p[n] != '\t')
-		n++;
-	struct str found = str_head(*rest, n);
-	*rest = skip_blanks(str_from(*rest, n));
-	return found;
-}
-
-/* A line that is none of ours: what is said of it, and whether that is all. */
-static void line_refuse(struct session *s, enum server_word word)
-{
-	session_say(s, word);
-	if (!s->server->protocol->strict)
-		return;
-	if (word_of(s->server, word)[0])
-		conn_finish(s->conn); /* or the word would not get there */
-	else
-		conn_close(s->conn);
-}
-
-static void run_verb(struct session *s, const struct server_verb *v, struct str rest)
-{
-	struct str arg[SERVER_ARGS];
-	size_t n = 0;
-	while (rest.n && n < v->max_args) {
-		bool last = v->rest && n + 1 == v->max_args;
-		arg[n++] = last ? rest : cut_word(&rest);
-		rest = last ? (struct str){0} : rest;
-	}
-	if (rest.n || n < v->min_args) {
-		s->server->wrong++;
-		line_refuse(s, SERVER_ARGUMENTS);
-	} else {
-		v->run(s, arg, n);
-	}
-}
-
 static void on_line(void *ctx, struct str line)
 {
 	struct session *s = ctx;
-	const struct server_protocol *p = s->server->protocol;
-	struct str rest = skip_blanks(line), name = cut_word(&rest);
-	if (p->line) {
-		p->line(s, line);
-		return;
-	}
-	for (size_t i = 0; i < p->nverbs; i++)
-		if (is_verb(p, &p->verbs[i], name)) {
-			s->line = line;
-			run_verb(s, &p->verbs[i], rest);
-			return;
-		}
-	s->server->unknown++;
-	line_refuse(s, SERVER_UNKNOWN);
+	s->server->protocol->line(s, line);
 }
 
 static void on_bytes(void *ctx, struct str piece, uint64_t left)
@@ -258,10 +188,7 @@ struct server *server_new(struct loop *loop, const struct server_protocol *proto
 		.drain = {.fn = look_for_idle, .ctx = s},
 	};
 	list_init(&s->sessions);
-	ENSURE(!protocol->bytes || protocol->nverbs == 0);
-	for (size_t i = 0; i < protocol->nverbs; i++)
-		ENSURE(protocol->verbs[i].min_args <= protocol->verbs[i].max_args &&
-		       protocol->verbs[i].max_args <= SERVER_ARGS);
+	ENSURE(!protocol->bytes != !protocol->line);
 	return s;
 }
 
@@ -332,9 +259,7 @@ void server_stats(const struct server *s, struct server_stats *ret)
 	*ret = (struct server_stats){.listeners = s->gone,
 				     .conns = *conn_pool_stats(s->pool),
 				     .inside = gate_inside(s->gate),
-				     .addresses = gate_addresses(s->gate),
-				     .unknown = s->unknown,
-				     .wrong = s->wrong};
+				     .addresses = gate_addresses(s->gate)};
 	for (size_t i = 0; i < s->nlisteners; i++) {
 		const struct listener_stats *one = listener_stats(s->listener[i]);
 		ret->listeners.accepted += one->accepted;
@@ -361,11 +286,6 @@ struct conn *session_conn(struct session *s)
 struct server *session_server(struct session *s)
 {
 	return s->server;
-}
-
-struct str session_line(const struct session *s)
-{
-	return s->line;
 }
 
 const struct peer *session_from(const struct session *s)

@@ -1,10 +1,9 @@
-/* A server of a line protocol: a table of verbs, a greeting, and limits in one struct. It owns the
- * listeners' gate, the connections and their sessions; a protocol is its verbs' functions and the
- * state of a session. tests/demo/lines.c is one, as small as they come. Where a protocol has other
- * frames than lines (net/xml.h), it takes the bytes as they arrive.
+/* A server of lines or messages: a greeting, a function for each line, and limits in one struct. It
+ * owns the listeners' gate, the connections and their sessions; a protocol is its functions and the
+ * state of a session. tests/demo/lines.c is one, as small as they come. A protocol with other
+ * frames (net/xml.h) takes the bytes as they arrive.
  *
- * A line is a verb and arguments, separated by blanks. What a verb sends, pauses, finishes or wants
- * goes through session_conn(); see net/conn.h. */
+ * What a protocol sends, pauses, finishes or wants goes through session_conn(); see net/conn.h. */
 #pragma once
 #include "base/value.h"
 #include "net/conn.h"
@@ -16,19 +15,10 @@
 struct server;
 struct session;
 
-enum { SERVER_ARGS = 16, SERVER_LISTENERS = 4 };
-
-struct server_verb {
-	const char *name, *args, *help; /* "put", "NAME SIZE", "keeps SIZE bytes"; for readers */
-	size_t min_args, max_args;      /* at most SERVER_ARGS */
-	bool rest; /* the last argument is all that is left of the line, blanks included */
-	void (*run)(struct session *s, const struct str *arg, size_t n);
-};
+enum { SERVER_LISTENERS = 4 };
 
 /* What the server itself has to say. */
 enum server_word {
-	SERVER_UNKNOWN,   /* no such verb */
-	SERVER_ARGUMENTS, /* not as many as the verb takes */
 	SERVER_LONG_LINE, /* then it hangs up */
 	SERVER_FULL,      /* too many connections; then it hangs up */
 	SERVER_STOPPING,  /* to idle clients when the server stops; then it hangs up */
@@ -37,11 +27,7 @@ enum server_word {
 
 struct server_protocol {
 	const char *name; /* for messages */
-	const struct server_verb *verbs;
-	size_t nverbs;
-	bool any_case; /* of verbs */
-	bool strict;   /* a line that is not a verb with its arguments ends the connection */
-	bool reads_on; /* also while a client does not read; see read_mark of net/conn.h */
+	bool reads_on;    /* also while a client does not read; see read_mark of net/conn.h */
 	/* Messages in place of lines, for line(), see conn_limits; NULL: lines. */
 	const struct message_wire *messages;
 	const char *greeting;            /* with its line end, like all words; NULL: none */
@@ -50,9 +36,9 @@ struct server_protocol {
 	/* These may be NULL. opened: after the handshake, where there is TLS; drained: below the
 	 * low mark again, see conn_send(); closed: the last moment of a session that was opened. */
 	void (*opened)(struct session *s);
-	/* In place of verbs: each line as it came, without its end. */
+	/* Each line as it came, without its end; or a message. */
 	void (*line)(struct session *s, struct str line);
-	/* In place of verbs: whatever arrives, in pieces of at most CONN_READ bytes. */
+	/* In place of lines: whatever arrives, in pieces of at most CONN_READ bytes. */
 	void (*bytes)(struct session *s, struct str piece);
 	void (*drained)(struct session *s);
 	void (*closed)(struct session *s, enum conn_end end);
@@ -113,14 +99,13 @@ int server_listen(struct server *s, int fd, struct err *err);
 /* Accepts nobody more, ends the idle at once and the others when they have their answers, all at
  * the latest after within_us; then done(ctx), never from inside this call. */
 void server_drain(struct server *s, int64_t within_us, void (*done)(void *ctx), void *ctx);
-/* Drops the connections that are left. Not from inside a verb. */
+/* Drops the connections that are left. Not from inside a callback of the protocol. */
 void server_free(struct server **s);
 
 struct server_stats {
 	struct listener_stats listeners; /* of all */
 	struct conn_stats conns;
 	uint64_t inside, addresses; /* now */
-	uint64_t unknown, wrong;    /* lines without a verb of ours; with wrong arguments */
 };
 void server_stats(const struct server *s, struct server_stats *ret);
 void *server_ctx(const struct server *s);
@@ -130,8 +115,6 @@ struct conn *session_conn(struct session *s);
 struct server *session_server(struct session *s);
 const char *session_peer(const struct session *s);
 const struct peer *session_from(const struct session *s);
-/* For a verb: the line that it is in, of which arguments are slices. Good until it returns. */
-struct str session_line(const struct session *s);
 /* The next n bytes go to fn as one block, then lines again. false: more than block_max, nothing is
  * taken: end the connection, or the bytes that follow are run as lines. */
 bool session_block(struct session *s, uint64_t n, void (*fn)(struct session *s, struct str block));

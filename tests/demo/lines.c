@@ -1,5 +1,6 @@
 /* garner with one role more: a line protocol, as small as they come. The scenes of the line server
  * and the benchmark talk to it. */
+#include "../unit/verbs.h"
 #include "cmd/command.h"
 #include "net/net_section.h"
 #include "net/role_loop.h"
@@ -107,17 +108,23 @@ static void run_quit(struct session *s, const struct str *arg, size_t n)
 	conn_finish(session_conn(s));
 }
 
-static const struct server_verb verbs[] = {
-	{"echo", "TEXT", "says TEXT", 1, 1, true, run_echo},
-	{"fill", "N", "says N lines of 1023 bytes", 1, 1, false, run_fill},
-	{"put", "N", "takes N bytes that follow", 1, 1, false, run_put},
-	{"memory", NULL, "what connections hold", 0, 0, false, run_memory},
-	{"quit", NULL, "ends the connection", 0, 0, false, run_quit},
+static const struct verb verbs[] = {
+	{"echo", 1, 1, true, run_echo},  {"fill", 1, 1, false, run_fill},
+	{"put", 1, 1, false, run_put},   {"memory", 0, 0, false, run_memory},
+	{"quit", 0, 0, false, run_quit},
 };
 
+static void run_line(struct session *s, struct str line)
+{
+	static const char *const wrong[] = {NULL, "error: no such command\n",
+					    "error: wrong number of arguments\n"};
+	int rc = verb_run(s, line, verbs, ARRAY_LEN(verbs));
+	if (rc != 0)
+		conn_send(session_conn(s), str_of(wrong[rc]));
+}
+
 static const struct server_protocol protocol = {.name = "lines",
-						.verbs = verbs,
-						.nverbs = ARRAY_LEN(verbs),
+						.line = run_line,
 						.greeting = "lines ready\n",
 						.state_size = sizeof(struct state),
 						.drained = fill};

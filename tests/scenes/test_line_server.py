@@ -82,7 +82,7 @@ class Client:
             return b"reset"
 
 
-def test_lines_blocks_and_help(garner):
+def test_lines_and_blocks(garner):
     server = Lines(garner)
     with server.client() as c:
         assert c.ask("echo  two  words ") == "two  words "
@@ -90,7 +90,6 @@ def test_lines_blocks_and_help(garner):
         assert c.f.readline() == b"10 bytes\n"
         assert c.ask("nonsense") == "error: no such command"
         assert c.ask("echo") == "error: wrong number of arguments"
-        assert c.ask("help") == "echo TEXT: says TEXT"
         c.send(b"quit\n")
         assert c.rest().endswith(b"bye\n")
     assert server.process.stop() == 0

@@ -1,5 +1,6 @@
 /* The control port: a line in, a line of JSON out; `truth` and `expect` answer with a line for each
  * page and an empty one. */
+#include "../unit/verbs.h"
 #include "base/jsonw.h"
 #include "net/server.h"
 #include "role/listen.h"
@@ -179,23 +180,23 @@ static void run_quit(struct session *s, const struct str *arg, size_t n)
 	loop_stop(control_of(s)->sim->loop);
 }
 
-static const struct server_verb verbs[] = {
-	{"report", "[all]", "who was polite; all: address by address", 0, 1, false, run_report},
-	{"truth", "[HOST|* [TIME]]", "all pages as they are now, or then", 0, 2, false, run_truth},
-	{"expect", "[HOST|* [TIME]]", "those that a crawl has to find", 0, 2, false, run_expect},
-	{"time", NULL, "the virtual time", 0, 0, false, run_time},
-	{"advance", "SECONDS", "moves the virtual time", 1, 1, false, run_advance},
-	{"set", "host NAME profile|robots VALUE", "how a host behaves", 4, 4, false, run_set},
-	{"reset", NULL, "sets the counts to zero", 0, 0, false, run_reset},
-	{"quit", NULL, "ends simnet", 0, 0, false, run_quit},
+static const struct verb verbs[] = {
+	{"report", 0, 1, false, run_report},   {"truth", 0, 2, false, run_truth},
+	{"expect", 0, 2, false, run_expect},   {"time", 0, 0, false, run_time},
+	{"advance", 1, 1, false, run_advance}, {"set", 4, 4, false, run_set},
+	{"reset", 0, 0, false, run_reset},     {"quit", 0, 0, false, run_quit},
 };
+
+static void run_line(struct session *s, struct str line)
+{
+	int rc = verb_run(s, line, verbs, ARRAY_LEN(verbs));
+	if (rc != 0)
+		say(s, "error", rc == 1 ? "no such verb" : "wrong number of arguments");
+}
 
 static const struct server_protocol protocol = {
 	.name = "simnet",
-	.verbs = verbs,
-	.nverbs = ARRAY_LEN(verbs),
-	.words = {[SERVER_UNKNOWN] = "{\"error\": \"no such verb\"}\n",
-		  [SERVER_ARGUMENTS] = "{\"error\": \"wrong number of arguments\"}\n"},
+	.line = run_line,
 	.state_size = sizeof(struct listing),
 	.drained = list,
 };

@@ -1,6 +1,7 @@
 #include "net/server.h"
 
 #include "../scratch.h"
+#include "../verbs.h"
 #include "role/listen.h"
 
 #include <netinet/in.h>
@@ -56,19 +57,20 @@ static void run_quit(struct session *s, const struct str *arg, size_t n)
 	conn_finish(session_conn(s));
 }
 
-static const struct server_verb verbs[] = {
-	{"echo", "A [B]", "says it", 1, 2, false, run_echo},
-	{"rest", "A TEXT", "says the rest", 2, 2, true, run_echo},
-	{"count", NULL, "how many", 0, 0, false, run_count},
-	{"put", "SIZE", "takes bytes", 1, 1, false, run_put},
-	{"wait", NULL, "pauses", 0, 0, false, run_wait},
-	{"quit", NULL, "ends", 0, 0, false, run_quit},
+static const struct verb verbs[] = {
+	{"echo", 1, 2, false, run_echo}, {"count", 0, 0, false, run_count},
+	{"put", 1, 1, false, run_put},   {"wait", 0, 0, false, run_wait},
+	{"quit", 0, 0, false, run_quit},
 };
 
+static void run_line(struct session *s, struct str line)
+{
+	if (verb_run(s, line, verbs, ARRAY_LEN(verbs)) != 0)
+		conn_send(session_conn(s), STR("error: not a command\n"));
+}
+
 static const struct server_protocol protocol = {.name = "test",
-						.verbs = verbs,
-						.nverbs = ARRAY_LEN(verbs),
-						.any_case = true,
+						.line = run_line,
 						.greeting = "hello\n",
 						.words = {[SERVER_FULL] = "full\n"},
 						.state_size = sizeof(struct state)};
@@ -148,7 +150,7 @@ static struct server_stats stats(struct scene *t)
 	return s;
 }
 
-static void verbs_get_their_arguments(void **state)
+static void each_line_is_answered_in_its_session(void **state)
 {
 	(void)state;
 	struct scene t;
@@ -156,33 +158,12 @@ static void verbs_get_their_arguments(void **state)
 	int fd = client(&t);
 	assert_string_equal(ask(&t, fd, ""), "hello\n");
 	assert_string_equal(ask(&t, fd, "echo one\n"), "[one]\n");
-	assert_string_equal(ask(&t, fd, "  ECHO \t one   two \r\n"), "[one][two]\n");
-	assert_string_equal(ask(&t, fd, "rest a  b  c \n"), "[a][b  c ]\n");
-	assert_string_equal(ask(&t, fd, "count\n"), "3 from 127.0.0.1\n");
+	assert_string_equal(ask(&t, fd, "  echo \t one   two \r\n"), "[one][two]\n");
+	assert_string_equal(ask(&t, fd, "\n"), "error: not a command\n");
+	assert_string_equal(ask(&t, fd, "count\n"), "2 from 127.0.0.1\n");
 	close(fd);
 	step(&t, 0);
 	assert_int_equal(stats(&t).inside, 0);
-	scene_close(&t);
-}
-
-static void wrong_lines_get_an_answer_each(void **state)
-{
-	(void)state;
-	struct scene t;
-	scene_open(&t, 10, 10);
-	int fd = client(&t);
-	ask(&t, fd, "");
-	static const char *const unknown[] = {"\n", "nonsense\n", "ech one\n", "echos one\n",
-					      "\x80\xff\n"};
-	for (size_t i = 0; i < ARRAY_LEN(unknown); i++)
-		assert_string_equal(ask(&t, fd, unknown[i]), "error: no such command\n");
-	static const char *const wrong[] = {"echo\n", "echo a b c\n", "rest a\n", "count x\n"};
-	for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
-		assert_string_equal(ask(&t, fd, wrong[i]), "error: wrong number of arguments\n");
-	assert_string_equal(ask(&t, fd, "count\n"), "0 from 127.0.0.1\n");
-	assert_int_equal(stats(&t).unknown, ARRAY_LEN(unknown));
-	assert_int_equal(stats(&t).wrong, ARRAY_LEN(wrong));
-	close(fd);
 	scene_close(&t);
 }
 
@@ -386,8 +367,7 @@ static void who_does_not_read_raw_answers_is_not_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(verbs_get_their_arguments),
-		cmocka_unit_test(wrong_lines_get_an_answer_each),
+		cmocka_unit_test(each_line_is_answered_in_its_session),
 		cmocka_unit_test(blocks_are_taken_up_to_their_limit),
 		cmocka_unit_test(too_long_a_line_ends_in_words),
 		cmocka_unit_test(floods_beyond_the_caps_harm_nobody_inside),

@@ -3,6 +3,7 @@
 #include "net/outgoing.h"
 #include "net/server.h"
 
+#include "../verbs.h"
 #include "identity.h"
 #include "role/listen.h"
 
@@ -77,12 +78,17 @@ static void session_closed(struct session *s, enum conn_end end)
 	scene_of(s)->closed++;
 }
 
-static const struct server_verb verbs[] = {{"echo", "TEXT", "", 1, 1, true, run_echo},
-					   {"put", "N", "", 1, 1, false, run_put},
-					   {"quit", NULL, "", 0, 0, false, run_quit}};
+static const struct verb verbs[] = {{"echo", 1, 1, true, run_echo},
+				    {"put", 1, 1, false, run_put},
+				    {"quit", 0, 0, false, run_quit}};
+static void run_line(struct session *s, struct str line)
+{
+	if (verb_run(s, line, verbs, ARRAY_LEN(verbs)) != 0)
+		conn_send(session_conn(s), STR("error: not a command\n"));
+}
+
 static const struct server_protocol protocol = {.name = "test",
-						.verbs = verbs,
-						.nverbs = ARRAY_LEN(verbs),
+						.line = run_line,
 						.greeting = "hello\n",
 						.opened = session_opened,
 						.closed = session_closed};

@@ -1,21 +1,18 @@
 /* The site list: records of many sites each, in order of footprints, read and written from end to
- * end; and as a table in memory for those who ask for sites in any order. The last record counts
- * the sites, so that a list that was cut is noticed. */
+ * end; and as a table in memory for those who ask for sites in any order. */
 #include "state/sites.h"
+#include "state/counted.h"
 #include "state/phase.h"
 
 #include "base/arena.h"
-#include "base/cursor.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/table.h"
-#include "disk/record.h"
 #include "url/footprint.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { PACKED = 64 << 10, SITE_MOST = 1024, TAG_SITES = 's', TAG_END = 'e' };
+enum { PACKED = 64 << 10, SITE_MOST = 1024, TAG_SITES = 's' };
 
 static const struct record_kind sites_kind = {
 	.magic = "GARNERST", .version = 2, .most = PACKED + SITE_MOST};
@@ -139,76 +136,50 @@ static struct site take_site(struct reader *r)
 	return t;
 }
 
-/* Writing: sites packed into records, then one that says how many there are. */
+/* Writing: sites packed into records. */
 
 struct sites_writer {
-	struct record_writer *w;
-	struct record_group group;
-	struct buf packed;
-	uint64_t n, last;
+	struct counted_writer list;
+	uint64_t last;
 };
-
-static int sites_hand_over(struct sites_writer *w, struct err *err)
-{
-	if (w->packed.n == 0)
-		return 0;
-	int rc = record_append(w->w, buf_str(&w->packed), &w->group, NULL, err);
-	buf_clear(&w->packed);
-	return rc;
-}
 
 int sites_create(struct sites_writer **ret, const char *path, struct err *err)
 {
 	struct sites_writer *w = mem_alloc(sizeof *w);
-	w->packed = BUF_INIT(PACKED + SITE_MOST);
-	if (file_remove(path, err) < 0 ||
-	    record_open(&w->w, path, &sites_kind, 0644, NULL, err) < 0) {
+	int rc = counted_create(&w->list, path, &sites_kind, err);
+	if (rc == 0)
+		*ret = w;
+	else
 		sites_drop(&w);
-		return -1;
-	}
-	*ret = w;
-	return 0;
+	return rc;
 }
 
 int sites_write(struct sites_writer *w, const struct site *site, struct err *err)
 {
-	ENSURE(w->n == 0 || site->fp > w->last);
-	if (w->packed.n > PACKED - SITE_MOST && sites_hand_over(w, err) < 0)
+	struct buf *packed = &w->list.packed;
+	ENSURE(w->list.n == 0 || site->fp > w->last);
+	if (packed->n > PACKED - SITE_MOST && counted_put(&w->list, err) < 0)
 		return -1;
-	if (w->packed.n == 0)
-		put_u8(&w->packed, TAG_SITES);
-	put_site(&w->packed, site);
+	if (packed->n == 0)
+		put_u8(packed, TAG_SITES);
+	put_site(packed, site);
 	w->last = site->fp;
-	w->n++;
+	w->list.n++;
 	return 0;
-}
-
-static int sites_end(struct sites_writer *w, struct err *err)
-{
-	if (sites_hand_over(w, err) < 0)
-		return -1;
-	put_u8(&w->packed, TAG_END);
-	put_varint(&w->packed, w->n);
-	if (sites_hand_over(w, err) < 0 || record_sync(w->w, &w->group, err) < 0)
-		return -1;
-	return record_close(&w->w, err);
 }
 
 int sites_finish(struct sites_writer **w, struct err *err)
 {
-	int rc = sites_end(*w, err);
+	int rc = counted_finish(&(*w)->list, err);
 	sites_drop(w);
 	return rc;
 }
 
-void sites_drop(struct sites_writer **pw)
+void sites_drop(struct sites_writer **w)
 {
-	struct sites_writer *w = *pw;
-	if (!w)
-		return;
-	record_drop(&w->w);
-	buf_free(&w->packed);
-	mem_free(pw);
+	if (*w)
+		counted_drop(&(*w)->list);
+	mem_free(w);
 }
 
 int sites_save(struct sites *s, const char *path, struct err *err)
@@ -234,89 +205,52 @@ static bool site_is_sound(const struct site *t)
 }
 
 struct sites_scan {
-	char *path;
-	struct record_reader *in;
-	struct record record; /* the one that is being read */
-	struct reader r;
+	struct counted_reader in;
 	struct site site; /* the last that was given, or looked ahead to */
-	uint64_t n;
-	bool held; /* site was looked ahead to, and not given */
-	bool done;
+	bool held;        /* site was looked ahead to, and not given */
 };
 
 int sites_scan_open(struct sites_scan **ret, const char *path, struct err *err)
 {
-	struct record_reader *in = NULL;
-	int rc = record_reader_open(&in, path, &sites_kind, err);
-	if (rc)
-		return rc;
 	struct sites_scan *s = mem_alloc(sizeof *s);
-	*s = (struct sites_scan){.path = mem_text(path), .in = in};
-	*ret = s;
-	return 0;
-}
-
-void sites_scan_free(struct sites_scan **ps)
-{
-	struct sites_scan *s = *ps;
-	if (!s)
-		return;
-	record_reader_free(&s->in);
-	mem_free(&s->path);
-	mem_free(ps);
-}
-
-static int scan_fail(struct sites_scan *s, struct err *err)
-{
-	s->done = true;
-	return err_in(err, "%s: record at %" PRIu64, s->path, s->record.place.at);
-}
-
-/* The next record. 1: it was the last one. */
-static int scan_step(struct sites_scan *s, struct err *err)
-{
-	int rc = record_next(s->in, &s->record, err);
-	if (rc == 1)
-		return err_set(err, ERR_DAMAGED, "%s: the end is missing; recovery builds it again",
-			       s->path);
-	if (rc < 0)
-		return -1;
-	s->r = reader_of(s->record.payload);
-	uint8_t tag = reader_u8(&s->r);
-	if (tag == TAG_SITES)
-		return 0;
-	if (tag != TAG_END)
-		err_set(err, ERR_DAMAGED, "no sites at byte 0");
-	else if (reader_varint(&s->r) != s->n || s->r.bad || reader_left(&s->r))
-		err_set(err, ERR_DAMAGED, "sites are missing");
+	int rc = counted_open(&s->in, path, &sites_kind, err);
+	if (rc == 0)
+		*ret = s;
 	else
-		return 1;
-	return scan_fail(s, err);
+		sites_scan_free(&s);
+	return rc;
+}
+
+void sites_scan_free(struct sites_scan **s)
+{
+	if (*s)
+		counted_close(&(*s)->in);
+	mem_free(s);
 }
 
 int sites_scan_next(struct sites_scan *s, struct site *ret, struct err *err)
 {
+	struct counted_reader *in = &s->in;
 	uint64_t before = s->site.fp;
-	int rc = 0;
+	uint8_t tag;
 	if (s->held) {
 		s->held = false;
 		*ret = s->site;
 		return 0;
 	}
-	while (!s->done && rc == 0 && reader_left(&s->r) == 0)
-		rc = scan_step(s, err);
-	s->done |= rc != 0;
-	if (s->done)
-		return rc < 0 ? -1 : 1;
-	s->site = take_site(&s->r);
-	if (s->r.bad || !site_is_sound(&s->site)) {
-		err_set(err, ERR_DAMAGED, "no site at byte %zu", reader_at(&s->r));
-		return scan_fail(s, err);
+	while (reader_left(&in->r) == 0) {
+		int rc = counted_next(in, &tag, err);
+		if (rc)
+			return rc;
+		if (tag != TAG_SITES)
+			return counted_damaged(in, err, "no sites at byte 0");
 	}
-	if (s->n++ && s->site.fp <= before) {
-		err_set(err, ERR_DAMAGED, "the site %016" PRIx64 " is not in order", s->site.fp);
-		return scan_fail(s, err);
-	}
+	s->site = take_site(&in->r);
+	if (in->r.bad || !site_is_sound(&s->site))
+		return counted_damaged(in, err, "no site at byte %zu", reader_at(&in->r));
+	if (in->n++ && s->site.fp <= before)
+		return counted_damaged(in, err, "the site %016" PRIx64 " is not in order",
+				       s->site.fp);
 	*ret = s->site;
 	return 0;
 }
@@ -325,7 +259,7 @@ int sites_scan_find(struct sites_scan *s, uint64_t fp, const struct site **ret, 
 {
 	struct site site;
 	int rc = 0;
-	while (s->n == 0 || s->site.fp < fp) {
+	while (s->in.n == 0 || s->site.fp < fp) {
 		s->held = false;
 		if ((rc = sites_scan_next(s, &site, err)) != 0)
 			return rc;
@@ -339,7 +273,7 @@ int sites_scan_find(struct sites_scan *s, uint64_t fp, const struct site **ret, 
 
 uint64_t sites_scan_number(const struct sites_scan *s)
 {
-	return s->n - 1;
+	return s->in.n - 1;
 }
 
 int sites_load(struct sites **ret, const char *path, struct err *err)
@@ -363,10 +297,8 @@ static int print_sites(struct str payload, struct buf *out, struct err *err)
 {
 	struct reader r = reader_of(payload);
 	char key[QKEY_TEXT];
-	if (reader_u8(&r) == TAG_END) {
-		buf_printf(out, "end, %" PRIu64 " sites", reader_varint(&r));
-		return 0;
-	}
+	if (reader_u8(&r) == COUNTED_END)
+		return counted_print_end(&r, "sites", out, err);
 	buf_add_text(out, "sites");
 	while (reader_left(&r)) {
 		struct site t = take_site(&r);

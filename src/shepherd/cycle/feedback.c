@@ -13,7 +13,7 @@
 
 #include "base/fault.h"
 #include "base/file.h"
-#include "disk/record.h"
+#include "state/counted.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -25,7 +25,6 @@
 enum {
 	TAG_NUMBER = 'n',
 	TAG_ENTRIES = 'f',
-	TAG_END = 'e',
 	ENTRY = FOOTPRINT_KEY + 2, /* bytes: footprint, weight, flags */
 	PACKED = 1 + 3600 * ENTRY, /* bytes in a record */
 	FLAGS = ITEM_WEIGHED | ITEM_UNREFERENCED,
@@ -46,125 +45,86 @@ static void name_beside(const char *path, const char *end, char ret[PATH_MAX])
 
 struct feedback_writer {
 	char path[PATH_MAX], fresh[PATH_MAX];
-	struct record_writer *w;
-	struct record_group group;
-	struct buf packed;
+	struct counted_writer list;
 	struct footprint last;
-	uint64_t n;
 };
-
-static int feedback_hand_over(struct feedback_writer *w, struct err *err)
-{
-	if (w->packed.n == 0)
-		return 0;
-	int rc = record_append(w->w, buf_str(&w->packed), &w->group, NULL, err);
-	buf_clear(&w->packed);
-	return rc;
-}
 
 int feedback_create(struct feedback_writer **ret, const char *path, uint64_t number,
 		    struct err *err)
 {
 	ENSURE(number);
 	struct feedback_writer *w = mem_alloc(sizeof *w);
-	w->packed = BUF_INIT(PACKED);
 	snprintf(w->path, sizeof w->path, "%s", path);
 	name_beside(path, "new", w->fresh);
-	put_u8(&w->packed, TAG_NUMBER);
-	put_u64le(&w->packed, number);
-	if (file_remove(w->fresh, err) < 0 ||
-	    record_open(&w->w, w->fresh, &feedback_kind, 0644, NULL, err) < 0 ||
-	    feedback_hand_over(w, err) < 0) {
-		feedback_drop(&w);
-		return -1;
+	int rc = counted_create(&w->list, w->fresh, &feedback_kind, err);
+	if (rc == 0) {
+		put_u8(&w->list.packed, TAG_NUMBER);
+		put_u64le(&w->list.packed, number);
+		rc = counted_put(&w->list, err);
 	}
-	*ret = w;
-	return 0;
+	if (rc == 0)
+		*ret = w;
+	else
+		feedback_drop(&w);
+	return rc;
 }
 
 int feedback_put(struct feedback_writer *w, const struct feedback *entry, struct err *err)
 {
+	struct buf *packed = &w->list.packed;
 	unsigned char key[FOOTPRINT_KEY];
-	ENSURE(w->n == 0 || footprint_cmp(entry->fp, w->last) > 0);
+	ENSURE(w->list.n == 0 || footprint_cmp(entry->fp, w->last) > 0);
 	ENSURE((entry->flags & ~FLAGS) == 0);
-	if (w->packed.n + ENTRY > PACKED && feedback_hand_over(w, err) < 0)
+	if (packed->n + ENTRY > PACKED && counted_put(&w->list, err) < 0)
 		return -1;
-	if (w->packed.n == 0)
-		put_u8(&w->packed, TAG_ENTRIES);
+	if (packed->n == 0)
+		put_u8(packed, TAG_ENTRIES);
 	footprint_key(entry->fp, key);
-	buf_add_str(&w->packed, (struct str){(const char *)key, sizeof key});
-	put_u8(&w->packed, entry->weight);
-	put_u8(&w->packed, entry->flags);
+	buf_add(packed, key, sizeof key);
+	put_u8(packed, entry->weight);
+	put_u8(packed, entry->flags);
 	w->last = entry->fp;
-	w->n++;
+	w->list.n++;
 	return 0;
-}
-
-static int feedback_end(struct feedback_writer *w, struct err *err)
-{
-	if (feedback_hand_over(w, err) < 0)
-		return -1;
-	put_u8(&w->packed, TAG_END);
-	put_varint(&w->packed, w->n);
-	if (feedback_hand_over(w, err) < 0 || record_sync(w->w, &w->group, err) < 0 ||
-	    record_close(&w->w, err) < 0 || file_rename(w->fresh, w->path, err) < 0)
-		return -1;
-	return dir_sync_of(w->path, err);
 }
 
 int feedback_finish(struct feedback_writer **w, struct err *err)
 {
-	int rc = feedback_end(*w, err);
+	int rc = counted_finish(&(*w)->list, err);
+	if (rc == 0)
+		rc = file_rename((*w)->fresh, (*w)->path, err);
+	if (rc == 0)
+		rc = dir_sync_of((*w)->path, err);
 	feedback_drop(w);
 	return rc;
 }
 
-void feedback_drop(struct feedback_writer **pw)
+void feedback_drop(struct feedback_writer **w)
 {
-	struct feedback_writer *w = *pw;
-	if (!w)
-		return;
-	record_drop(&w->w);
-	buf_free(&w->packed);
-	mem_free(pw);
+	if (*w)
+		counted_drop(&(*w)->list);
+	mem_free(w);
 }
 
 /* Reading */
 
 struct feedback_scan {
-	char path[PATH_MAX];
-	struct record_reader *in;
-	struct record record; /* the one that is being read */
-	struct str rest;      /* entries of it that are left */
-	uint64_t number, n;
+	struct counted_reader in;
+	uint64_t number;
 	struct footprint last;
-	bool done;
 };
-
-static int scan_fail(struct feedback_scan *s, const char *why, struct err *err)
-{
-	s->done = true;
-	return err_set(err, ERR_DAMAGED, "%s: record at %" PRIu64 ": %s", s->path,
-		       s->record.place.at, why);
-}
-
-static int scan_cut(struct feedback_scan *s, struct err *err)
-{
-	s->done = true;
-	return err_set(err, ERR_DAMAGED, "%s: the end is missing", s->path);
-}
 
 static int scan_begin(struct feedback_scan *s, struct err *err)
 {
-	int rc = record_next(s->in, &s->record, err);
-	if (rc)
-		return rc < 0 ? -1 : scan_cut(s, err);
-	struct reader r = reader_of(s->record.payload);
-	bool ours = reader_u8(&r) == TAG_NUMBER;
-	s->number = reader_u64le(&r);
-	return ours && s->number && !r.bad && reader_left(&r) == 0
+	struct reader *r = &s->in.r;
+	uint8_t tag;
+	int rc = counted_next(&s->in, &tag, err);
+	if (rc < 0)
+		return rc;
+	s->number = reader_u64le(r);
+	return rc == 0 && tag == TAG_NUMBER && s->number && !r->bad && reader_left(r) == 0
 		       ? 0
-		       : scan_fail(s, "not a number", err);
+		       : counted_damaged(&s->in, err, "not a number");
 }
 
 /* A pipe would be waited for, and a folder cannot be read: neither is a file that will get better.
@@ -180,12 +140,11 @@ int feedback_open(struct feedback_scan **ret, const char *path, struct err *err)
 	if (is_no_file(path))
 		return err_set(err, ERR_DAMAGED, "%s: not a file", path);
 	struct feedback_scan *s = mem_alloc(sizeof *s);
-	snprintf(s->path, sizeof s->path, "%s", path);
-	int rc = record_reader_open(&s->in, path, &feedback_kind, err);
+	int rc = counted_open(&s->in, path, &feedback_kind, err);
 	if (rc == 0)
 		rc = scan_begin(s, err);
 	else if (rc == 1 && access(path, F_OK) == 0)
-		rc = scan_cut(s, err);
+		rc = err_set(err, ERR_DAMAGED, "%s: the end is missing", path);
 	if (rc == 0)
 		*ret = s;
 	else
@@ -193,12 +152,11 @@ int feedback_open(struct feedback_scan **ret, const char *path, struct err *err)
 	return rc;
 }
 
-void feedback_close(struct feedback_scan **ps)
+void feedback_close(struct feedback_scan **s)
 {
-	if (!*ps)
-		return;
-	record_reader_free(&(*ps)->in);
-	mem_free(ps);
+	if (*s)
+		counted_close(&(*s)->in);
+	mem_free(s);
 }
 
 uint64_t feedback_number(const struct feedback_scan *s)
@@ -206,55 +164,27 @@ uint64_t feedback_number(const struct feedback_scan *s)
 	return s->number;
 }
 
-/* Nothing follows the end. */
-static int scan_end(struct feedback_scan *s, struct reader *r, struct err *err)
-{
-	if (reader_varint(r) != s->n || r->bad || reader_left(r))
-		return scan_fail(s, "entries are missing", err);
-	int rc = record_next(s->in, &s->record, err);
-	s->done = true;
-	return rc == 0 ? scan_fail(s, "it comes after the end", err) : rc;
-}
-
-/* The next record. 1: it was the last one. */
-static int scan_step(struct feedback_scan *s, struct err *err)
-{
-	int rc = record_next(s->in, &s->record, err);
-	if (rc) {
-		s->done = true;
-		return rc < 0 ? -1 : scan_cut(s, err);
-	}
-	struct reader r = reader_of(s->record.payload);
-	uint8_t tag = reader_u8(&r);
-	if (tag == TAG_END)
-		return scan_end(s, &r, err);
-	s->rest = str_from(s->record.payload, 1);
-	return tag == TAG_ENTRIES && s->rest.n && s->rest.n % ENTRY == 0
-		       ? 0
-		       : scan_fail(s, "no entries", err);
-}
-
 int feedback_next(struct feedback_scan *s, struct feedback *ret, struct err *err)
 {
-	if (s->rest.n == 0) {
-		int rc = s->done ? 1 : scan_step(s, err);
+	struct counted_reader *in = &s->in;
+	if (reader_left(&in->r) == 0) {
+		uint8_t tag;
+		int rc = counted_next(in, &tag, err);
 		if (rc)
 			return rc;
+		if (tag != TAG_ENTRIES || reader_left(&in->r) == 0 ||
+		    reader_left(&in->r) % ENTRY != 0)
+			return counted_damaged(in, err, "no entries");
 	}
-	const char *p = s->rest.p;
+	const char *p = reader_bytes(&in->r, ENTRY).p;
 	struct feedback entry = {footprint_of_key(p), (uint8_t)p[FOOTPRINT_KEY],
 				 (uint8_t)p[FOOTPRINT_KEY + 1]};
-	if (UNLIKELY(entry.flags & ~FLAGS)) {
-		s->rest.n = 0;
-		return scan_fail(s, "unknown flags", err);
-	}
-	if (UNLIKELY(s->n && footprint_cmp(entry.fp, s->last) <= 0)) {
-		s->rest.n = 0;
-		return scan_fail(s, "its entries are not in order", err);
-	}
-	s->rest = (struct str){p + ENTRY, s->rest.n - ENTRY};
+	if (UNLIKELY(entry.flags & ~FLAGS))
+		return counted_damaged(in, err, "unknown flags");
+	if (UNLIKELY(in->n && footprint_cmp(entry.fp, s->last) <= 0))
+		return counted_damaged(in, err, "its entries are not in order");
 	s->last = entry.fp;
-	s->n++;
+	in->n++;
 	*ret = entry;
 	return 0;
 }
@@ -450,10 +380,10 @@ static int feedback_show(struct str payload, struct buf *out, struct err *err)
 	struct reader r = reader_of(payload);
 	char text[FOOTPRINT_TEXT];
 	uint8_t tag = reader_u8(&r);
+	if (tag == COUNTED_END)
+		return counted_print_end(&r, "entries", out, err);
 	if (tag == TAG_NUMBER)
 		buf_printf(out, "feedback %" PRIu64, reader_u64le(&r));
-	else if (tag == TAG_END)
-		buf_printf(out, "end, %" PRIu64 " entries", reader_varint(&r));
 	else
 		buf_add_text(out, "entries");
 	while (tag == TAG_ENTRIES && reader_left(&r) && !r.bad) {

@@ -61,135 +61,139 @@ struct crawl_conf {
 /* clang-format off */
 #define CRAWL_SPECS(s, m) \
 	{"cycle", VALUE_TIME_AT(s, m.cycle_us), "30s", 1e6, 86400e6, .words = crawl_auto, \
-	 .help = "how long pages are gathered before what was found is planned anew; auto: nine " \
-		 "times as long as the other work of the last cycle took, 30s to 1d"}, \
+	 .help = "longest time to fetch before planning again; auto: nine times as long as the other " \
+		 "work of the last cycle took, 30s to 1d"}, \
 	{"merge_every", VALUE_INT_AT(s, m.merge_every), "1", 1, 200, \
-	 .help = "after how many cycles what was found becomes known; sooner when nothing else is due, or " \
-		 "something was asked for by hand"}, \
+	 .help = "cycles after which URLs that were found become known; sooner when nothing else is " \
+		 "due, or when somebody asked for a URL"}, \
 	{"plan_max", VALUE_INT_AT(s, m.plan_max), "200000", 1, 10000000, \
-	 .help = "URLs that one cycle gathers at most"}, \
+	 .help = "most URLs to fetch in one cycle"}, \
 	{"site_max", VALUE_INT_AT(s, m.site_max), "50000", 1, 1e9, \
-	 .help = "URLs of one site that are wanted; further ones are left out"}, \
+	 .help = "most URLs wanted of one site; the others sleep or are forgotten"}, \
 	{"active_max", VALUE_INT_AT(s, m.active_max), "80000000", 1, 1e9, \
-	 .help = "URLs that are wanted, all in all; the best ones"}, \
+	 .help = "most URLs wanted in all; the best ones are kept"}, \
 	{"remember_max", VALUE_INT_AT(s, m.remember_max), "100000000", 0, 1e9, \
-	 .help = "URLs that are remembered apart from these; the worst are forgotten"}, \
+	 .help = "most URLs remembered apart from those; the worst are forgotten"}, \
 	{"dead_site_limit", VALUE_INT_AT(s, m.dead_site_limit), "0", 0, 1e9, \
-	 .help = "the same as site_max for a site that is dead; 0: no other limit"}, \
+	 .help = "as site_max, for a dead site; 0: no other limit"}, \
 	{"site_fresh_limit", VALUE_INT_AT(s, m.site_fresh_limit), "0", 0, 1e9, \
-	 .help = "URLs of one site that are wanted though the index has not weighed them yet; 0: no limit"}, \
+	 .help = "most URLs wanted of one site before the index has weighed them; 0: no limit"}, \
 	{"hard_limit_factor", VALUE_REAL_AT(s, m.hard_limit_factor), "2", 1, 100, \
-	 .help = "beyond a limit URLs sleep; beyond so many times the limit they are forgotten"}, \
+	 .help = "URLs beyond a limit sleep; beyond this many times the limit they are forgotten"}, \
 	{"select_hysteresis", VALUE_INT_AT(s, m.select_hysteresis), "8", 0, 255, \
-	 .help = "by how much more weight a new page replaces one that is gathered"}, \
+	 .help = "extra weight that a new page needs to replace one that is already fetched"}, \
 	{"default_insert_weight", VALUE_INT_AT(s, m.default_insert_weight), "96", 0, 255, \
-	 .help = "weight of a URL of which nothing is known"}, \
+	 .help = "weight of a URL about which nothing is known"}, \
 	{"safety_brake_limit", VALUE_REAL_AT(s, m.safety_brake_limit), "10", 0, 100, \
-	 .help = "percent of the gathered pages, and at least 1,000, that one cycle may drop; beyond it " \
-		 "nothing is dropped until somebody makes the file shepherd/disable-brake"}, \
+	 .help = "percentage of the fetched pages that one cycle may drop, which is never less than 1,000 " \
+		 "pages; beyond it nothing is dropped until somebody creates the file " \
+		 "shepherd/disable-brake"}, \
 	{"refresh_schema", VALUE_TEXT_AT(s, m.refresh_schema), "4:0.3 2:0.7", \
-	 .help = "how often in the time `refresh` pages may be looked at, and which share of frequent_factor " \
-		 "each of these has"}, \
+	 .help = "how many times pages may be fetched in the time `refresh`, and the share of " \
+		 "frequent_factor for each number: FREQUENCY:SHARE ..."}, \
 	{"frequent_factor", VALUE_REAL_AT(s, m.frequent_factor), "0.25", 0, 0.9, \
-	 .help = "share of what a server can give that is used to look at pages more often than once"}, \
+	 .help = "share of a server's capacity used to fetch pages more than once in the time " \
+		 "`refresh`"}, \
 	{"stability_factor", VALUE_REAL_AT(s, m.stability_factor), "1", 0.001, 1000, \
-	 .help = "a page is looked at again when it is so many times as old as it was stable before"}, \
+	 .help = "a page is fetched again when the time since the last fetch is this many times as long as " \
+		 "the page had been unchanged by then"}, \
 	{"min_eq_frequency", VALUE_INT_AT(s, m.min_eq_frequency), "1", 1, 255, \
-	 .help = "how often at least pages are looked at that tell which sites are mirrors"}, \
+	 .help = "least refreshes, in the time `refresh`, of pages that show which sites are mirrors"}, \
 	{"max_err_frequency", VALUE_INT_AT(s, m.max_err_frequency), "1", 1, 255, \
-	 .help = "how often at most pages are looked at that could not be had"}, \
+	 .help = "most refreshes, in the time `refresh`, of pages that could not be fetched"}, \
 	{"est_raw_performance", VALUE_REAL_AT(s, m.est_raw_performance), "100", 0.001, 1e6, \
-	 .help = "URLs per second that can be gathered at least; what is measured counts if it is more"}, \
+	 .help = "least URLs per second to plan for; a higher measured rate counts instead"}, \
 	{"reap_optimism", VALUE_REAL_AT(s, m.reap_optimism), "1", 0.01, 100, \
-	 .help = "how much more is planned than can be gathered by what was measured"}, \
+	 .help = "factor by which the plan exceeds what the measured rate allows"}, \
 	{"reap_slowdown", VALUE_REAL_AT(s, m.reap_slowdown), "1", 0.01, 100, \
-	 .help = "how much longer the delays are than the refreshes of a server need"}, \
+	 .help = "factor by which delays exceed what the refreshes of a server need"}, \
 	{"duty_factor", VALUE_REAL_AT(s, m.duty_factor), "1", 0.01, 1, \
-	 .help = "share of the time in which pages are gathered"}, \
+	 .help = "share of the time spent fetching"}, \
 	{"server_overtake", VALUE_TIME_AT(s, m.server_overtake_us), "0s", 0, 3600e6, \
-	 .help = "a server whose delay is shorter than its rule's and this counts as tight"}, \
+	 .help = "a server is tight if its delay is less than that of its rule plus this time"}, \
 	{"anticipated_refresh_age", VALUE_TIME_AT(s, m.anticipated_us), "0s", 0, 31536000e6, \
-	 .help = "pages of this age may be looked at before their time where there is nothing else to do; " \
-		 "0: none"}, \
+	 .help = "age from which pages may be fetched before they are due when there is nothing else " \
+		 "to do; 0: never"}, \
 	{"site_err_retry", VALUE_INT_AT(s, m.site_err_retry), "8", 0, 254, \
-	 .help = "a site is dead after more cycles than this in which every try failed"}, \
+	 .help = "a site is dead after more cycles than this in which every fetch failed"}, \
 	{"site_err_expire", VALUE_TIME_AT(s, m.site_err_expire_us), "30d", 1e6, 31536000e6, \
-	 .help = "a dead site is tried again after this time"}, \
+	 .help = "time after which a dead site is tried again"}, \
 	{"zombie_errors", VALUE_LIST_AT(s, m.zombie_errors), "all", \
-	 .help = "which errors are remembered for the time `forget`: codes such as 2404, ranges such as " \
-		 "2400-2499, names of outcomes such as permanent, or all; " \
-		 "others are forgotten at once, and tried again when a page links to them"}, \
+	 .help = "errors remembered for the time `forget`: codes such as 2404, ranges such as " \
+		 "2400-2499, names of outcomes such as permanent, or all; other URLs that fail are " \
+		 "forgotten at once, and tried again when a page links to them"}, \
 	{"redirect_to_zombie_timeout", VALUE_TIME_AT(s, m.redirect_to_zombie_us), "30d", 1e6, 31536000e6, \
-	 .help = "a redirect that leads nowhere is looked at with each refresh; after this time no more"}, \
+	 .help = "time after which a redirect that leads nowhere is no longer fetched with each " \
+		 "refresh"}, \
 	{"auto_go_root", VALUE_BOOL_AT(s, m.auto_go_root), "yes", \
-	 .help = "whether the front page of each new site is gathered too"}, \
+	 .help = "whether to fetch the front page of each new site, too"}, \
 	{"follow", VALUE_WORD_AT(s, m.follow), "site", .words = crawl_follows, \
-	 .help = "which links are followed: those to sites that were added by hand (site), or " \
-		 "all"}, \
+	 .help = "which links to follow: only those to sites that were added by hand (site), or all"}, \
 	{"max_depth", VALUE_INT_AT(s, m.max_depth), "0", 0, 1000, \
-	 .help = "links are followed only to pages whose path has at most so many components, as " \
-		 "depth of the filter counts them (/a/b.html has 2); 0: no limit"}, \
+	 .help = "most components in the path of a link that is followed, as depth of the filter " \
+		 "counts them (/a/b.html has 2); 0: no limit"}, \
 	{"refresh", VALUE_TIME_AT(s, m.refresh_us), "30d", 1e6, 31536000e6, \
-	 .help = "a page is looked at again after this time"}, \
+	 .help = "time after which a page is fetched again"}, \
 	{"retry", VALUE_TIME_AT(s, m.retry_us), "10min", 1e6, 31536000e6, \
-	 .help = "a page that failed is tried again after this time, doubled with each failure"}, \
+	 .help = "time after which a page that failed is tried again; doubled with each failure"}, \
 	{"retries", VALUE_INT_AT(s, m.retries), "8", 0, 255, \
-	 .help = "after so many failures in a row a page counts as gone"}, \
+	 .help = "failures in a row after which a page counts as gone"}, \
 	{"forget", VALUE_TIME_AT(s, m.forget_us), "30d", 1e6, 31536000e6, \
-	 .help = "how long is remembered that a page is gone, forbidden or elsewhere; then a link " \
-		 "to it makes it new"}, \
+	 .help = "how long to remember that a page is gone, forbidden or elsewhere; after that a " \
+		 "link to it makes it new"}, \
 	{"parsers", VALUE_INT_AT(s, m.parsers), "1", 1, 64, \
-	 .help = "processes that read documents"}, \
+	 .help = "number of processes that parse documents"}, \
 	{"max_resolvers", VALUE_INT_AT(s, m.max_resolvers), "64", 1, 10000, \
-	 .help = "names of sites that are looked up at a time"}, \
+	 .help = "most host names to resolve at the same time"}, \
 	{"autoreply_delay", VALUE_TIME_AT(s, m.autoreply_delay_us), "10ms", 0, 3600e6, \
-	 .help = "time between two URLs of sites that do not exist, which are answered without " \
-		 "asking anybody"}, \
+	 .help = "time between two URLs of sites that do not exist; these are answered without " \
+		 "asking a server"}, \
 	{"conn_err_delay", VALUE_TIME_AT(s, m.conn_err_delay_us), "1min", 0, 86400e6, \
-	 .help = "the delay of a server that could not be connected to, if its own is shorter"}, \
+	 .help = "least delay of a server after a failed connection"}, \
 	{"keep_old_states", VALUE_INT_AT(s, m.old_states), "3", 1, 1000, \
-	 .help = "closed states that are kept at most, apart from those that a reader has locked: for " \
-		 "followers without a lock, and to make a lost index again from"}, \
+	 .help = "most closed states to keep, besides those that a reader has locked: for followers " \
+		 "without a lock, and to rebuild a lost index from"}, \
 	{"keep_interim_states", VALUE_INT_AT(s, m.interim_states), "3", 0, 1000, \
-	 .help = "the same for corked states, which lie between the closed ones and have the " \
-		 "journals; there is no gap, so with fewer of them fewer closed ones are kept too"}, \
+	 .help = "most corked states to keep; they lie between the closed ones and hold the " \
+		 "journals. There is no gap, so with fewer of them fewer closed ones are kept, too"}, \
 	{"gone", VALUE_TIME_AT(s, m.gone_us), "180d", 0, 1e15, \
-	 .help = "how long is remembered which URLs were forgotten, and why; 0: for ever"}, \
+	 .help = "how long to remember which URLs were forgotten, and why; 0: for ever"}, \
 	{"sort_memory", VALUE_SIZE_AT(s, m.sort_memory), "64M", 1 << 20, 1e12, \
 	 .help = "memory for sorting what was found"}, \
 	{"cleanup", VALUE_SIZE_AT(s, m.cleanup), "256M", 1 << 16, INFINITY, \
-	 .help = "the bucket file is cleaned of what no URL needs when it is larger than this and " \
-		 "half as large again as after the last time"}, \
+	 .help = "size above which the bucket file is cleaned, if it has also grown by half since " \
+		 "the last cleanup"}, \
 	{"bucket_file_size", VALUE_SIZE_AT(s, m.bucket_file_size), "400G", 1 << 20, INFINITY, \
-	 .help = "how large the bucket file may become; it is cleaned then, and the worst pages go"}, \
+	 .help = "largest size of the bucket file; when it is reached, the file is cleaned and the " \
+		 "worst pages are dropped"}, \
 	{"periodic_cleanup", VALUE_TIME_AT(s, m.periodic_cleanup_us), "30d", 1e6, 1e15, \
-	 .help = "the bucket file is cleaned after this time in any case"}, \
+	 .help = "time after which the bucket file is cleaned in any case"}, \
 	{"avg_bucket_size", VALUE_SIZE_AT(s, m.avg_bucket_size), "4K", 1, 1e9, \
-	 .help = "bytes of a page in the bucket file, before the first cleanup measures them"}, \
+	 .help = "bytes of a page in the bucket file, until the first cleanup measures them"}, \
 	{"avg_url_size", VALUE_SIZE_AT(s, m.avg_url_size), "128", 1, 1e9, \
-	 .help = "the same of a URL that is only known"}, \
+	 .help = "the same for a URL that is known but not fetched"}, \
 	{"memory", VALUE_SIZE_AT(s, m.memory), "1G", 16 << 20, 1e12, \
-	 .help = "memory that a pass over all URLs may take"}, \
+	 .help = "most memory for a pass over all URLs"}, \
 	{"reapers", VALUE_LIST_AT(s, m.reapers), "", \
-	 .help = "other machines that fetch for this crawl, each running garner reapd: numeric addresses with ports, " \
-		 "such as 192.0.2.7:8188, or unix:PATH"}, \
+	 .help = "other machines that fetch for this crawl, each running garner reapd: numeric " \
+		 "addresses with ports, such as 192.0.2.7:8188, or unix:PATH; empty: none"}, \
 	{"local", VALUE_WORD_AT(s, m.local), "auto", .words = crawl_locals, \
-	 .help = "whether this machine fetches too: when none of the reapers has been there for reapers_wait " \
-		 "(auto), always, or never"}, \
+	 .help = "whether this machine fetches, too: only after all reapers have been away for " \
+		 "reapers_wait (auto), always, or never"}, \
 	{"reapers_wait", VALUE_TIME_AT(s, m.reapers_wait_us), "10s", 0, 86400e6, \
-	 .help = "how long the reapers are waited for before this machine fetches itself"}, \
+	 .help = "how long to wait for the reapers before this machine fetches itself"}, \
 	{"reaper_penalty", VALUE_TIME_AT(s, m.reaper_penalty_us), "10min", 1e6, 86400e6, \
-	 .help = "a reaper that lied, or speaks another version, is tried again after this time"}, \
+	 .help = "time after which a reaper that lied, or speaks another version, is tried again"}, \
 	{"lease", VALUE_TIME_AT(s, m.lease_us), "10s", 1e6, 60e6, \
-	 .help = "a reaper that has not heard of this machine for so long stops asking servers; the servers " \
-		 "of a reaper that is lost are left alone for as long"}, \
+	 .help = "a reaper that has not heard from this machine for this long stops fetching; the " \
+		 "servers of a lost reaper are left alone for the same time"}, \
 	TLS_SPECS(s, m.tls), \
 	{"no_delay", VALUE_LIST_AT(s, m.no_delay), "", \
-	 .help = "hosts, with their port if it is not the usual one, that may be asked without " \
-		 "delay and several times at once: your own"}, \
+	 .help = "hosts that may be fetched from without delay and over several connections at once, " \
+		 "such as your own; with a port if it is not the usual one"}, \
 	{"url_log", VALUE_PATH_AT(s, m.url_log), \
-	 .help = "a file with a line for each URL that was judged: when, its code, who fetched it, how long " \
-		 "it took, its server; SIGHUP opens it anew; empty: none"}
+	 .help = "file with a line for each URL that was judged: time, code, reaper, duration, " \
+		 "server; SIGHUP reopens it; empty: none"}
 /* clang-format on */
 extern const char *const crawl_follows[], *const crawl_locals[];
 extern const char *const crawl_auto[];

@@ -267,7 +267,7 @@ def test_a_bad_file_of_classes_leaves_those_that_there_are(garner, web):
     (folder / "url-equiv").write_text("http://www.one.example/\n")
     assert g.run("config", "check").code == 2
     up = g.start("up").wait_ready()
-    up.wait_line("the old classes of sites stay.*url-equiv:1")
+    up.wait_line("reading the classes of sites failed.*url-equiv:1")
     assert g.run("add", f"{web.url}/").code == 0
     wait_for("the pages", lambda: web.count("/a") and web.count("/b"))
     assert up.stop() == 0

@@ -36,14 +36,14 @@ def test_nothing_is_fetched_while_less_is_free_than_is_wanted(garner, web):
     g = garner(config=configuration(web, disk_free="1000T"))
     up = g.start("up").wait_ready()
     assert g.run("add", web.url + "/").code == 0
-    up.wait_line("no room on the disk: nothing is fetched until there is")
+    up.wait_line("disk full; fetching paused")
     assert "for room on the disk" in g.run("status").out
     assert "disk_free" in g.run("doctor").out
     g.configure(configuration(web, disk_free="0"))
     assert asked_for_pages(web) == []
     up.send(signal.SIGHUP)  # by the new setting there is room
     wait_for("all pages", lambda: len(set(asked_for_pages(web))) == PAGES + 1)
-    assert len(up.lines("no room on the disk")) == 1
+    assert len(up.lines("disk full; fetching paused")) == 1
     assert up.stop() == 0
 
 
@@ -54,7 +54,7 @@ def test_a_write_that_is_refused_ends_the_fetching_and_not_the_role(garner, web,
     g = garner(config=configuration(web))
     first = g.start("up").wait_ready()  # what a start needs is there
     assert first.stop() == 0
-    refusal = "no room on the disk.*No space left"
+    refusal = "disk full; fetching paused.*No space left"
     up = g.start("up", env={"GARNER_FAULTS": f"file.write{file}=enospc@{2 if file else 30}+"})
     up.wait_ready()
     assert g.run("add", web.url + "/").code == 0
@@ -88,10 +88,10 @@ def test_it_goes_on_by_itself_when_there_is_room(garner, web):
         free = os.statvfs(g.data).f_bavail * os.statvfs(g.data).f_frsize
         filler.write_bytes(b"x" * (free - (1 << 20)))
         assert g.run("add", web.url + "/").code == 0
-        up.wait_line("no room on the disk")
+        up.wait_line("disk full; fetching paused")
         assert asked_for_pages(web) == []
         filler.unlink()
-        up.wait_line("there is room on the disk again")
+        up.wait_line("disk no longer full; fetching resumed")
         wait_for("all pages", lambda: len(set(asked_for_pages(web))) == PAGES + 1)
         assert len(asked_for_pages(web)) == PAGES + 1
         assert up.stop() == 0

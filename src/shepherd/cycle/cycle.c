@@ -410,13 +410,13 @@ const char *cycle_wants_cleanup(const struct cycle *y, const struct state *close
 	const struct state_course *course = &state_params(closed)->course;
 	uint64_t size = cycle_objects_size(y), before = course->cleaned_bytes;
 	if (crawl_file_is_full(conf, size) && size > before)
-		return "it is as large as bucket_file_size";
+		return "as large as bucket_file_size";
 	if (size > conf->cleanup && size > before + before / 2)
-		return "it has grown by half";
+		return "grown by half";
 	if (cycle_has_other_sections(y, course))
-		return "the list of sections has changed";
+		return "list of sections changed";
 	int64_t since_s = (int64_t)course->cleaned_s;
 	if (since_s && clock_wall_us() >= since_s * US_PER_S + conf->periodic_cleanup_us)
-		return "the last time was long ago";
+		return "last cleanup long ago";
 	return NULL;
 }

@@ -84,7 +84,7 @@ static const struct counter_def counters[] = {
 	{"next_due_seconds", NULL, COUNTER_GAUGE,
 	 "When the next URL is due, seconds since 1970; 0: none is."},
 	{"waits_for_space", NULL, COUNTER_GAUGE,
-	 "1 while nothing is fetched because there is no room on the disk."},
+	 "1 while fetching is paused because the disk is full."},
 	{"pass_milliseconds", "module=\"feedback\"", COUNTER_GAUGE, PASS},
 	{"pass_milliseconds", "module=\"plan\"", COUNTER_GAUGE, PASS},
 	{"pass_milliseconds", "module=\"reap\"", COUNTER_GAUGE, PASS},
@@ -151,7 +151,7 @@ static int master_idle(struct master *m, int64_t next_s, struct err *err)
 {
 	m->idle_until_us = next_s == INT64_MAX ? INT64_MAX : next_s * US_PER_S;
 	master_gauge(m, COUNT_NEXT_DUE, next_s == INT64_MAX ? 0 : next_s);
-	notify_send("STATUS=nothing is due");
+	notify_send("STATUS=nothing due");
 	loop_timer_every(m->loop, &m->look, LOOK_US);
 	int rc = m->stop ? 0 : loop_run(m->loop, err);
 	loop_timer_stop(&m->look);
@@ -193,13 +193,13 @@ static void space_say(struct master *m, bool full, const char *why)
 		return;
 	m->full = full;
 	master_gauge(m, COUNT_FULL, full);
-	notify_send(full ? "STATUS=waits for room on the disk" : "STATUS=goes on");
+	notify_send(full ? "STATUS=disk full; fetching paused" : "STATUS=fetching resumed");
 	if (full)
-		log_warn(ROLE, "no room on the disk: nothing is fetched until there is",
-			 KV_UINT("free", space_left(m)), KV_UINT("wanted", m->disk_free),
-			 KV_TEXT("why", why));
+		log_warn(ROLE, "disk full; fetching paused", KV_UINT("free", space_left(m)),
+			 KV_UINT("wanted", m->disk_free), KV_TEXT("why", why));
 	else
-		log_info(ROLE, "there is room on the disk again", KV_UINT("free", space_left(m)));
+		log_info(ROLE, "disk no longer full; fetching resumed",
+			 KV_UINT("free", space_left(m)));
 }
 
 /* Whether nothing new may be begun. */
@@ -207,7 +207,7 @@ static bool space_is_short(void *ctx)
 {
 	struct master *m = ctx;
 	if (!m->refused)
-		space_say(m, space_left(m) < m->disk_free, "less is free than disk_free");
+		space_say(m, space_left(m) < m->disk_free, "less free space than disk_free");
 	return m->full;
 }
 
@@ -288,7 +288,7 @@ static int master_plan(struct master *m, struct state *done, struct state **st, 
 	*st = done;
 	int rc = access(path, F_OK) == 0 ? cycle_run(m->cycle, MODULE_FEEDBACK, st, err) : 0;
 	if (rc == 0 && m->cycle->fed.damaged)
-		log_warn(ROLE, "feedback is damaged, and was set aside",
+		log_warn(ROLE, "feedback damaged; set aside",
 			 KV_TEXT("why", m->cycle->fed.why.msg));
 	m->cycle->fed.damaged = false;
 	if (rc == 0)
@@ -312,10 +312,10 @@ static bool master_is_held(struct master *m, const struct state *done)
 	bool held = rounds || (state_phase(done) == PHASE_CORKED && cycle_is_full(m->cycle));
 	if (held && !m->held)
 		log_warn(ROLE,
-			 "nothing is gathered until select is let through: make the file "
-			 "shepherd/" BRAKE_DISABLE,
-			 KV_TEXT("why", rounds ? "too many cycles were not merged"
-					       : "the bucket file is full"));
+			 "fetching paused until select is let through; create the "
+			 "file " BRAKE_DISABLE,
+			 KV_TEXT("why",
+				 rounds ? "too many cycles without a merge" : "bucket file full"));
 	m->held = held;
 	return held;
 }
@@ -370,8 +370,8 @@ static int master_brake(struct master *m, struct err *err)
 {
 	const struct selected *s = &m->cycle->selected;
 	log_warn(ROLE,
-		 "select would drop too many pages: nothing is merged until " BRAKE_DISABLE
-		 " is there; garner doctor tells what would go",
+		 "select would drop too many pages; merging paused until the file " BRAKE_DISABLE
+		 " exists; garner doctor lists what would go",
 		 KV_UINT("pages", s->lost), KV_UINT("gathered", s->gathered));
 	m->braked = true;
 	if (brake_save(m->data, s, clock_wall_us(), err) < 0)
@@ -380,8 +380,7 @@ static int master_brake(struct master *m, struct err *err)
 	return 0;
 }
 
-/* A select was made: what an earlier one would have lost is no longer held back, be it that this
- * one was let through or that limits were raised since. */
+/* Releases the brake after a select: either the operator overrode it, or the limits were raised. */
 static int master_unbrake(struct master *m, struct err *err)
 {
 	return m->cycle->no_brake ? brake_let_through(m->data, err)
@@ -410,7 +409,7 @@ static void master_count_merge(struct master *m, const struct state *st)
 	master_count(m, COUNT_FORGOTTEN, forgotten);
 	master_show_course(m, st);
 	if (y->merged.lost.code != ERR_NONE)
-		log_warn(ROLE, "contributions are damaged; pages are found again by their links",
+		log_warn(ROLE, "contributions damaged; links will find their pages again",
 			 KV_TEXT("why", y->merged.lost.msg));
 }
 
@@ -440,9 +439,8 @@ static int master_cleanup(struct master *m, struct state *st, const char *why, s
 	if (rc != 0)
 		return MIN(rc, 0);
 	const struct cleaned_up *c = &m->cycle->cleaned;
-	log_info(ROLE, "the bucket file was cleaned", KV_TEXT("why", why),
-		 KV_UINT("before", c->before), KV_UINT("after", c->after),
-		 KV_UINT("dropped", c->dropped));
+	log_info(ROLE, "bucket file cleaned", KV_TEXT("why", why), KV_UINT("before", c->before),
+		 KV_UINT("after", c->after), KV_UINT("dropped", c->dropped));
 	struct str rest = buf_str(&c->told), line;
 	while (str_cut(&rest, '\n', &line) == 0)
 		if (line.n)
@@ -458,7 +456,8 @@ static int master_step(struct master *m, struct err *err)
 	if (rc != 0)
 		return rc < 0 ? -1 : err_set(err, ERR_DAMAGED, "%s: no state", m->folder);
 	if (cycle_reload(m->cycle, err) < 0)
-		log_warn(ROLE, "what was read before stays in force", KV_TEXT("why", err->msg));
+		log_warn(ROLE, "reading the rules failed; keeping the previous ones",
+			 KV_TEXT("why", err->msg));
 	if (m->cycle->reloaded) /* it may have been their fault */
 		m->braked = false;
 	enum phase phase = state_phase(st);
@@ -523,12 +522,10 @@ static void requests_are_kept(void *ctx)
 	snprintf(path, sizeof path, "%s/feedback", m->folder);
 	if (!m->fed && reap_state(m->reap) &&
 	    feedback_done(path, state_params(reap_state(m->reap))->course.feedback, &err) < 0)
-		log_warn(ROLE, "feedback was applied, and cannot be removed",
-			 KV_TEXT("why", err.msg));
+		log_warn(ROLE, "cannot remove feedback that was applied", KV_TEXT("why", err.msg));
 	m->fed = true;
 	if (requests_kept(m->requests, &err) < 0)
-		log_warn(ROLE, "a request cannot be taken, it is left alone",
-			 KV_TEXT("why", err.msg));
+		log_warn(ROLE, "cannot take a request; ignoring it", KV_TEXT("why", err.msg));
 }
 
 static int open_states(struct master *m, struct err *err)
@@ -590,7 +587,7 @@ static int master_make_reap(struct master *m, struct err *err)
 		return -1;
 	m->cycle->o.reap = m->reap;
 	if (reap_lost(m->reap))
-		log_warn(ROLE, "damaged, and begun anew: the sites are asked again",
+		log_warn(ROLE, "known robots.txt damaged; fetching them again",
 			 KV_TEXT("why", reap_lost(m->reap)->msg));
 	return 0;
 }
@@ -620,7 +617,7 @@ static int master_make(struct master *m, struct err *err)
 	if (loop_new(&m->loop, NULL, err) < 0 || cycle_new(&m->cycle, &cycle, err) < 0)
 		return -1;
 	if (m->cycle->classes_lost.code != ERR_NONE)
-		log_warn(ROLE, "the old classes of sites stay",
+		log_warn(ROLE, "reading the classes of sites failed; keeping the previous ones",
 			 KV_TEXT("why", m->cycle->classes_lost.msg));
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
 		if (loop_signal(m->loop, signals[i], on_signal, m, err) < 0)

@@ -111,8 +111,7 @@ static void log_master(void *ctx, bool is_trouble, const char *what, const char 
 {
 	(void)ctx;
 	if (is_trouble)
-		log_warn(ROLE, "a master was hung up on", KV_TEXT("peer", peer),
-			 KV_TEXT("why", what));
+		log_warn(ROLE, "master disconnected", KV_TEXT("peer", peer), KV_TEXT("why", what));
 	else
 		log_info(ROLE, "master", KV_TEXT("peer", peer), KV_TEXT("what", what));
 }

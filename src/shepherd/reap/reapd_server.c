@@ -97,11 +97,11 @@ static bool master_speaks(struct session *s)
 {
 	struct reapd_server *d = server_of(s);
 	if (d->master != s) {
-		session_hang_up(s, "spoke before it was met");
+		session_hang_up(s, "message before the session began");
 		return false;
 	}
 	if (lease_is_over(d)) {
-		session_hang_up(s, "its lease is over");
+		session_hang_up(s, "lease expired");
 		return false;
 	}
 	return true;
@@ -111,7 +111,7 @@ static void lease_expired(void *ctx)
 {
 	struct reapd_server *d = ctx;
 	if (d->master && lease_is_over(d))
-		session_hang_up(d->master, "its lease is over");
+		session_hang_up(d->master, "lease expired");
 }
 
 /* Noted down before it goes out, so never too late. */
@@ -144,7 +144,7 @@ static void master_meet(struct session *s, int64_t lease_us)
 		return;
 	}
 	if (d->master)
-		session_hang_up(d->master, "its lease is over, and there is another master");
+		session_hang_up(d->master, "lease expired, and another master is there");
 	state->met = true;
 	d->master = s;
 	d->lease_us = lease_us;
@@ -155,7 +155,7 @@ static void master_meet(struct session *s, int64_t lease_us)
 	d->o.until(d->o.ctx, d->until_us);
 	loop_timer_every(d->o.loop, &d->ticker, MAX(lease_us / TICKS_A_LEASE, 1));
 	loop_timer_in(d->o.loop, &d->expiry, d->until_us - loop_now_us(d->o.loop));
-	reapd_say(d, s, false, "is met");
+	reapd_say(d, s, false, "connected");
 	ticker_run(d);
 }
 
@@ -163,7 +163,7 @@ static void master_tock(struct session *s, uint64_t tick, int64_t lease_us)
 {
 	struct reapd_server *d = server_of(s);
 	if (tick == 0 || tick > d->tick) {
-		session_hang_up(s, "answered a tick that was not sent");
+		session_hang_up(s, "answer to a tick that was never sent");
 		return;
 	}
 	if (d->tick - tick >= TICKS_KEPT)
@@ -212,7 +212,7 @@ static void master_job(struct session *s, struct reaper_job job)
 	struct reapd_server *d = server_of(s);
 	struct err err;
 	if (out_jobs_get(&d->jobs, job.id)) {
-		session_hang_up(s, "sent a job with a number that cannot be");
+		session_hang_up(s, "job number used twice");
 		return;
 	}
 	if (reap_job_check(&job, &err) < 0) {
@@ -341,7 +341,7 @@ static void answer_lost(void *ctx, struct reaper *r, uint64_t id, int64_t rests_
 	struct reapd_server *d = ctx;
 	(void)r, (void)id, (void)rests_us;
 	if (d->master)
-		session_hang_up(d->master, "its job was lost here");
+		session_hang_up(d->master, "job lost");
 }
 
 static void reaper_has_room(void *ctx, struct reaper *r)
@@ -363,7 +363,7 @@ static void session_opened(struct session *s)
 	struct reapd_server *d = server_of(s);
 	struct master_state *state = session_state(s);
 	if (d->master && !lease_is_over(d)) {
-		reapd_say(d, s, true, "is a second master, and refused");
+		reapd_say(d, s, true, "serving another master");
 		master_turn_away(s);
 		return;
 	}

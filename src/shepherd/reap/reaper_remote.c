@@ -223,8 +223,8 @@ static void remote_punish(struct remote *m, enum reaper_state state)
 static void remote_lied(struct remote *m, const struct err *err)
 {
 	m->reaper.counts.errors++;
-	remote_say(m, true, "lies, and is left alone for %" PRId64 " s: %s",
-		   m->o.penalty_us / US_PER_S, err->msg);
+	remote_say(m, true, "lied; ignored for %" PRId64 " s: %s", m->o.penalty_us / US_PER_S,
+		   err->msg);
 	remote_punish(m, REAPER_PUNISHED);
 }
 
@@ -270,7 +270,7 @@ static void remote_tock(struct remote *m, uint64_t tick)
 static void remote_hello(struct remote *m, const struct reap_message *said)
 {
 	if (said->version != REAP_WIRE_VERSION) {
-		remote_say(m, true, "refused: it speaks version %" PRIu64 ", not %d", said->version,
+		remote_say(m, true, "refused: version %" PRIu64 ", expected %d", said->version,
 			   REAP_WIRE_VERSION);
 		remote_punish(m, REAPER_REFUSED);
 		return;
@@ -282,7 +282,7 @@ static void remote_hello(struct remote *m, const struct reap_message *said)
 	m->given = m->answers = 0;
 	remote_tock(m, 0);
 	loop_timer_every(m->loop, &m->watch, MAX(m->o.lease_us / 4, 1));
-	remote_say(m, false, "is there, for %" PRIu64 " jobs at a time", m->capacity);
+	remote_say(m, false, "connected; takes %" PRIu64 " jobs at a time", m->capacity);
 	m->reaper.host->room(m->reaper.host->ctx, &m->reaper);
 }
 
@@ -303,7 +303,7 @@ static bool job_was_given(const struct remote *m, uint64_t number)
 static void remote_turned_away(struct remote *m)
 {
 	if (m->state != REAPER_REFUSED)
-		remote_say(m, true, "has another master, and takes one at a time");
+		remote_say(m, true, "refused: serving another master");
 	m->state = REAPER_REFUSED;
 	m->turned_away = true;
 	conn_close(remote_conn(m));
@@ -381,8 +381,8 @@ static void remote_disagrees(struct remote *m, const struct addr *addr)
 {
 	char text[ADDR_SHOWN];
 	remote_say(m, true,
-		   "refused: its robot.networks forbid %s, which those of this crawl allow; tried "
-		   "again in %" PRId64 " s",
+		   "refused: its robot.networks forbid %s, which this crawl allows; retrying in "
+		   "%" PRId64 " s",
 		   addr_print(addr, text), m->o.penalty_us / US_PER_S);
 	remote_punish(m, REAPER_REFUSED);
 }
@@ -482,7 +482,7 @@ static void remote_down(void *ctx, const char *why, int64_t retry_us)
 		m->turned_away = m->told_away = false;
 	} else {
 		if (!m->told_away)
-			remote_say(m, true, "is away: %s; tried again in %" PRId64 " ms, and so on",
+			remote_say(m, true, "away: %s; retrying in %" PRId64 " ms, then less often",
 				   why, retry_us / US_PER_MS);
 		m->told_away = true;
 		m->state = REAPER_AWAY;
@@ -507,7 +507,7 @@ static void remote_watch(void *ctx)
 {
 	struct remote *m = ctx;
 	if (remote_is_overdue(m)) {
-		remote_say(m, true, "does not answer, and is left alone for %" PRId64 " s",
+		remote_say(m, true, "does not answer jobs; ignored for %" PRId64 " s",
 			   m->o.penalty_us / US_PER_S);
 		remote_punish(m, REAPER_PUNISHED);
 		return;
@@ -516,9 +516,9 @@ static void remote_watch(void *ctx)
 		return;
 	if (!m->told_away)
 		remote_say(m, true,
-			   m->met ? "is silent"
-				  : "is connected to, but says nothing: is it a garner reapd, "
-				    "and do both have TLS, or neither?");
+			   m->met ? "timed out"
+				  : "connected but silent: is it a garner reapd, and do both "
+				    "have TLS, or neither?");
 	m->told_away = true;
 	remote_lose(m, true);
 	if (remote_conn(m))

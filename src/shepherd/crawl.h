@@ -151,7 +151,7 @@ struct crawl_conf {
 	{"conn_err_delay", VALUE_TIME_AT(s, m.conn_err_delay_us), "1min", 0, 86400e6, \
 	 .help = "least delay of a server after a failed connection"}, \
 	{"keep_old_states", VALUE_INT_AT(s, m.old_states), "3", 1, 1000, \
-	 .help = "most closed states to keep, besides those that a reader has locked: for followers " \
+	 .help = "most closed states to keep, apart from those that a reader has locked: for followers " \
 		 "without a lock, and to rebuild a lost index from"}, \
 	{"keep_interim_states", VALUE_INT_AT(s, m.interim_states), "3", 0, 1000, \
 	 .help = "most corked states to keep; they lie between the closed ones and hold the " \

@@ -2,9 +2,12 @@
 #include "base/rows.h"
 #include "cache/rs/rs_inner.h"
 
-static int answer_told(struct http_request *req, struct http_answer *ret,
-		       const struct rs_told *told)
+/* What was not done, or not yet. */
+static int answer_undone(struct http_request *req, struct http_answer *ret, int rc,
+			 const struct rs_told *told)
 {
+	if (rc != RS_TOLD)
+		return rc == RS_LATER ? HTTP_LATER : -1;
 	if (told->status == 429)
 		http_answer_header(req, ret, "Retry-After", STR("60"));
 	http_answer_error(req, ret, told->status, "%s", told->text);
@@ -59,10 +62,8 @@ int rs_api_register(struct http_request *req, struct http_answer *ret, struct er
 	struct rs_told told;
 	const struct rs_register_ask ask = {p->site, p->mail, p->send};
 	int rc = rs_register(req, &ask, &done, &told, err);
-	if (rc == RS_LATER)
-		return HTTP_LATER;
 	if (rc != RS_DONE)
-		return rc == RS_TOLD ? answer_told(req, ret, &told) : rc;
+		return answer_undone(req, ret, rc, &told);
 	ret->status = 201;
 	const struct made made = {.provider = done.id,
 				  .password = done.password,
@@ -80,10 +81,8 @@ int rs_api_verify(struct http_request *req, struct http_answer *ret, struct err 
 	if (!is_own(req, ret))
 		return 0;
 	int rc = rs_verify(req, p->url, prefix, &told, err);
-	if (rc == RS_LATER)
-		return HTTP_LATER;
 	if (rc != RS_DONE)
-		return rc == RS_TOLD ? answer_told(req, ret, &told) : rc;
+		return answer_undone(req, ret, rc, &told);
 	const struct made made = {.provider = rs_who(req)->id, .prefix = prefix};
 	return answer_row(&made_rows, &made, ret);
 }
@@ -97,7 +96,7 @@ int rs_api_secret(struct http_request *req, struct http_answer *ret, struct err 
 		return 0;
 	int rc = rs_secret(req, secret, &expires_us, &told, err);
 	if (rc != RS_DONE)
-		return rc == RS_TOLD ? answer_told(req, ret, &told) : rc;
+		return answer_undone(req, ret, rc, &told);
 	ret->status = 201;
 	const struct made made = {.secret = secret, .expires_us = expires_us};
 	return answer_row(&made_rows, &made, ret);
@@ -167,7 +166,7 @@ int rs_api_contract(struct http_request *req, struct http_answer *ret, struct er
 		return 0;
 	int rc = rs_contract(req, &ask, &told, err);
 	if (rc != RS_DONE)
-		return rc == RS_TOLD ? answer_told(req, ret, &told) : rc;
+		return answer_undone(req, ret, rc, &told);
 	return answer_state(req, ret, err);
 }
 

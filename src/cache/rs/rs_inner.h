@@ -213,10 +213,14 @@ void rs_page_begin(struct html *h, const char *title);
 void rs_page_end(struct html *h);
 void rs_put_time(struct html *h, int64_t wall_us);
 void rs_put_note(struct html *h, bool is_bad, const char *text);
-/* A form that posts; its fields; its button. */
+void rs_put_link(struct html *h, const char *href, const char *text);
+/* A name and a value that people copy, in an open list. */
+void rs_put_key(struct html *h, const char *name, const char *value);
+/* A form that posts; its fields; its button and end. */
 void rs_form(struct html *h, const char *action);
 void rs_field(struct html *h, const char *name, const char *label, const char *value,
 	      const char *help);
-void rs_button(struct html *h, const char *text);
-/* A page with nothing but this in it. */
-void rs_put_message(struct http_answer *ret, const char *title, const struct rs_told *told);
+void rs_form_end(struct html *h, const char *button);
+/* A page with nothing but this in it, and a link on. */
+void rs_put_told(struct http_answer *ret, const char *title, const struct rs_told *told,
+		 const char *path, const char *link);

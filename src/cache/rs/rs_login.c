@@ -7,13 +7,14 @@
 #include "cache/rs/rs_inner.h"
 
 enum { HASHES_WAIT = 256, HASHES_SHARE = 16 };
-#define STOPS "this server stops: try again later"
 
-/* In the request's arena. */
+/* A password that is checked or made, in the request's arena. */
 struct hashing {
 	struct pool_job job;
 	struct rs *rs;
 	struct http_request *req;
+	bool makes;
+	struct rs_password made;
 	struct login_ask ask;
 	struct pidb_provider who;
 	enum login_refusal why;
@@ -42,61 +43,46 @@ void rs_login_close(struct rs *rs)
 	login_free(&rs->login);
 }
 
-static int place_claim(struct rs *rs, struct pool_job *job, void (*run)(struct pool_job *job),
-		       struct str address, struct err *err)
-{
-	*job = (struct pool_job){.run = run, .client = hash64(address) | 1};
-	if (pool_claim(rs->hashes, job))
-		return 0;
-	return err_set(err, ERR_BUSY, "too many passwords are being checked: try again later");
-}
-
 static void hashing_run(struct pool_job *job)
 {
 	struct hashing *h = LIST_OF(struct hashing, job, job);
 	if (atomic_load(&h->rs->stops))
-		h->rc = err_set(&h->err, ERR_BUSY, STOPS);
+		h->rc = err_set(&h->err, ERR_BUSY, "this server stops: try again later");
+	else if (h->makes)
+		h->rc = login_password_make(h->rs->login, str_of(h->made.text), h->made.line,
+					    &h->err);
 	else
 		h->rc = login_check(h->rs->login, &h->ask, &h->who, &h->why, &h->wait_us, &h->err);
 	http_again(h->req);
 }
 
-/* In the request's arena. */
-struct making {
-	struct pool_job job;
-	struct rs *rs;
-	struct http_request *req;
-	struct rs_password made;
-	int rc;
-	struct err err;
-};
-
-static void making_run(struct pool_job *job)
+/* The request is called again when it is done. */
+static int hashing_begin(struct hashing *h, struct err *err)
 {
-	struct making *m = LIST_OF(struct making, job, job);
-	m->rc = atomic_load(&m->rs->stops) ? err_set(&m->err, ERR_BUSY, STOPS)
-					   : login_password_make(m->rs->login, str_of(m->made.text),
-								 m->made.line, &m->err);
-	http_again(m->req);
+	struct str address = str_of(http_from(h->req));
+	h->job = (struct pool_job){.run = hashing_run, .client = hash64(address) | 1};
+	if (!pool_claim(h->rs->hashes, &h->job))
+		return err_set(err, ERR_BUSY,
+			       "too many passwords are being checked: try again later");
+	h->req->later = h;
+	pool_post(h->rs->hashes, &h->job); /* from here on it is not ours */
+	return 0;
 }
 
 int rs_password_make(struct http_request *req, struct rs_password **ret, struct err *err)
 {
 	struct rs *rs = rs_of(req);
-	struct making *m = req->later;
-	if (m) {
-		*ret = &m->made;
-		if (m->rc < 0)
-			*err = m->err;
-		return m->rc < 0 ? -1 : RS_DONE;
+	struct hashing *h = req->later;
+	if (h) {
+		*ret = &h->made;
+		if (h->rc < 0)
+			*err = h->err;
+		return h->rc < 0 ? -1 : RS_DONE;
 	}
-	m = arena_alloc(&req->arena, sizeof *m);
-	*m = (struct making){.rs = rs, .req = req};
-	if (rs_random_text(m->made.text, PIDB_PASSWORD, err) < 0 ||
-	    place_claim(rs, &m->job, making_run, str_of(http_from(req)), err) < 0)
+	h = arena_alloc(&req->arena, sizeof *h);
+	*h = (struct hashing){.rs = rs, .req = req, .makes = true};
+	if (rs_random_text(h->made.text, PIDB_PASSWORD, err) < 0 || hashing_begin(h, err) < 0)
 		return -1;
-	req->later = m;
-	pool_post(rs->hashes, &m->job); /* from here on it is not ours */
 	return RS_LATER;
 }
 
@@ -119,11 +105,7 @@ static int login_begin(struct hashing *h, int64_t *ret_wait_us, struct err *err)
 	if (h->rc != 1 || h->why != LOGIN_SLOWLY)
 		return login_end(h, ret_wait_us, err);
 	h->ask.quickly = false;
-	if (place_claim(h->rs, &h->job, hashing_run, h->ask.address, err) < 0)
-		return -1;
-	h->req->later = h;
-	pool_post(h->rs->hashes, &h->job); /* from here on it is not ours */
-	return HTTP_LOGIN_LATER;
+	return hashing_begin(h, err) < 0 ? -1 : HTTP_LOGIN_LATER;
 }
 
 int rs_let_in(struct http_request *req, uint64_t number, struct str password, int64_t *ret_wait_us,

@@ -33,8 +33,7 @@ static const char *count_text(struct arena *arena, uint64_t n)
 
 static void put_tally(struct html *h, struct arena *arena, const struct rs_state *s)
 {
-	html_open(h, "dl");
-	html_attr_text(h, "class", "numbers");
+	html_open(h, "dl", "class", "numbers");
 	put_number(h, "Files", count_text(arena, s->tally.files));
 	put_number(h, "Stored", bytes_text(arena, s->tally.space));
 	put_number(h, "Waiting", count_text(arena, s->tally.queued));
@@ -82,12 +81,10 @@ static void put_prefixes(struct html *h, const struct rs_state *s, char (*secret
 		rs_form(h, "/provider/verify");
 		rs_field(h, "url", "URL of the file with the secret", "",
 			 "its folder, and all below it, is yours then");
-		rs_button(h, "Look now");
-		html_close(h, "form");
+		rs_form_end(h, "Look now");
 	}
 	rs_form(h, "/provider/secret");
-	rs_button(h, s->nprefixes ? "New secret, for a further folder or host" : "New secret");
-	html_close(h, "form");
+	rs_form_end(h, s->nprefixes ? "New secret, for a further folder or host" : "New secret");
 }
 
 static const char *bandwidth_text(struct arena *arena, uint64_t bandwidth)
@@ -116,10 +113,8 @@ static void put_contract(struct html *h, struct arena *arena, const struct rs *r
 	rs_field(h, "bandwidth", "Bandwidth", bandwidth_text(arena, who->bandwidth),
 		 "bytes a second, such as 50K; empty: any");
 	rs_field(h, "mail", "Mail", who->mail, "where the operator reaches you");
-	rs_button(h, "Change");
-	html_close(h, "form");
-	html_open(h, "p");
-	html_attr_text(h, "class", "about");
+	rs_form_end(h, "Change");
+	html_open(h, "p", "class", "about");
 	html_text(h, "Of the operator: ");
 	if (who->quota_files == UINT64_MAX)
 		html_text(h, "any number of files, ");
@@ -135,8 +130,7 @@ static void put_contract(struct html *h, struct arena *arena, const struct rs *r
 
 static void table_begin(struct html *h, const char *const *head)
 {
-	html_open(h, "div");
-	html_attr_text(h, "class", "wide");
+	html_open(h, "div", "class", "wide");
 	html_open(h, "table");
 	html_open(h, "tr");
 	for (; *head; head++)
@@ -159,28 +153,20 @@ static void cell_time(struct html *h, int64_t wall_us)
 
 static void cell_number(struct html *h, const char *text)
 {
-	html_open(h, "td");
-	html_attr_text(h, "class", "n");
-	html_text(h, text);
-	html_close(h, "td");
+	html_put_text(h, "td", text, "class", "n");
 }
 
 static void cell_url(struct html *h, struct str url)
 {
-	html_open(h, "td");
-	html_attr_text(h, "class", "url");
-	html_str(h, url);
-	html_close(h, "td");
+	html_put(h, "td", url, "class", "url");
 }
 
 static void cell_set(struct html *h, struct arena *arena, uint64_t set)
 {
-	html_open(h, "td");
-	html_attr_text(h, "class", "n");
+	html_open(h, "td", "class", "n");
 	if (set) {
-		html_open(h, "a");
-		html_attr_text(h, "href",
-			       arena_printf(arena, "/provider/receipts?set=%" PRIu64, set));
+		html_open(h, "a", "href",
+			  arena_printf(arena, "/provider/receipts?set=%" PRIu64, set));
 		html_printf(h, "%" PRIu64, set);
 		html_close(h, "a");
 	}
@@ -205,18 +191,12 @@ static int put_plan(struct html *h, struct http_request *req, struct err *err)
 		cell_time(h, plan[i].at_us);
 		cell_set(h, &req->arena, plan[i].set);
 		cell_number(h, count_text(&req->arena, plan[i].urls));
-		html_open(h, "td");
-		html_attr_text(h, "class", "url");
+		html_open(h, "td", "class", "url");
 		for (size_t k = 0; k < plan[i].nfirst; k++) {
-			html_open(h, "div");
-			html_str(h, plan[i].first[k]);
-			html_close(h, "div");
+			html_put(h, "div", plan[i].first[k]);
 		}
 		html_close(h, "td");
-		html_open(h, "td");
-		html_attr_text(h, "class", "why");
-		html_text(h, plan[i].why);
-		html_close(h, "td");
+		html_put_text(h, "td", plan[i].why, "class", "why");
 		html_close(h, "tr");
 	}
 	table_end(h);
@@ -240,10 +220,8 @@ static int put_fetches(struct html *h, struct http_request *req, struct err *err
 		html_open(h, "tr");
 		cell_time(h, fetch[i].at_us);
 		cell_url(h, fetch[i].url);
-		html_open(h, "td");
-		html_attr_text(h, "class", fetch[i].code ? "bad" : "good");
-		html_text(h, fetch[i].code ? cache_code_text(fetch[i].code) : "good");
-		html_close(h, "td");
+		html_put_text(h, "td", fetch[i].code ? cache_code_text(fetch[i].code) : "good",
+			      "class", fetch[i].code ? "bad" : "good");
 		cell_number(h, count_text(&req->arena, fetch[i].size));
 		html_close(h, "tr");
 	}
@@ -256,14 +234,10 @@ static void put_end(struct html *h)
 	html_put_text(h, "h2", "Password");
 	html_put_text(h, "p", "A new one is made, and the old one is no good from then on.");
 	rs_form(h, "/provider/password");
-	rs_button(h, "New password");
-	html_close(h, "form");
+	rs_form_end(h, "New password");
 	html_put_text(h, "h2", "The end");
 	html_open(h, "p");
-	html_open(h, "a");
-	html_attr_text(h, "href", "/provider/leave");
-	html_text(h, "Deregister");
-	html_close(h, "a");
+	rs_put_link(h, "/provider/leave", "Deregister");
 	html_text(h, ", and have all that is stored of your pages removed.");
 	html_close(h, "p");
 }
@@ -278,10 +252,7 @@ int rs_page_mine(struct http_request *req, struct http_answer *ret, struct err *
 		return -1;
 	ret->cache = "no-store";
 	rs_page_begin(&h, arena_printf(&req->arena, "Provider %" PRIu64, s.who.id));
-	html_open(&h, "p");
-	html_attr_text(&h, "class", "about");
-	html_text(&h, s.who.site);
-	html_close(&h, "p");
+	html_put_text(&h, "p", s.who.site, "class", "about");
 	if (s.who.wanted)
 		rs_put_note(&h, true, wanted_text(s.who.wanted));
 	put_tally(&h, &req->arena, &s);
@@ -294,12 +265,25 @@ int rs_page_mine(struct http_request *req, struct http_answer *ret, struct err *
 	return 0;
 }
 
-static int answer_message(struct http_answer *ret, int rc, const char *title, const char *refused,
-			  const struct rs_told *told)
+static int answer_told(struct http_answer *ret, int rc, const char *title, const char *refused,
+		       const struct rs_told *told)
 {
+	if (rc == RS_LATER)
+		return HTTP_LATER;
 	if (rc < 0)
 		return -1;
-	rs_put_message(ret, rc == RS_DONE ? title : refused, told);
+	rs_put_told(ret, rc == RS_DONE ? title : refused, told, "/provider", "To my page");
+	return 0;
+}
+
+/* Back to the page of the provider, where the change shows. */
+static int answer_changed(struct http_request *req, struct http_answer *ret, int rc,
+			  const char *refused, const struct rs_told *told)
+{
+	if (rc != RS_DONE)
+		return answer_told(ret, rc, "", refused, told);
+	ret->status = 303;
+	http_answer_header(req, ret, "Location", STR("/provider"));
 	return 0;
 }
 
@@ -309,8 +293,6 @@ int rs_page_verify(struct http_request *req, struct http_answer *ret, struct err
 	char prefix[PIDB_URL_MAX + 1];
 	struct rs_told told;
 	int rc = rs_verify(req, p->url, prefix, &told, err);
-	if (rc == RS_LATER)
-		return HTTP_LATER;
 	if (rc == RS_DONE) {
 		/* What is longer than the note has room for is cut. */
 		(void)rs_tell(
@@ -319,7 +301,7 @@ int rs_page_verify(struct http_request *req, struct http_answer *ret, struct err
 			"the file: %.400s",
 			prefix);
 	}
-	return answer_message(ret, rc, "It is yours", "Not found there", &told);
+	return answer_told(ret, rc, "It is yours", "Not found there", &told);
 }
 
 int rs_page_contract(struct http_request *req, struct http_answer *ret, struct err *err)
@@ -329,11 +311,7 @@ int rs_page_contract(struct http_request *req, struct http_answer *ret, struct e
 					rs_given(p->mail)};
 	struct rs_told told;
 	int rc = rs_contract(req, &ask, &told, err);
-	if (rc != RS_DONE)
-		return answer_message(ret, rc, "", "Nothing was changed", &told);
-	ret->status = 303;
-	http_answer_header(req, ret, "Location", STR("/provider"));
-	return 0;
+	return answer_changed(req, ret, rc, "Nothing was changed", &told);
 }
 
 int rs_page_secret(struct http_request *req, struct http_answer *ret, struct err *err)
@@ -342,11 +320,7 @@ int rs_page_secret(struct http_request *req, struct http_answer *ret, struct err
 	int64_t expires_us;
 	struct rs_told told;
 	int rc = rs_secret(req, secret, &expires_us, &told, err);
-	if (rc != RS_DONE)
-		return answer_message(ret, rc, "", "No new secret", &told);
-	ret->status = 303;
-	http_answer_header(req, ret, "Location", STR("/provider"));
-	return 0;
+	return answer_changed(req, ret, rc, "No new secret", &told);
 }
 
 int rs_page_password(struct http_request *req, struct http_answer *ret, struct err *err)
@@ -358,12 +332,8 @@ int rs_page_password(struct http_request *req, struct http_answer *ret, struct e
 		return rc == RS_LATER ? HTTP_LATER : rc;
 	ret->cache = "no-store";
 	rs_page_begin(&h, "Your new password");
-	html_open(&h, "dl");
-	html_attr_text(&h, "class", "keys");
-	html_put_text(&h, "dt", "Password");
-	html_open(&h, "dd");
-	html_put_text(&h, "code", password);
-	html_close(&h, "dd");
+	html_open(&h, "dl", "class", "keys");
+	rs_put_key(&h, "Password", password);
 	html_close(&h, "dl");
 	html_put_text(&h, "p",
 		      "Write it down: it is not shown again. The old one is no good any more; a "
@@ -384,17 +354,10 @@ int rs_page_leave(struct http_request *req, struct http_answer *ret, struct err 
 				 "contract, and all that is stored of its pages.",
 				 rs_who(req)->id));
 	rs_form(&h, "/provider/deregister");
-	html_open(&h, "input");
-	html_attr_text(&h, "type", "hidden");
-	html_attr_text(&h, "name", "sure");
-	html_attr_text(&h, "value", "yes");
-	rs_button(&h, "Deregister, for good");
-	html_close(&h, "form");
+	html_open(&h, "input", "type", "hidden", "name", "sure", "value", "yes");
+	rs_form_end(&h, "Deregister, for good");
 	html_open(&h, "p");
-	html_open(&h, "a");
-	html_attr_text(&h, "href", "/provider");
-	html_text(&h, "No, back to my page");
-	html_close(&h, "a");
+	rs_put_link(&h, "/provider", "No, back to my page");
 	html_close(&h, "p");
 	rs_page_end(&h);
 	return 0;
@@ -410,7 +373,7 @@ int rs_page_deregister(struct http_request *req, struct http_answer *ret, struct
 		(void)rs_tell(&told, 200,
 			      "Provider %" PRIu64 " is no more; what is stored is being removed.",
 			      rs_who(req)->id);
-	return answer_message(ret, rc, "Deregistered", "Not deregistered", &told);
+	return answer_told(ret, rc, "Deregistered", "Not deregistered", &told);
 }
 
 static void put_receipt(struct html *h, const struct db_receipt *r)
@@ -418,13 +381,9 @@ static void put_receipt(struct html *h, const struct db_receipt *r)
 	bool is_bad = r->state == DB_FAILED;
 	html_open(h, "tr");
 	cell_url(h, r->c);
-	html_open(h, "td");
-	html_attr_text(h, "class", is_bad ? "bad" : "");
-	html_text(h, db_state_name(r->state));
-	html_close(h, "td");
+	html_put_text(h, "td", db_state_name(r->state), "class", is_bad ? "bad" : "");
 	cell_time(h, r->at_us);
-	html_open(h, "td");
-	html_attr_text(h, "class", "why");
+	html_open(h, "td", "class", "why");
 	if (r->until_us) {
 		html_text(h, "until ");
 		rs_put_time(h, r->until_us);
@@ -440,27 +399,20 @@ static void put_receipt(struct html *h, const struct db_receipt *r)
 
 static void put_receipts_form(struct html *h, const struct rs_params *p, struct arena *arena)
 {
-	html_open(h, "form");
-	html_attr_text(h, "class", "fill");
-	html_attr_text(h, "action", "/provider/receipts");
+	html_open(h, "form", "class", "fill", "action", "/provider/receipts");
 	rs_field(h, "set", "Set", p->set ? arena_printf(arena, "%" PRId64, p->set) : "",
 		 "the number that the cache gave it; empty: the latest");
 	rs_field(h, "url", "or URL", p->url, "the address of a page, as you sent it");
-	rs_button(h, "Show");
-	html_close(h, "form");
+	rs_form_end(h, "Show");
 }
 
 static void put_more(struct html *h, struct arena *arena, const struct rs_receipts *r,
 		     const struct rs_params *p)
 {
-	html_open(h, "p");
-	html_attr_text(h, "class", "pages");
-	html_open(h, "a");
-	html_attr_text(h, "href",
-		       arena_printf(arena, "/provider/receipts?set=%" PRIu64 "&after=%" PRId64,
-				    r->set, p->after + (int64_t)r->n));
-	html_text(h, "Further ones");
-	html_close(h, "a");
+	html_open(h, "p", "class", "pages");
+	html_put_text(h, "a", "Further ones", "href",
+		      arena_printf(arena, "/provider/receipts?set=%" PRIu64 "&after=%" PRId64,
+				   r->set, p->after + (int64_t)r->n));
 	html_close(h, "p");
 }
 
@@ -479,8 +431,7 @@ int rs_page_receipts(struct http_request *req, struct http_answer *ret, struct e
 	if (!r.is_known)
 		rs_put_note(&h, false, "Nothing is known of that, not yet or not any more.");
 	if (r.is_known && r.state) {
-		html_open(&h, "p");
-		html_attr_text(&h, "class", "about");
+		html_open(&h, "p", "class", "about");
 		html_printf(&h, "Set %" PRIu64 ", %s, %" PRIu64 " URLs, accepted ", r.set, r.state,
 			    r.urls);
 		rs_put_time(&h, r.at_us);

@@ -6,40 +6,24 @@
 
 #include <inttypes.h>
 
-static void put_meta(struct html *h, const char *name, const char *content)
+void rs_put_link(struct html *h, const char *href, const char *text)
 {
-	html_open(h, "meta");
-	html_attr_text(h, "name", name);
-	html_attr_text(h, "content", content);
-}
-
-static void put_link(struct html *h, const char *href, const char *text)
-{
-	html_open(h, "a");
-	html_attr_text(h, "href", href);
-	html_text(h, text);
-	html_close(h, "a");
+	html_put_text(h, "a", text, "href", href);
 }
 
 void rs_page_begin(struct html *h, const char *title)
 {
 	html_begin(h);
-	put_meta(h, "viewport", "width=device-width, initial-scale=1");
-	put_meta(h, "robots", "noindex");
+	html_open(h, "meta", "name", "viewport", "content", "width=device-width, initial-scale=1");
+	html_open(h, "meta", "name", "robots", "content", "noindex");
 	html_open(h, "title");
 	html_printf(h, "%s - garner", title);
 	html_close(h, "title");
-	html_open(h, "link");
-	html_attr_text(h, "rel", "stylesheet");
-	html_attr_text(h, "href", "/style.css");
+	html_open(h, "link", "rel", "stylesheet", "href", "/style.css");
 	html_close(h, "head");
 	html_open(h, "body");
 	html_open(h, "header");
-	html_open(h, "a");
-	html_attr_text(h, "class", "name");
-	html_attr_text(h, "href", "/");
-	html_text(h, "garner");
-	html_close(h, "a");
+	html_put_text(h, "a", "garner", "class", "name", "href", "/");
 	html_close(h, "header");
 	html_open(h, "main");
 	html_put_text(h, "h1", title);
@@ -49,11 +33,11 @@ void rs_page_end(struct html *h)
 {
 	html_close(h, "main");
 	html_open(h, "footer");
-	put_link(h, "/", "Register");
+	rs_put_link(h, "/", "Register");
 	html_text(h, " · ");
-	put_link(h, "/provider", "My page");
+	rs_put_link(h, "/provider", "My page");
 	html_text(h, " · ");
-	put_link(h, "/provider/receipts", "Receipts");
+	rs_put_link(h, "/provider/receipts", "Receipts");
 	html_close(h, "footer");
 	html_close(h, "body");
 	html_close(h, "html");
@@ -77,18 +61,12 @@ void rs_put_time(struct html *h, int64_t wall_us)
 
 void rs_put_note(struct html *h, bool is_bad, const char *text)
 {
-	html_open(h, "p");
-	html_attr_text(h, "class", is_bad ? "note bad" : "note");
-	html_text(h, text);
-	html_close(h, "p");
+	html_put_text(h, "p", text, "class", is_bad ? "note bad" : "note");
 }
 
 void rs_form(struct html *h, const char *action)
 {
-	html_open(h, "form");
-	html_attr_text(h, "class", "fill");
-	html_attr_text(h, "method", "post");
-	html_attr_text(h, "action", action);
+	html_open(h, "form", "class", "fill", "method", "post", "action", action);
 }
 
 void rs_field(struct html *h, const char *name, const char *label, const char *value,
@@ -96,28 +74,20 @@ void rs_field(struct html *h, const char *name, const char *label, const char *v
 {
 	html_open(h, "label");
 	html_text(h, label);
-	html_open(h, "input");
-	html_attr_text(h, "name", name);
-	html_attr_text(h, "value", value);
-	html_attr_text(h, "autocapitalize", "none");
-	html_attr_text(h, "spellcheck", "false");
-	html_open(h, "span");
-	html_attr_text(h, "class", "dim");
-	html_text(h, help);
-	html_close(h, "span");
+	html_open(h, "input", "name", name, "value", value, "autocapitalize", "none", "spellcheck",
+		  "false");
+	html_put_text(h, "span", help, "class", "dim");
 	html_close(h, "label");
 }
 
-void rs_button(struct html *h, const char *text)
+void rs_form_end(struct html *h, const char *button)
 {
-	html_open(h, "button");
-	html_attr_text(h, "type", "submit");
-	html_text(h, text);
-	html_close(h, "button");
+	html_put_text(h, "button", button, "type", "submit");
+	html_close(h, "form");
 }
 
-static void put_told(struct http_answer *ret, const char *title, const struct rs_told *told,
-		     const char *path, const char *link)
+void rs_put_told(struct http_answer *ret, const char *title, const struct rs_told *told,
+		 const char *path, const char *link)
 {
 	struct html h = HTML_INIT(ret->body);
 	ret->status = told->status;
@@ -125,14 +95,9 @@ static void put_told(struct http_answer *ret, const char *title, const struct rs
 	rs_page_begin(&h, title);
 	rs_put_note(&h, told->status >= 400, told->text);
 	html_open(&h, "p");
-	put_link(&h, path, link);
+	rs_put_link(&h, path, link);
 	html_close(&h, "p");
 	rs_page_end(&h);
-}
-
-void rs_put_message(struct http_answer *ret, const char *title, const struct rs_told *told)
-{
-	put_told(ret, title, told, "/provider", "To my page");
 }
 
 static void put_steps(struct html *h, const struct rs *rs)
@@ -156,7 +121,7 @@ static void put_steps(struct html *h, const struct rs *rs)
 	html_close(h, "li");
 	html_open(h, "li");
 	html_text(h, "Say where the file is, on ");
-	put_link(h, "/provider", "your page");
+	rs_put_link(h, "/provider", "your page");
 	html_text(h, ". It is fetched at once. All that is in its folder and below is yours then, "
 		     "and the file may be removed.");
 	html_close(h, "li");
@@ -170,12 +135,8 @@ static void put_steps(struct html *h, const struct rs *rs)
 
 static void put_tick(struct html *h, const char *name, const char *label)
 {
-	html_open(h, "label");
-	html_attr_text(h, "class", "tick");
-	html_open(h, "input");
-	html_attr_text(h, "type", "checkbox");
-	html_attr_text(h, "name", name);
-	html_attr_text(h, "value", "yes");
+	html_open(h, "label", "class", "tick");
+	html_open(h, "input", "type", "checkbox", "name", name, "value", "yes");
 	html_text(h, " ");
 	html_text(h, label);
 	html_close(h, "label");
@@ -195,18 +156,17 @@ int rs_page_home(struct http_request *req, struct http_answer *ret, struct err *
 	rs_field(&h, "site", "Site", "", "its URL, or its name, for the operator");
 	rs_field(&h, "mail", "Mail", "", "where the operator reaches you; may be left empty");
 	put_tick(&h, "send", "mail number, password and secret to this address");
-	rs_button(&h, "Register");
-	html_close(&h, "form");
+	rs_form_end(&h, "Register");
 	html_open(&h, "p");
 	html_text(&h, "Registered already? Then this is ");
-	put_link(&h, "/provider", "your page");
+	rs_put_link(&h, "/provider", "your page");
 	html_text(&h, "; your number is the name to log in with.");
 	html_close(&h, "p");
 	rs_page_end(&h);
 	return 0;
 }
 
-static void put_key(struct html *h, const char *name, const char *value)
+void rs_put_key(struct html *h, const char *name, const char *value)
 {
 	html_put_text(h, "dt", name);
 	html_open(h, "dd");
@@ -216,11 +176,10 @@ static void put_key(struct html *h, const char *name, const char *value)
 
 static void put_registered(struct html *h, struct arena *arena, const struct rs_registered *done)
 {
-	html_open(h, "dl");
-	html_attr_text(h, "class", "keys");
-	put_key(h, "Number", arena_printf(arena, "%" PRIu64, done->id));
-	put_key(h, "Password", done->password);
-	put_key(h, "Secret", done->secret);
+	html_open(h, "dl", "class", "keys");
+	rs_put_key(h, "Number", arena_printf(arena, "%" PRIu64, done->id));
+	rs_put_key(h, "Password", done->password);
+	rs_put_key(h, "Secret", done->secret);
 	html_close(h, "dl");
 	if (done->mailed)
 		rs_put_note(h, false, "All three were mailed as well.");
@@ -250,7 +209,7 @@ static void put_registered(struct html *h, struct arena *arena, const struct rs_
 	html_text(h, "Until ");
 	rs_put_time(h, done->expires_us);
 	html_text(h, " UTC, say the URL of the file with the secret on ");
-	put_link(h, "/provider", "your page");
+	rs_put_link(h, "/provider", "your page");
 	html_text(h, ", or with ");
 	html_put_text(h, "code", "garner provider verify URL");
 	html_text(h, ". A browser asks you to log in: the number is the name.");
@@ -269,7 +228,7 @@ int rs_page_register(struct http_request *req, struct http_answer *ret, struct e
 	if (rc < 0 || rc == RS_LATER)
 		return rc < 0 ? -1 : HTTP_LATER;
 	if (rc == RS_TOLD) {
-		put_told(ret, "Not registered", &told, "/", "Try again");
+		rs_put_told(ret, "Not registered", &told, "/", "Try again");
 		return 0;
 	}
 	ret->cache = "no-store";

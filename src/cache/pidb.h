@@ -110,3 +110,9 @@ int pidb_session_done(struct pidb *p, uint64_t id, uint64_t errors_told, uint64_
 int pidb_fullset(struct pidb *p, uint64_t id, int64_t now_us, struct err *err);
 /* A full set is wanted, for this reason or one that is greater; id 0: of all providers. */
 int pidb_want(struct pidb *p, uint64_t id, enum pidb_wanted why, struct err *err);
+
+/* Looks at the pages and at the rows: hours, the form of passwords, whose the prefixes are. Calls
+ * fn with each finding; changes nothing. */
+enum { PIDB_FINDING_MAX = 800 };
+typedef void pidb_finding_fn(void *ctx, const char *text);
+int pidb_check(const char *folder, pidb_finding_fn *fn, void *ctx, struct err *err);

@@ -125,6 +125,22 @@ def test_a_database_of_another_version_is_refused_and_left_as_it_is(garner, name
     db.close()
 
 
+def test_what_is_wrong_with_a_provider_is_found_and_left_to_people(cache, site):
+    g = cache
+    _, url = site
+    run(g, "register", url)
+    g.up.stop()
+    assert check(g) == []
+    db = sqlite3.connect(Path(g.data) / "cache" / "pidb.db")
+    db.execute("UPDATE provider SET hours='always'")
+    db.execute("INSERT INTO prefix VALUES(99, 'http://gone.example/', 1)")
+    db.commit()
+    db.close()
+    for args in ((), ("--fix",)):
+        texts = check(g, *args, code=4)
+        assert len(texts) == 2 and "provider 1: " in texts[0] and "1 prefixes have no provider" in texts[1], texts
+
+
 def test_the_operator_sets_what_a_provider_may_have(cache, site):
     g = cache
     _, url = site

@@ -46,6 +46,20 @@ static const struct sql_kind pidb_kind = {
 	.is_secret = true,
 };
 
+int pidb_connect(struct pidb **ret, const char *folder, enum sql_mode mode, struct err *err)
+{
+	char path[PATH_MAX];
+	if (file_below(folder, PIDB_FILE, path, err) < 0)
+		return -1;
+	struct pidb *p = mem_alloc(sizeof *p);
+	pthread_mutex_init(&p->lock, NULL);
+	int rc = sql_open(&p->sql, path, &pidb_kind, mode, err);
+	if (rc != 0)
+		pidb_close(&p);
+	*ret = p;
+	return rc;
+}
+
 int pidb_open(struct pidb **ret, const char *folder, struct err *err)
 {
 	char path[PATH_MAX];
@@ -54,14 +68,7 @@ int pidb_open(struct pidb **ret, const char *folder, struct err *err)
 	    file_open(&f, path, O_RDWR | O_CREAT, 0600, err) != 0 || file_close(&f, err) < 0 ||
 	    dir_sync(folder, err) < 0)
 		return -1;
-	struct pidb *p = mem_alloc(sizeof *p);
-	pthread_mutex_init(&p->lock, NULL);
-	if (sql_open(&p->sql, path, &pidb_kind, SQL_WRITE, err) < 0) {
-		pidb_close(&p);
-		return -1;
-	}
-	*ret = p;
-	return 0;
+	return pidb_connect(ret, folder, SQL_WRITE, err);
 }
 
 void pidb_close(struct pidb **p)

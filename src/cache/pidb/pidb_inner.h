@@ -15,6 +15,9 @@ struct pidb {
 	bool has_changed; /* a row, in this transaction */
 };
 
+/* Opens the database that is there. 1: SQL_READ, and there is none. */
+int pidb_connect(struct pidb **ret, const char *folder, enum sql_mode mode, struct err *err);
+
 /* Text that is longer than there is room is damage, which the database would not find: it is cut.
  */
 void pidb_text(const struct sql_st *st, int column, char *ret, size_t cap);

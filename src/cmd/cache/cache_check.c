@@ -40,7 +40,8 @@ struct check {
 	uint64_t elsewhere; /* files of machines that no settings name */
 	uint64_t rows, queued;
 	uint64_t damages, notes, unknown_files;
-	bool is_flagged; /* the crash flag is set */
+	uint64_t unmended; /* damages that --fix leaves as they are */
+	bool is_flagged;   /* the crash flag is set */
 	struct jsonw json;
 	struct buf out;
 	struct err err; /* the first that a callback has had */
@@ -83,6 +84,14 @@ static int crash_set(struct check *c, struct err *err)
 	pidb_close(&pidb);
 	c->is_flagged = rc == 0;
 	return rc;
+}
+
+/* Of the providers' database: what people have set, only people can set again. */
+static void on_provider(void *ctx, const char *text)
+{
+	struct check *c = ctx;
+	c->unmended++;
+	finding_print(c, true, text);
 }
 
 /* Of the database: nothing of it is mended yet, or not durably. */
@@ -250,6 +259,8 @@ static int database_check(struct check *c, struct err *err)
 	int rc = rows_check(c, err);
 	if (rc == 0)
 		rc = files_check(c, err);
+	if (rc >= 0 && pidb_check(c->folder, on_provider, c, err) < 0)
+		rc = -1;
 	if (rc >= 0)
 		rc = db_rows(c->db, &c->queued, &c->rows, err);
 	if (rc < 0 || c->err.code == ERR_NONE)
@@ -273,12 +284,15 @@ static void rest_print(const struct check *c)
 		fputs("all is right\n", out);
 	else
 		fprintf(out, "%" PRIu64 " wrong%s, %" PRIu64 " noted\n", c->damages,
-			c->is_fix && c->damages ? ", which is mended" : "", c->notes);
+			!c->is_fix || !c->damages ? ""
+			: c->unmended             ? ", which is mended but for pidb.db"
+						  : ", which is mended",
+			c->notes);
 	if (c->is_running && (c->damages || c->notes))
 		fputs("qm runs: what it is doing may look unfinished; stop it to be sure\n", out);
-	else if (c->damages && !c->is_fix)
+	else if (c->damages > c->unmended && !c->is_fix)
 		fputs("with qm stopped, garner cache check --fix mends this\n", out);
-	else if (c->damages > c->unknown_files)
+	else if (c->damages > c->unknown_files + c->unmended)
 		fputs("a full set is wanted of all providers now\n", out);
 }
 
@@ -325,7 +339,7 @@ static int check_all(struct check *c)
 		fprintf(stderr, "garner: there is no cache in %s yet\n", c->data);
 	else
 		rest_print(c);
-	return c->damages && !c->is_fix ? ERR_DAMAGED : rc;
+	return (c->is_fix ? c->unmended : c->damages) ? ERR_DAMAGED : rc;
 }
 
 static int run(const struct cmd_call *call)
@@ -363,7 +377,8 @@ const struct command cache_check_command = {
 	.description =
 		"Checks the rows of cache.db, whether the queue's order (QPSDB) is that of its "
 		"rows (QDB), and whether each row has its file and each file its row, in the "
-		"folders of the botms that settings of this machine name. What a running cache is "
+		"folders of the botms that settings of this machine name; and the providers in "
+		"pidb.db, which it does not mend. What a running cache is "
 		"doing just now may look unfinished.\n\nWith --fix, what is wrong is mended: a row "
 		"without its file is an error of which its provider is told, a file without a row "
 		"is deleted when qm and its botm run again, and the order of the queue is made "

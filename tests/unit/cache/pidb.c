@@ -432,6 +432,40 @@ static void several_processes_make_it_at_once_also_through_a_link(void **state)
 	}
 }
 
+static void collect_finding(void *ctx, const char *text)
+{
+	buf_printf(ctx, "%.28s.", text);
+}
+
+static void rows_that_nobody_could_have_written_are_found(void **state)
+{
+	(void)state;
+	char folder[300], path[320];
+	struct buf text = BUF_INIT(4000);
+	struct pidb *p = open_fresh(folder);
+	uint64_t first = add_verified(p, SECRET_A, "http://a/");
+	uint64_t second = add_verified(p, SECRET_B, "http://b/");
+	snprintf(path, sizeof path, "%s/none", folder);
+	assert_int_equal(pidb_check(path, collect_finding, &text, &err), 0);
+	assert_int_equal(pidb_check(folder, collect_finding, &text, &err), 0);
+	assert_int_equal(text.n, 0);
+	struct pidb_change change = {.hours = "25-169"};
+	assert_int_equal(pidb_change(p, first, &change, &err), 0);
+	assert_int_equal(pidb_password_set(p, second, "secret", &err), 0);
+	assert_int_equal(pidb_check(folder, collect_finding, &text, &err), 0);
+	assert_non_null(strstr(buf_text(&text), "pidb.db: provider 1: "));
+	assert_non_null(strstr(buf_text(&text), "pidb.db: provider 2: "));
+	pidb_close(&p);
+	snprintf(path, sizeof path, "%s/pidb.db", folder);
+	FILE *f = fopen(path, "r+");
+	fputs("no database", f);
+	fclose(f);
+	buf_clear(&text);
+	assert_int_equal(pidb_check(folder, collect_finding, &text, &err), 0);
+	assert_true(text.n > 0);
+	buf_free(&text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -449,6 +483,7 @@ int main(void)
 		cmocka_unit_test(the_version_follows_every_change),
 		cmocka_unit_test(connections_and_threads_take_turns),
 		cmocka_unit_test(another_database_is_refused),
+		cmocka_unit_test(rows_that_nobody_could_have_written_are_found),
 		cmocka_unit_test(several_processes_make_it_at_once_also_through_a_link),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);

@@ -3,15 +3,19 @@
 
 uint64_t reader_varint_slowly(struct reader *r)
 {
+	const unsigned char *p = r->p, *end = r->bad ? p : r->end;
 	uint64_t v = 0;
-	for (unsigned shift = 0; shift < 70 && !r->bad && r->p < r->end; shift += 7) {
-		uint8_t byte = *r->p++;
+	for (unsigned shift = 0; shift < 70 && p < end; shift += 7) {
+		uint8_t byte = *p++;
 		if (shift == 63 && byte > 1)
 			break;
 		v |= (uint64_t)(byte & 0x7f) << shift;
-		if (byte < 0x80)
+		if (byte < 0x80) {
+			r->p = p;
 			return v;
+		}
 	}
+	r->p = p;
 	r->bad = true;
 	return 0;
 }
@@ -39,16 +43,11 @@ void reader_skip(struct reader *r, size_t n)
 
 void put_varint(struct buf *b, uint64_t v)
 {
-	unsigned char bytes[10];
-	size_t n = 0;
-	if (LIKELY(v < 0x80)) {
+	char bytes[VARINT_MOST];
+	if (LIKELY(v < 0x80))
 		put_u8(b, (uint8_t)v);
-		return;
-	}
-	for (; v >= 0x80; v >>= 7)
-		bytes[n++] = (unsigned char)(v | 0x80);
-	bytes[n++] = (unsigned char)v;
-	buf_add(b, bytes, n);
+	else
+		buf_add(b, bytes, (size_t)(varint_write(bytes, v) - bytes));
 }
 
 void put_text(struct buf *b, struct str s)

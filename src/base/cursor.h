@@ -74,5 +74,14 @@ struct str reader_bytes(struct reader *r, size_t n);
 struct str reader_text(struct reader *r, size_t most); /* varint length, at most that, then bytes */
 void reader_skip(struct reader *r, size_t n);
 
+enum { VARINT_MOST = 10 };
+/* Returns where it ends; `to` has room for VARINT_MOST bytes. */
+static inline char *varint_write(char *to, uint64_t v)
+{
+	for (; v >= 0x80; v >>= 7)
+		*to++ = (char)(v | 0x80);
+	*to++ = (char)v;
+	return to;
+}
 void put_varint(struct buf *b, uint64_t v);
 void put_text(struct buf *b, struct str s);

@@ -15,7 +15,7 @@ enum { HASH_MOST = 64 }; /* bytes */
 
 /* Members */
 
-static uint64_t member_number(const struct message_field *f, const void *member)
+static inline uint64_t member_number(const struct message_field *f, const void *member)
 {
 	uint64_t v = 0;
 	if (f->size == sizeof(uint64_t))
@@ -34,7 +34,7 @@ static int64_t member_signed(const struct message_field *f, const void *member)
 }
 
 /* As it is sent: within its bounds. */
-static uint64_t member_sent(const struct message_field *f, const void *member)
+static inline uint64_t member_sent(const struct message_field *f, const void *member)
 {
 	int64_t most = (int64_t)MIN(f->most, (uint64_t)INT64_MAX);
 	if (f->type == MESSAGE_SIGNED)
@@ -43,7 +43,7 @@ static uint64_t member_sent(const struct message_field *f, const void *member)
 }
 
 /* Whether it is sent at all. */
-static bool member_is_said(const struct message_field *f, const void *member)
+static inline bool member_is_said(const struct message_field *f, const void *member)
 {
 	const struct str *text = member;
 	if (f->type == MESSAGE_FLAG)
@@ -194,32 +194,48 @@ static void fields_write(const struct message_field *f, size_t n, const void *fr
 	}
 }
 
-/* Packed: a bit for each attribute that is there, then their values. */
+/* Packed: a bit for each attribute that is there, then their values. Returns where the value ends;
+ * `to` has room for it. */
+static char *packed_value_write(const struct message_field *f, const void *member, char *to)
+{
+	const struct str *text = member; /* or bytes: tables have no other types */
+	uint64_t v;
+	switch (f->type) {
+	case MESSAGE_FLAG:
+		return to;
+	case MESSAGE_SIGNED:
+		v = member_sent(f, member);
+		return varint_write(to, v << 1 ^ (uint64_t)((int64_t)v >> 63));
+	case MESSAGE_NUMBER:
+	case MESSAGE_WORD:
+		return varint_write(to, member_sent(f, member));
+	default:
+		to = varint_write(to, text->n);
+		return text->n ? (char *)mempcpy(to, text->p, text->n) : to;
+	}
+}
+
 static void packed_write(const struct message_field *f, size_t n, const void *from, struct buf *out)
 {
 	uint64_t said = 0;
-	for (size_t i = 0; i < n; i++)
-		said |= (uint64_t)member_is_said(&f[i], (const char *)from + f[i].offset) << i;
-	put_varint(out, said);
+	size_t most = (n + 1) * VARINT_MOST;
+	for (size_t i = 0; i < n; i++) {
+		const void *member = (const char *)from + f[i].offset;
+		if (!member_is_said(&f[i], member))
+			continue;
+		said |= UINT64_C(1) << i;
+		if (f[i].type >= MESSAGE_TEXT)
+			most += ((const struct str *)member)->n;
+	}
+	char *to = buf_room(out, most), *end = to;
+	if (!to)
+		return;
+	end = varint_write(end, said);
 	for (; said; said &= said - 1) {
 		const struct message_field *one = &f[__builtin_ctzll(said)];
-		const void *member = (const char *)from + one->offset;
-		uint64_t v;
-		switch (one->type) {
-		case MESSAGE_FLAG:
-			break;
-		case MESSAGE_SIGNED:
-			v = member_sent(one, member);
-			put_varint(out, v << 1 ^ (uint64_t)((int64_t)v >> 63));
-			break;
-		case MESSAGE_NUMBER:
-		case MESSAGE_WORD:
-			put_varint(out, member_sent(one, member));
-			break;
-		default: /* texts and bytes: tables have no others */
-			put_text(out, *(const struct str *)member);
-		}
+		end = packed_value_write(one, (const char *)from + one->offset, end);
 	}
+	buf_grew(out, (size_t)(end - to));
 }
 
 void message_item_write(const struct message_item *item, const void *from, struct buf *out)
@@ -296,7 +312,8 @@ static void signed_take(struct reading *r, const struct message_field *f, int64_
 		member_set(f, ret, (uint64_t)v);
 }
 
-static void text_take(struct reading *r, const struct message_field *f, struct str text, void *ret)
+static inline void text_take(struct reading *r, const struct message_field *f, struct str text,
+			     void *ret)
 {
 	bool is_bytes = f->type == MESSAGE_BYTES;
 	if (text.n < (size_t)f->least || text.n > f->most || (!is_bytes && str_has_control(text)))
@@ -469,7 +486,6 @@ static void packed_value_read(struct reading *r, const struct message_field *f, 
 {
 	static const struct str shown = {"its bytes", 9};
 	uint64_t v;
-	struct str text;
 	switch (f->type) {
 	case MESSAGE_FLAG:
 		*(bool *)ret = true;
@@ -486,9 +502,10 @@ static void packed_value_read(struct reading *r, const struct message_field *f, 
 		number_take(r, f, v < f->most ? v : UINT64_MAX, shown, ret);
 		break;
 	default:
-		text = reader_text(p, f->most);
-		if (!p->bad)
-			text_take(r, f, text, ret);
+		v = reader_varint(p);
+		const unsigned char *bytes = reader_take(p, v);
+		if (bytes)
+			text_take(r, f, (struct str){(const char *)bytes, v}, ret);
 	}
 }
 
@@ -498,12 +515,12 @@ static void packed_read(struct reading *r, const struct message_item *item, void
 	uint64_t said = reader_varint(&p);
 	memset(ret, 0, item->size);
 	p.bad |= said >> (item->n - 1) > 1; /* an attribute that the table does not have */
-	for (size_t i = 0; i < item->n && !r->bad && !p.bad; i++) {
-		const struct message_field *f = &item->field[i];
+	for (const struct message_field *f = item->field; !r->bad && f < item->field + item->n;
+	     f++, said >>= 1) {
 		void *member = (char *)ret + f->offset;
-		if (said >> i & 1)
+		if (said & 1)
 			packed_value_read(r, f, &p, member);
-		else
+		else if (f->must || f->none)
 			field_missing(r, f, member);
 	}
 	if (p.bad && !r->bad)

@@ -125,7 +125,8 @@ struct message_item {
 	const struct message_field *field;
 	size_t n;
 	/* For lists by the thousand: in few bytes, without names. Its table has flags, numbers,
-	 * words, texts and bytes only, and at most 64. */
+	 * words, texts and bytes only, and at most 64; written where there is room for
+	 * VARINT_MOST bytes more for each. */
 	bool packed;
 };
 void message_item_write(const struct message_item *item, const void *from, struct buf *out);

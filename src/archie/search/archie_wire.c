@@ -355,15 +355,22 @@ struct answer_reader {
 	struct archie_row *site; /* what each tells of its rows; url is that of the root */
 	size_t sites;
 	struct str dir;
-	struct buf url;
+	uint32_t folder_site;   /* whose URL is in `folder`; 0: none */
+	struct buf folder, url; /* of the directory of the row before; of a file in it */
 };
 
 /* In the arena. */
-static struct str url_make(struct answer_reader *a, struct str root, const struct names_entry *e)
+static struct str url_make(struct answer_reader *a, const struct row_said *said, struct str root)
 {
+	if (a->folder_site != said->site) {
+		buf_clear(&a->folder);
+		(void)names_url(root, said->file.dir, true, &a->folder);
+		a->folder_site = said->site;
+	}
 	buf_clear(&a->url);
-	bool has = names_entry_url(root, e, &a->url);
-	return has && !a->url.over ? arena_str(a->arena, buf_str(&a->url)) : STR("");
+	(void)names_url(buf_str(&a->folder), said->file.name, said->file.kind == NAMES_DIR,
+			&a->url);
+	return a->folder.over || a->url.over ? STR("") : arena_str(a->arena, buf_str(&a->url));
 }
 
 static int row_make(struct answer_reader *a, struct row_said *said, struct archie_row *ret,
@@ -373,6 +380,8 @@ static int row_make(struct answer_reader *a, struct row_said *said, struct archi
 		return err_set(err, ERR_DAMAGED, "a row: site %u of %zu", said->site, a->sites);
 	if (said->same_dir)
 		said->file.dir = a->dir;
+	else
+		a->folder_site = 0;
 	a->dir = said->file.dir;
 	if (said->mode.n)
 		memcpy(said->file.mode, said->mode.p, sizeof said->file.mode);
@@ -384,7 +393,7 @@ static int row_make(struct answer_reader *a, struct row_said *said, struct archi
 	if (said->no_url)
 		ret->url = STR("");
 	else if (said->file.name.n && ret->url.n) /* a row of a site alone has its root */
-		ret->url = url_make(a, ret->url, &said->file);
+		ret->url = url_make(a, said, ret->url);
 	return 0;
 }
 
@@ -409,7 +418,9 @@ static int answer_rows(struct answer_reader *a, const struct archie_message *m,
 int archie_answer_read(const struct archie_message *m, struct arena *arena,
 		       struct archie_answer *ret, struct err *err)
 {
-	struct answer_reader a = {.arena = arena, .url = BUF_INIT((size_t)16 * NAMES_NAME_MOST)};
+	struct answer_reader a = {.arena = arena,
+				  .folder = BUF_INIT((size_t)8 * NAMES_NAME_MOST),
+				  .url = BUF_INIT((size_t)16 * NAMES_NAME_MOST)};
 	struct archie_answer answer = {.total = m->total,
 				       .exact = m->exact,
 				       .cut = m->cut,
@@ -417,6 +428,7 @@ int archie_answer_read(const struct archie_message *m, struct arena *arena,
 				       .wait_us = m->wait_us,
 				       .search_us = m->search_us};
 	int rc = answer_rows(&a, m, &answer, err);
+	buf_free(&a.folder);
 	buf_free(&a.url);
 	if (rc == 0)
 		*ret = answer;

@@ -10,17 +10,18 @@ static const bool plain[256] = {
 static void add_escaped(struct buf *out, struct str path)
 {
 	static const char digits[] = "0123456789ABCDEF";
-	size_t from = 0; /* what stands for itself is added at one go */
-	for (size_t i = 0; i < path.n; i++) {
-		unsigned char c = (unsigned char)path.p[i];
-		if (plain[c])
-			continue;
+	while (path.n) {
+		size_t n = 0; /* what stands for itself is added at one go */
+		while (n < path.n && plain[(unsigned char)path.p[n]])
+			n++;
+		buf_add(out, path.p, n);
+		if (n == path.n)
+			return;
+		unsigned char c = (unsigned char)path.p[n];
 		const char three[3] = {'%', digits[c >> 4], digits[c & 15]};
-		buf_add(out, path.p + from, i - from);
 		buf_add(out, three, sizeof three);
-		from = i + 1;
+		path = str_from(path, n + 1);
 	}
-	buf_add_str(out, str_from(path, from));
 }
 
 bool names_url(struct str root, struct str path, bool dir, struct buf *out)

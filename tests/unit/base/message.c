@@ -358,7 +358,7 @@ static void packed_items_keep_the_bounds_of_their_table(void **state)
 		 "name is missing"},
 		{STR("\x01\x09"
 		     "123456789"),
-		 "cut, or of another table"},
+		 "name cannot be"},
 		{STR("\x03\x01"
 		     "a\x01\x01"),
 		 "text cannot be"},

@@ -517,7 +517,7 @@ static void port_begin(struct session *s, enum request_kind kind, struct str lin
 	kinds[kind].begin(ask);
 }
 
-static size_t pass(struct str line, size_t at, bool blanks)
+static size_t line_pass(struct str line, size_t at, bool blanks)
 {
 	while (at < line.n && ascii_is_blank(line.p[at]) == blanks)
 		at++;
@@ -526,11 +526,11 @@ static size_t pass(struct str line, size_t at, bool blanks)
 
 void port_line(struct session *s, struct str line)
 {
-	size_t from = pass(line, 0, true), to = pass(line, from, false);
+	size_t from = line_pass(line, 0, true), to = line_pass(line, from, false);
 	struct str word = str_head(str_from(line, from), to - from);
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		if (str_eq_nocase(word, str_of(kinds[i].word))) {
-			port_begin(s, (enum request_kind)i, line, pass(line, to, true));
+			port_begin(s, (enum request_kind)i, line, line_pass(line, to, true));
 			return;
 		}
 	session_refuse(s, "111", "character 1: a request begins with #USER, #BULK or #ADMIN");

@@ -11,7 +11,7 @@
 
 enum {
 	VALUE_HELD = 16 << 10,  /* bytes of a value that is held with its object */
-	OBJECT_MOST = 4 << 20,     /* of an object: all attributes, descriptions and lines, so held */
+	OBJECT_MOST = 4 << 20,  /* of an object: all attributes, descriptions and lines, so held */
 	HITS_MOST = 1 << 30,    /* bytes of what was found: REQUEST_RESULTS_MOST with long URLs */
 	QUICK_MOST = 256 << 10, /* of a document that is read in a moment */
 };

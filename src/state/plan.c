@@ -1,7 +1,6 @@
 /* The plan on disk: a counted list with a record per site, with all its URLs, so that reap fills a
  * queue at a time. */
 #include "state/plan.h"
-#include "state/counted.h"
 #include "state/phase.h"
 
 #include "state/url_index.h"
@@ -13,19 +12,9 @@ enum { ENTRY_MOST = 64, TAG_SITE = 's' };
 static const struct record_kind plan_kind = {
 	.magic = "GARNERPL", .version = 2, .most = PLAN_SITE_MOST * ENTRY_MOST + 256};
 
-struct plan_writer {
-	struct counted_writer list;
-};
-
-int plan_create(struct plan_writer **ret, const char *path, struct err *err)
+int plan_create(struct counted_writer *ret, const char *path, struct err *err)
 {
-	struct plan_writer *w = mem_alloc(sizeof *w);
-	int rc = counted_create(&w->list, path, &plan_kind, err);
-	if (rc == 0)
-		*ret = w;
-	else
-		plan_drop(&w);
-	return rc;
+	return counted_create(ret, path, &plan_kind, err);
 }
 
 /* All entries have the site of the record, so its half of the footprint is not repeated. */
@@ -55,9 +44,9 @@ static struct plan_entry plan_take_entry(struct reader *r, uint64_t site)
 	return e;
 }
 
-int plan_put(struct plan_writer *w, const struct plan_site *site, struct err *err)
+int plan_put(struct counted_writer *w, const struct plan_site *site, struct err *err)
 {
-	struct buf *out = &w->list.packed;
+	struct buf *out = &w->packed;
 	for (size_t from = 0; from == 0 || from < site->n; from += PLAN_SITE_MOST) {
 		size_t n = MIN(site->n - from, (size_t)PLAN_SITE_MOST);
 		put_u8(out, TAG_SITE);
@@ -68,47 +57,16 @@ int plan_put(struct plan_writer *w, const struct plan_site *site, struct err *er
 		put_varint(out, n);
 		for (size_t i = from; i < from + n; i++)
 			plan_put_entry(out, &site->entry[i]);
-		w->list.n += n;
-		if (counted_put(&w->list, err) < 0)
+		w->n += n;
+		if (counted_put(w, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-int plan_finish(struct plan_writer **w, struct err *err)
+int plan_open(struct counted_reader *ret, const char *path, struct err *err)
 {
-	int rc = counted_finish(&(*w)->list, err);
-	plan_drop(w);
-	return rc;
-}
-
-void plan_drop(struct plan_writer **w)
-{
-	if (*w)
-		counted_drop(&(*w)->list);
-	mem_free(w);
-}
-
-struct plan_reader {
-	struct counted_reader list;
-};
-
-int plan_open(struct plan_reader **ret, const char *path, struct err *err)
-{
-	struct plan_reader *p = mem_alloc(sizeof *p);
-	int rc = counted_open(&p->list, path, &plan_kind, err);
-	if (rc == 0)
-		*ret = p;
-	else
-		plan_close(&p);
-	return rc;
-}
-
-void plan_close(struct plan_reader **p)
-{
-	if (*p)
-		counted_close(&(*p)->list);
-	mem_free(p);
+	return counted_open(ret, path, &plan_kind, err);
 }
 
 /* A record, after its tag. False: it is none. */
@@ -130,9 +88,9 @@ static bool plan_take_site(struct reader *r, uint8_t tag, struct arena *arena,
 	return !r->bad && reader_left(r) == 0;
 }
 
-int plan_next(struct plan_reader *p, struct arena *arena, struct plan_site *ret, struct err *err)
+int plan_next(struct counted_reader *in, struct arena *arena, struct plan_site *ret,
+	      struct err *err)
 {
-	struct counted_reader *in = &p->list;
 	uint8_t tag;
 	int rc = counted_next(in, &tag, err);
 	if (rc)
@@ -168,13 +126,13 @@ static int print_site(struct str payload, struct buf *out, struct err *err)
 static int plan_verify(const char *path, struct err *err)
 {
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(SIZE_MAX);
-	CLEANUP(plan_close) struct plan_reader *p = NULL;
+	CLEANUP(counted_close) struct counted_reader in = {0};
 	struct plan_site site;
 	int rc = records_verify(&plan_format, path, &(struct records_known){.closed = true}, err);
 	if (rc)
 		return rc;
-	rc = plan_open(&p, path, err);
-	while (rc == 0 && (rc = plan_next(p, &arena, &site, err)) == 0)
+	rc = plan_open(&in, path, err);
+	while (rc == 0 && (rc = plan_next(&in, &arena, &site, err)) == 0)
 		arena_clear(&arena);
 	return MIN(rc, 0);
 }

@@ -3,6 +3,7 @@
 #pragma once
 #include "base/arena.h"
 #include "disk/format.h"
+#include "state/counted.h"
 #include "url/footprint.h"
 #include "url/qkey.h"
 
@@ -32,18 +33,16 @@ struct plan_site {
 	size_t n;
 };
 
-struct plan_writer;
-int plan_create(struct plan_writer **ret, const char *path, struct err *err);
-/* A site with more than PLAN_SITE_MOST entries comes in several parts. */
+int plan_create(struct counted_writer *ret, const char *path, struct err *err);
+/* A site with more than PLAN_SITE_MOST entries comes in several parts. End the plan with
+ * counted_finish(). */
 enum { PLAN_SITE_MOST = 100000 };
-int plan_put(struct plan_writer *w, const struct plan_site *site, struct err *err);
-int plan_finish(struct plan_writer **w, struct err *err); /* durable; also ends it on failure */
-void plan_drop(struct plan_writer **w);
+int plan_put(struct counted_writer *w, const struct plan_site *site, struct err *err);
 
-struct plan_reader;
-int plan_open(struct plan_reader **ret, const char *path, struct err *err); /* 1: there is none */
+/* 1: there is none. */
+int plan_open(struct counted_reader *ret, const char *path, struct err *err);
 /* Entries live in the arena. 1: the end; a plan without its end is ERR_DAMAGED. */
-int plan_next(struct plan_reader *r, struct arena *arena, struct plan_site *ret, struct err *err);
-void plan_close(struct plan_reader **r);
+int plan_next(struct counted_reader *in, struct arena *arena, struct plan_site *ret,
+	      struct err *err);
 
 extern const struct format plan_format;

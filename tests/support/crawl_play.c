@@ -153,7 +153,7 @@ int play_next(struct play *p, bool contrib, struct err *err)
 /* What is gathered does not follow from it, but it is there. */
 static int write_plan(struct play *p, struct err *err)
 {
-	struct plan_writer *w;
+	struct counted_writer w;
 	const struct plan_entry entry = {.fp = play_footprint(0), .where = ITEM_NOWHERE};
 	const struct plan_site site = {
 		.fp = entry.fp.site, .robots_where = ITEM_NOWHERE, .entry = &entry, .n = 1};
@@ -162,9 +162,9 @@ static int write_plan(struct play *p, struct err *err)
 	arena_reset(&p->arena, mark);
 	if (rc < 0)
 		return -1;
-	if (plan_put(w, &site, err) == 0)
-		return plan_finish(&w, err);
-	plan_drop(&w);
+	if (plan_put(&w, &site, err) == 0)
+		return counted_finish(&w, err);
+	counted_drop(&w);
 	return -1;
 }
 

@@ -17,12 +17,12 @@ static int plan_read_all(const char *path, struct plan_answer *a,
 			 struct err *err)
 {
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(64 << 20);
-	CLEANUP(plan_close) struct plan_reader *in = NULL;
+	CLEANUP(counted_close) struct counted_reader in = {0};
 	struct plan_site site;
 	int rc = plan_open(&in, path, err);
 	if (rc != 0)
 		return rc;
-	while ((rc = plan_next(in, &arena, &site, err)) == 0) {
+	while ((rc = plan_next(&in, &arena, &site, err)) == 0) {
 		for (size_t i = 0; i < site.n; i++)
 			fn(a, &site.entry[i]);
 		arena_clear(&arena);

@@ -405,9 +405,10 @@ static int plan_gather(struct planning *p, struct err *err)
 /* The file. */
 
 struct plan_output {
-	struct plan_writer *writer; /* NULL: only the sites are counted */
-	struct index_item robots;   /* the next note */
-	bool has_robots;            /* there is one */
+	struct counted_writer writer;
+	bool writes;              /* else only the sites are counted */
+	struct index_item robots; /* the next note */
+	bool has_robots;          /* there is one */
 	struct plan_site site;
 	struct plan_entry *entry; /* of the site, at most PLAN_SITE_MOST */
 	size_t n, room;
@@ -418,7 +419,7 @@ static int plan_flush(struct plan_output *o, struct err *err)
 	o->site.entry = o->entry;
 	o->site.n = o->n;
 	o->n = 0;
-	return o->site.n && o->writer ? plan_put(o->writer, &o->site, err) : 0;
+	return o->site.n && o->writes ? plan_put(&o->writer, &o->site, err) : 0;
 }
 
 static int plan_step_notes(struct planning *p, struct plan_output *o, struct err *err)
@@ -489,14 +490,14 @@ static int plan_put_all(struct planning *p, struct plan_output *o, struct err *e
 static int plan_write(struct planning *p, bool write, struct err *err)
 {
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 20);
-	struct plan_output o = {0};
+	struct plan_output o = {.writes = write};
 	if (write && plan_create(&o.writer, state_path(p->st, &arena, "plan"), err) < 0)
 		return -1;
 	int rc = plan_put_all(p, &o, err);
 	mem_free(&o.entry);
 	if (rc == 0 && write)
-		return plan_finish(&o.writer, err);
-	plan_drop(&o.writer);
+		return counted_finish(&o.writer, err);
+	counted_drop(&o.writer);
 	return rc;
 }
 

@@ -699,16 +699,16 @@ static int fill_site(struct reap *r, const struct plan_site *in, struct err *err
 static int fill_queues(struct reap *r, struct state *st, struct err *err)
 {
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(256 << 20);
-	struct plan_reader *in;
+	struct counted_reader in;
 	struct plan_site site;
 	int rc = plan_open(&in, state_path(st, &arena, "plan"), err);
 	r->lost_plan = rc < 0;
 	if (rc != 0)
 		return rc < 0 && err->code != ERR_DAMAGED ? -1 : 0;
-	while ((rc = plan_next(in, &arena, &site, err)) == 0 &&
+	while ((rc = plan_next(&in, &arena, &site, err)) == 0 &&
 	       (rc = fill_site(r, &site, err)) == 0)
 		arena_clear(&arena);
-	plan_close(&in);
+	counted_close(&in);
 	r->lost_plan = rc < 0;
 	return rc < 0 && err->code != ERR_DAMAGED ? -1 : 0;
 }

@@ -19,12 +19,12 @@ struct seen {
 static void read_plan(struct lab *lab, struct seen *ret)
 {
 	struct err err = {0};
-	struct plan_reader *r = NULL;
+	struct counted_reader r;
 	struct plan_site site;
 	int rc;
 	ret->n = ret->sites = ret->nrobots = 0;
 	MUST(plan_open(&r, state_path(lab->st, &lab->arena, "plan"), &err));
-	while ((rc = plan_next(r, &lab->arena, &site, &err)) == 0) {
+	while ((rc = plan_next(&r, &lab->arena, &site, &err)) == 0) {
 		assert_true(site.n > 0 && ret->n + site.n <= ROOM);
 		for (size_t i = 0; i < site.n; i++) {
 			assert_int_equal(site.fp, site.entry[i].fp.site);
@@ -41,7 +41,7 @@ static void read_plan(struct lab *lab, struct seen *ret)
 		ret->sites++;
 	}
 	assert_int_equal(1, rc);
-	plan_close(&r);
+	counted_close(&r);
 	for (size_t i = 1; i < ret->n; i++) {
 		const struct plan_entry *a = &ret->entry[i - 1], *b = &ret->entry[i];
 		if (a->fp.site == b->fp.site)

@@ -329,12 +329,12 @@ static void show_entry(const struct model_entry *e, char *ret, size_t n)
 static size_t read_plan(struct run *r, struct model_entry ret[MODEL_ITEMS])
 {
 	struct err err = {0};
-	struct plan_reader *in = NULL;
+	struct counted_reader in;
 	struct plan_site site;
 	size_t n = 0;
 	int rc;
 	MUST(plan_open(&in, state_path(r->lab.st, &r->lab.arena, "plan"), &err));
-	while ((rc = plan_next(in, &r->lab.arena, &site, &err)) == 0)
+	while ((rc = plan_next(&in, &r->lab.arena, &site, &err)) == 0)
 		for (size_t i = 0; i < site.n; i++) {
 			assert_true(n < MODEL_ITEMS);
 			assert_int_equal(site.fp, site.entry[i].fp.site);
@@ -345,7 +345,7 @@ static size_t read_plan(struct run *r, struct model_entry ret[MODEL_ITEMS])
 							site.robots_where};
 		}
 	assert_int_equal(1, rc);
-	plan_close(&in);
+	counted_close(&in);
 	return n;
 }
 

@@ -80,7 +80,7 @@ static void flood_reap(struct flood *f)
 	struct play *p = &f->p;
 	struct err err = {0};
 	struct planned planned;
-	struct plan_reader *in = NULL;
+	struct counted_reader in;
 	struct plan_site site;
 	p->now_us += US_PER_DAY;
 	f->planned = 0;
@@ -90,14 +90,14 @@ static void flood_reap(struct flood *f)
 	MUST(crawl_plan(p->st, &c, true, &planned, &err));
 	MUST(state_enter(p->st, PHASE_REAP, NULL, p->now_us, &err));
 	MUST(plan_open(&in, state_path(p->st, &arena, "plan"), &err));
-	while (plan_next(in, &arena, &site, &err) == 0) {
+	while (plan_next(&in, &arena, &site, &err) == 0) {
 		size_t first = site.n && site.entry[0].flags & PLAN_ROBOTS;
 		f->planned += site.qkey == f->server ? site.n - first : 0;
 		for (size_t i = first; i < site.n; i++)
 			flood_gather(f, &site, i);
 		arena_clear(&arena);
 	}
-	plan_close(&in);
+	counted_close(&in);
 }
 
 /* What was found goes through the modules; then nothing but the last two states is kept. */

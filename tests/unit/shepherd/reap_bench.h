@@ -59,7 +59,7 @@ static inline struct footprint fp_of(const char *text)
 static inline void plan_one(struct bench *b, uint64_t where)
 {
 	struct err err = {0};
-	struct plan_writer *w = NULL;
+	struct counted_writer w;
 	const struct plan_entry entry = {
 		.fp = b->fp,
 		.where = where,
@@ -80,8 +80,8 @@ static inline void plan_one(struct bench *b, uint64_t where)
 				       .entry = entries + fresh,
 				       .n = (b->flags & TWICE ? 3u : 2u) - fresh};
 	MUST(plan_create(&w, state_path(b->lab.st, &b->arena, "plan"), &err));
-	MUST(plan_put(w, &site, &err));
-	MUST(plan_finish(&w, &err));
+	MUST(plan_put(&w, &site, &err));
+	MUST(counted_finish(&w, &err));
 }
 
 /* What is asked for is there when the reap begins, once. */

@@ -220,8 +220,8 @@ static void a_plan_comes_back_and_ends(void **state)
 	(void)state;
 	struct err err = {0};
 	const char *path = scratch("plan");
-	struct plan_writer *w;
-	struct plan_reader *r;
+	struct counted_writer w;
+	struct counted_reader r;
 	struct plan_entry entry[3] = {
 		{.fp = {9, 1}, .where = 5, .priority = 7, .flags = PLAN_REFRESH},
 		{.fp = {9, 2}, .where = ITEM_NOWHERE, .retry = 3},
@@ -235,11 +235,11 @@ static void a_plan_comes_back_and_ends(void **state)
 			 none = {.fp = 10, .robots_where = ITEM_NOWHERE}, got;
 	struct arena arena = ARENA_INIT(SIZE_MAX);
 	MUST(plan_create(&w, path, &err));
-	MUST(plan_put(w, &site, &err));
-	MUST(plan_put(w, &none, &err));
-	MUST(plan_finish(&w, &err));
+	MUST(plan_put(&w, &site, &err));
+	MUST(plan_put(&w, &none, &err));
+	MUST(counted_finish(&w, &err));
 	MUST(plan_open(&r, path, &err));
-	MUST(plan_next(r, &arena, &got, &err));
+	MUST(plan_next(&r, &arena, &got, &err));
 	assert_int_equal(3, got.n);
 	assert_int_equal(4, got.robots_where);
 	assert_int_equal(10000, got.delay_ms);
@@ -247,20 +247,20 @@ static void a_plan_comes_back_and_ends(void **state)
 	assert_int_equal(0, footprint_cmp(entry[2].fp, got.entry[2].fp));
 	assert_int_equal(2, got.entry[2].section);
 	assert_int_equal(7, got.entry[2].hops);
-	MUST(plan_next(r, &arena, &got, &err));
+	MUST(plan_next(&r, &arena, &got, &err));
 	assert_int_equal(0, got.n);
-	assert_int_equal(1, plan_next(r, &arena, &got, &err));
-	assert_int_equal(1, plan_next(r, &arena, &got, &err));
-	plan_close(&r);
+	assert_int_equal(1, plan_next(&r, &arena, &got, &err));
+	assert_int_equal(1, plan_next(&r, &arena, &got, &err));
+	counted_close(&r);
 	/* one that nobody finished has no end */
 	MUST(plan_create(&w, path, &err));
-	MUST(plan_put(w, &site, &err));
-	plan_drop(&w);
+	MUST(plan_put(&w, &site, &err));
+	counted_drop(&w);
 	int rc = plan_open(&r, path, &err);
-	while (rc == 0 && (rc = plan_next(r, &arena, &got, &err)) == 0)
+	while (rc == 0 && (rc = plan_next(&r, &arena, &got, &err)) == 0)
 		;
 	assert_true(rc != 0 && (rc == 1 || err.code == ERR_DAMAGED));
-	plan_close(&r);
+	counted_close(&r);
 	arena_free(&arena);
 }
 

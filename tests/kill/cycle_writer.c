@@ -323,7 +323,7 @@ static int keep(struct game *g, struct err *err)
 	return MIN(feedback_done(path, state_params(g->p.st)->course.feedback, err), 0);
 }
 
-static int work_off(struct game *g, struct plan_reader *plan, struct err *err)
+static int work_off(struct game *g, struct counted_reader *plan, struct err *err)
 {
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(64 << 20);
 	struct plan_site site;
@@ -347,7 +347,7 @@ static int work_off(struct game *g, struct plan_reader *plan, struct err *err)
 
 static int reap(struct game *g, struct err *err)
 {
-	struct plan_reader *plan = NULL;
+	struct counted_reader plan = {0};
 	g->p.now_us = time_of(g->cycle);
 	if (play_next(&g->p, false, err) < 0 || load_done(g, err) < 0)
 		return -1;
@@ -358,8 +358,8 @@ static int reap(struct game *g, struct err *err)
 		return -1;
 	if (plan_open(&plan, state_path(g->p.st, &g->p.arena, "plan"), err) != 0)
 		return -1;
-	int rc = work_off(g, plan, err);
-	plan_close(&plan);
+	int rc = work_off(g, &plan, err);
+	counted_close(&plan);
 	return rc < 0 ? -1 : keep(g, err);
 }
 

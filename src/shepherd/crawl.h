@@ -220,6 +220,9 @@ struct crawl {
 	void *ctx;
 };
 bool crawl_is_stopped(const struct crawl *c);
+/* A sort in the folder of a state, which must outlive it, with the memory that settings allow. */
+int crawl_sort_new(struct sort **ret, const struct crawl *c, const struct state *st,
+		   struct order order, struct err *err);
 /* The rules of cf/filter in the folder of the crawl, with the settings that stand before them. */
 int crawl_load_filter(const struct crawl_conf *conf, const char *folder, struct filter **ret,
 		      struct err *err);
@@ -281,10 +284,10 @@ struct crawl_news {
 	const struct index_still *still;  /* NULL, or what stays as it is without news */
 	void *ctx;                        /* of unify */
 };
-/* The records of news->file, each followed by its place, as crawl_rewrite() sorts them. The arena
- * outlives the sort. 1: stopped. */
+/* The records of news->file, each followed by its place, as crawl_rewrite() sorts them. 1:
+ * stopped. */
 int crawl_sort_news(struct state *st, const struct crawl *c, const struct crawl_news *news,
-		    struct arena *arena, struct sort **ret, struct err *err);
+		    struct sort **ret, struct err *err);
 /* The payload of such a record, and where in its file it lies (contrib_place). */
 struct str crawl_placed(struct str record, uint64_t *ret_place);
 /* Writes a new index for a state: fn says what becomes of each URL, in view of the news of it

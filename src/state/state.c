@@ -149,6 +149,11 @@ int state_params_put(struct state *st, const struct state_course *course, struct
 	return 0;
 }
 
+const char *state_folder(const struct state *st)
+{
+	return st->folder;
+}
+
 char *state_path(const struct state *st, struct arena *arena, const char *file)
 {
 	return arena_printf(arena, "%s/%s", st->folder, file);

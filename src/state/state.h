@@ -125,6 +125,8 @@ enum phase state_phase(const struct state *st);
 const struct state_params *state_params(const struct state *st);
 /* Durable when it returns 0. */
 int state_params_put(struct state *st, const struct state_course *course, struct err *err);
+/* Where its files lie; as long as the handle does. */
+const char *state_folder(const struct state *st);
 /* A path in it, in the arena: "plan". */
 char *state_path(const struct state *st, struct arena *arena, const char *file);
 

@@ -45,7 +45,7 @@ struct cleaning {
 	const struct crawl *crawl;
 	struct sort *by_number, *kept, *by_footprint, *fates;
 	struct buf record, thin;
-	struct arena arena, paths; /* arena: of one bucket */
+	struct arena arena; /* of one bucket */
 	uint8_t last_section;
 	uint64_t head;              /* bytes of the file that tell its shift */
 	uint64_t total;             /* bytes of the buckets that are kept */
@@ -117,14 +117,9 @@ static int clean_open_sorts(struct cleaning *c, struct err *err)
 		   {&c->kept, &by_number},
 		   {&c->by_footprint, &by_footprint},
 		   {&c->fates, &fates}};
-	char *folder = state_path(c->st, &c->paths, ".");
-	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-		struct sort_spec spec = {.order = *all[i].order,
-					 .memory = c->crawl->conf->sort_memory,
-					 .folder = folder};
-		if (sort_new(all[i].sort, &spec, err) < 0)
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		if (crawl_sort_new(all[i].sort, c->crawl, c->st, *all[i].order, err) < 0)
 			return -1;
-	}
 	return 0;
 }
 
@@ -561,7 +556,6 @@ int crawl_cleanup(struct state *st, const struct crawl *crawl, struct cleaned_up
 			     .record = BUF_INIT(NOTED),
 			     .thin = BUF_INIT(1 << 20),
 			     .arena = ARENA_INIT(BUCKET_ARENA),
-			     .paths = ARENA_INIT(1 << 16),
 			     .ret = &cleaned};
 	int rc = clean_all(&c, err);
 	sort_free(&c.by_number);
@@ -571,7 +565,6 @@ int crawl_cleanup(struct state *st, const struct crawl *crawl, struct cleaned_up
 	buf_free(&c.record);
 	buf_free(&c.thin);
 	arena_free(&c.arena);
-	arena_free(&c.paths);
 	if (rc == 0)
 		*ret = cleaned;
 	else

@@ -46,7 +46,6 @@ struct corking {
 	const struct crawl *crawl;
 	struct state *state;
 	struct plan_clock clock;
-	struct arena arena; /* names */
 	struct sort *notes, *news;
 	uint64_t entries, steps;
 	uint64_t robots; /* the path "/robots.txt" as footprints have it */
@@ -149,12 +148,8 @@ static int note_entry(struct corking *c, const struct record *record, struct err
 
 static int cork_sort(struct corking *c, size_t key, struct sort **ret, struct err *err)
 {
-	const struct sort_spec spec = {
-		.order = {.size = sizeof(struct cork_note), .key_len = key},
-		.memory = c->crawl->conf->sort_memory,
-		.folder = state_path(c->state, &c->arena, "."),
-	};
-	return sort_new(ret, &spec, err);
+	const struct order order = {.size = sizeof(struct cork_note), .key_len = key};
+	return crawl_sort_new(ret, c->crawl, c->state, order, err);
 }
 
 static int cork_read_journal(struct corking *c, struct err *err)
@@ -508,7 +503,6 @@ int crawl_cork(struct state *st, const struct crawl *crawl, struct err *err)
 	struct corking *c = mem_alloc(sizeof *c);
 	c->crawl = crawl;
 	c->state = st;
-	c->arena = ARENA_INIT(1 << 20);
 	c->robots = footprint_path(STR("/robots.txt"));
 	c->clock = plan_clock_of(crawl, state_params(st));
 	c->course = state_params(st)->course;
@@ -518,7 +512,6 @@ int crawl_cork(struct state *st, const struct crawl *crawl, struct err *err)
 	sort_free(&c->news);
 	sites_scan_free(&c->old);
 	sites_drop(&c->out);
-	arena_free(&c->arena);
 	mem_free(&c);
 	return stopped ? 1 : rc;
 }

@@ -27,6 +27,14 @@ bool crawl_is_stopped(const struct crawl *c)
 	return c->stopped && c->stopped(c->ctx);
 }
 
+int crawl_sort_new(struct sort **ret, const struct crawl *c, const struct state *st,
+		   struct order order, struct err *err)
+{
+	const struct sort_spec spec = {
+		.order = order, .memory = c->conf->sort_memory, .folder = state_folder(st)};
+	return sort_new(ret, &spec, err);
+}
+
 int crawl_load_filter(const struct crawl_conf *conf, const char *folder, struct filter **ret,
 		      struct err *err)
 {
@@ -221,13 +229,13 @@ static int rewrite_add_news(struct rewriting *w, struct sort *sort, struct state
 }
 
 static int rewrite_sort(struct rewriting *w, struct state *st, const struct crawl_news *news,
-			struct arena *arena, struct sort **ret, struct err *err)
+			struct sort **ret, struct err *err)
 {
 	CLEANUP(sort_free) struct sort *sort = NULL;
 	struct sort_spec spec = {
 		.order = FOOTPRINT_ORDER,
 		.memory = w->crawl->conf->sort_memory,
-		.folder = state_path(st, arena, "."),
+		.folder = state_folder(st),
 		.unify = news->unify,
 		.ctx = news->ctx,
 	};
@@ -239,22 +247,21 @@ static int rewrite_sort(struct rewriting *w, struct state *st, const struct craw
 }
 
 int crawl_sort_news(struct state *st, const struct crawl *c, const struct crawl_news *news,
-		    struct arena *arena, struct sort **ret, struct err *err)
+		    struct sort **ret, struct err *err)
 {
 	struct rewriting w = {.crawl = c};
-	int rc = rewrite_sort(&w, st, news, arena, ret, err);
+	int rc = rewrite_sort(&w, st, news, ret, err);
 	return w.stopped ? 1 : rc;
 }
 
 static int rewrite_index(struct rewriting *w, struct state *st, const struct crawl_news *news,
 			 struct err *err)
 {
-	CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 20);
 	CLEANUP(sort_free) struct sort *own = NULL;
 	CLEANUP(url_index_drop) struct url_index_writer *out = NULL;
 	const struct url_index *old;
 	if (state_index(st, &old, err) < 0 || state_index_create(st, &out, err) < 0 ||
-	    (news && !news->source && rewrite_sort(w, st, news, &arena, &own, err) < 0))
+	    (news && !news->source && rewrite_sort(w, st, news, &own, err) < 0))
 		return -1;
 	const struct news_source sorted = news_of_sort(own);
 	if (url_index_apply(old, news && news->source ? news->source : &sorted, NEWS_MOST,

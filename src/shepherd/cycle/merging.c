@@ -79,7 +79,7 @@ static int found_write(struct merging *m, struct sort *sort, struct err *err)
 {
 	const struct stream_options options = {.buffered = true};
 	struct stream_writer out;
-	if (file_temporary(&m->found.file, m->folder, err) < 0 ||
+	if (file_temporary(&m->found.file, state_folder(m->state), err) < 0 ||
 	    stream_create_in(&out, &m->found.file, true, &options, err) < 0)
 		return -1;
 	if (sort_write(sort, &out, err) < 0) {
@@ -95,7 +95,7 @@ static int found_gather(struct merging *m, struct err *err)
 	CLEANUP(sort_free) struct sort *sort = NULL;
 	const struct crawl_news news = {
 		.file = "contrib", .unify = contrib_unify, .lost = &m->ret->lost, .ctx = m};
-	int rc = crawl_sort_news(m->state, m->crawl, &news, &m->arena, &sort, err);
+	int rc = crawl_sort_news(m->state, m->crawl, &news, &sort, err);
 	m->stopped |= rc == 1;
 	return rc ? -1 : found_write(m, sort, err);
 }
@@ -603,12 +603,10 @@ static int merge_item(void *ctx, const struct index_news *about, struct index_it
 
 static int merge_all(struct merging *m, struct err *err)
 {
-	const struct sort_spec spec = {.order = FOOTPRINT_ORDER,
-				       .memory = m->crawl->conf->sort_memory,
-				       .folder = m->folder};
 	if (merge_survey(m, err) < 0 || class_count_sites(m, err) < 0 ||
-	    sort_new(&m->news, &spec, err) < 0 || class_sort_found(m, err) < 0 ||
-	    state_sites_scan(m->state, &m->sites, err) < 0 || merge_sites(m, err) < 0)
+	    crawl_sort_new(&m->news, m->crawl, m->state, FOOTPRINT_ORDER, err) < 0 ||
+	    class_sort_found(m, err) < 0 || state_sites_scan(m->state, &m->sites, err) < 0 ||
+	    merge_sites(m, err) < 0)
 		return -1;
 	const struct index_still still = {.types = INDEX_TYPES_BUT(ITEM_ERROR)};
 	struct merge_source source = {.m = m, .record = BUF_INIT(1 << 20)};
@@ -652,13 +650,11 @@ int crawl_merge(struct state *st, const struct crawl *crawl, struct merged *ret,
 	struct merging m = {.state = st,
 			    .crawl = crawl,
 			    .ret = &merged,
-			    .arena = ARENA_INIT(1 << 20),
 			    .scratch = ARENA_INIT(SIZE_MAX),
 			    .record = BUF_INIT(1 << 20),
 			    .found.file = FILE_INIT,
 			    .root = footprint_path(STR("/")),
 			    .robots = footprint_path(STR("/robots.txt"))};
-	m.folder = state_path(st, &m.arena, ".");
 	int rc = merge_begin(&m, err);
 	sites_scan_free(&m.sites);
 	sort_free(&m.news);
@@ -667,7 +663,6 @@ int crawl_merge(struct state *st, const struct crawl *crawl, struct merged *ret,
 	file_drop(&m.found.file);
 	buf_free(&m.record);
 	arena_free(&m.scratch);
-	arena_free(&m.arena);
 	if (rc == 0)
 		*ret = merged;
 	return m.stopped ? 1 : rc;

@@ -45,10 +45,8 @@ struct merging {
 	struct state *state;
 	const struct crawl *crawl;
 	struct merged *ret;
-	char *folder;       /* for what is sorted */
-	struct arena arena; /* of that, and of what is cleared with each URL */
-	struct arena scratch;
-	struct buf record; /* one that is being made */
+	struct arena scratch; /* cleared with each URL */
+	struct buf record;    /* one that is being made */
 	struct found_file found;
 	struct newcomer *newcomer; /* in order of footprints */
 	size_t newcomers, room;

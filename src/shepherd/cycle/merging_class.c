@@ -302,17 +302,15 @@ static int groups_decide(struct groups *g, struct err *err)
 
 static int groups_sort(struct groups *g, struct found *f, struct err *err)
 {
-	struct sort_spec spec = {.order = {.size = ITEM_SIZE, .key_len = ITEM_KEY},
-				 .memory = g->m->crawl->conf->sort_memory,
-				 .folder = g->m->folder};
+	const struct order items = {.size = ITEM_SIZE, .key_len = ITEM_KEY};
+	const struct order contribs = {.key_len = CONTRIB_KEY};
+	struct merging *m = g->m;
 	const struct url_index *index;
-	if (state_index(g->m->state, &index, err) < 0 ||
+	if (state_index(m->state, &index, err) < 0 ||
 	    url_index_scan(&g->scan, index, (struct footprint){0, 0}, err) < 0 ||
-	    sort_new(&g->items, &spec, err) < 0)
-		return -1;
-	spec.order = (struct order){.key_len = CONTRIB_KEY};
-	if (sort_new(&g->contribs, &spec, err) < 0 || groups_step(g, err) < 0 ||
-	    groups_read_sites(g, f, err) < 0)
+	    crawl_sort_new(&g->items, m->crawl, m->state, items, err) < 0 ||
+	    crawl_sort_new(&g->contribs, m->crawl, m->state, contribs, err) < 0 ||
+	    groups_step(g, err) < 0 || groups_read_sites(g, f, err) < 0)
 		return -1;
 	return groups_decide(g, err);
 }

@@ -39,8 +39,6 @@ struct planning {
 	struct state *st;
 	const struct crawl *crawl;
 	struct plan_clock clock;
-	struct arena arena;
-	const char *folder; /* in the arena: for what is sorted */
 	struct servers *servers;
 	struct plan_count *count; /* by number of the server */
 	uint64_t *histogram;
@@ -123,12 +121,8 @@ static void pick_read(struct str record, struct plan_pick *ret)
 
 static int pick_sort_new(struct planning *p, size_t key_at, struct sort **ret, struct err *err)
 {
-	struct sort_spec spec = {
-		.order = {.size = PICK, .key_at = key_at, .key_len = KEY_END - key_at},
-		.memory = p->crawl->conf->sort_memory,
-		.folder = p->folder,
-	};
-	return sort_new(ret, &spec, err);
+	const struct order order = {.size = PICK, .key_at = key_at, .key_len = KEY_END - key_at};
+	return crawl_sort_new(ret, p->crawl, p->st, order, err);
 }
 
 static int pick_add(struct sort *sort, const struct plan_pick *pick, struct err *err)
@@ -529,10 +523,9 @@ static int plan_look(struct planning *p, struct err *err)
 		return -1;
 	p->count = mem_array(servers_count(p->servers) + 1, sizeof *p->count);
 	p->histogram = mem_array(CUT_BINS, sizeof *p->histogram);
-	const struct sort_spec notes = {.order = {.size = INDEX_ITEM, .key_len = FOOTPRINT_KEY},
-					.memory = p->crawl->conf->sort_memory,
-					.folder = p->folder};
-	if (pick_sort_new(p, KEY_SERVER, &p->sort, err) < 0 || sort_new(&p->notes, &notes, err) < 0)
+	const struct order notes = {.size = INDEX_ITEM, .key_len = FOOTPRINT_KEY};
+	if (pick_sort_new(p, KEY_SERVER, &p->sort, err) < 0 ||
+	    crawl_sort_new(&p->notes, p->crawl, p->st, notes, err) < 0)
 		return -1;
 	int rc = plan_pass(p, err);
 	if (rc == 0)
@@ -558,7 +551,6 @@ static void plan_release(struct planning *p)
 	sort_free(&p->notes);
 	mem_free(&p->count);
 	mem_free(&p->histogram);
-	arena_free(&p->arena);
 }
 
 static struct planning plan_begin(struct state *st, const struct crawl *c, struct planned *ret)
@@ -568,12 +560,10 @@ static struct planning plan_begin(struct state *st, const struct crawl *c, struc
 		.st = st,
 		.crawl = c,
 		.clock = plan_clock_of(c, params),
-		.arena = ARENA_INIT(1 << 20),
 		.budget = plan_budget_of(c, &params->course),
 		.robots = footprint_path(STR("/robots.txt")),
 		.ret = ret,
 	};
-	p.folder = state_path(st, &p.arena, ".");
 	*ret = (struct planned){.next_s = INT64_MAX, .budget = p.budget};
 	return p;
 }

@@ -609,14 +609,13 @@ static int select_write(struct selecting *s, struct err *err)
  * may take, they lie in a file without a name. */
 static int select_make_chunks(struct selecting *s, struct err *err)
 {
-	CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 16);
 	CLEANUP(file_drop) struct file f = FILE_INIT;
 	size_t n = s->items / CHUNK + MIN(s->items, CLASSES) + 1, bytes = n * sizeof *s->chunk;
 	if (bytes + s->items * (s->where ? 2 : 1) <= s->crawl->conf->memory) {
 		s->chunk = mem_array(n, sizeof *s->chunk);
 		return 0;
 	}
-	if (file_temporary(&f, state_path(s->state, &arena, "."), err) < 0 ||
+	if (file_temporary(&f, state_folder(s->state), err) < 0 ||
 	    file_allocate(&f, bytes, err) < 0) /* so that no write to it fails later */
 		return -1;
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, f.fd, 0);

@@ -338,7 +338,7 @@ static int reap_begin(struct reap *r, struct state *st, const struct crawl *c, s
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 20);
 	struct hostq_options queue = {
 		.rule = {.delay_us = c->delay_us, .concurrent = c->concurrent},
-		.folder = state_path(st, &arena, "."),
+		.folder = state_folder(st),
 		.urgent = true,
 		.keep_us = r->o.robot->robot.keep_us,
 	};

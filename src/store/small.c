@@ -103,12 +103,6 @@ static int statement_of(struct small *s, struct open_table *o, enum small_statem
 	return 0;
 }
 
-static void values_bind(struct sql_st *st, const struct sql_value *v, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		sql_bind_value(st, (int)i + 1, v[i]);
-}
-
 static void values_get(struct sql_st *st, struct sql_value *ret, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -126,15 +120,12 @@ static int row_damaged(const struct small *s, const struct open_table *o, const 
 /* A table that did not exist when a reader opened the database may since have been made. */
 static int table_missing(struct small *s, struct open_table *o, struct err *err)
 {
-	struct sql_st *st;
-	if (o->is_there)
-		return 0;
-	if (sql_compile(&s->sql, "SELECT 1 FROM sqlite_schema WHERE type='table' AND name=?1", &st,
-			err) < 0)
-		return -1;
-	sql_bind_text(st, 1, str_of(o->t->name));
-	int rc = sql_step(&s->sql, st, err);
-	sql_finish(&st);
+	int64_t one;
+	int rc = o->is_there
+			 ? 0
+			 : sql_number(&s->sql,
+				      "SELECT 1 FROM sqlite_schema WHERE type='table' AND name=?1",
+				      SQL_VALUES(SQL_T(str_of(o->t->name))), &one, err);
 	o->is_there = rc == 0;
 	return rc;
 }
@@ -169,7 +160,7 @@ int small_get(struct small *s, const struct small_table *t, void *row, struct er
 	if (statement_of(s, o, SMALL_GET, &st, err) < 0)
 		return -1;
 	small_values_of(t, row, &o->shape, v);
-	values_bind(st, v, t->key);
+	sql_bind_all(st, v, t->key);
 	rc = sql_step(&s->sql, st, err);
 	if (rc)
 		return rc;
@@ -230,7 +221,7 @@ void small_iter_init(struct small_iter *it, struct small *s, const struct small_
 	if (rc == 0 && from) {
 		struct sql_value v[SMALL_VALUES];
 		small_values_of(t, from, &o->shape, v);
-		values_bind(it->st, v, t->key);
+		sql_bind_all(it->st, v, t->key);
 	}
 }
 
@@ -312,7 +303,7 @@ static int values_run(struct small *s, struct open_table *o, enum small_statemen
 	struct sql_st *st;
 	if (statement_of(s, o, which, &st, err) < 0)
 		return -1;
-	values_bind(st, v, n);
+	sql_bind_all(st, v, n);
 	return sql_run(&s->sql, st, err);
 }
 

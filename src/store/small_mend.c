@@ -110,18 +110,6 @@ static int table_verify(const struct sql *sql, const struct small_known *known, 
 				 sql->path, known->name, rows, known->most);
 }
 
-static int count_objects(const struct sql *sql, uint64_t *ret, struct err *err)
-{
-	struct sql_st *st;
-	if (sql_compile(sql, "SELECT count(*) FROM sqlite_schema", &st, err) < 0)
-		return -1;
-	int rc = sql_step(sql, st, err);
-	if (rc == 0)
-		*ret = sql_u64(st, 0);
-	sql_finish(&st);
-	return rc;
-}
-
 /* Calls fn for each table that the database says it has. */
 typedef int known_fn(void *ctx, const struct small_known *known, struct err *err);
 static int known_each(const struct sql *sql, enum small_statement way, known_fn *fn, void *ctx,
@@ -166,12 +154,13 @@ static int look_at(void *ctx, const struct small_known *known, struct err *err)
 static int rows_verify(const struct sql *sql, bool *in_row, struct err *err)
 {
 	struct look l = {.sql = sql};
-	uint64_t objects = 0;
+	int64_t objects = 0;
 	int rc = known_each(sql, SMALL_EACH, look_at, &l, err);
 	*in_row = l.in_row;
-	if (rc < 0 || count_objects(sql, &objects, err) < 0)
+	if (rc < 0 ||
+	    sql_number(sql, "SELECT count(*) FROM sqlite_schema", NULL, 0, &objects, err) < 0)
 		return -1;
-	if (objects != l.tables + 1)
+	if ((uint64_t)objects != l.tables + 1)
 		return err_set(err, ERR_DAMAGED, "%s: something is in it that nobody has described",
 			       sql->path);
 	return 0;
@@ -244,8 +233,7 @@ static int table_begin(struct rescue *r, const struct small_shape *shape, struct
 static int values_add(struct rescue *r, struct sql_st *st, const struct sql_value *v, size_t n,
 		      uint64_t *kept, struct err *err)
 {
-	for (size_t i = 0; i < n; i++)
-		sql_bind_value(st, (int)i + 1, v[i]);
+	sql_bind_all(st, v, n);
 	if (sql_run(&r->new, st, err) < 0)
 		return -1;
 	*kept += sql_changes(&r->new);
@@ -380,17 +368,6 @@ static int rescue_made(struct rescue *r, struct str name, struct err *err)
 	return rescue_table(r, &known, &raw, err);
 }
 
-static int known_there(struct rescue *r, const char *name, struct err *err)
-{
-	struct sql_st *st;
-	if (sql_compile(&r->new, "SELECT 1 FROM tables WHERE name=?1", &st, err) < 0)
-		return -1;
-	sql_bind_text(st, 1, str_of(name));
-	int rc = sql_step(&r->new, st, err);
-	sql_finish(&st);
-	return rc;
-}
-
 /* A table whose rows cannot be reached, but which was there. */
 static int rescue_unmade(void *ctx, const struct small_known *known, struct err *err)
 {
@@ -398,7 +375,9 @@ static int rescue_unmade(void *ctx, const struct small_known *known, struct err 
 	struct small_known lost = *known;
 	struct small_shape shape;
 	struct err why;
-	int rc = known_there(r, known->name, err);
+	int64_t one;
+	int rc = sql_number(&r->new, "SELECT 1 FROM tables WHERE name=?1",
+			    SQL_VALUES(SQL_T(str_of(known->name))), &one, err);
 	lost.lost = true;
 	if (rc == 1 && strcmp(known->name, SMALL_ANY) == 0) {
 		rc = known_write(r, &lost, err);

@@ -6,6 +6,8 @@
 #include "base/fault.h"
 #include "store/sql_driver_inner.h"
 
+#include <stdio.h>
+
 int sql_open(struct sql *ret, const char *path, const struct sql_kind *kind, enum sql_mode mode,
 	     struct err *err)
 {
@@ -120,62 +122,37 @@ void sql_bind_all(struct sql_st *st, const struct sql_value *v, size_t n)
 		sql_bind_value(st, (int)i + 1, v[i]);
 }
 
-static struct sql_value field_get(const struct sql_field *f, const void *row)
+static struct sql_value column_get(const struct column *c, const void *at)
 {
-	const void *at = (const char *)row + f->offset;
-	struct sql_value v = {.type = f->is};
-	switch (f->type) {
-	case SQL_FIELD_U64:
-		v.n = (int64_t) * (const uint64_t *)at;
-		break;
-	case SQL_FIELD_I64:
-		v.n = *(const int64_t *)at;
-		break;
-	case SQL_FIELD_U32:
-		v.n = *(const unsigned *)at;
-		break;
-	case SQL_FIELD_BOOL:
-		v.n = *(const bool *)at;
-		break;
-	case SQL_FIELD_STR:
-		v.s = *(const struct str *)at;
-		break;
-	}
-	return v;
+	if (c->type == COL_STR)
+		return (struct sql_value){.type = c->unit == UNIT_HEX ? SQL_BLOB : SQL_TEXT,
+					  .s = *(const struct str *)at};
+	if (c->type == COL_CHARS)
+		return SQL_T(((struct str){at, strnlen(at, c->size)}));
+	return SQL_N(rows_number(c, at));
 }
 
-static void field_put(const struct sql_field *f, struct sql_value v, void *row)
+static void column_put(const struct column *c, struct sql_value v, void *at)
 {
-	void *at = (char *)row + f->offset;
-	switch (f->type) {
-	case SQL_FIELD_U64:
-		*(uint64_t *)at = (uint64_t)v.n;
-		break;
-	case SQL_FIELD_I64:
-		*(int64_t *)at = v.n;
-		break;
-	case SQL_FIELD_U32:
-		*(unsigned *)at = (unsigned)v.n;
-		break;
-	case SQL_FIELD_BOOL:
-		*(bool *)at = v.n != 0;
-		break;
-	case SQL_FIELD_STR:
-		*(struct str *)at = f->most ? str_head(v.s, f->most) : v.s;
-		break;
-	}
+	if (c->type == COL_STR)
+		*(struct str *)at = c->most ? str_head(v.s, c->most) : v.s;
+	else if (c->type == COL_CHARS)
+		snprintf(at, c->size, STR_FMT, STR_ARG(v.s));
+	else
+		rows_number_set(c, c->type == COL_BOOL ? v.n != 0 : (uint64_t)v.n, at);
 }
 
-void sql_bind_row(struct sql_st *st, const struct sql_field *f, size_t n, const void *row)
+void sql_bind_row(struct sql_st *st, const struct rows *t, const void *row)
 {
-	for (size_t i = 0; i < n; i++)
-		sql_bind_value(st, (int)i + 1, field_get(&f[i], row));
+	for (size_t i = 0; i < t->n; i++)
+		sql_bind_value(st, (int)i + 1,
+			       column_get(&t->column[i], (const char *)row + t->column[i].offset));
 }
 
-void sql_take_row(const struct sql_st *st, const struct sql_field *f, size_t n, void *row)
+void sql_take_row(const struct sql_st *st, const struct rows *t, void *row)
 {
-	for (size_t i = 0; i < n; i++)
-		field_put(&f[i], sql_value(st, (int)i), row);
+	for (size_t i = 0; i < t->n; i++)
+		column_put(&t->column[i], sql_value(st, (int)i), (char *)row + t->column[i].offset);
 }
 
 int sql_columns(const struct sql_st *st)

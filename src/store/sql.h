@@ -4,8 +4,7 @@
  * unless it was begun as SQL_LOOSE. A connection belongs to one thread at a time, and to one
  * process: it must not be taken across fork(). Out of memory ends the program, as everywhere. */
 #pragma once
-#include "base/err.h"
-#include "base/str.h"
+#include "base/rows.h"
 
 struct sql_driver;
 struct sql_st; /* a statement: opaque, valid until sql_finish() or sql_close() */
@@ -79,35 +78,11 @@ const char *sql_column_name(const struct sql_st *st, int i);
 		sizeof((const struct sql_value[]){__VA_ARGS__}) / sizeof(struct sql_value)
 void sql_bind_all(struct sql_st *st, const struct sql_value *v, size_t n);
 
-/* Columns that are members of a struct: the i-th parameter or column is the i-th member. */
-struct sql_field {
-	size_t offset;
-	enum { SQL_FIELD_U64, SQL_FIELD_I64, SQL_FIELD_U32, SQL_FIELD_BOOL, SQL_FIELD_STR } type;
-	enum sql_type is;
-	size_t most; /* bytes of a text: what is longer is cut; 0: any */
-};
-#define SQL_FIELD(strukt, member)                                \
-	{                                                        \
-		offsetof(strukt, member),                        \
-			_Generic(((strukt *)0)->member, uint64_t \
-				 : SQL_FIELD_U64, int64_t        \
-				 : SQL_FIELD_I64, unsigned       \
-				 : SQL_FIELD_U32, int            \
-				 : SQL_FIELD_U32, bool           \
-				 : SQL_FIELD_BOOL),              \
-			SQL_INT, 0                               \
-	}
-#define SQL_FIELD_OF_TEXT(strukt, member, most)                         \
-	{                                                               \
-		offsetof(strukt, member), SQL_FIELD_STR, SQL_TEXT, most \
-	}
-#define SQL_FIELD_OF_BLOB(strukt, member)                            \
-	{                                                            \
-		offsetof(strukt, member), SQL_FIELD_STR, SQL_BLOB, 0 \
-	}
-void sql_bind_row(struct sql_st *st, const struct sql_field *f, size_t n, const void *row);
-/* Texts are valid as long as the statement's. */
-void sql_take_row(const struct sql_st *st, const struct sql_field *f, size_t n, void *row);
+/* The i-th parameter or column is the i-th member of a row: numbers, char[] and texts (COL_STR),
+ * which are bytes where their unit is UNIT_HEX. What is longer than .most or the member is cut. A
+ * COL_STR is valid as long as the statement's values are. */
+void sql_bind_row(struct sql_st *st, const struct rows *t, const void *row);
+void sql_take_row(const struct sql_st *st, const struct rows *t, void *row);
 
 static inline void sql_bind_text(struct sql_st *st, int i, struct str s)
 {

@@ -9,7 +9,6 @@ struct sql_st {
 };
 
 struct sql_driver {
-	const char *name;
 	/* s has its path and remedy; after a failure close() is called as well. */
 	int (*open)(struct sql *s, const struct sql_kind *kind, enum sql_mode mode,
 		    struct err *err);

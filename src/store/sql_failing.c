@@ -97,7 +97,6 @@ static int failing_check(const struct sql *s, sql_finding_fn *fn, void *ctx, str
 }
 
 static const struct sql_driver sql_failing = {
-	.name = "failing",
 	.close = failing_close,
 	.compile = failing_compile,
 	.begin = failing_begin,

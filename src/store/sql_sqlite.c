@@ -416,7 +416,6 @@ static int lite_check(const struct sql *s, sql_finding_fn *fn, void *ctx, struct
 }
 
 const struct sql_driver sql_sqlite = {
-	.name = "sqlite",
 	.open = lite_open,
 	.close = lite_close,
 	.compile = lite_compile,

@@ -79,14 +79,14 @@ static const struct sql_kind kind = {
 	.log_pages = LOG_PAGES,
 };
 
-#define META(member) SQL_FIELD(struct meta, member)
-static const struct sql_field meta_fields[] = {META(next_row), META(next_set), META(next_error),
-					       META(age_us),   META(slot_us),  META(period)};
+#define META(member) COL(#member, struct meta, member)
+static const struct column meta_columns[] = {META(next_row), META(next_set), META(next_error),
+					     META(age_us),   META(slot_us),  META(period)};
+static const struct rows meta_rows = {ROWS(struct meta, meta_columns)};
 
 int meta_read(struct db *d, struct err *err)
 {
-	int rc = db_row_take(d, sql_st(d, SQL_META_GET), meta_fields, ARRAY_LEN(meta_fields),
-			     &d->meta, err);
+	int rc = db_row_take(d, sql_st(d, SQL_META_GET), &meta_rows, &d->meta, err);
 	if (rc)
 		return rc < 0 ? rc : db_damaged(d, err, "its numbers are gone");
 	d->meta_dirty = false;
@@ -95,9 +95,10 @@ int meta_read(struct db *d, struct err *err)
 
 int totals_read(struct db *d, struct err *err)
 {
-	static const struct sql_field totals[] = {SQL_FIELD(struct db, queued),
-						  SQL_FIELD(struct db, stored)};
-	return db_row_take(d, sql_st(d, SQL_TALLY_SUM), totals, ARRAY_LEN(totals), d, err);
+	static const struct column columns[] = {COL("queued", struct db, queued),
+						COL("stored", struct db, stored)};
+	static const struct rows totals = {ROWS(struct db, columns)};
+	return db_row_take(d, sql_st(d, SQL_TALLY_SUM), &totals, d, err);
 }
 
 static int meta_write(struct db *d, struct err *err)
@@ -105,7 +106,7 @@ static int meta_write(struct db *d, struct err *err)
 	struct sql_st *st = sql_st(d, SQL_META_PUT);
 	if (!d->meta_dirty)
 		return 0;
-	sql_bind_row(st, meta_fields, ARRAY_LEN(meta_fields), &d->meta);
+	sql_bind_row(st, &meta_rows, &d->meta);
 	d->meta_dirty = false;
 	return db_run(d, st, err);
 }

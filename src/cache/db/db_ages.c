@@ -12,8 +12,9 @@ struct aged {
 	int64_t hash, age_us;
 };
 
-#define AGED(member) SQL_FIELD(struct aged, member)
-static const struct sql_field aged_fields[] = {AGED(row), AGED(provider), AGED(hash), AGED(age_us)};
+#define AGED(member) COL(#member, struct aged, member)
+static const struct column aged_columns[] = {AGED(row), AGED(provider), AGED(hash), AGED(age_us)};
+static const struct rows aged_rows = {ROWS(struct aged, aged_columns)};
 
 static int lcc_walk(struct db *d, uint64_t from, size_t most, struct aged **ret, size_t *ret_n,
 		    struct err *err)
@@ -23,7 +24,7 @@ static int lcc_walk(struct db *d, uint64_t from, size_t most, struct aged **ret,
 	struct sql_st *st = DB_ST(d, LCC_WALK, SQL_N((from ? from - 1 : 0)),
 				  SQL_N(MIN(most, (size_t)INT32_MAX)));
 	while ((rc = db_step(d, st, err)) == 0)
-		sql_take_row(st, aged_fields, ARRAY_LEN(aged_fields), VEC_PUSH(*ret, *ret_n, room));
+		sql_take_row(st, &aged_rows, VEC_PUSH(*ret, *ret_n, room));
 	return rc < 0 ? rc : 0;
 }
 

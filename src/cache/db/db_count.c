@@ -3,23 +3,25 @@
  * or before a statement reads the tables. A part without rows is not there. */
 #include "cache/db/db_inner.h"
 
-#define COUNT(member) SQL_FIELD(struct counts, member)
-static const struct sql_field tally_fields[] = {
+#define COUNT(member) COL(#member, struct counts, member)
+static const struct column tally_columns[] = {
 	COUNT(provider),    COUNT(files),  COUNT(space),       COUNT(queued),    COUNT(fresh),
 	COUNT(fresh_space), COUNT(errors), COUNT(errors_kept), COUNT(open_sets), COUNT(fetches),
 };
+static const struct rows tally_rows = {ROWS(struct counts, tally_columns)};
 
-#define PART(member) SQL_FIELD(struct db_part, member)
-static const struct sql_field part_fields[] = {
+#define PART(member) COL(#member, struct db_part, member)
+static const struct column part_columns[] = {
 	PART(set),      PART(slot),  PART(start), PART(provider),
 	PART(priority), PART(first), PART(last),  PART(rows),
 };
+static const struct rows part_rows = {ROWS(struct db_part, part_columns)};
 
 static int counts_load(struct db *d, uint64_t provider, struct counts *ret, struct err *err)
 {
 	struct sql_st *st = DB_ST(d, TALLY_GET, SQL_N(provider));
 	*ret = (struct counts){.provider = provider};
-	int rc = db_row_take(d, st, tally_fields, ARRAY_LEN(tally_fields), ret, err);
+	int rc = db_row_take(d, st, &tally_rows, ret, err);
 	return MIN(rc, 0);
 }
 
@@ -49,13 +51,13 @@ int counts_read(struct db *d, uint64_t provider, struct counts *ret, struct err 
 static int counts_write(struct db *d, const struct counts *c, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_TALLY_PUT);
-	sql_bind_row(st, tally_fields, ARRAY_LEN(tally_fields), c);
+	sql_bind_row(st, &tally_rows, c);
 	return db_run(d, st, err);
 }
 
 void part_from(struct sql_st *st, struct db_part *ret)
 {
-	sql_take_row(st, part_fields, ARRAY_LEN(part_fields), ret);
+	sql_take_row(st, &part_rows, ret);
 }
 
 int part_of(struct db *d, uint64_t set, int64_t slot, struct part_count **ret, struct err *err)
@@ -66,7 +68,7 @@ int part_of(struct db *d, uint64_t set, int64_t slot, struct part_count **ret, s
 	if (*ret)
 		return 0;
 	struct sql_st *st = DB_ST(d, PART_GET, SQL_N(set), SQL_N(slot));
-	if (db_row_take(d, st, part_fields, ARRAY_LEN(part_fields), &fresh.part, err) < 0)
+	if (db_row_take(d, st, &part_rows, &fresh.part, err) < 0)
 		return -1;
 	*ret = parts_put(&d->parts, key);
 	**ret = fresh;
@@ -109,7 +111,7 @@ static int part_write(struct db *d, const struct db_part *p, struct err *err)
 	struct sql_st *st = sql_st(d, SQL_PART_PUT);
 	if (!p->rows)
 		return db_run(d, DB_ST(d, PART_DROP, SQL_N(p->set), SQL_N(p->slot)), err);
-	sql_bind_row(st, part_fields, ARRAY_LEN(part_fields), p);
+	sql_bind_row(st, &part_rows, p);
 	return db_run(d, st, err);
 }
 

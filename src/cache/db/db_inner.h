@@ -149,8 +149,7 @@ static inline struct sql_st *db_bound(struct db *d, enum db_sql i, const struct 
 	return sql_st(d, i);
 }
 /* Its first row, as the members that its columns are; then it is reset. 1: none. */
-int db_row_take(struct db *d, struct sql_st *st, const struct sql_field *f, size_t n, void *row,
-		struct err *err);
+int db_row_take(struct db *d, struct sql_st *st, const struct rows *t, void *row, struct err *err);
 int db_number(struct db *d, struct sql_st *st, uint64_t *ret, struct err *err);
 static inline int db_step(struct db *d, struct sql_st *st, struct err *err)
 {

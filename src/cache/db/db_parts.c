@@ -12,11 +12,12 @@ static int queue_end(struct db *d, enum db_sql i, const struct db_part *p, uint6
 /* Walks the parts as the queue has them, one search for each. 1: the last was the last. */
 static int queue_part(struct db *d, struct db_part *p, bool first, struct err *err)
 {
-	static const struct sql_field key[] = {SQL_FIELD(struct db_part, set),
-					       SQL_FIELD(struct db_part, slot)};
+	static const struct column columns[] = {COL("qset", struct db_part, set),
+						COL("slot", struct db_part, slot)};
+	static const struct rows key = {ROWS(struct db_part, columns)};
 	struct sql_st *st = DB_ST(d, QUEUE_PART, SQL_N(first ? INT64_MIN : (int64_t)p->set),
 				  SQL_N(first ? INT64_MIN : p->slot));
-	return db_row_take(d, st, key, ARRAY_LEN(key), p, err);
+	return db_row_take(d, st, &key, p, err);
 }
 
 static int part_agrees(struct db *d, const struct db_part *p, struct err *err)

@@ -11,14 +11,15 @@ enum {
 	ALONG_MOST = 8,      /* rows that are passed over rather than searched for */
 };
 
-#define URL(member) SQL_FIELD(struct url_row, member)
-static const struct sql_field url_fields[] = {
+#define URL(member) COL(#member, struct url_row, member)
+static const struct column url_columns[] = {
 	URL(provider), URL(hash), URL(n),    URL(set),    URL(slot), URL(row),
 	URL(version),  URL(lcc),  URL(gone), URL(age_us), URL(seen),
 };
+static const struct rows url_rows_of = {ROWS(struct url_row, url_columns)};
 
-#define QUEUED(member) SQL_FIELD(struct queued, member)
-static const struct sql_field queue_fields[] = {
+#define QUEUED(member) COL(#member, struct queued, member)
+static const struct column queue_columns[] = {
 	QUEUED(set),
 	QUEUED(slot),
 	QUEUED(row),
@@ -26,56 +27,55 @@ static const struct sql_field queue_fields[] = {
 	QUEUED(tries),
 	QUEUED(code),
 	QUEUED(is_nothing),
-	SQL_FIELD_OF_TEXT(struct queued, reason, 0),
-	SQL_FIELD_OF_BLOB(struct queued, data),
+	COL("reason", struct queued, reason),
+	COL("data", struct queued, data, .unit = UNIT_HEX),
 };
 
-#define STORED(member) SQL_FIELD(struct stored, member)
-static const struct sql_field lcc_fields[] = {
+#define STORED(member) COL(#member, struct stored, member)
+static const struct column lcc_columns[] = {
 	STORED(row),
 	STORED(provider),
 	STORED(hash),
 	STORED(at_us),
 	STORED(age_us),
-	SQL_FIELD_OF_TEXT(struct stored, machine, DB_MACHINE_MAX),
-	SQL_FIELD_OF_TEXT(struct stored, file, DB_FILE_MAX),
-	SQL_FIELD_OF_TEXT(struct stored, mime, 0),
-	SQL_FIELD_OF_TEXT(struct stored, etag, 0),
+	COL("machine", struct stored, machine, .most = DB_MACHINE_MAX),
+	COL("file", struct stored, file, .most = DB_FILE_MAX),
+	COL("mime", struct stored, mime),
+	COL("etag", struct stored, etag),
 	STORED(size),
 	STORED(mtime_s),
-	SQL_FIELD_OF_BLOB(struct stored, sum),
-	SQL_FIELD_OF_BLOB(struct stored, data),
+	COL("sum", struct stored, sum, .unit = UNIT_HEX),
+	COL("data", struct stored, data, .unit = UNIT_HEX),
 };
 
-#define GONE(member) SQL_FIELD(struct gone, member)
-static const struct sql_field gone_fields[] = {
+#define GONE(member) COL(#member, struct gone, member)
+static const struct column gone_columns[] = {
 	GONE(id),
 	GONE(provider),
 	GONE(hash),
 	GONE(at_us),
 	GONE(state),
 	GONE(code),
-	SQL_FIELD_OF_TEXT(struct gone, reason, DB_REASON_MAX),
-	SQL_FIELD_OF_TEXT(struct gone, c, NOTICE_URL_MAX),
-	SQL_FIELD_OF_TEXT(struct gone, mime, NOTICE_MIME_MAX),
+	COL("reason", struct gone, reason, .most = DB_REASON_MAX),
+	COL("c", struct gone, c, .most = NOTICE_URL_MAX),
+	COL("mime", struct gone, mime, .most = NOTICE_MIME_MAX),
 };
 
 /* Rows with texts, which stay in a buffer of the database until the next row of the kind. */
 static const struct row_kind {
-	const char *name;
-	const struct sql_field *f;
-	size_t n, texts;
-} queue_kind = {"the queue", queue_fields, ARRAY_LEN(queue_fields),
+	struct rows rows;
+	size_t texts;
+} queue_kind = {{ROWS(struct queued, queue_columns), .what = "the queue"},
 		offsetof(struct db, queue_text)},
-  lcc_kind = {"LCC", lcc_fields, ARRAY_LEN(lcc_fields), offsetof(struct db, lcc_text)},
-  gone_kind = {"what is gone", gone_fields, ARRAY_LEN(gone_fields), offsetof(struct db, gone_text)};
+  lcc_kind = {{ROWS(struct stored, lcc_columns), .what = "LCC"}, offsetof(struct db, lcc_text)},
+  gone_kind = {{ROWS(struct gone, gone_columns), .what = "what is gone"},
+	       offsetof(struct db, gone_text)};
 
-int db_row_take(struct db *d, struct sql_st *st, const struct sql_field *f, size_t n, void *row,
-		struct err *err)
+int db_row_take(struct db *d, struct sql_st *st, const struct rows *t, void *row, struct err *err)
 {
 	int rc = db_step(d, st, err);
 	if (rc == 0) {
-		sql_take_row(st, f, n, row);
+		sql_take_row(st, t, row);
 		sql_reset(st);
 	}
 	return rc;
@@ -83,14 +83,15 @@ int db_row_take(struct db *d, struct sql_st *st, const struct sql_field *f, size
 
 int db_number(struct db *d, struct sql_st *st, uint64_t *ret, struct err *err)
 {
-	static const struct sql_field number = {0, SQL_FIELD_U64, SQL_INT, 0};
-	return db_row_take(d, st, &number, 1, ret, err);
+	static const struct column column = {NULL, COL_UINT, 0, sizeof *ret};
+	static const struct rows number = {&column, 1, sizeof *ret};
+	return db_row_take(d, st, &number, ret, err);
 }
 
 void url_from(struct sql_st *st, struct url_row *ret)
 {
 	*ret = (struct url_row){.is_there = true};
-	sql_take_row(st, url_fields, ARRAY_LEN(url_fields), ret);
+	sql_take_row(st, &url_rows_of, ret);
 }
 
 int url_save(struct db *d, struct url_row *u, struct err *err)
@@ -102,7 +103,7 @@ int url_save(struct db *d, struct url_row *u, struct err *err)
 	u->is_there = keep;
 	u->is_dirty = false;
 	if (keep) {
-		sql_bind_row(st, url_fields, ARRAY_LEN(url_fields), u);
+		sql_bind_row(st, &url_rows_of, u);
 		return db_run(d, st, err);
 	}
 	return was ? db_run(d, DB_ST(d, URL_DROP, SQL_N(u->provider), SQL_N(u->hash), SQL_N(u->n)),
@@ -122,13 +123,15 @@ int notice_of(struct db *d, struct str data, struct notice *ret, struct err *err
 
 static int row_lost(struct db *d, const struct row_kind *k, uint64_t row, struct err *err)
 {
-	return db_damaged(d, err, "row %llu of %s is not there", (unsigned long long)row, k->name);
+	return db_damaged(d, err, "row %llu of %s is not there", (unsigned long long)row,
+			  k->rows.what);
 }
 
 /* The i-th column of a row as a text; NULL: it is a number. */
 static struct str *row_text(const struct row_kind *k, size_t i, void *row)
 {
-	return k->f[i].type == SQL_FIELD_STR ? (struct str *)((char *)row + k->f[i].offset) : NULL;
+	const struct column *c = &k->rows.column[i];
+	return c->type == COL_STR ? (struct str *)((char *)row + c->offset) : NULL;
 }
 
 /* A row into a struct; its texts move into the buffer, and stay there when the statement goes on.
@@ -139,8 +142,8 @@ static int row_from(struct db *d, struct sql_st *st, const struct row_kind *k, v
 	struct buf *b = (struct buf *)((char *)d + k->texts);
 	struct str *s;
 	size_t all = 0;
-	sql_take_row(st, k->f, k->n, row);
-	for (size_t i = 0; i < k->n; i++) {
+	sql_take_row(st, &k->rows, row);
+	for (size_t i = 0; i < k->rows.n; i++) {
 		if (!(s = row_text(k, i, row)))
 			continue;
 		if (s->n > NOTICE_MOST)
@@ -149,7 +152,7 @@ static int row_from(struct db *d, struct sql_st *st, const struct row_kind *k, v
 	}
 	buf_clear(b);
 	ENSURE(buf_room(b, all + 1)); /* from here on it does not move */
-	for (size_t i = 0; i < k->n; i++) {
+	for (size_t i = 0; i < k->rows.n; i++) {
 		size_t at = b->n;
 		if (!(s = row_text(k, i, row)))
 			continue;
@@ -224,7 +227,7 @@ int queue_along(struct db *d, uint64_t set, int64_t slot, uint64_t row, struct q
 static int queue_write(struct db *d, const struct queued *q, struct err *err)
 {
 	struct sql_st *st = sql_st(d, SQL_QUEUE_PUT);
-	sql_bind_row(st, queue_fields, ARRAY_LEN(queue_fields), q);
+	sql_bind_row(st, &queue_kind.rows, q);
 	return db_run(d, st, err);
 }
 
@@ -346,7 +349,7 @@ static int lcc_write(struct db *d, const struct stored *s, struct err *err)
 	struct sql_st *st = sql_st(d, SQL_LCC_PUT);
 	struct stored row = *s;
 	row.sum = (struct str){(const char *)s->md5, s->has_md5 ? sizeof s->md5 : 0};
-	sql_bind_row(st, lcc_fields, ARRAY_LEN(lcc_fields), &row);
+	sql_bind_row(st, &lcc_kind.rows, &row);
 	return db_run(d, st, err);
 }
 

@@ -11,18 +11,19 @@ static int64_t piece_id(uint64_t id, uint64_t piece)
 	return (int64_t)(id << PIECE_BITS | piece);
 }
 
-#define SET(member) SQL_FIELD(struct set_row, member)
-static const struct sql_field set_fields[] = {
-	SET(id),         SET(set.set),      SQL_FIELD_OF_TEXT(struct set_row, uns, DB_UNS_MAX),
+#define SET(member) COL(#member, struct set_row, member)
+static const struct column set_columns[] = {
+	SET(id),         SET(set.set),      COL("uns", struct set_row, uns, .most = DB_UNS_MAX),
 	SET(set.number), SET(set.provider), SET(set.is_full),
 	SET(set.urls),   SET(set.at_us),    SET(set.pieces),
 	SET(state),      SET(piece),        SET(byte),
 	SET(walks),      SET(hash),         SET(n),
 };
+static const struct rows set_rows = {ROWS(struct set_row, set_columns)};
 
 void set_from(struct sql_st *st, struct set_row *ret)
 {
-	sql_take_row(st, set_fields, ARRAY_LEN(set_fields), ret);
+	sql_take_row(st, &set_rows, ret);
 	memset(ret->set.uns, 0, sizeof ret->set.uns);
 	memcpy(ret->set.uns, ret->uns.p, ret->uns.n);
 }

@@ -13,39 +13,16 @@ const char *pidb_wanted_name(enum pidb_wanted w)
 	return w < PIDB_NWANTED ? name[w] : "";
 }
 
-static uint64_t quota_column(const struct sql_st *st, int column)
-{
-	int64_t v = sql_i64(st, column);
-	return v < 0 ? UINT64_MAX : (uint64_t)v;
-}
-
-static struct sql_value quota_value(uint64_t quota)
-{
-	return quota > INT64_MAX ? SQL_N(-1) : SQL_N(quota);
-}
-
-static void provider_of_row(const struct sql_st *st, struct pidb_provider *ret)
-{
-	*ret = (struct pidb_provider){
-		.id = (uint64_t)sql_i64(st, 0),
-		.created_us = sql_i64(st, 4),
-		.verified_us = sql_i64(st, 5),
-		.is_verified = sql_i64(st, 5) != 0,
-		.priority = sql_i64(st, 6),
-		.quota_files = quota_column(st, 7),
-		.quota_space = quota_column(st, 8),
-		.bandwidth = (uint64_t)sql_i64(st, 9),
-		.seq = (uint64_t)sql_i64(st, 11),
-		.errors_told = (uint64_t)sql_i64(st, 13),
-		.wanted = (enum pidb_wanted)MIN(MAX(sql_i64(st, 14), 0), PIDB_NWANTED - 1),
-		.fullsets_used = (uint64_t)sql_i64(st, 15),
-	};
-	pidb_text(st, 1, ret->site, sizeof ret->site);
-	pidb_text(st, 2, ret->mail, sizeof ret->mail);
-	pidb_text(st, 3, ret->password, sizeof ret->password);
-	pidb_text(st, 10, ret->hours, sizeof ret->hours);
-	pidb_text(st, 12, ret->last_address, sizeof ret->last_address);
-}
+/* No quota is -1 there. */
+#define P(member) COL(#member, struct pidb_provider, member)
+static const struct column provider_columns[] = {
+	P(id),           P(site),        P(mail),     P(password),
+	P(created_us),   P(verified_us), P(priority), P(quota_files),
+	P(quota_space),  P(bandwidth),   P(hours),    P(seq),
+	P(last_address), P(errors_told), P(wanted),   P(fullsets_used),
+};
+#undef P
+static const struct rows provider_rows = {ROWS(struct pidb_provider, provider_columns)};
 
 /* The lock is held. */
 static int provider_read(struct pidb *p, const char *sql, uint64_t id, int64_t since_us,
@@ -56,8 +33,12 @@ static int provider_read(struct pidb *p, const char *sql, uint64_t id, int64_t s
 		    err) < 0)
 		return -1;
 	int rc = sql_step(&p->sql, st, err);
-	if (rc == 0)
-		provider_of_row(st, ret);
+	if (rc == 0) {
+		*ret = (struct pidb_provider){0};
+		sql_take_row(st, &provider_rows, ret);
+		ret->is_verified = ret->verified_us != 0;
+		ret->wanted = MIN(ret->wanted, (enum pidb_wanted)(PIDB_NWANTED - 1));
+	}
 	sql_finish(&st);
 	return rc;
 }
@@ -127,8 +108,8 @@ static int change_rows(struct pidb *p, uint64_t id, const struct pidb_change *c,
 			SQL_T(c->member ? str_of(c->member) : STR("")), most \
 	}
 		NUMBER(priority, SQL_N(*c->priority)),
-		NUMBER(quota_files, quota_value(*c->quota_files)),
-		NUMBER(quota_space, quota_value(*c->quota_space)),
+		NUMBER(quota_files, SQL_N(*c->quota_files)),
+		NUMBER(quota_space, SQL_N(*c->quota_space)),
 		NUMBER(bandwidth, SQL_N(MIN(*c->bandwidth, INT64_MAX))),
 		TEXT(hours, HOURS_TEXT_MAX),
 		TEXT(mail, PIDB_TEXT_MAX),

@@ -88,21 +88,22 @@ struct row {
 static void members_of_a_struct_are_columns(void **state)
 {
 	(void)state;
-	static const struct sql_field fields[] = {SQL_FIELD(struct row, a),
-						  SQL_FIELD_OF_TEXT(struct row, b, 3),
-						  SQL_FIELD_OF_BLOB(struct row, c)};
+	static const struct column columns[] = {COL("a", struct row, a),
+						COL("b", struct row, b, .most = 3),
+						COL("c", struct row, c, .unit = UNIT_HEX)};
+	static const struct rows fields = {ROWS(struct row, columns)};
 	const struct row in = {INT64_MIN, STR("abcdef"), STR("\xff")};
 	struct row out;
 	struct sql_st *st;
 	int64_t n = 0;
 	DONE(sql_compile(&s, "INSERT INTO t VALUES(?1,?2,?3)", &st, &err));
-	sql_bind_row(st, fields, ARRAY_LEN(fields), &in);
+	sql_bind_row(st, &fields, &in);
 	DONE(sql_run(&s, st, &err));
 	sql_finish(&st);
 	DONE(sql_ask(&s, "SELECT a,b,c FROM t WHERE a=?1 AND b=?2",
 		     SQL_VALUES(SQL_N(in.a), SQL_T(in.b)), &st, &err));
 	DONE(sql_step(&s, st, &err));
-	sql_take_row(st, fields, ARRAY_LEN(fields), &out);
+	sql_take_row(st, &fields, &out);
 	assert_int_equal(out.a, INT64_MIN);
 	assert_true(str_is(out.b, "abc"));
 	assert_true(str_eq(out.c, in.c));

@@ -62,7 +62,7 @@ bool archie_address_parse(struct str text, struct addr *ret) MUST_USE;
 /* "+02:00", "-0530", "UTC". */
 bool archie_zone_parse(struct str text, int32_t *ret_s) MUST_USE;
 
-/* Changes. Each holds archie/sites.lock, so that none is lost (ERR_BUSY), and leaves the files as
+/* Changes. Each locks the folder, so that none is lost (ERR_BUSY), and leaves the files as
  * they were when it fails. */
 
 /* Adds a site (url, name, address, and what else is said of it; its key is not looked at) to

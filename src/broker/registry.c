@@ -175,8 +175,7 @@ static int mend_flags(struct registry *r, struct err *err)
 
 static int writer_open(struct registry *r, struct registry_opened *ret_is, struct err *err)
 {
-	if (dir_make(r->folder, DIR_MODE, err) < 0 ||
-	    lock_take(&r->lock, r->path[REGISTRY_LOCK], "the registry", err) < 0)
+	if (dir_make(r->folder, DIR_MODE, err) < 0 || lock_take(&r->lock, r->folder, err) < 0)
 		return -1;
 	if (mend_names(r, err) < 0 || find_files(r, err) < 0 ||
 	    record_open(&r->commits, r->path[REGISTRY_COMMIT], &registry_commit_kind, 0640, NULL,

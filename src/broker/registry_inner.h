@@ -32,7 +32,6 @@ enum registry_name {
 	REGISTRY_COMMIT_JOINED, /* registry.commit, being written anew */
 	REGISTRY_TABLES,
 	REGISTRY_TABLES_NEW,
-	REGISTRY_LOCK,
 	REGISTRY_NAMES
 };
 

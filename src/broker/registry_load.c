@@ -19,7 +19,6 @@ static const char *const file_names[REGISTRY_NAMES] = {
 	[REGISTRY_COMMIT_JOINED] = "registry.commit.joined",
 	[REGISTRY_TABLES] = "registry.tables",
 	[REGISTRY_TABLES_NEW] = "registry.tables.new",
-	[REGISTRY_LOCK] = "registry.lock",
 };
 
 void registry_init(struct registry *r, const char *folder)

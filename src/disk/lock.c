@@ -1,18 +1,20 @@
-/* Locks on open files (F_OFD_SETLK): they belong to the descriptor, so a thread of the same process
- * does not lose one by closing another, and a killed process frees its own. */
+/* Locks belong to the open file: a thread of the same process does not lose one by closing another
+ * descriptor, and a killed process frees its own. A folder is locked by flock(2), since a lock by
+ * fcntl(2) that excludes others needs a file open to write. Byte 0 of it is locked by fcntl(2) as
+ * well, shared: flock(2) cannot be asked who holds it without taking it, and a process that starts
+ * at that moment would be refused. */
 #include "disk/lock.h"
 
-#include "base/clock.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/file.h>
 #include <unistd.h>
 
-/* The first line of the file says who holds it, in the words of the error message; what stands
- * after the line is left over from a longer one. The file is never removed: a process that waits on
- * its name would then hold another one. */
-enum { MAX_LINE = 256 };
+/* BYTE_NAME is locked to learn what the kernel calls a file. */
+enum { BYTE_HELD, BYTE_NAME, ALL_LOCKS = 16 << 20, MAX_COMMAND = 160 };
 
 static int lock_ask(int fd, int cmd, struct flock *ret)
 {
@@ -20,45 +22,84 @@ static int lock_ask(int fd, int cmd, struct flock *ret)
 	return fcntl(fd, cmd, ret);
 }
 
-static void lock_first_line(const struct file *f, char ret[MAX_LINE])
+static int lock_byte(int fd, off_t byte)
 {
+	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
+	return fcntl(fd, F_OFD_SETLK, &lock);
+}
+
+/* "4: FLOCK  ADVISORY  WRITE 5023 fe:00:1234 0 EOF": after the way of locking come the process (-1:
+ * none, the lock is that of an open file) and the device and inode. */
+static bool lock_line(struct str line, const char *way, uint64_t *ret_pid, struct str *ret_file)
+{
+	struct str word = {0};
+	*ret_pid = 0;
+	while (!str_is(word, way))
+		if (str_cut(&line, ' ', &word))
+			return false;
+	if (str_cut(&line, ' ', &word))
+		return false;
+	(void)!str_u64(word, ret_pid);
+	return str_cut(&line, ' ', ret_file) == 0;
+}
+
+/* Which process holds the folder; 0: it cannot be seen from here. What the kernel calls a folder is
+ * seen at a lock of our own: stat(2) tells other numbers on some file systems. */
+static int64_t lock_pid(const struct file *f)
+{
+	CLEANUP(buf_free) struct buf own = BUF_INIT(4096);
+	CLEANUP(buf_free) struct buf all = BUF_INIT(ALL_LOCKS);
+	char path[64];
+	uint64_t pid;
+	struct str name, file, line, rest;
 	struct err ignored;
-	size_t n = 0;
-	if (file_read(f, ret, MAX_LINE - 1, 0, &n, &ignored) < 0)
-		n = 0;
-	ret[n] = 0;
-	ret[strcspn(ret, "\n")] = 0;
+	snprintf(path, sizeof path, "/proc/self/fdinfo/%d", f->fd);
+	if (lock_byte(f->fd, BYTE_NAME) < 0 || file_slurp(path, &own, &ignored) != 0 ||
+	    !lock_line(buf_str(&own), "READ", &pid, &name) ||
+	    file_slurp("/proc/locks", &all, &ignored) != 0)
+		return 0;
+	rest = buf_str(&all);
+	while (str_cut(&rest, '\n', &line) == 0)
+		if (str_find(line, STR(" FLOCK ")) < line.n &&
+		    lock_line(line, "WRITE", &pid, &file) && str_eq(file, name))
+			return (int64_t)pid;
+	return 0;
 }
 
 static int lock_busy(const struct file *f, struct err *err)
 {
-	char line[MAX_LINE];
-	lock_first_line(f, line);
-	return err_set(err, ERR_BUSY, "%s: held by %s", f->path,
-		       *line ? line : "a process that has not said its name yet");
+	CLEANUP(file_drop) struct file command = FILE_INIT;
+	CLEANUP(buf_free) struct buf who = BUF_INIT(MAX_COMMAND);
+	char path[64], word[MAX_COMMAND];
+	struct err ignored;
+	size_t n = 0;
+	int64_t pid = lock_pid(f);
+	if (!pid)
+		return err_set(err, ERR_BUSY, "%s: held by another process", f->path);
+	snprintf(path, sizeof path, "/proc/%lld/cmdline", (long long)pid);
+	if (file_open(&command, path, O_RDONLY, 0, &ignored) != 0 ||
+	    file_read(&command, word, sizeof word, 0, &n, &ignored) < 0 || n == 0)
+		return err_set(err, ERR_BUSY, "%s: held by pid %lld", f->path, (long long)pid);
+	for (size_t i = 0; i < n; i++)
+		if (!word[i])
+			word[i] = i + 1 < n ? ' ' : '\n';
+	put_safe(&who, (struct str){word, n});
+	return err_set(err, ERR_BUSY, "%s: held by pid %lld (%s)", f->path, (long long)pid,
+		       buf_text(&who));
 }
 
-static int lock_say_who(const struct file *f, const char *who, struct err *err)
-{
-	CLEANUP(buf_free) struct buf line = BUF_INIT(MAX_LINE);
-	buf_printf(&line, "pid %d (%.180s) since ", (int)getpid(), who);
-	time_print(&line, clock_wall_us(), 0);
-	buf_add_byte(&line, '\n');
-	return file_write(f, line.p, line.n, 0, err);
-}
-
-int lock_take(struct lock *ret, const char *path, const char *who, struct err *err)
+int lock_take(struct lock *ret, const char *path, struct err *err)
 {
 	struct file f;
-	if (file_open(&f, path, O_RDWR | O_CREAT | O_NOFOLLOW, 0644, err) < 0)
-		return -1;
-	struct flock lock;
-	int rc = 0;
-	if (lock_ask(f.fd, F_OFD_SETLK, &lock) != 0)
-		rc = errno == EAGAIN || errno == EACCES ? lock_busy(&f, err)
-							: err_sys(err, "%s: lock", path);
-	else
-		rc = lock_say_who(&f, who, err);
+	if (mkdir(path, DIR_MODE) < 0 && errno != EEXIST)
+		return err_sys(err, "%s: cannot be made, to be locked", path);
+	int rc = file_open(&f, path, O_RDONLY | O_NOFOLLOW, 0, err);
+	if (rc)
+		return rc < 0 ? -1 : err_set(err, ERR_SYSTEM, "%s: was removed", path);
+	if (flock(f.fd, LOCK_EX | LOCK_NB) < 0)
+		rc = errno == EWOULDBLOCK ? lock_busy(&f, err) : err_sys(err, "%s: lock", path);
+	else if (lock_byte(f.fd, BYTE_HELD) < 0)
+		rc = err_sys(err, "%s: lock", path);
 	if (rc < 0) {
 		file_drop(&f);
 		return rc;
@@ -67,11 +108,8 @@ int lock_take(struct lock *ret, const char *path, const char *who, struct err *e
 	return 0;
 }
 
-/* An empty first line: the next holder is not taken for this one before it has said its name. */
 void lock_free(struct lock *l)
 {
-	if (l->file.fd >= 0)
-		(void)!pwrite(l->file.fd, "\n", 1, 0);
 	file_drop(&l->file);
 }
 
@@ -81,21 +119,14 @@ int lock_holder(const char *path, int64_t *ret_pid, struct err *err)
 	int rc = file_open(&f, path, O_RDONLY | O_NOFOLLOW, 0, err);
 	if (rc)
 		return rc;
-	struct flock lock;
-	if (lock_ask(f.fd, F_OFD_GETLK, &lock) != 0) {
+	struct flock lock = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = BYTE_HELD, .l_len = 1};
+	if (fcntl(f.fd, F_OFD_GETLK, &lock) != 0)
 		rc = err_sys(err, "%s: ask for the lock", path);
-	} else if (lock.l_type == F_UNLCK) {
+	else if (lock.l_type == F_UNLCK)
 		rc = 1;
-	} else {
-		char line[MAX_LINE];
-		lock_first_line(&f, line);
-		struct str s = str_of(line);
-		uint64_t pid = 0;
-		if (str_starts(s, STR("pid ")) &&
-		    !str_u64(str_head(str_from(s, 4), strcspn(line + 4, " ")), &pid))
-			pid = 0;
-		*ret_pid = (int64_t)pid;
-	}
+	else
+		*ret_pid = lock_pid(&f);
 	file_drop(&f);
 	return rc;
 }

@@ -1,5 +1,5 @@
-/* Locks that say who holds them: a file below run/, locked as long as a process lives. A killed
- * process frees its own. */
+/* Locks that say who holds them: of a folder, as long as a process lives. A killed process frees
+ * its own. */
 #pragma once
 #include "base/file.h"
 
@@ -7,12 +7,14 @@ struct lock {
 	struct file file;
 };
 
-/* ERR_BUSY: err says who holds it ("held by pid 123 (garner up) since ..."). */
-int lock_take(struct lock *ret, const char *path, const char *who, struct err *err);
+/* Locks a folder, and makes it where there is none (its parent must be there). It may be a folder
+ * that holds what is protected, or an empty one that is only locked; nothing else may lock it.
+ * ERR_BUSY: err says who holds it ("held by pid 123 (garner up)"). */
+int lock_take(struct lock *ret, const char *path, struct err *err);
 void lock_free(struct lock *l); /* gives it back */
 
-/* Whether somebody holds it, without taking it. 0: held, *ret_pid is set (0: the
- * holder has not said it yet); 1: free or not there. */
+/* Whether somebody holds it, without taking it. 0: held, *ret_pid is set (0: a process that cannot
+ * be seen from here, as in another container); 1: free or not there. */
 int lock_holder(const char *path, int64_t *ret_pid, struct err *err);
 
 /* Locks an open file that holds something else, as long as it is open. ERR_BUSY. */

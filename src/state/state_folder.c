@@ -202,7 +202,7 @@ int states_open(struct states **ret, const char *folder, bool write, struct err 
 	}
 	struct states *s = mem_alloc(sizeof *s);
 	*s = (struct states){.folder = mem_text(folder), .write = write, .lock.file = FILE_INIT};
-	if (write && lock_take(&s->lock, path_in(folder, "lock", path), "the crawl", err) < 0) {
+	if (write && lock_take(&s->lock, folder, err) < 0) {
 		states_close(&s);
 		return -1;
 	}

@@ -282,7 +282,7 @@ static int list_files(struct victims *v, const char *folder, unsigned depth, str
 		struct stat st;
 		if (stat(path, &st) == 0 && S_ISDIR(st.st_mode) && depth)
 			(void)list_files(v, path, depth - 1, err);
-		else if (strcmp(name, "lock") != 0 && st.st_size > 0)
+		else if (st.st_size > 0)
 			victims_add(v, folder, name, 0);
 		mem_free(&path);
 	}

@@ -334,7 +334,7 @@ static int list_files(struct victims *v, const char *folder, struct err *err)
 		return -1;
 	while (dir_next(&d, &name) == 0)
 		/* What is changed in a table is found, or is not needed: docstore_damage.c */
-		if (strcmp(name, "lock") != 0 && strcmp(name, "table") != 0)
+		if (strcmp(name, "table") != 0)
 			victims_add(v, folder, name, 0);
 	dir_done(&d);
 	return 0;

@@ -505,6 +505,6 @@ def test_one_getter_at_a_time(garner, odd):
     first = g.start("archie", "get")
     real.wait_for("the first request", lambda: odd.asked)
     second = g.run("archie", "get")
-    assert second.code == 5 and "getter.lock" in second.err
+    assert second.code == 5 and f"tmp: held by pid {first.pid} (" in second.err
     assert first.stop() == 3
     assert left(g, "tmp") == [] and left(g, "lslr") == []

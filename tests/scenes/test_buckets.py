@@ -1,6 +1,7 @@
 """garner shep buckets, as who looks after a crawl uses it."""
 import fcntl
 import json
+import os
 import struct
 
 import pytest
@@ -109,10 +110,11 @@ def test_next_to_an_open_state_nothing_is_inserted_at_all(filled):
 
 def test_while_a_crawl_runs_nothing_is_renumbered_at_all(filled):
     (filled.objects.parent / "state").mkdir()
-    with open(filled.objects.parent / "lock", "w") as lock:
-        fcntl.lockf(lock, fcntl.LOCK_EX)
-        busy = filled.run("shep", "buckets", "shakedown", "--anyway")
-    assert busy.code == 5 and "lock" in busy.err
+    lock = os.open(filled.objects.parent, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    busy = filled.run("shep", "buckets", "shakedown", "--anyway")
+    os.close(lock)
+    assert busy.code == 5 and f"held by pid {os.getpid()} (" in busy.err
     assert not list(filled.objects.parent.glob("objects.*"))
 
 

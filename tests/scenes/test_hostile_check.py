@@ -11,7 +11,7 @@ from garner import Garner, wait_for
 from pages import Web
 
 # Written for people or for the next process, and read back by nothing that keeps something.
-NOT_READ = re.compile(r"(^|/)(lock|registry\.lock|up\.conf)$|^run/locks/")
+NOT_READ = re.compile(r"(^|/)up\.conf$")
 # What is mapped and counted in place: after their heads these have no checksum, since any process may
 # be killed between two stores. Entries of politeness mend themselves, counters begin anew.
 HEAD_ONLY = re.compile(r"^run/(polite|counters/)")
@@ -232,7 +232,7 @@ def test_without_what_says_which_objects_there_are_a_broker_does_not_start(crawl
     whole = path.read_bytes()
     path.write_bytes(DAMAGES[damage](whole, 0) if damage in DAMAGES else
                      whole.replace(b"http", b"htto", 1))
-    before = {p: p.read_bytes() for p in broker.rglob("*") if p.is_file() and not p.name.endswith("lock")}
+    before = {p: p.read_bytes() for p in broker.rglob("*") if p.is_file()}
     well, said = start_over(g, f"broker/{name}")
     assert not well and f"{path}: " in said and "remove registry*, docs and words from its folder" in said
     assert before == {p: p.read_bytes() for p in before}

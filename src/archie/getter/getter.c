@@ -743,11 +743,8 @@ static int getter_open(struct getter *g, struct err *err)
 			 .concurrent = (unsigned)g->o.robot->robot.concurrent}};
 	if (make_folders(g->o.folder, err) < 0)
 		return -1;
-	snprintf(path, sizeof path, "%s/getter.lock", g->o.folder);
-	if (lock_take(&g->lock, path, "getter", err) < 0)
-		return -1;
 	snprintf(path, sizeof path, "%s/tmp", g->o.folder);
-	if (clear_tmp(path, err) < 0)
+	if (lock_take(&g->lock, path, err) < 0 || clear_tmp(path, err) < 0)
 		return -1;
 	if (g->o.data && (getter_table_open(&g->small, g->o.data, err) < 0 ||
 			  getter_state_read(g->small, &g->state, err) < 0))

@@ -243,14 +243,11 @@ static int merge_with_file(struct whatis_import *w, const char *path, struct err
 int whatis_import_end(struct whatis_import *w, struct whatis_result *ret, struct err *err)
 {
 	CLEANUP(buf_free) struct buf path = BUF_INIT(PATH_MAX);
-	CLEANUP(buf_free) struct buf held = BUF_INIT(PATH_MAX);
 	struct lock lock;
 	buf_printf(&path, "%s/whatis", w->folder);
-	buf_printf(&held, "%s/whatis.lock", w->folder);
-	if (path.over || held.over)
+	if (path.over)
 		return err_set(err, ERR_USAGE, "%s: the path is too long", w->folder);
-	if (dir_make(w->folder, DIR_MODE, err) < 0 ||
-	    lock_take(&lock, buf_text(&held), "garner archie whatis import", err) < 0)
+	if (dir_make(w->folder, DIR_MODE, err) < 0 || lock_take(&lock, w->folder, err) < 0)
 		return -1;
 	int rc = merge_with_file(w, buf_text(&path), err);
 	lock_free(&lock);

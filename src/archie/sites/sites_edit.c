@@ -30,16 +30,14 @@ static void edit_end(struct edit *e)
 
 static int edit_begin(struct edit *e, const char *folder, struct err *err)
 {
-	char path[PATH_MAX];
 	*e = (struct edit){.folder = folder,
 			   .lock = {FILE_INIT},
 			   .arena = ARENA_INIT(SIZE_MAX),
 			   .listed = BUF_INIT(ARCHIE_LIST_MOST),
 			   .local = BUF_INIT(ARCHIE_LIST_MOST)};
-	snprintf(path, sizeof path, "%s/sites.lock", folder);
 	if (dir_make(folder, DIR_MODE, err) < 0)
 		return -1;
-	if (lock_take(&e->lock, path, "site list", err) < 0)
+	if (lock_take(&e->lock, folder, err) < 0)
 		return -1;
 	if (sites_slurp(folder, &e->listed, &e->local, NULL, err) < 0)
 		return -1;

@@ -306,15 +306,14 @@ static int writer_ready(struct db *d, struct err *err)
 
 static int db_open_file(struct db *d, const char *folder, enum db_mode mode, struct err *err)
 {
-	char path[PATH_MAX], lock[PATH_MAX];
+	char path[PATH_MAX];
 	struct sql_kind opens = kind;
-	if (file_below(folder, "cache.db", path, err) < 0 ||
-	    file_below(folder, "cache.lock", lock, err) < 0)
+	if (file_below(folder, "cache.db", path, err) < 0)
 		return -1;
 	if (mode == DB_READ)
 		opens.cache_kb = READER_KB;
-	if (mode == DB_WRITE && (dir_make(folder, DIR_MODE, err) < 0 ||
-				 lock_take(&d->lock, lock, "the cache's database", err) < 0))
+	if (mode == DB_WRITE &&
+	    (dir_make(folder, DIR_MODE, err) < 0 || lock_take(&d->lock, folder, err) < 0))
 		return -1;
 	int rc = sql_open(&d->sql, path, &opens, mode == DB_WRITE ? SQL_WRITE : SQL_READ, err);
 	if (rc == 0)

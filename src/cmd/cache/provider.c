@@ -67,7 +67,7 @@ static int provider_lock(struct provider *p, struct err *err)
 			return -1;
 	}
 	snprintf(path, sizeof path, "%s.lock", p->path);
-	if (lock_take(&p->lock, path, "garner provider", err) < 0)
+	if (lock_take(&p->lock, path, err) < 0)
 		return -1;
 	p->locked = true;
 	return 0;

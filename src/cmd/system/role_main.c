@@ -229,7 +229,7 @@ static int run_role(const struct cmd_call *call, const struct role *role, const 
 	if (own_signals(err) < 0 || role_check(role, name, config, err) < 0 ||
 	    cmd_data_dir(config, data, sizeof data, err) < 0 || run_dirs_make(data, err) < 0 ||
 	    run_path(data, "locks", name, path, sizeof path, err) < 0 ||
-	    lock_take(&lock, path, name, err) < 0)
+	    lock_take(&lock, path, err) < 0)
 		return -1;
 	FAULT("role.locked");
 	tree_remove_left(data);

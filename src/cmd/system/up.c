@@ -37,7 +37,7 @@ static int take_lock(struct lock *ret, const char *path, struct err *err)
 	for (int waited_ms = 0;; waited_ms += PAUSE_MS) {
 		int64_t pid = 0;
 		struct err ignored;
-		int rc = lock_take(ret, path, "garner up", err);
+		int rc = lock_take(ret, path, err);
 		if (rc == 0 || err->code != ERR_BUSY || waited_ms >= GRACE_MS ||
 		    lock_holder(path, &pid, &ignored) < 0 || (pid && !ends_within(pid, 0)))
 			return rc;

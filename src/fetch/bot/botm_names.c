@@ -57,7 +57,7 @@ struct known {
 TABLE(known_blocks, uint64_t, struct known *, hash_u64, table_same_u64)
 
 struct botm_names {
-	struct file lock; /* the folder */
+	struct lock lock; /* of the folder */
 	struct small *small;
 	char *path;         /* of the folder */
 	const char *folder; /* the end of it that rows have */
@@ -264,7 +264,7 @@ static int blocks_write(struct botm_names *n, bool loose, struct err *err)
 
 int botm_names_sync(const struct botm_names *n, struct err *err)
 {
-	return file_sync_all(&n->lock, err);
+	return file_sync_all(&n->lock.file, err);
 }
 
 int botm_names_flush(struct botm_names *n, struct err *err)
@@ -469,7 +469,7 @@ static struct botm_names *names_new(const char *data, const char *folder)
 	struct botm_names *n = mem_alloc(sizeof *n);
 	struct str in = str_of(data);
 	n->path = mem_text(folder);
-	n->lock = FILE_INIT;
+	n->lock.file = FILE_INIT;
 	list_init(&n->free);
 	list_init(&n->dirty);
 	bool is_below = str_starts(str_of(folder), in) && folder[in.n] == '/';
@@ -483,7 +483,7 @@ static int names_load(struct botm_names *n, const char *data, struct botm_names_
 {
 	if (dir_make(n->path, DIR_MODE, err) < 0)
 		return -1;
-	if (lock_folder(&n->lock, n->path, LOCK_ALONE, err) < 0)
+	if (lock_take(&n->lock, n->path, err) < 0)
 		return err->code == ERR_BUSY
 			       ? err_set(err, ERR_BUSY,
 					 "%s: another botm has this folder; set botm.folder, for "
@@ -536,7 +536,7 @@ int botm_names_close(struct botm_names **names, struct err *err)
 		mem_free(&slot->value);
 	known_blocks_free(&n->blocks);
 	small_close(&n->small);
-	file_drop(&n->lock);
+	lock_free(&n->lock);
 	mem_free(&n->ready);
 	mem_free(&n->open);
 	mem_free(&n->path);

@@ -553,12 +553,10 @@ int docstore_open(struct docstore **ret, const char *folder, const struct docsto
 {
 	struct docstore *ds = docstore_new(folder);
 	struct opening o = {.ds = ds, .mark = mark ? *mark : (struct docstore_mark){0}};
-	char path[PATH_MAX];
-	snprintf(path, sizeof path, "%s/lock", folder);
 	ds->writes = true;
 	int rc = dir_make(folder, DIR_MODE, err);
 	if (rc == 0)
-		rc = lock_take(&ds->taken, path, "document store", err);
+		rc = lock_take(&ds->taken, folder, err);
 	if (rc == 0)
 		rc = open_by_mark(&o, err);
 	bool remade = o.made && o.mark.file;

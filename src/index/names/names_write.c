@@ -147,8 +147,8 @@ static int writer_load(struct names_writer *w, struct err *err)
 {
 	if (names_folders_make(w->folder, err) < 0)
 		return -1;
-	char *path = names_path(w->folder, "names/lock");
-	int rc = lock_take(&w->lock, path, "names index", err);
+	char *path = names_path(w->folder, "names");
+	int rc = lock_take(&w->lock, path, err);
 	mem_free(&path);
 	if (rc < 0 || manifest_find(w, err) < 0)
 		return -1;

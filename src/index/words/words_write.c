@@ -147,18 +147,9 @@ static int make_index(struct words_writer *w, const struct words_settings *setti
 	return manifest_write(w->folder, &w->manifest, err);
 }
 
-static int take_lock(struct words_writer *w, struct err *err)
-{
-	struct buf path = BUF_INIT(SIZE_MAX / 2);
-	buf_printf(&path, "%s/lock", w->folder);
-	int rc = lock_take(&w->lock, buf_text(&path), "words index", err);
-	buf_free(&path);
-	return rc;
-}
-
 static int open_index(struct words_writer *w, const struct words_options *options, struct err *err)
 {
-	if (dir_make(w->folder, DIR_MODE, err) < 0 || take_lock(w, err) < 0)
+	if (dir_make(w->folder, DIR_MODE, err) < 0 || lock_take(&w->lock, w->folder, err) < 0)
 		return -1;
 	int rc = manifest_read(w->folder, &w->manifest, NULL, err);
 	if (rc == 1)

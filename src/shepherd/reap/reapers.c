@@ -77,7 +77,7 @@ int reapers_load(const char *data, struct arena *arena, struct reaper_status **r
 	char lock[PATH_MAX];
 	int64_t pid;
 	void *all;
-	snprintf(lock, sizeof lock, "%s/shepherd/lock", data);
+	snprintf(lock, sizeof lock, "%s/shepherd", data);
 	int rc = lock_holder(lock, &pid, err);
 	if (rc == 0)
 		rc = small_list_in(data, &reapers_table, &all, ret_n, err);

@@ -25,7 +25,7 @@ static void lab_begin(struct lab *l)
 
 static void lab_end(struct lab *l)
 {
-	static const char *const files[] = {"sites", "sites.local", "sites.lock"};
+	static const char *const files[] = {"sites", "sites.local"};
 	char path[PATH_MAX];
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		snprintf(path, sizeof path, "%s/%s", l->folder, files[i]);

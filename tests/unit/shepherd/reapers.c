@@ -200,11 +200,9 @@ static size_t load_status(struct crew *c, struct arena *arena, struct reaper_sta
 	struct err err = {0};
 	size_t n = 0;
 	struct lock lock;
-	char folder[320], path[330];
+	char folder[320];
 	snprintf(folder, sizeof folder, "%s/shepherd", c->data);
-	snprintf(path, sizeof path, "%s/lock", folder);
-	assert_int_equal(0, mkdir(folder, 0700));
-	MUST(lock_take(&lock, path, "the crawl", &err));
+	MUST(lock_take(&lock, folder, &err));
 	MUST(reapers_load(c->data, arena, ret, &n, &err));
 	lock_free(&lock);
 	/* as after a kill */

@@ -6,7 +6,6 @@
 #include "cache/provider_file.h"
 #include "cache/unsdb.h"
 #include "cmd/command.h"
-#include "disk/record.h"
 #include "fetch/docindex.h"
 #include "fetch/fetched_file.h"
 #include "fetch/polite.h"
@@ -52,7 +51,6 @@ const struct format *const formats[] = {
 	&plan_format,
 	&polite_format,
 	&provider_format,
-	&record_format,
 	&registry_commit_format,
 	&registry_format,
 	&registry_tables_format,

@@ -712,13 +712,3 @@ int record_ending(const char *path, const struct record_kind *kind, uint64_t com
 	record_reader_free(&r);
 	return MIN(rc, 0);
 }
-
-const struct record_kind record_plain = {.magic = "GARNERRC", .version = 1, .most = RECORD_MOST};
-
-const struct format record_format = {
-	.name = "record",
-	.magic = "GARNERRC",
-	.version = 1,
-	.help = "whole records one after the other, of no particular kind",
-	.records = &record_plain,
-};

@@ -103,6 +103,3 @@ enum record_ending {
 };
 int record_ending(const char *path, const struct record_kind *kind, uint64_t complete,
 		  enum record_ending *ret, struct err *err);
-
-extern const struct record_kind record_plain; /* records of no kind: tools and tests */
-extern const struct format record_format;

@@ -6,7 +6,7 @@ import common
 
 README_LINES = 40
 DECISIONS_WORDS = 17500  # of all rooms together: more is not read
-INSIDE = {"attributes.md", "broker-log.md", "notices.md"}  # text, or what several formats hold
+INSIDE = {"attributes.md", "broker-log.md", "notices.md", "record.md"}  # text, or what several formats hold
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 # a path of the tree; one with a placeholder (src/cmd/NAME.c) is none
 PATH = re.compile(r"`((?:bench|doc|fuzz|man|script|src|tests)/[\w./-]+)`")

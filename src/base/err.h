@@ -7,6 +7,7 @@
 /* The codes are the exit codes of the commands. */
 enum err_code {
 	ERR_NONE = 0,
+	ERR_NOTHING = 1, /* there is none of what was asked for */
 	ERR_USAGE = 2,   /* usage, configuration or input that cannot be taken */
 	ERR_PARTLY = 3,  /* part of the work was done */
 	ERR_DAMAGED = 4, /* a store is damaged */

@@ -2,6 +2,7 @@
  * section, where its file is, where the data is. */
 #include "cmd/command.h"
 #include "base/fault.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/rows.h"
 #include "cache/cache_conf.h"
@@ -40,7 +41,8 @@ enum { ROWS_MOST = 1 << 30 };
 
 static int say_error(const struct err *err)
 {
-	fprintf(stderr, "garner: %s\n", err->msg);
+	if (err->msg[0])
+		fprintf(stderr, "garner: %s\n", err->msg);
 	return err->code ? (int)err->code : ERR_SYSTEM;
 }
 
@@ -163,6 +165,13 @@ static int arm_faults(struct err *err)
 	return faults ? fault_arm(faults, err) : 0;
 }
 
+int cmd_run(const struct cmd_call *call)
+{
+	struct err err;
+	int code = call->command->run(call, &err);
+	return code < 0 ? cmd_fail(call, &err) : code;
+}
+
 static int run_command(const struct program *program, const struct cmd_line *line, char *self)
 {
 	struct err err;
@@ -187,7 +196,7 @@ static int run_command(const struct program *program, const struct cmd_line *lin
 			  .instance = instance ? line->command->name : NULL},
 		.out = stdout,
 	};
-	return line->command->run(&call);
+	return cmd_run(&call);
 }
 
 static int run_line(const struct program *program, struct cmd_line *line, int argc, char **argv)
@@ -449,22 +458,21 @@ int cmd_config_quiet(const struct cmd_call *call, struct config **ret, struct er
 	return load_found(call, ret, NULL, err);
 }
 
-int cmd_config(const struct cmd_call *call, struct config **ret)
+int cmd_config(const struct cmd_call *call, struct config **ret, struct err *err)
 {
-	struct err err;
 	CLEANUP(buf_free) struct buf problems = BUF_INIT(1 << 20);
-	if (load_found(call, ret, &problems, &err) == 0) {
+	if (load_found(call, ret, &problems, err) == 0) {
 		cmd_log_apply(*ret);
 		return 0;
 	}
-	if (problems.n == 0)
-		return cmd_fail(call, &err);
 	struct str rest = buf_str(&problems), line;
 	fflush(call->out);
 	while (str_cut(&rest, '\n', &line) == 0)
 		if (line.n)
 			fprintf(stderr, "garner: " STR_FMT "\n", STR_ARG(line));
-	return (int)err.code;
+	if (problems.n)
+		err->msg[0] = 0;
+	return -1;
 }
 
 static int default_data(char *ret, size_t cap, struct err *err)
@@ -494,23 +502,41 @@ int cmd_data_dir(const struct config *config, char *ret, size_t cap, struct err 
 	return put_path(ret, cap, err, path, "");
 }
 
-int cmd_data(const struct cmd_call *call, char *ret, size_t cap)
+int cmd_config_data(const struct cmd_call *call, struct config **ret, char ret_data[PATH_MAX],
+		    struct err *err)
 {
-	struct config *config = NULL;
-	struct err err;
-	int code = cmd_config(call, &config);
-	if (code == 0 && cmd_data_dir(config, ret, cap, &err) < 0)
-		code = cmd_fail(call, &err);
-	config_free(&config);
-	return code;
+	return cmd_config(call, ret, err) < 0 ? -1 : cmd_data_dir(*ret, ret_data, PATH_MAX, err);
 }
 
-int cmd_data_path(const struct cmd_call *call, const char *below, char *ret, size_t cap)
+int cmd_data(const struct cmd_call *call, char ret[PATH_MAX], struct err *err)
+{
+	CLEANUP(config_free) struct config *config = NULL;
+	return cmd_config_data(call, &config, ret, err);
+}
+
+int cmd_data_path(const struct cmd_call *call, const char *below, char ret[PATH_MAX],
+		  struct err *err)
 {
 	char data[PATH_MAX];
-	int code = cmd_data(call, data, sizeof data);
-	if (code)
-		return code;
-	int n = snprintf(ret, cap, "%s/%s", data, below);
-	return n >= 0 && (size_t)n < cap ? 0 : cmd_refuse(call, "%s: the path is too long", data);
+	return cmd_data(call, data, err) < 0 ? -1 : file_below(data, below, ret, err);
+}
+
+int cmd_config_said(const struct cmd_call *call, struct config **ret)
+{
+	struct err err;
+	return cmd_config(call, ret, &err) < 0 ? cmd_fail(call, &err) : 0;
+}
+
+int cmd_data_said(const struct cmd_call *call, char *ret, size_t cap)
+{
+	struct err err;
+	(void)cap;
+	return cmd_data(call, ret, &err) < 0 ? cmd_fail(call, &err) : 0;
+}
+
+int cmd_data_path_said(const struct cmd_call *call, const char *below, char *ret, size_t cap)
+{
+	struct err err;
+	(void)cap;
+	return cmd_data_path(call, below, ret, &err) < 0 ? cmd_fail(call, &err) : 0;
 }

@@ -5,6 +5,7 @@
 #include "role/config.h"
 #include "role/role.h"
 
+#include <limits.h>
 #include <stdio.h>
 
 struct rows;
@@ -53,8 +54,9 @@ struct command {
 	size_t nexits;
 	const struct command *const *subs; /* a command of commands; then it has no run */
 	size_t nsubs;
-	int (*run)(const struct cmd_call *call); /* returns the exit code */
-	const struct role *role;                 /* of a command that a role was made into */
+	/* Returns the exit code. Negative: err has it, and the words, which are printed then. */
+	int (*run)(const struct cmd_call *call, struct err *err);
+	const struct role *role; /* of a command that a role was made into */
 };
 
 /* Members of a command, from its tables. */
@@ -136,12 +138,15 @@ extern const size_t nroles;
 extern const struct format *const formats[];
 extern const size_t nformats;
 
+/* Runs call->command and prints why it failed, if it did; returns the exit code. */
+int cmd_run(const struct cmd_call *call);
 /* Runs a role in the foreground; returns the exit code. */
-int role_main(const struct cmd_call *call, const struct role *role);
+int role_main(const struct cmd_call *call, const struct role *role, struct err *err);
 
-/* Loads the configuration of all roles; says what is wrong by itself. 0, or the exit code. */
-int cmd_config(const struct cmd_call *call, struct config **ret);
-/* The same in silence: negative, and the words are in err. */
+/* Loads the configuration of all roles. Prints each problem if there may be several; err has no
+ * words then. */
+int cmd_config(const struct cmd_call *call, struct config **ret, struct err *err);
+/* The same without printing anything; err names the first problem. */
 int cmd_config_quiet(const struct cmd_call *call, struct config **ret, struct err *err);
 /* The file to read: -c, $GARNER_CONFIG, or what exists of $XDG_CONFIG_HOME (else ~/.config)
  * /garner/garner.conf and /etc/garner/garner.conf. 1: there is none, all has its default. */
@@ -162,19 +167,26 @@ enum { CMD_SECTIONS_MAX = 256 };
 size_t cmd_sections(const struct program *program, const struct config_section **ret, size_t cap);
 /* The data directory, absolute, in a buffer of PATH_MAX. */
 int cmd_data_dir(const struct config *config, char *ret, size_t cap, struct err *err);
-/* The same for a command that wants nothing else of the configuration; says what is wrong by
- * itself. 0, or the exit code. */
-int cmd_data(const struct cmd_call *call, char *ret, size_t cap);
-/* A path below it, in a buffer of PATH_MAX. */
-int cmd_data_path(const struct cmd_call *call, const char *below, char *ret, size_t cap);
+/* The configuration and the data directory that it names. */
+int cmd_config_data(const struct cmd_call *call, struct config **ret, char ret_data[PATH_MAX],
+		    struct err *err);
+/* The data directory, or a path below it, for a command that needs nothing else of it. */
+int cmd_data(const struct cmd_call *call, char ret[PATH_MAX], struct err *err);
+int cmd_data_path(const struct cmd_call *call, const char *below, char ret[PATH_MAX],
+		  struct err *err);
 
 /* Prints a file that garner wrote, or a part of it (NULL: all), by its format. */
 int cmd_print_file(const struct cmd_call *call, const struct format *f, const char *path,
 		   const char *part, struct err *err);
-/* "garner: message" on standard error; returns the exit code of the err. */
+/* For a failure that does not end the command: "garner: message" on standard error. Returns the
+ * exit code of the err. */
 int cmd_fail(const struct cmd_call *call, const struct err *err);
 /* The same for what was asked in a way that cannot be done; returns ERR_USAGE. */
 int cmd_refuse(const struct cmd_call *call, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* These print why they failed, and return the exit code. */
+int cmd_config_said(const struct cmd_call *call, struct config **ret);
+int cmd_data_said(const struct cmd_call *call, char *ret, size_t cap);
+int cmd_data_path_said(const struct cmd_call *call, const char *below, char *ret, size_t cap);
 /* Whether an option's value is a URL; "": it was not given. ERR_USAGE: err names the option. */
 int cmd_check_url(const char *option, const char *text, struct err *err);
 /* Prints what a buffer holds and frees it; returns 0. Whether all could be written is looked at

@@ -170,7 +170,7 @@ static int build_with(struct building *all, struct archie_list *list, struct err
 	return all->o->site[0] ? run_one(all, &o, list, err) : run_all(all, &o, list, err);
 }
 
-static int run_build(const struct cmd_call *call)
+static int run_build(const struct cmd_call *call, struct err *err)
 {
 	const struct build_command_options *o = call->options;
 	struct building all = {.call = call,
@@ -179,18 +179,17 @@ static int run_build(const struct cmd_call *call)
 			       .terminal = isatty(STDERR_FILENO),
 			       .began_us = clock_mono_us()};
 	struct archie_list list;
-	struct err err;
 	int rc = 0;
 	if (o->site[0] && call->argc != 1)
-		return cmd_refuse(call, "--site wants one FILE");
+		return err_set(err, ERR_USAGE, "--site wants one FILE");
 	int code = archie_open_list(call, &list);
 	if (code == 0)
-		rc = build_with(&all, &list, &err);
+		rc = build_with(&all, &list, err);
 	clear_progress(&all);
 	archie_close_list(&list);
 	buf_free(&all.out);
 	if (code || rc < 0)
-		return code ? code : cmd_fail(call, &err);
+		return code ? code : -1;
 	if (!all.told)
 		fprintf(stderr, "garner: no listing waits; see garner archie sites list\n");
 	return all.failed ? ERR_PARTLY : all.built ? 0 : 1;

@@ -401,21 +401,19 @@ static int find_print(struct finding *f)
 	return a->cut ? ERR_PARTLY : a->n ? 0 : 1;
 }
 
-static int run_find(const struct cmd_call *call)
+static int run_find(const struct cmd_call *call, struct err *err)
 {
 	struct finding f = {.call = call, .o = call->options, .arena = ARENA_INIT((size_t)1 << 30)};
 	struct config *config = NULL;
 	struct buf lines = BUF_INIT(LINES_MOST);
-	struct err err;
-	int code = cmd_config(call, &config);
+	int code = cmd_config_said(call, &config);
 	if (code)
 		return code;
-	if (lines_of(f.o, str_of(call->argv[0]), &lines, &err) < 0) {
-		code = cmd_fail(call, &err);
+	if (lines_of(f.o, str_of(call->argv[0]), &lines, err) < 0) {
+		code = -1;
 	} else {
 		find_candidates(&f, config);
-		code = find_answer_of(&f, buf_str(&lines), &err) < 0 ? cmd_fail(call, &err)
-								     : find_print(&f);
+		code = find_answer_of(&f, buf_str(&lines), err) < 0 ? -1 : find_print(&f);
 	}
 	buf_free(&lines);
 	arena_free(&f.arena);

@@ -243,15 +243,14 @@ static int run_all(struct getting *g, struct err *err)
 	return c->got + c->unchanged || g->stopped ? ERR_PARTLY : ERR_REMOTE;
 }
 
-static int run(const struct cmd_call *call)
+static int run(const struct cmd_call *call, struct err *err)
 {
 	struct getting g = {.call = call};
-	struct err err;
 	int code = archie_open_list(call, &g.list);
 	if (code == 0) {
-		code = run_all(&g, &err);
+		code = run_all(&g, err);
 		if (code < 0)
-			code = cmd_fail(call, &err);
+			code = -1;
 	}
 	close_all(&g);
 	return code;

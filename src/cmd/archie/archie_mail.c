@@ -39,8 +39,9 @@ static int answer_mail(const struct config *config, const char *data, const stru
 	return 0;
 }
 
-static int run(const struct cmd_call *call)
+static int run(const struct cmd_call *call, struct err *err)
 {
+	(void)err;
 	return mail_input(call, answer_mail);
 }
 

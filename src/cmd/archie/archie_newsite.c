@@ -199,23 +199,23 @@ static int run_ask(const struct archie_list *l, const struct cmd_call *call, str
 	return ERR_PARTLY;
 }
 
-static int run(const struct cmd_call *call)
+static int run(const struct cmd_call *call, struct err *err)
 {
 	const struct newsite_options *o = call->options;
 	CLEANUP(archie_close_list) struct archie_list l = {.arena = ARENA_INIT(SIZE_MAX)};
 	struct str url;
-	struct err err;
 	if (o->mail && (o->dry_run || call->argc))
-		return cmd_refuse(call, "--mail stands alone: the mail says which sites");
+		return err_set(err, ERR_USAGE, "--mail stands alone: the mail says which sites");
 	if (o->mail)
 		return mail_input(call, take_mail);
 	if (!call->argc)
-		return cmd_refuse(call, "which host? or --mail, for a mail on standard input");
+		return err_set(err, ERR_USAGE,
+			       "which host? or --mail, for a mail on standard input");
 	int code = archie_open_list(call, &l);
 	if (code != 0)
 		return code;
-	if (newsite_url(str_of(call->argv[0]), &l.arena, &url, &err) < 0)
-		return cmd_fail(call, &err);
+	if (newsite_url(str_of(call->argv[0]), &l.arena, &url, err) < 0)
+		return -1;
 	return o->dry_run ? run_dry(&l, call, url) : run_ask(&l, call, url);
 }
 

@@ -21,21 +21,20 @@ static int take_connection(int *ret_fd, struct err *err)
 	return *ret_fd < 0 ? err_sys(err, "standard input") : 0;
 }
 
-static int run_ng(const struct cmd_call *call)
+static int run_ng(const struct cmd_call *call, struct err *err)
 {
 	struct config *config = NULL;
 	char data[PATH_MAX];
-	struct err err;
-	int fd = -1, code = cmd_config(call, &config);
+	int fd = -1, code = cmd_config_said(call, &config);
 	if (code)
 		return code;
-	int rc = cmd_data_dir(config, data, sizeof data, &err);
+	int rc = cmd_data_dir(config, data, sizeof data, err);
 	if (rc == 0)
-		rc = take_connection(&fd, &err);
+		rc = take_connection(&fd, err);
 	if (rc == 0)
-		rc = ng_one_serve(fd, config, data, &err);
+		rc = ng_one_serve(fd, config, data, err);
 	config_free(&config);
-	return rc < 0 ? cmd_fail(call, &err) : 0;
+	return rc < 0 ? -1 : 0;
 }
 
 const struct command archie_ng_command = {

@@ -251,7 +251,7 @@ static int parse_listing(struct parsing *p, int fd, struct err *err)
 	return rc < 0 ? err_in(err, "%s", p->name) : 0;
 }
 
-static int run_parse(const struct cmd_call *call)
+static int run_parse(const struct cmd_call *call, struct err *err)
 {
 	struct parsing p = {.call = call,
 			    .o = call->options,
@@ -259,19 +259,18 @@ static int run_parse(const struct cmd_call *call)
 			    .out = BUF_INIT(SIZE_MAX / 2),
 			    .cell = BUF_INIT(LISTING_LINE_MOST)};
 	struct file f = FILE_INIT;
-	struct err err;
 	bool standard = strcmp(call->argv[0], "-") == 0;
-	int rc = standard ? 0 : file_open(&f, call->argv[0], O_RDONLY, 0, &err);
+	int rc = standard ? 0 : file_open(&f, call->argv[0], O_RDONLY, 0, err);
 	if (rc == 1)
-		rc = err_set(&err, ERR_USAGE, "%s: no such file", call->argv[0]);
+		rc = err_set(err, ERR_USAGE, "%s: no such file", call->argv[0]);
 	if (standard)
 		p.name = "standard input";
 	if (rc == 0)
-		rc = parse_listing(&p, standard ? STDIN_FILENO : f.fd, &err);
+		rc = parse_listing(&p, standard ? STDIN_FILENO : f.fd, err);
 	file_drop(&f);
 	buf_free(&p.out);
 	buf_free(&p.cell);
-	return rc < 0 ? cmd_fail(call, &err) : 0;
+	return rc < 0 ? -1 : 0;
 }
 
 static const struct cmd_option parse_options[] = {

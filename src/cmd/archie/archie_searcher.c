@@ -36,15 +36,14 @@ static void give_up(const char *folder)
 	(void)setrlimit(RLIMIT_NPROC, &none);
 }
 
-static int run(const struct cmd_call *call)
+static int run(const struct cmd_call *call, struct err *err)
 {
-	struct err err;
 	(void)prctl(PR_SET_NAME, "archie-searcher");
-	if (is_socket(STDIN_FILENO, &err) < 0)
-		return cmd_fail(call, &err);
+	if (is_socket(STDIN_FILENO, err) < 0)
+		return -1;
 	give_up(call->argv[0]);
-	if (searcher_run(STDIN_FILENO, call->argv[0], &err) < 0)
-		return cmd_fail(call, &err);
+	if (searcher_run(STDIN_FILENO, call->argv[0], err) < 0)
+		return -1;
 	return 0;
 }
 

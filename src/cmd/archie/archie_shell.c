@@ -128,19 +128,18 @@ static void serve_user(struct local *l, struct talk *talk)
 		(void)tcsetattr(STDIN_FILENO, TCSADRAIN, &l->usual);
 }
 
-static int run(const struct cmd_call *call)
+static int run(const struct cmd_call *call, struct err *err)
 {
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT((size_t)SHELL_TEXTS_MOST);
 	CLEANUP(buf_free) struct buf rc = BUF_INIT(SHELL_TEXT_MOST), warnings = BUF_INIT(1 << 20);
 	CLEANUP(config_free) struct config *config = NULL;
 	char data[PATH_MAX], host[ARCHIE_HOST_MOST];
 	struct shell_texts texts;
-	struct err err;
-	int code = cmd_config(call, &config);
+	int code = cmd_config_said(call, &config);
 	if (code)
 		return code;
-	if (cmd_data_dir(config, data, sizeof data, &err) < 0)
-		return cmd_fail(call, &err);
+	if (cmd_data_dir(config, data, sizeof data, err) < 0)
+		return -1;
 	const struct archie_conf *conf = config_get(config, &archie_section);
 	struct local l = {.call = call};
 	struct archie *archie = archie_new(data);

@@ -23,7 +23,7 @@ int archie_open_list(const struct cmd_call *call, struct archie_list *ret)
 	struct err err;
 	char data[PATH_MAX];
 	*ret = (struct archie_list){.arena = ARENA_INIT(SIZE_MAX)};
-	int code = cmd_config(call, &ret->config);
+	int code = cmd_config_said(call, &ret->config);
 	if (code != 0)
 		return code;
 	ret->conf = config_get(ret->config, &archie_section);
@@ -61,17 +61,16 @@ static int print_list(const struct cmd_call *call, const struct archie_list *l,
 	return cmd_print(call, &out);
 }
 
-static int run_list(const struct cmd_call *call)
+static int run_list(const struct cmd_call *call, struct err *err)
 {
 	const struct sites_options *o = call->options;
 	CLEANUP(archie_close_list) struct archie_list l;
 	CLEANUP(getter_state_free) struct getter_state state = {0};
-	struct err err;
 	int code = archie_open_list(call, &l);
 	if (code != 0)
 		return code;
-	if (archie_remembered(l.data, &state, &err) < 0)
-		return cmd_fail(call, &err);
+	if (archie_remembered(l.data, &state, err) < 0)
+		return -1;
 	if (l.sites.n == 0 && !o->json) {
 		fprintf(stderr, "garner: there are no sites yet; garner archie sites add URL\n");
 		return 1;
@@ -180,19 +179,18 @@ static int fill_site(const struct sites_options *o, const char *url, struct arch
 	return 0;
 }
 
-static int run_add(const struct cmd_call *call)
+static int run_add(const struct cmd_call *call, struct err *err)
 {
 	CLEANUP(archie_close_list) struct archie_list l;
 	struct archie_site site;
-	struct err err;
 	int code = archie_open_list(call, &l);
 	if (code != 0)
 		return code;
-	if (fill_site(call->options, call->argv[0], &l, &site, &err) < 0)
-		return cmd_fail(call, &err);
-	int rc = archie_sites_add(l.folder, &site, &err);
+	if (fill_site(call->options, call->argv[0], &l, &site, err) < 0)
+		return -1;
+	int rc = archie_sites_add(l.folder, &site, err);
 	if (rc < 0)
-		return cmd_fail(call, &err);
+		return -1;
 	if (rc == 1) {
 		fprintf(stderr, "garner: " STR_FMT " is listed already\n", STR_ARG(site.url));
 		return 1;
@@ -205,10 +203,9 @@ static int run_add(const struct cmd_call *call)
 
 /* remove */
 
-static int run_remove(const struct cmd_call *call)
+static int run_remove(const struct cmd_call *call, struct err *err)
 {
 	CLEANUP(archie_close_list) struct archie_list l;
-	struct err err;
 	size_t at = 0;
 	int code = archie_open_list(call, &l);
 	if (code != 0)
@@ -216,11 +213,11 @@ static int run_remove(const struct cmd_call *call)
 	struct str what = str_of(call->argv[0]);
 	const struct archie_site *site = archie_sites_find(&l.sites, what, &at);
 	if (site && archie_sites_find(&l.sites, what, &at))
-		return cmd_refuse(call, "%s stands for several sites; name one by its URL",
-				  call->argv[0]);
-	int rc = site ? archie_sites_remove(l.folder, site->url, &err) : 1;
+		return err_set(err, ERR_USAGE, "%s stands for several sites; name one by its URL",
+			       call->argv[0]);
+	int rc = site ? archie_sites_remove(l.folder, site->url, err) : 1;
 	if (rc < 0)
-		return cmd_fail(call, &err);
+		return -1;
 	if (rc == 1) {
 		fprintf(stderr, "garner: %s is not listed\n", call->argv[0]);
 		return 1;
@@ -343,24 +340,23 @@ static void print_diff(const struct cmd_call *call, const struct archie_sites_di
 	cmd_print(call, &out);
 }
 
-static int run_get(const struct cmd_call *call)
+static int run_get(const struct cmd_call *call, struct err *err)
 {
 	const struct sites_options *o = call->options;
 	CLEANUP(archie_close_list) struct archie_list l;
 	struct list_fetch f = {0};
 	struct archie_sites_diff diff = {0};
-	struct err err;
 	int code = archie_open_list(call, &l);
 	if (code != 0)
 		return code;
-	int rc = fetch_list(&l, call->argv[0], &f, &err);
+	int rc = fetch_list(&l, call->argv[0], &f, err);
 	if (rc == 0) {
 		rc = archie_sites_replace(l.folder, buf_str(&f.body), o->force, &l.arena, &diff,
-					  &err);
+					  err);
 		print_diff(call, &diff, rc == 0);
 	}
 	buf_free(&f.body);
-	return rc < 0 ? cmd_fail(call, &err) : 0;
+	return rc < 0 ? -1 : 0;
 }
 
 static const struct cmd_option list_options[] = {

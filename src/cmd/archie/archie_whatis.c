@@ -27,20 +27,19 @@ static void print_result(const struct cmd_call *call, const struct whatis_result
 	fprintf(call->out, "%s\n", r->bad > WHATIS_BAD_KEPT ? ", ..." : "");
 }
 
-static int run_import(const struct cmd_call *call)
+static int run_import(const struct cmd_call *call, struct err *err)
 {
 	char folder[PATH_MAX];
 	struct whatis_result result;
-	struct err err;
-	int code = cmd_data_path(call, "archie", folder, sizeof folder);
+	int code = cmd_data_path_said(call, "archie", folder, sizeof folder);
 	if (code)
 		return code;
 	CLEANUP(whatis_import_free) struct whatis_import *w = whatis_import_new(folder);
-	int rc = cmd_read_path_lines(call->argv[0], WHATIS_LINE_MOST, take_line, w, &err);
+	int rc = cmd_read_path_lines(call->argv[0], WHATIS_LINE_MOST, take_line, w, err);
 	if (rc == 0)
-		rc = whatis_import_end(w, &result, &err);
+		rc = whatis_import_end(w, &result, err);
 	if (rc != 0)
-		return cmd_fail(call, &err);
+		return -1;
 	print_result(call, &result);
 	return result.bad ? ERR_PARTLY : 0;
 }

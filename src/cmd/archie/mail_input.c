@@ -61,7 +61,7 @@ int mail_input(const struct cmd_call *call, mail_input_fn *fn)
 	CLEANUP(config_free) struct config *config = NULL;
 	char data[PATH_MAX];
 	struct err err;
-	if (cmd_config(call, &config) != 0)
+	if (cmd_config_said(call, &config) != 0)
 		return EX_TEMPFAIL;
 	if (cmd_data_dir(config, data, sizeof data, &err) < 0 || read_mail(&mail, &err) < 0 ||
 	    take_mail(config, data, buf_str(&mail), fn, &err) < 0) {

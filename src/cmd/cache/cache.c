@@ -24,7 +24,7 @@ int cache_desk_open(const struct cmd_call *call, struct cache_desk *ret)
 {
 	struct err err;
 	*ret = (struct cache_desk){0};
-	int code = cmd_config(call, &ret->config);
+	int code = cmd_config_said(call, &ret->config);
 	if (code)
 		return code;
 	if (cmd_data_dir(ret->config, ret->data, sizeof ret->data, &err) < 0)
@@ -171,17 +171,16 @@ static const struct column status_columns[] = {COL_GROUP("cache", S, cache_summa
 static const struct rows status_rows = {ROWS(S, status_columns)};
 #undef S
 
-static int run_status(const struct cmd_call *call)
+static int run_status(const struct cmd_call *call, struct err *err)
 {
 	const struct cmd_json *o = call->options;
 	CLEANUP(cache_desk_close) struct cache_desk d;
 	struct cache_summary s;
-	struct err err;
 	int code = cache_desk_open(call, &d);
 	if (code)
 		return code;
-	if (cache_summary_fill(d.folder, d.pidb, d.db, &s, &err) < 0)
-		return cmd_fail(call, &err);
+	if (cache_summary_fill(d.folder, d.pidb, d.db, &s, err) < 0)
+		return -1;
 	if (o->json)
 		return cmd_row_json(call, &status_rows, &s);
 	struct buf out = BUF_INIT(1 << 16);
@@ -191,17 +190,16 @@ static int run_status(const struct cmd_call *call)
 
 /* The crash flag. */
 
-static int run_crashed(const struct cmd_call *call)
+static int run_crashed(const struct cmd_call *call, struct err *err)
 {
 	const struct cmd_json *o = call->options;
 	CLEANUP(cache_desk_close) struct cache_desk d;
 	struct cache_summary s = {0};
-	struct err err;
 	int code = cache_desk_open(call, &d);
 	if (code)
 		return code;
-	if (pidb_want(d.pidb, 0, PIDB_CRASH, &err) < 0 || providers_count(d.pidb, &s, &err) < 0)
-		return cmd_fail(call, &err);
+	if (pidb_want(d.pidb, 0, PIDB_CRASH, err) < 0 || providers_count(d.pidb, &s, err) < 0)
+		return -1;
 	if (o->json)
 		fprintf(call->out, "{\"wanted\":%" PRIu64 "}\n", s.wanted);
 	else

@@ -342,17 +342,16 @@ static int check_all(struct check *c)
 	return (c->is_fix ? c->unmended : c->damages) ? ERR_DAMAGED : rc;
 }
 
-static int run(const struct cmd_call *call)
+static int run(const struct cmd_call *call, struct err *err)
 {
 	const struct check_options *o = call->options;
 	struct check *c = mem_alloc(sizeof *c);
-	struct err err;
 	*c = (struct check){
 		.call = call, .is_fix = o->fix, .is_json = o->json, .out = BUF_INIT(1 << 16)};
 	c->json = JSONW_INIT(&c->out);
-	int code = cmd_config(call, &c->config);
-	if (code == 0 && cmd_data_dir(c->config, c->data, sizeof c->data, &err) < 0)
-		code = cmd_fail(call, &err);
+	int code = cmd_config_said(call, &c->config);
+	if (code == 0 && cmd_data_dir(c->config, c->data, sizeof c->data, err) < 0)
+		code = -1;
 	snprintf(c->folder, sizeof c->folder, "%s/cache", c->data);
 	if (code == 0)
 		code = check_all(c);

@@ -300,7 +300,7 @@ static int serve_one(const struct cmd_call *call, const struct cache_desk *d, ui
 	return show_one(call, d, id, o->json);
 }
 
-static int run(const struct cmd_call *call)
+static int run(const struct cmd_call *call, struct err *err)
 {
 	const struct provider_options *o = call->options;
 	CLEANUP(cache_desk_close) struct cache_desk d = {0};
@@ -308,10 +308,10 @@ static int run(const struct cmd_call *call)
 	bool changes = (o->priority && o->priority[0]) || (o->quota_files && o->quota_files[0]) ||
 		       (o->quota_space && o->quota_space[0]) || o->remove;
 	if (call->argc == 0 && changes)
-		return cmd_refuse(call, "whose? garner cache provider ID ...");
+		return err_set(err, ERR_USAGE, "whose? garner cache provider ID ...");
 	if (call->argc && (!str_u64(str_of(call->argv[0]), &id) || id == 0 || id > INT64_MAX))
-		return cmd_refuse(call, "expected the number of a provider, got '%.60s'",
-				  call->argv[0]);
+		return err_set(err, ERR_USAGE, "expected the number of a provider, got '%.60s'",
+			       call->argv[0]);
 	int code = cache_desk_open(call, &d);
 	if (code)
 		return code;

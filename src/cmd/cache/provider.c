@@ -78,7 +78,7 @@ int provider_open(struct provider *p, const struct cmd_call *call, enum provider
 {
 	struct err err;
 	*p = (struct provider){.call = call, .file = PROVIDER_FILE_INIT};
-	int code = cmd_config(call, &p->config);
+	int code = cmd_config_said(call, &p->config);
 	if (code)
 		return code;
 	p->conf = config_get(p->config, &provider_section);

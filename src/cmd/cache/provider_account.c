@@ -291,8 +291,9 @@ static int account_run(const struct cmd_call *call,
 	return code;
 }
 
-static int run_register(const struct cmd_call *call)
+static int run_register(const struct cmd_call *call, struct err *err)
 {
+	(void)err;
 	struct provider p;
 	int code = provider_open(&p, call, PROVIDER_ANY, true);
 	if (code == 0)
@@ -301,23 +302,27 @@ static int run_register(const struct cmd_call *call)
 	return code;
 }
 
-static int run_verify(const struct cmd_call *call)
+static int run_verify(const struct cmd_call *call, struct err *err)
 {
+	(void)err;
 	return account_run(call, verify_do);
 }
 
-static int run_secret(const struct cmd_call *call)
+static int run_secret(const struct cmd_call *call, struct err *err)
 {
+	(void)err;
 	return account_run(call, secret_do);
 }
 
-static int run_password(const struct cmd_call *call)
+static int run_password(const struct cmd_call *call, struct err *err)
 {
+	(void)err;
 	return account_run(call, password_do);
 }
 
-static int run_deregister(const struct cmd_call *call)
+static int run_deregister(const struct cmd_call *call, struct err *err)
 {
+	(void)err;
 	return account_run(call, deregister_do);
 }
 

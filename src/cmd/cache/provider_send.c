@@ -52,8 +52,9 @@ static int send_gather(struct push *g)
 	return code;
 }
 
-static int run_send(const struct cmd_call *call)
+static int run_send(const struct cmd_call *call, struct err *err)
 {
+	(void)err;
 	struct provider p;
 	struct push g = {.p = &p, .o = call->options, .now = PROVIDER_LIST_INIT};
 	int code = provider_open(&p, call, PROVIDER_REGISTERED, true);
@@ -86,7 +87,7 @@ bool provider_is_due(const struct provider *p)
 	       clock_wall_us() < p->file.at_s * US_PER_S;
 }
 
-static int run_sync(const struct cmd_call *call)
+static int run_sync(const struct cmd_call *call, struct err *err)
 {
 	struct provider p;
 	struct push_options o = *(const struct push_options *)call->options;
@@ -96,8 +97,9 @@ static int run_sync(const struct cmd_call *call)
 	if (code == 0) {
 		code = provider_sync_sources(&g);
 		if (code == 0 && !g.sources && !p.file.sent.n)
-			code = cmd_refuse(call, "nothing to sync: garner provider send --tree or "
-						"--sitemap first, or --tree and --prefix here");
+			code = err_set(err, ERR_USAGE,
+				       "nothing to sync: garner provider send --tree or "
+				       "--sitemap first, or --tree and --prefix here");
 	}
 	g.must_ask = code == 0 && provider_is_due(&p);
 	if (code == 0) {
@@ -126,8 +128,9 @@ static int forget_do(struct provider *p, const char *place)
 	return provider_save(p, &err) < 0 ? cmd_fail(p->call, &err) : 0;
 }
 
-static int run_forget(const struct cmd_call *call)
+static int run_forget(const struct cmd_call *call, struct err *err)
 {
+	(void)err;
 	struct provider p;
 	int code = provider_open(&p, call, PROVIDER_REGISTERED, true);
 	if (code == 0)

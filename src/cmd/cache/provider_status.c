@@ -152,8 +152,9 @@ static int status_run(const struct cmd_call *call,
 	return code;
 }
 
-static int run_status(const struct cmd_call *call)
+static int run_status(const struct cmd_call *call, struct err *err)
 {
+	(void)err;
 	return status_run(call, status_ask);
 }
 
@@ -189,8 +190,9 @@ static int set_ask(const struct provider *p, json_t **ret, struct err *err)
 	return provider_ask(p, what, &form, true, ret, err);
 }
 
-static int run_set(const struct cmd_call *call)
+static int run_set(const struct cmd_call *call, struct err *err)
 {
+	(void)err;
 	return status_run(call, set_ask);
 }
 
@@ -410,22 +412,21 @@ static int receipts_code(const struct receipts_view *v, int waited)
 	return code;
 }
 
-static int run_receipts(const struct cmd_call *call)
+static int run_receipts(const struct cmd_call *call, struct err *err)
 {
 	struct provider p;
-	struct err err;
 	struct receipts_view v = {.p = &p, .o = call->options};
 	int code = provider_open(&p, call, PROVIDER_REGISTERED, false);
 	if (code == 0 && call->argc && (!str_u64(str_of(call->argv[0]), &v.set) || v.o->url[0]))
-		code = cmd_refuse(call, "expected the number of a set, or --url");
+		code = err_set(err, ERR_USAGE, "expected the number of a set, or --url");
 	if (code == 0) {
 		if (!v.set)
 			v.set = p.file.set;
-		int rc = receipts_wait(&v, &err);
+		int rc = receipts_wait(&v, err);
 		receipts_unshow(&v);
 		if (rc >= 0)
 			receipts_print(&v);
-		code = rc < 0 ? cmd_fail(call, &err) : receipts_code(&v, rc);
+		code = rc < 0 ? -1 : receipts_code(&v, rc);
 	}
 	json_decref(v.head);
 	json_decref(v.rows);

@@ -164,15 +164,14 @@ static int watch_open(struct watch *w, struct err *err)
 	return w->notes < 0 ? err_sys(err, "inotify") : 0;
 }
 
-static int run_watch(const struct cmd_call *call)
+static int run_watch(const struct cmd_call *call, struct err *err)
 {
 	struct watch w = {.call = call, .o = call->options, .notes = -1, .signals = -1};
-	struct err err;
 	w.push = w.o->push;
 	w.push.silent = true;
 	if (call->argc)
 		w.push.tree = call->argv[0];
-	int rc = watch_open(&w, &err);
+	int rc = watch_open(&w, err);
 	/* the first look says what is wrong with the settings */
 	int code = rc == 0 ? watch_round(&w) : 0;
 	if (rc == 0 && code == ERR_USAGE) {
@@ -184,7 +183,7 @@ static int run_watch(const struct cmd_call *call)
 		code = 0;
 	}
 	while (rc == 0 && !w.stopped) {
-		rc = watch_wait(&w, &err);
+		rc = watch_wait(&w, err);
 		if (rc == 0 && !w.stopped && clock_mono_us() >= watch_due_us(&w))
 			watch_look(&w);
 	}
@@ -192,7 +191,7 @@ static int run_watch(const struct cmd_call *call)
 		(void)close(w.notes);
 	if (w.signals >= 0)
 		(void)close(w.signals);
-	return rc < 0 ? cmd_fail(call, &err) : code;
+	return rc < 0 ? -1 : code;
 }
 
 #define AT(type, member) VALUE_##type##_AT(struct watch_options, member)

@@ -50,27 +50,26 @@ static int add_line(void *ctx, const char *name, uint64_t line, struct str text,
 	return text.n && text.p[0] != '#' ? add_url(ctx, text) : 0;
 }
 
-static int run(const struct cmd_call *call)
+static int run(const struct cmd_call *call, struct err *err)
 {
 	const struct add_options *o = call->options;
 	struct adding a = {.lines = BUF_INIT(64 << 20)};
 	char data[PATH_MAX], folder[PATH_MAX + 32];
-	struct err err;
-	int code = cmd_data(call, data, sizeof data), rc = 0;
+	int code = cmd_data_said(call, data, sizeof data), rc = 0;
 	if (code != 0)
 		return code;
 	snprintf(folder, sizeof folder, "%s/" CRAWL_REQUESTS, data);
 	for (int i = 0; i < call->argc; i++)
 		(void)add_url(&a, str_of(call->argv[i]));
 	if (o->from[0])
-		rc = cmd_read_path_lines(o->from, (size_t)2 * URL_TEXT_MAX, add_line, &a, &err);
+		rc = cmd_read_path_lines(o->from, (size_t)2 * URL_TEXT_MAX, add_line, &a, err);
 	if (rc == 0 && a.lines.over)
-		rc = err_set(&err, ERR_USAGE, "more than %zu bytes of URLs at once", a.lines.max);
+		rc = err_set(err, ERR_USAGE, "more than %zu bytes of URLs at once", a.lines.max);
 	if (rc == 0 && a.added)
-		rc = requests_add(folder, "add", buf_str(&a.lines), &err);
+		rc = requests_add(folder, "add", buf_str(&a.lines), err);
 	buf_free(&a.lines);
 	if (rc < 0)
-		return cmd_fail(call, &err);
+		return -1;
 	if (a.added)
 		fprintf(call->out, "%llu URL%s added; the role shepherd gathers %s\n",
 			(unsigned long long)a.added, a.added == 1 ? "" : "s",

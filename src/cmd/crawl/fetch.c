@@ -604,29 +604,27 @@ int fetch_exit_code(const uint64_t count[OUTCOME_COUNT], uint64_t urls, bool sto
 	return good || stopped ? ERR_PARTLY : ERR_REMOTE;
 }
 
-static int run(const struct cmd_call *call)
+static int run(const struct cmd_call *call, struct err *err)
 {
 	struct fetch f = {.call = call,
 			  .options = call->options,
 			  .output = FILE_INIT,
 			  .out = BUF_INIT(4 << 20)};
-	struct err err;
 	list_init(&f.items);
-	int code = cmd_config(call, &f.config);
+	int code = cmd_config_said(call, &f.config);
 	if (code != 0)
 		return code;
 	if (call->argc == 0 && !f.options->from[0]) {
 		config_free(&f.config);
-		err_set(&err, ERR_USAGE, "no URL; see 'garner fetch --help'");
-		return cmd_fail(call, &err);
+		err_set(err, ERR_USAGE, "no URL; see 'garner fetch --help'");
+		return -1;
 	}
 	if (f.options->through[0]) {
 		code = fetch_through(call, f.options, f.config);
 		config_free(&f.config);
 		return code;
 	}
-	code = run_all(&f, &err) < 0 ? cmd_fail(call, &err)
-				     : fetch_exit_code(f.count, f.urls, f.stopped);
+	code = run_all(&f, err) < 0 ? -1 : fetch_exit_code(f.count, f.urls, f.stopped);
 	close_all(&f);
 	return code;
 }

@@ -222,8 +222,9 @@ static int run_batch(const struct cmd_call *call)
 	return b.bad ? ERR_PARTLY : 0;
 }
 
-static int run_test(const struct cmd_call *call)
+static int run_test(const struct cmd_call *call, struct err *err)
 {
+	(void)err;
 	const struct robots_options *o = call->options;
 	return o->batch ? run_batch(call) : run_files(call);
 }

@@ -31,7 +31,7 @@ static const struct cmd_exit exits[] = {
 /* The folder of the crawl. 0, or the exit code. */
 static int find_folder(const struct cmd_call *call, char ret[PATH_MAX])
 {
-	return cmd_data_path(call, "shepherd", ret, PATH_MAX);
+	return cmd_data_path_said(call, "shepherd", ret, PATH_MAX);
 }
 
 int shep_open_states(const struct cmd_call *call, bool write, struct states **ret)
@@ -48,16 +48,15 @@ int shep_open_states(const struct cmd_call *call, bool write, struct states **re
 	return rc < 0 ? cmd_fail(call, &err) : rc;
 }
 
-static int run_init(const struct cmd_call *call)
+static int run_init(const struct cmd_call *call, struct err *err)
 {
 	const struct shep_options *o = call->options;
 	char folder[PATH_MAX];
-	struct err err;
 	int code = find_folder(call, folder);
 	if (code)
 		return code;
-	if (states_init(folder, (unsigned)o->shift, clock_wall_us(), &err) < 0)
-		return cmd_fail(call, &err);
+	if (states_init(folder, (unsigned)o->shift, clock_wall_us(), err) < 0)
+		return -1;
 	fprintf(call->out, "%s: made, with an empty state\n", folder);
 	return 0;
 }
@@ -129,16 +128,15 @@ static void states_print(const struct cmd_call *call, struct states *s,
 	cmd_print(call, &out);
 }
 
-static int run_states(const struct cmd_call *call)
+static int run_states(const struct cmd_call *call, struct err *err)
 {
 	struct states *s = NULL;
 	struct arena arena = ARENA_INIT(64 << 20);
 	struct state_info *list;
-	struct err err;
 	size_t n;
 	int code = shep_open_states(call, false, &s);
-	if (code == 0 && states_list(s, clock_wall_us(), &arena, &list, &n, &err) < 0)
-		code = cmd_fail(call, &err);
+	if (code == 0 && states_list(s, clock_wall_us(), &arena, &list, &n, err) < 0)
+		code = -1;
 	else if (code == 0)
 		states_print(call, s, list, n);
 	states_close(&s);
@@ -175,23 +173,22 @@ static void recovered_json(const struct cmd_call *call, const struct recovery *r
 	cmd_row_json(call, &recovered_rows, &row);
 }
 
-static int run_recover(const struct cmd_call *call)
+static int run_recover(const struct cmd_call *call, struct err *err)
 {
 	const struct shep_options *o = call->options;
 	struct states *s = NULL;
 	struct recovery r = {0};
-	struct err err;
 	int code = shep_open_states(call, true, &s);
 	if (code)
 		return code;
-	int rc = states_recover_fully(s, o->rebuild, clock_wall_us(), &r, &err);
+	int rc = states_recover_fully(s, o->rebuild, clock_wall_us(), &r, err);
 	if (o->json)
 		recovered_json(call, &r);
 	else
 		fputs(r.told.n ? buf_text(&r.told) : "nothing to do\n", call->out);
 	recovery_free(&r);
 	states_close(&s);
-	return rc < 0 ? cmd_fail(call, &err) : 0;
+	return rc < 0 ? -1 : 0;
 }
 
 /* Dump */
@@ -251,19 +248,18 @@ static int dump_state(const struct cmd_call *call, struct states *s, const struc
 	return code;
 }
 
-static int run_dump(const struct cmd_call *call)
+static int run_dump(const struct cmd_call *call, struct err *err)
 {
 	struct states *s = NULL;
 	struct state *st = NULL;
-	struct err err;
 	const char *name = call->argc ? call->argv[0] : "current";
 	int code = shep_open_states(call, false, &s);
 	if (code)
 		return code;
-	int rc = state_open(&st, s, name, &err);
+	int rc = state_open(&st, s, name, err);
 	if (rc == 1)
 		(void)cmd_refuse(call, "there is no state %s; garner shep states lists them", name);
-	code = rc == 0 ? dump_state(call, s, st) : rc == 1 ? 1 : cmd_fail(call, &err);
+	code = rc == 0 ? dump_state(call, s, st) : rc == 1 ? 1 : -1;
 	state_free(&st);
 	states_close(&s);
 	return code;

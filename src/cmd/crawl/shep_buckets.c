@@ -127,7 +127,7 @@ static void work_flush(struct work *w, size_t more_than)
 static int find_file(struct work *w)
 {
 	if (!*w->o->file)
-		return cmd_data_path(w->call, "shepherd/objects", w->path, sizeof w->path);
+		return cmd_data_path_said(w->call, "shepherd/objects", w->path, sizeof w->path);
 	int n = snprintf(w->path, sizeof w->path, "%s", w->o->file);
 	return n < (int)sizeof w->path
 		       ? 0
@@ -699,8 +699,9 @@ int shep_buckets_do(const struct cmd_call *call, const char *name)
 	return code;
 }
 
-static int run(const struct cmd_call *call)
+static int run(const struct cmd_call *call, struct err *err)
 {
+	(void)err;
 	return shep_buckets_do(call, call->command->name);
 }
 

@@ -15,7 +15,7 @@ struct action {
 	const char *oid;  /* its argument */
 };
 
-static int run(const struct cmd_call *call)
+static int run(const struct cmd_call *call, struct err *err)
 {
 	struct letters l = *(const struct letters *)call->options;
 	l.common.all = l.list_all;
@@ -39,9 +39,9 @@ static int run(const struct cmd_call *call)
 		wanted++;
 	}
 	if (wanted != 1)
-		return cmd_refuse(call,
-				  "give one of -l, -L, -d, -x, -i, -c, -f, -F, -q and -s, not %zu",
-				  wanted);
+		return err_set(err, ERR_USAGE,
+			       "give one of -l, -L, -d, -x, -i, -c, -f, -F, -q and -s, not %zu",
+			       wanted);
 	struct cmd_call same = *call;
 	char *argv[] = {(char *)todo->oid, NULL};
 	same.options = &l.common;

@@ -54,11 +54,11 @@ static int run_propose(const struct cmd_call *call)
 	return rc < 0 ? cmd_fail(call, &err) : rc;
 }
 
-static int run_equiv(const struct cmd_call *call)
+static int run_equiv(const struct cmd_call *call, struct err *err)
 {
 	const struct equiv_options *o = call->options;
 	if (o->propose && call->argc)
-		return cmd_refuse(call, "--propose looks at the newest state");
+		return err_set(err, ERR_USAGE, "--propose looks at the newest state");
 	return o->propose ? run_propose(call) : shep_module_run(call, MODULE_EQUIV);
 }
 

@@ -224,22 +224,21 @@ static int answer_url(const struct cmd_call *call, const struct filter *f, struc
 	return u.reject ? 1 : 0;
 }
 
-static int run(const struct cmd_call *call)
+static int run(const struct cmd_call *call, struct err *err)
 {
 	CLEANUP(config_free) struct config *config = NULL;
 	CLEANUP(filter_free) struct filter *f = NULL;
 	CLEANUP(states_close) struct states *states = NULL;
 	CLEANUP(state_free) struct state *st = NULL;
 	char path[PATH_MAX];
-	struct err err;
-	int code = cmd_config(call, &config);
+	int code = cmd_config_said(call, &config);
 	if (code)
 		return code;
-	int rc = shep_filter_load(call, config, path, &f, &err);
+	int rc = shep_filter_load(call, config, path, &f, err);
 	if (rc == 1)
-		return cmd_refuse(call, "this program has no role shepherd");
-	if (rc < 0 || open_newest(config, &states, &st, &err) < 0)
-		return cmd_fail(call, &err);
+		return err_set(err, ERR_USAGE, "this program has no role shepherd");
+	if (rc < 0 || open_newest(config, &states, &st, err) < 0)
+		return -1;
 	for (int i = 0; i < call->argc; i++) {
 		int told = answer_url(call, f, st, call->argv[i]);
 		code = MAX(code, told);

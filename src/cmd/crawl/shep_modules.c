@@ -19,7 +19,7 @@ int shep_module_run(const struct cmd_call *call, enum cycle_module which)
 	CLEANUP(buf_free) struct buf told = BUF_INIT(1 << 16);
 	char data[PATH_MAX];
 	struct err err;
-	int code = cmd_config(call, &config);
+	int code = cmd_config_said(call, &config);
 	if (code)
 		return code;
 	int rc = cmd_data_dir(config, data, sizeof data, &err);
@@ -31,8 +31,9 @@ int shep_module_run(const struct cmd_call *call, enum cycle_module which)
 }
 
 #define MODULE_COMMAND(name_, which_, summary_, description_)                 \
-	static int run_##name_(const struct cmd_call *call)                   \
+	static int run_##name_(const struct cmd_call *call, struct err *err)  \
 	{                                                                     \
+		(void)err;                                                    \
 		return shep_module_run(call, which_);                         \
 	}                                                                     \
 	const struct command shep_##name_##_command = {                       \

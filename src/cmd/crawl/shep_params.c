@@ -92,7 +92,7 @@ static void row_fill(const struct state *st, const struct crawl_conf *conf, stru
 			*ARENA_PUSH(arena, ret->section, ret->sections, room) = name;
 }
 
-static int run(const struct cmd_call *call)
+static int run(const struct cmd_call *call, struct err *err)
 {
 	const struct cmd_json *o = call->options;
 	CLEANUP(config_free) struct config *config = NULL;
@@ -102,17 +102,16 @@ static int run(const struct cmd_call *call)
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 20);
 	struct params_row row;
 	char folder[PATH_MAX];
-	struct err err;
-	int code = cmd_config(call, &config);
+	int code = cmd_config_said(call, &config);
 	if (code == 0)
-		code = cmd_data_path(call, "shepherd", folder, sizeof folder);
+		code = cmd_data_path_said(call, "shepherd", folder, sizeof folder);
 	if (code)
 		return code;
-	int rc = states_open(&s, folder, false, &err);
+	int rc = states_open(&s, folder, false, err);
 	if (rc == 0)
-		rc = state_open(&st, s, "current", &err);
+		rc = state_open(&st, s, "current", err);
 	if (rc < 0)
-		return cmd_fail(call, &err);
+		return -1;
 	if (rc == 1) {
 		(void)cmd_refuse(call, "%s: there is no crawl yet; make one with garner shep init",
 				 folder);

@@ -212,24 +212,23 @@ static int explain_named(const struct cmd_call *call, const struct config *confi
 	return rc == 0 ? explain_state(config, folder, st, e, err) : rc;
 }
 
-static int run(const struct cmd_call *call)
+static int run(const struct cmd_call *call, struct err *err)
 {
 	const struct plan_options *o = call->options;
 	CLEANUP(config_free) struct config *config = NULL;
 	struct explained e = {.arena = ARENA_INIT(SIZE_MAX)};
-	struct err err;
 	if (!o->explain)
 		return shep_module_run(call, MODULE_PLAN);
-	int code = cmd_config(call, &config);
+	int code = cmd_config_said(call, &config);
 	if (code != 0)
 		return code;
-	int rc = explain_named(call, config, &e, &err);
+	int rc = explain_named(call, config, &e, err);
 	if (rc == 0 && o->json)
 		cmd_row_json(call, &explained_rows, &e);
 	else if (rc == 0)
 		print_text(call, &e);
 	arena_free(&e.arena);
-	return rc < 0 ? cmd_fail(call, &err) : rc;
+	return rc < 0 ? -1 : rc;
 }
 
 static const struct cmd_option options[] = {

@@ -7,7 +7,7 @@
 
 enum { LIST_MOST = 4 << 20 };
 
-static int run(const struct cmd_call *call)
+static int run(const struct cmd_call *call, struct err *err)
 {
 	const struct cmd_json *o = call->options;
 	CLEANUP(config_free) struct config *config = NULL;
@@ -15,15 +15,14 @@ static int run(const struct cmd_call *call)
 	struct reaper_status *list = NULL;
 	size_t n = 0;
 	char data[PATH_MAX];
-	struct err err;
-	int code = cmd_config(call, &config);
+	int code = cmd_config_said(call, &config);
 	if (code != 0)
 		return code;
-	if (cmd_data_dir(config, data, sizeof data, &err) < 0)
-		return cmd_fail(call, &err);
-	int rc = reapers_load(data, &arena, &list, &n, &err);
+	if (cmd_data_dir(config, data, sizeof data, err) < 0)
+		return -1;
+	int rc = reapers_load(data, &arena, &list, &n, err);
 	if (rc < 0)
-		return cmd_fail(call, &err);
+		return -1;
 	if (rc == 1) {
 		(void)cmd_refuse(call, "%s: the shepherd does not run", data);
 		return 1;

@@ -196,9 +196,8 @@ static int load_equiv(struct work *w, struct err *err)
 	return rc == 1 ? err_set(err, ERR_USAGE, "%s: no such file", w->options.equiv) : rc;
 }
 
-static int run(const struct cmd_call *call)
+static int run(const struct cmd_call *call, struct err *err)
 {
-	struct err err;
 	struct work w = {
 		.call = call,
 		.options = *(const struct url_options *)call->options,
@@ -206,10 +205,10 @@ static int run(const struct cmd_call *call)
 		.line = BUF_INIT(LINE_MAX_BYTES),
 	};
 	if (call->argc == 0 && !w.options.batch)
-		return cmd_refuse(call, "url: no URL given; see garner url --help");
+		return err_set(err, ERR_USAGE, "url: no URL given; see garner url --help");
 	/* a base that is none would be the fault of every URL */
-	if (cmd_check_url("--base", w.options.base, &err) < 0 || load_equiv(&w, &err) < 0)
-		return cmd_fail(call, &err);
+	if (cmd_check_url("--base", w.options.base, err) < 0 || load_equiv(&w, err) < 0)
+		return -1;
 	int code = w.options.batch ? run_batch(&w) : run_arguments(&w);
 	equiv_free(&w.equiv);
 	buf_free(&w.out);

@@ -690,7 +690,7 @@ static int is_indexed(const char *data, struct str url, struct arena *arena, boo
 	return rc < 0 ? -1 : 0;
 }
 
-static int run(const struct cmd_call *call)
+static int run(const struct cmd_call *call, struct err *err)
 {
 	const struct cmd_json *o = call->options;
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(256 << 20);
@@ -698,9 +698,8 @@ static int run(const struct cmd_call *call)
 	CLEANUP(config_free) struct config *config = NULL;
 	char data[PATH_MAX], room[URL_MAX], strict[URL_STRICT_MAX + 1];
 	struct url url;
-	struct err err;
 	struct answer a = {.crawl = true};
-	int code = cmd_config(call, &config);
+	int code = cmd_config_said(call, &config);
 	if (code != 0)
 		return code;
 	int rc = url_parse(str_of(call->argv[0]), NULL, room, sizeof room, &url);
@@ -710,27 +709,27 @@ static int run(const struct cmd_call *call)
 	if (rc == 0)
 		rc = url_canon(&url, true, strict, sizeof strict, &url);
 	if (rc != 0) {
-		url_fail(rc, str_of(call->argv[0]), &err);
-		return cmd_fail(call, &err);
+		url_fail(rc, str_of(call->argv[0]), err);
+		return -1;
 	}
 	a.url = url.href;
-	rc = cmd_data_dir(config, data, sizeof data, &err);
+	rc = cmd_data_dir(config, data, sizeof data, err);
 	if (rc == 0)
-		rc = why_ask(data, &url, WHY_CONTRIBS, &arena, &a.why, &err);
+		rc = why_ask(data, &url, WHY_CONTRIBS, &arena, &a.why, err);
 	a.crawl = rc != 1;
 	const struct crawl_conf *conf = crawl_conf_of(config);
 	if (rc >= 0)
-		rc = ask_objects(data, call->argv[0], &a, &arena, &err);
+		rc = ask_objects(data, call->argv[0], &a, &arena, err);
 	if (rc >= 0 && cmd_has_role(call->program, &archie_getter_role))
-		rc = ask_archives(data, config_get(config, &archie_section), &a, &arena, &err);
+		rc = ask_archives(data, config_get(config, &archie_section), &a, &arena, err);
 	if (rc >= 0)
-		rc = why_cache_ask(data, whole.href, &arena, &a.cache, &err);
+		rc = why_cache_ask(data, whole.href, &arena, &a.cache, err);
 	if (rc >= 0)
-		rc = is_indexed(data, a.url, &arena, &a.indexed, &err);
+		rc = is_indexed(data, a.url, &arena, &a.indexed, err);
 	if (rc >= 0)
-		rc = ask_filter(data, config, &url, &a, &arena, &err);
+		rc = ask_filter(data, config, &url, &a, &arena, err);
 	if (rc < 0)
-		return cmd_fail(call, &err);
+		return -1;
 	decisions_of(&a, &arena);
 	if (o->json) {
 		print_json(&out, &a, conf, &arena);

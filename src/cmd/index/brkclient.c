@@ -225,31 +225,30 @@ static int check_line(const char *port, struct str line, struct err *err)
 	return 0;
 }
 
-static int run(const struct cmd_call *call)
+static int run(const struct cmd_call *call, struct err *err)
 {
 	const struct brk_options *o = call->options;
-	struct err err;
 	struct buf line = BUF_INIT((size_t)64 << 20);
 	struct brk b = {.call = call,
 			.host = call->argv[0],
 			.port = call->argv[1],
 			.timeout_us = o->timeout_us,
 			.fd = -1};
-	if (check_line(b.port, str_of(call->argv[2]), &err) < 0)
-		return cmd_fail(call, &err);
+	if (check_line(b.port, str_of(call->argv[2]), err) < 0)
+		return -1;
 	buf_printf(&line, "%s\n", call->argv[2]);
 	b.unsent = buf_str(&line);
-	int rc = connect_host(&b, &err);
+	int rc = connect_host(&b, err);
 	if (rc == 0)
-		rc = exchange_lines(&b, &err);
+		rc = exchange_lines(&b, err);
 	if (b.fd >= 0)
 		(void)close(b.fd);
 	if (rc == 0)
-		rc = judge_end(&b, str_of(call->argv[2]), &err);
+		rc = judge_end(&b, str_of(call->argv[2]), err);
 	buf_free(&line);
-	if (rc < 0 && b.some && err.code == ERR_REMOTE)
-		err.code = ERR_PARTLY;
-	return rc < 0 ? cmd_fail(call, &err) : rc;
+	if (rc < 0 && b.some && err->code == ERR_REMOTE)
+		err->code = ERR_PARTLY;
+	return rc < 0 ? -1 : rc;
 }
 
 const struct command brkclient_command = {

@@ -20,7 +20,7 @@ static int dump_folder(const struct cmd_call *call, char *ret, size_t cap)
 {
 	char path[PATH_MAX];
 	if (call->argc == 0)
-		return cmd_data_path(call, "broker", ret, cap);
+		return cmd_data_path_said(call, "broker", ret, cap);
 	if (snprintf(path, sizeof path, "%s/registry", call->argv[0]) >= (int)sizeof path)
 		return cmd_refuse(call, "%s: the path is too long", call->argv[0]);
 	bool here = access(path, F_OK) == 0;
@@ -57,27 +57,26 @@ static int print_objects(const struct cmd_call *call, struct registry *r, struct
 	return MIN(rc, 0);
 }
 
-static int run(const struct cmd_call *call)
+static int run(const struct cmd_call *call, struct err *err)
 {
 	const struct dump_options *o = call->options;
 	char folder[PATH_MAX];
 	struct registry *r = NULL;
-	struct err err;
 	int code = dump_folder(call, folder, sizeof folder);
 	if (code != 0)
 		return code;
-	int rc = registry_open_read(&r, folder, &err);
+	int rc = registry_open_read(&r, folder, err);
 	if (rc == 1)
-		return cmd_fail(
-			call, (err_set(&err, ERR_USAGE, "%s: there is no registry", folder), &err));
+		return cmd_fail(call,
+				(err_set(err, ERR_USAGE, "%s: there is no registry", folder), err));
 	struct buf out = BUF_INIT(1 << 20);
 	if (rc == 0 && o->count)
 		print_counts(r, &out);
 	else if (rc == 0)
-		rc = print_objects(call, r, &out, &err);
+		rc = print_objects(call, r, &out, err);
 	registry_close(&r);
 	cmd_print(call, &out);
-	return rc < 0 ? cmd_fail(call, &err) : 0;
+	return rc < 0 ? -1 : 0;
 }
 
 const struct command dumpregistry_command = {

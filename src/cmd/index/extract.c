@@ -705,16 +705,15 @@ static int check_options(const struct extract_options *o, struct err *err)
 	return cmd_check_url("--url", o->url, err);
 }
 
-static int run(const struct cmd_call *call)
+static int run(const struct cmd_call *call, struct err *err)
 {
 	struct work w = {.call = call, .options = call->options, .out = BUF_INIT(256 << 20)};
 	const struct extract_options *o = w.options;
-	struct err err;
-	if (check_options(o, &err) < 0)
-		return cmd_fail(call, &err);
+	if (check_options(o, err) < 0)
+		return -1;
 	if (o->tokens)
 		return run_tokens(call);
-	int code = cmd_config(call, &w.config);
+	int code = cmd_config_said(call, &w.config);
 	if (code != 0)
 		return code;
 	code = run_all(&w);

@@ -511,10 +511,9 @@ static int run_all(struct build *b, struct err *err)
 	return rc;
 }
 
-static int run_build(const struct cmd_call *call)
+static int run_build(const struct cmd_call *call, struct err *err)
 {
 	const struct build_options *o = call->options;
-	struct err err;
 	struct build b = {.call = call,
 			  .reading = {.form = (enum index_form)o->format, .take = take_doc},
 			  .old = BUF_INIT(SIZE_MAX / 2),
@@ -522,9 +521,9 @@ static int run_build(const struct cmd_call *call)
 			  .began_us = clock_mono_us(),
 			  .terminal = isatty(STDERR_FILENO)};
 	b.reading.ctx = &b;
-	int rc = run_all(&b, &err);
+	int rc = run_all(&b, err);
 	show_progress(&b, true);
-	int code = rc < 0 ? cmd_fail(call, &err) : b.reading.rejected ? ERR_PARTLY : 0;
+	int code = rc < 0 ? -1 : b.reading.rejected ? ERR_PARTLY : 0;
 	if (rc == 0)
 		fprintf(call->out, "%" PRIu64 " documents, %" PRIu64 " rejected\n", b.reading.docs,
 			b.reading.rejected);

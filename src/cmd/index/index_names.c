@@ -240,18 +240,17 @@ static int build_site(struct build *b, struct err *err)
 	return names_commit(b->writer, err);
 }
 
-static int run_build(const struct cmd_call *call)
+static int run_build(const struct cmd_call *call, struct err *err)
 {
 	const struct build_options *o = call->options;
-	struct err err;
 	struct build b = {.call = call,
 			  .end = o->null ? '\0' : '\n',
 			  .begun = BUF_INIT(PATH_MOST),
 			  .began_us = clock_mono_us(),
 			  .terminal = isatty(STDERR_FILENO)};
-	int rc = build_site(&b, &err);
+	int rc = build_site(&b, err);
 	show_progress(&b, true);
-	int code = rc < 0 ? cmd_fail(call, &err) : b.rejected ? ERR_PARTLY : 0;
+	int code = rc < 0 ? -1 : b.rejected ? ERR_PARTLY : 0;
 	if (rc == 0)
 		fprintf(call->out, "%" PRIu64 " files, %" PRIu64 " rejected\n", b.files,
 			b.rejected);
@@ -387,12 +386,11 @@ static void print_stats(const struct cmd_call *call, const struct names_reader *
 	cmd_print(call, &out);
 }
 
-static int run_stats(const struct cmd_call *call)
+static int run_stats(const struct cmd_call *call, struct err *err)
 {
 	struct names_reader *r = NULL;
-	struct err err;
-	if (names_open_there(call->argv[0], &r, &err) < 0)
-		return cmd_fail(call, &err);
+	if (names_open_there(call->argv[0], &r, err) < 0)
+		return -1;
 	print_stats(call, r);
 	names_close(&r);
 	return 0;
@@ -414,18 +412,17 @@ static const struct command names_stats_command = {
 
 /* check */
 
-static int run_check(const struct cmd_call *call)
+static int run_check(const struct cmd_call *call, struct err *err)
 {
 	struct names_reader *r = NULL;
 	struct names_stats s;
-	struct err err;
-	if (names_open_there(call->argv[0], &r, &err) < 0)
-		return cmd_fail(call, &err);
+	if (names_open_there(call->argv[0], &r, err) < 0)
+		return -1;
 	names_stats(r, &s);
-	int rc = names_verify(r, &err);
+	int rc = names_verify(r, err);
 	names_close(&r);
 	if (rc < 0)
-		return cmd_fail(call, &err);
+		return -1;
 	fprintf(call->out,
 		"%" PRIu64 " files of %" PRIu64 " sites in %" PRIu64 " segments, all sound\n",
 		s.entries, s.sites, s.segments);
@@ -487,24 +484,23 @@ static int dump_site(const struct cmd_call *call, struct names_reader *r, uint32
 	return MIN(rc, 0);
 }
 
-static int run_dump(const struct cmd_call *call)
+static int run_dump(const struct cmd_call *call, struct err *err)
 {
 	CLEANUP(buf_free) struct buf out = BUF_INIT(SIZE_MAX / 2);
 	struct names_reader *r = NULL;
-	struct err err;
 	size_t n;
-	if (names_open_there(call->argv[0], &r, &err) < 0)
-		return cmd_fail(call, &err);
+	if (names_open_there(call->argv[0], &r, err) < 0)
+		return -1;
 	(void)names_sites(r, &n);
 	int rc = 0;
 	for (uint32_t i = 0; i < n && rc == 0; i++)
-		rc = dump_site(call, r, i, &out, &err);
+		rc = dump_site(call, r, i, &out, err);
 	cmd_flush(call, &out);
 	(void)names_lost(r, &n);
 	if (rc == 0 && n)
-		rc = err_set(&err, ERR_DAMAGED, "%s", names_problem(r));
+		rc = err_set(err, ERR_DAMAGED, "%s", names_problem(r));
 	names_close(&r);
-	return rc < 0 ? cmd_fail(call, &err) : 0;
+	return rc < 0 ? -1 : 0;
 }
 
 static const struct command names_dump_command = {

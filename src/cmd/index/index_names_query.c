@@ -347,8 +347,9 @@ static const struct index_ask_ops names_ops = {.one = "pattern",
 					       .single = names_single,
 					       .put = names_put};
 
-static int run_query(const struct cmd_call *call)
+static int run_query(const struct cmd_call *call, struct err *err)
 {
+	(void)err;
 	const struct names_command_options *o = call->options;
 	struct asking a = {
 		.frame = {.call = call, .ops = &names_ops, .batch = o->batch, .repeat = o->repeat},

@@ -185,8 +185,9 @@ static const struct index_ask_ops words_ops = {.one = "query",
 					       .single = words_single,
 					       .put = words_put};
 
-static int run_query(const struct cmd_call *call)
+static int run_query(const struct cmd_call *call, struct err *err)
 {
+	(void)err;
 	const struct query_command_options *o = call->options;
 	struct asking a = {
 		.frame = {.call = call, .ops = &words_ops, .batch = o->batch, .repeat = o->repeat},

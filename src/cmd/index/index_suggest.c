@@ -93,12 +93,11 @@ static int suggest_all(struct suggesting *s, const struct cmd_call *call, size_t
 	return 0;
 }
 
-static int run_suggest(const struct cmd_call *call)
+static int run_suggest(const struct cmd_call *call, struct err *err)
 {
 	struct suggesting s = {.arena = ARENA_INIT(SIZE_MAX), .out = BUF_INIT(SIZE_MAX / 2)};
-	struct err err;
 	size_t n = 0;
-	int code = suggest_all(&s, call, &n, &err) < 0 ? cmd_fail(call, &err) : n == 0;
+	int code = suggest_all(&s, call, &n, err) < 0 ? -1 : n == 0;
 	words_close(&s.reader);
 	docstore_close(&s.docs);
 	token_rules_close(&s.rules);

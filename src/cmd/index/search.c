@@ -145,7 +145,7 @@ static void print_answer(const struct search_ask *ask, const struct search_answe
 		put_summary(out, ask, a, o->page);
 }
 
-static int run(const struct cmd_call *call)
+static int run(const struct cmd_call *call, struct err *err)
 {
 	const struct search_options *o = call->options;
 	CLEANUP(search_close) struct search *s = NULL;
@@ -153,10 +153,9 @@ static int run(const struct cmd_call *call)
 	CLEANUP(buf_free) struct buf words = BUF_INIT(QUERY_TEXT_MOST), out = BUF_INIT(64 << 20);
 	struct search_answer answer;
 	char data[PATH_MAX];
-	struct err err;
 	if (o->json && o->urls)
-		return cmd_refuse(call, "of --json and --urls only one can be had");
-	int code = cmd_data(call, data, sizeof data);
+		return err_set(err, ERR_USAGE, "of --json and --urls only one can be had");
+	int code = cmd_data_said(call, data, sizeof data);
 	if (code != 0)
 		return code;
 	for (int i = 0; i < call->argc; i++)
@@ -176,9 +175,9 @@ static int run(const struct cmd_call *call)
 		.lines = o->lines,
 		.meant = true,
 	};
-	if (search_ask_facets(&ask, &o->facets, &err) < 0 || search_open(&s, data, &err) < 0 ||
-	    search_run(s, &ask, &arena, &answer, &err) < 0)
-		return cmd_fail(call, &err);
+	if (search_ask_facets(&ask, &o->facets, err) < 0 || search_open(&s, data, err) < 0 ||
+	    search_run(s, &ask, &arena, &answer, err) < 0)
+		return -1;
 	if (answer.documents == 0 && !o->json) {
 		fprintf(stderr,
 			"garner: nothing is indexed in %s yet; garner add URL, then "

@@ -160,27 +160,31 @@ static int read_objects(const struct cmd_call *call, int first_arg, struct work 
 	return ret->rejected || ret->truncated ? ERR_DAMAGED : 0;
 }
 
-static int run_cat(const struct cmd_call *call)
+static int run_cat(const struct cmd_call *call, struct err *err)
 {
+	(void)err;
 	struct work w;
 	return read_objects(call, 0, &w, print_object);
 }
 
-static int run_to_json(const struct cmd_call *call)
+static int run_to_json(const struct cmd_call *call, struct err *err)
 {
+	(void)err;
 	struct work w;
 	return read_objects(call, 0, &w, print_json);
 }
 
-static int run_grep(const struct cmd_call *call)
+static int run_grep(const struct cmd_call *call, struct err *err)
 {
+	(void)err;
 	struct work w;
 	int code = read_objects(call, 1, &w, grep_object);
 	return code ? code : w.shown ? 0 : 1;
 }
 
-static int run_check(const struct cmd_call *call)
+static int run_check(const struct cmd_call *call, struct err *err)
 {
+	(void)err;
 	struct work w;
 	int code = read_objects(call, 0, &w, count_object);
 	fprintf(call->out, "%llu objects", (unsigned long long)w.objects);
@@ -215,17 +219,16 @@ static int take_json(void *ctx, const char *name, uint64_t line, struct str text
 	return ferror(w->call->out) ? 1 : 0;
 }
 
-static int run_from_json(const struct cmd_call *call)
+static int run_from_json(const struct cmd_call *call, struct err *err)
 {
-	struct err err;
 	struct work w = {.call = call, .out = BUF_INIT((size_t)1 << 30)};
-	int rc = cmd_read_lines(call, 0, (size_t)2 * SOIF_MAX_VALUE, take_json, &w, &err);
+	int rc = cmd_read_lines(call, 0, (size_t)2 * SOIF_MAX_VALUE, take_json, &w, err);
 	if (rc == 0)
 		change_section(&w, SOIF_PLAIN);
 	cmd_flush(call, &w.out);
 	buf_free(&w.out);
 	if (rc < 0)
-		return cmd_fail(call, &err);
+		return -1;
 	return w.rejected ? ERR_PARTLY : 0;
 }
 

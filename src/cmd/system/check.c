@@ -201,11 +201,12 @@ static void print_counts(struct check *c)
 	fputc('\n', c->call->out);
 }
 
-static int run(const struct cmd_call *call)
+static int run(const struct cmd_call *call, struct err *err)
 {
+	(void)err;
 	const struct cmd_json *options = call->options;
 	struct config *config = NULL;
-	int code = call->argc ? 0 : cmd_config(call, &config);
+	int code = call->argc ? 0 : cmd_config_said(call, &config);
 	if (code)
 		return code;
 	struct check c = {.call = call, .as_json = options->json, .out = BUF_INIT(1 << 16)};

@@ -214,11 +214,11 @@ void completion_bash(const struct program *program, struct buf *out)
 	buf_free(&t.text);
 }
 
-static int run(const struct cmd_call *call)
+static int run(const struct cmd_call *call, struct err *err)
 {
 	if (strcmp(call->argv[0], "bash") != 0)
-		return cmd_refuse(call, "completion: only for bash so far, not for '%s'",
-				  call->argv[0]);
+		return err_set(err, ERR_USAGE, "completion: only for bash so far, not for '%s'",
+			       call->argv[0]);
 	struct buf out = BUF_INIT(HELP_MOST);
 	completion_bash(call->program, &out);
 	return cmd_print(call, &out);

@@ -327,37 +327,36 @@ static int check_broker(const struct cmd_call *call, const struct config *config
 }
 
 /* A file that is named is looked at alone; else all that a start would read. */
-static int run_check(const struct cmd_call *call)
+static int run_check(const struct cmd_call *call, struct err *err)
 {
 	struct config *config = NULL;
-	struct err err;
 	char path[PATH_MAX];
 	struct config_input in =
 		call->argc ? (struct config_input){.file = call->argv[0]} : call->input;
-	int rc = cmd_config_file(&in, path, sizeof path, &err);
+	int rc = cmd_config_file(&in, path, sizeof path, err);
 	if (rc < 0)
-		return cmd_fail(call, &err);
+		return -1;
 	in.file = rc == 0 ? path : NULL;
 	CLEANUP(buf_free) struct buf problems = BUF_INIT(1 << 20);
-	if (cmd_load(call->program, &in, &config, &problems, &err) < 0) {
+	if (cmd_load(call->program, &in, &config, &problems, err) < 0) {
 		fflush(call->out);
 		fputs(buf_text(&problems), stderr);
-		return (int)err.code;
+		return (int)err->code;
 	}
 	struct sections s = sections_of(call);
 	s.config = config;
 	size_t n = count_set(&s, config);
 	bool crawl = !call->argc && cmd_has_role(call->program, &shepherd_role);
 	int code = 0;
-	if (crawl && crawl_conf_check(crawl_conf_of(config), &err) < 0)
-		code = (int)err.code;
-	if (code == 0 && !call->argc && check_links(call, &s, config, &err) < 0)
-		code = (int)err.code;
+	if (crawl && crawl_conf_check(crawl_conf_of(config), err) < 0)
+		code = (int)err->code;
+	if (code == 0 && !call->argc && check_links(call, &s, config, err) < 0)
+		code = (int)err->code;
 	if (code == 0)
 		fprintf(call->out, "%s: %zu setting%s, all good\n", in.file ? in.file : "no file",
 			n, n == 1 ? "" : "s");
 	else
-		fprintf(stderr, "%s\n", err.msg);
+		fprintf(stderr, "%s\n", err->msg);
 	if (code == 0)
 		warn_of_settings(&s);
 	if (code == 0 && crawl)
@@ -445,11 +444,12 @@ static void show_settings(const struct sections *s, const struct config *config,
 	buf_add_text(out, "Nothing is set; 'garner config show --all' lists the defaults.\n");
 }
 
-static int run_show(const struct cmd_call *call)
+static int run_show(const struct cmd_call *call, struct err *err)
 {
+	(void)err;
 	const struct show_options *o = call->options;
 	struct config *config = NULL;
-	int code = cmd_config(call, &config);
+	int code = cmd_config_said(call, &config);
 	if (code)
 		return code;
 	struct sections s = sections_of(call);
@@ -644,7 +644,7 @@ static struct str without_instance(const struct sections *s, struct str name, st
 	return name;
 }
 
-static int run_explain(const struct cmd_call *call)
+static int run_explain(const struct cmd_call *call, struct err *err)
 {
 	struct sections s = sections_of(call);
 	struct buf out = BUF_INIT(OUTPUT_MAX);
@@ -655,18 +655,18 @@ static int run_explain(const struct cmd_call *call)
 	}
 	/* one that is wrong keeps nobody from reading how to mend it */
 	CLEANUP(config_free) struct config *config = NULL;
-	struct err err;
-	if (cmd_config_quiet(call, &config, &err) < 0 &&
-	    cmd_load(call->program, &(struct config_input){0}, &config, NULL, &err) < 0)
-		return cmd_fail(call, &err);
+	if (cmd_config_quiet(call, &config, err) < 0 &&
+	    cmd_load(call->program, &(struct config_input){0}, &config, NULL, err) < 0)
+		return -1;
 	struct str name = without_instance(&s, str_of(call->argv[0]), &room);
 	if (explain_name(&out, &s, config, name) == 1)
 		return no_such_setting(call, &s, str_of(call->argv[0]));
 	return cmd_print(call, &out);
 }
 
-static int run_sample(const struct cmd_call *call)
+static int run_sample(const struct cmd_call *call, struct err *err)
 {
+	(void)err;
 	struct sections s = sections_of(call);
 	struct buf out = BUF_INIT(OUTPUT_MAX);
 	config_sample(&(struct config_list){s.list, s.n}, &out);

@@ -807,8 +807,9 @@ static void print_json(const struct finding *list, struct buf *out)
 	rows_json_line(&diagnosis_rows, &d, out);
 }
 
-static int run(const struct cmd_call *call)
+static int run(const struct cmd_call *call, struct err *err)
 {
+	(void)err;
 	const struct cmd_json *o = call->options;
 	struct patient p = {.call = call};
 	struct config *config = NULL;

@@ -28,17 +28,14 @@ static int dump_file(const struct cmd_call *call, int i, int *ret_next, struct e
 	return 0;
 }
 
-static int run(const struct cmd_call *call)
+static int run(const struct cmd_call *call, struct err *err)
 {
 	int printed = 0, code = 0;
 	for (int i = 0, next; i < call->argc; i = next) {
-		struct err err;
-		if (dump_file(call, i, &next, &err) == 0)
-			printed++;
-		else if (code == 0)
-			code = cmd_fail(call, &err);
-		else
-			(void)cmd_fail(call, &err);
+		bool good = dump_file(call, i, &next, err) == 0;
+		int failed = good ? 0 : cmd_fail(call, err);
+		printed += good;
+		code = code ? code : failed;
 	}
 	return code && printed ? ERR_PARTLY : code;
 }

@@ -334,27 +334,26 @@ static void print_named(const struct cmd_call *call, const struct named *what, s
 		help_of_program(&h, call->program);
 }
 
-static int run(const struct cmd_call *call)
+static int run(const struct cmd_call *call, struct err *err)
 {
 	const struct help_options *o = call->options;
-	struct err err;
 	if (o->links) {
 		print_links(call);
 		return 0;
 	}
 	if (*o->write_man)
-		return man_write(call->program, o->write_man, &err) < 0 ? cmd_fail(call, &err) : 0;
+		return man_write(call->program, o->write_man, err) < 0 ? -1 : 0;
 	struct arena arena = ARENA_INIT(1 << 20);
 	struct buf out = BUF_INIT(HELP_MOST);
 	struct named what = {NULL, ""};
-	int rc = find_named(call, &arena, &what, &err);
+	int rc = find_named(call, &arena, &what, err);
 	if (rc == 0) {
 		print_named(call, &what, &out);
 		cmd_print(call, &out);
 	}
 	buf_free(&out);
 	arena_free(&arena);
-	return rc < 0 ? cmd_fail(call, &err) : 0;
+	return rc < 0 ? -1 : 0;
 }
 
 const struct command help_command = {

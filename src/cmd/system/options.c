@@ -5,9 +5,9 @@
 #include "base/ascii.h"
 #include "base/log.h"
 
-static int run_role(const struct cmd_call *call)
+static int run_role(const struct cmd_call *call, struct err *err)
 {
-	return role_main(call, call->command->role);
+	return role_main(call, call->command->role, err);
 }
 
 /* They have no place to be kept in: take_option() makes settings of them. */

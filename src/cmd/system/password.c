@@ -91,17 +91,16 @@ static int read_silently(struct typed *ret, struct err *err)
 	return rc;
 }
 
-static int run(const struct cmd_call *call)
+static int run(const struct cmd_call *call, struct err *err)
 {
 	struct typed typed;
 	char line[PASSWORD_LINE];
-	struct err err;
-	int rc = isatty(STDIN_FILENO) ? read_silently(&typed, &err) : read_typed(-1, &typed, &err);
+	int rc = isatty(STDIN_FILENO) ? read_silently(&typed, err) : read_typed(-1, &typed, err);
 	if (rc == 0)
-		rc = password_make((struct str){typed.text, typed.n}, line, &err);
+		rc = password_make((struct str){typed.text, typed.n}, line, err);
 	explicit_bzero(&typed, sizeof typed);
 	if (rc < 0)
-		return cmd_fail(call, &err);
+		return -1;
 	fprintf(call->out, "%s\n", line);
 	return 0;
 }

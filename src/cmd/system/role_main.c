@@ -250,24 +250,22 @@ static int run_role(const struct cmd_call *call, const struct role *role, const 
 	return rc;
 }
 
-int role_main(const struct cmd_call *call, const struct role *role)
+int role_main(const struct cmd_call *call, const struct role *role, struct err *err)
 {
-	struct config *config;
-	struct err err;
+	CLEANUP(config_free) struct config *config = NULL;
 	const char *name = call->input.instance ? call->input.instance : role->name;
-	int rc = cmd_config(call, &config);
-	if (rc)
-		return rc;
+	int code = 0;
+	if (cmd_config(call, &config, err) < 0)
+		return -1;
 	log_start(name, STDERR_FILENO);
 	(void)prctl(PR_SET_NAME, name); /* for ps and top; it was started as "exe" */
-	if (run_role(call, role, name, config, &err) < 0) {
-		if (err.code == ERR_DAMAGED)
-			log_error(ROLE, err.msg, KV_TEXT("help", "garner check says what to do"));
+	if (run_role(call, role, name, config, err) < 0) {
+		if (err->code == ERR_DAMAGED)
+			log_error(ROLE, err->msg, KV_TEXT("help", "garner check says what to do"));
 		else
-			log_error(ROLE, err.msg);
-		rc = err.code;
+			log_error(ROLE, err->msg);
+		code = err->code;
 	}
 	log_flush();
-	config_free(&config);
-	return rc;
+	return code;
 }

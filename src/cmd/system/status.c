@@ -189,13 +189,13 @@ static int show_status(const struct cmd_call *call, const char *data)
 	return code;
 }
 
-static int run(const struct cmd_call *call)
+static int run(const struct cmd_call *call, struct err *err)
 {
 	const struct status_options *o = call->options;
 	char data[PATH_MAX];
 	if (o->json && o->metrics)
-		return cmd_refuse(call, "of --json and --metrics only one can be had");
-	int code = cmd_data(call, data, sizeof data);
+		return err_set(err, ERR_USAGE, "of --json and --metrics only one can be had");
+	int code = cmd_data_said(call, data, sizeof data);
 	return code ? code : show_status(call, data);
 }
 

@@ -116,22 +116,17 @@ static int run_locked(const struct cmd_call *call, const char *data, struct conf
 	return rc;
 }
 
-static int up_run(const struct cmd_call *call)
+static int up_run(const struct cmd_call *call, struct err *err)
 {
-	struct config *config;
-	struct err err;
+	CLEANUP(config_free) struct config *config = NULL;
 	char data[PATH_MAX];
-	int rc = cmd_config(call, &config);
-	if (rc)
-		return rc;
+	if (cmd_config(call, &config, err) < 0)
+		return -1;
 	log_start("up", STDERR_FILENO);
-	rc = cmd_data_dir(config, data, sizeof data, &err);
+	int rc = cmd_data_dir(config, data, sizeof data, err);
 	if (rc == 0)
-		rc = run_locked(call, data, &config, &err);
-	if (rc < 0)
-		rc = cmd_fail(call, &err);
+		rc = run_locked(call, data, &config, err);
 	log_flush();
-	config_free(&config);
 	return rc;
 }
 

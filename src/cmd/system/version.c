@@ -174,8 +174,9 @@ static void print_json(const struct program *program, struct buf *out)
 	rows_json_line(&facts_rows, &f, out);
 }
 
-static int run(const struct cmd_call *call)
+static int run(const struct cmd_call *call, struct err *err)
 {
+	(void)err;
 	const struct version_options *o = call->options;
 	struct buf out = BUF_INIT(HELP_MOST);
 	if (o->faults) {

@@ -53,7 +53,7 @@ static struct outcome run(const char *sub, const struct config_input *in, const 
 	FILE *errors = fopen(scratch("stderr"), "w");
 	assert_non_null(errors);
 	dup2(fileno(errors), STDERR_FILENO);
-	o.code = command->run(&call);
+	o.code = cmd_run(&call);
 	fflush(stderr);
 	dup2(kept, STDERR_FILENO);
 	close(kept);

@@ -91,7 +91,7 @@ static int run(const struct command *command, bool option, int argc, char **argv
 		.argv = argv,
 		.out = out,
 	};
-	int code = command->run(&call);
+	int code = cmd_run(&call);
 	fclose(out);
 	return code;
 }

@@ -27,9 +27,10 @@ static const struct cmd_option show_options[] = {
 		   .help = "a word, repeatable"),
 };
 
-static int nothing(const struct cmd_call *call)
+static int nothing(const struct cmd_call *call, struct err *err)
 {
 	(void)call;
+	(void)err;
 	return 0;
 }
 

@@ -61,7 +61,7 @@ static char *answer_of(const struct command *command, const char *data, const ch
 				.out = open_memstream(&out, &n)};
 	call.input = (struct config_input){.sets = sets, .nsets = 1};
 	assert_non_null(call.out);
-	*ret_code = command->run(&call);
+	*ret_code = cmd_run(&call);
 	fclose(call.out);
 	mem_free(&arg);
 	return out;

@@ -17,7 +17,7 @@ static const struct cmd_option options[] = {
 };
 
 struct adding {
-	struct buf lines;
+	struct buf *lines;
 	uint64_t added, bad;
 };
 
@@ -38,8 +38,8 @@ static int add_url(struct adding *a, struct str text)
 		return 0;
 	}
 	a->added++;
-	buf_add_str(&a->lines, canon.href);
-	buf_add_byte(&a->lines, '\n');
+	buf_add_str(a->lines, canon.href);
+	buf_add_byte(a->lines, '\n');
 	return 0;
 }
 
@@ -53,22 +53,18 @@ static int add_line(void *ctx, const char *name, uint64_t line, struct str text,
 static int run(const struct cmd_call *call, struct err *err)
 {
 	const struct add_options *o = call->options;
-	struct adding a = {.lines = BUF_INIT(64 << 20)};
-	char data[PATH_MAX], folder[PATH_MAX + 32];
-	int code = cmd_data_said(call, data, sizeof data), rc = 0;
-	if (code != 0)
-		return code;
-	snprintf(folder, sizeof folder, "%s/" CRAWL_REQUESTS, data);
+	CLEANUP(buf_free) struct buf lines = BUF_INIT(64 << 20);
+	struct adding a = {.lines = &lines};
+	char folder[PATH_MAX];
+	if (cmd_data_path(call, CRAWL_REQUESTS, folder, err) < 0)
+		return -1;
 	for (int i = 0; i < call->argc; i++)
 		(void)add_url(&a, str_of(call->argv[i]));
-	if (o->from[0])
-		rc = cmd_read_path_lines(o->from, (size_t)2 * URL_TEXT_MAX, add_line, &a, err);
-	if (rc == 0 && a.lines.over)
-		rc = err_set(err, ERR_USAGE, "more than %zu bytes of URLs at once", a.lines.max);
-	if (rc == 0 && a.added)
-		rc = requests_add(folder, "add", buf_str(&a.lines), err);
-	buf_free(&a.lines);
-	if (rc < 0)
+	if (o->from[0] && cmd_read_path_lines(o->from, (size_t)2 * URL_TEXT_MAX, add_line, &a, err))
+		return -1;
+	if (lines.over)
+		return err_set(err, ERR_USAGE, "more than %zu bytes of URLs at once", lines.max);
+	if (a.added && requests_add(folder, "add", buf_str(&lines), err) < 0)
 		return -1;
 	if (a.added)
 		fprintf(call->out, "%llu URL%s added; the role shepherd gathers %s\n",
@@ -76,7 +72,7 @@ static int run(const struct cmd_call *call, struct err *err)
 			a.added == 1 ? "it and its site" : "them and their sites");
 	else if (!a.bad)
 		fprintf(stderr, "garner: there is no URL to add; see garner add --help\n");
-	return a.bad ? (a.added ? 3 : 2) : a.added ? 0 : 1;
+	return a.bad ? (a.added ? ERR_PARTLY : ERR_USAGE) : a.added ? 0 : ERR_NOTHING;
 }
 
 const struct command add_command = {

@@ -35,7 +35,7 @@ struct fetch {
 	const struct cmd_call *call;
 	const struct fetch_options *options;
 	struct robot_section_conf conf;
-	struct config *config;
+	const struct config *config;
 	struct loop *loop;
 	struct kit kit;
 	struct hostq *queue;
@@ -564,7 +564,6 @@ static void close_all(struct fetch *f)
 		loop_free(&f->loop);
 	}
 	buf_free(&f->out);
-	config_free(&f->config);
 }
 
 static int run_all(struct fetch *f, struct err *err)
@@ -606,25 +605,21 @@ int fetch_exit_code(const uint64_t count[OUTCOME_COUNT], uint64_t urls, bool sto
 
 static int run(const struct cmd_call *call, struct err *err)
 {
+	const struct fetch_options *o = call->options;
+	CLEANUP(config_free) struct config *config = NULL;
+	if (cmd_config(call, &config, err) < 0)
+		return -1;
+	if (call->argc == 0 && !o->from[0])
+		return err_set(err, ERR_USAGE, "no URL; see 'garner fetch --help'");
+	if (o->through[0])
+		return fetch_through(call, o, config, err);
 	struct fetch f = {.call = call,
-			  .options = call->options,
+			  .options = o,
+			  .config = config,
 			  .output = FILE_INIT,
 			  .out = BUF_INIT(4 << 20)};
 	list_init(&f.items);
-	int code = cmd_config_said(call, &f.config);
-	if (code != 0)
-		return code;
-	if (call->argc == 0 && !f.options->from[0]) {
-		config_free(&f.config);
-		err_set(err, ERR_USAGE, "no URL; see 'garner fetch --help'");
-		return -1;
-	}
-	if (f.options->through[0]) {
-		code = fetch_through(call, f.options, f.config);
-		config_free(&f.config);
-		return code;
-	}
-	code = run_all(&f, err) < 0 ? -1 : fetch_exit_code(f.count, f.urls, f.stopped);
+	int code = run_all(&f, err) < 0 ? -1 : fetch_exit_code(f.count, f.urls, f.stopped);
 	close_all(&f);
 	return code;
 }

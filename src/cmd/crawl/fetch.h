@@ -19,4 +19,4 @@ int fetch_exit_code(const uint64_t count[OUTCOME_COUNT], uint64_t urls, bool sto
 
 /* With --through: as a source of URLs for the botm that connects. The exit code. */
 int fetch_through(const struct cmd_call *call, const struct fetch_options *o,
-		  const struct config *config);
+		  const struct config *config, struct err *err);

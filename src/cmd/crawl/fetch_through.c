@@ -463,20 +463,19 @@ static void socket_close(const char *address, int fd)
 }
 
 int fetch_through(const struct cmd_call *call, const struct fetch_options *o,
-		  const struct config *config)
+		  const struct config *config, struct err *err)
 {
 	struct through t = {.call = call,
 			    .options = o,
 			    .out = BUF_INIT(64 << 20),
 			    .arena = ARENA_INIT(SIZE_MAX / 2)};
-	struct err err;
 	int fd = -1, code;
 	if (!cmd_has_role(call->program, &botm_role)) {
-		err_set(&err, ERR_USAGE, "--through: this program has no botm");
-		return cmd_fail(call, &err);
+		err_set(err, ERR_USAGE, "--through: this program has no botm");
+		return -1;
 	}
-	code = through_run(&t, config, &fd, &err) < 0 ? cmd_fail(call, &err)
-						      : fetch_exit_code(t.count, t.urls, t.stopped);
+	code = through_run(&t, config, &fd, err) < 0 ? -1
+						     : fetch_exit_code(t.count, t.urls, t.stopped);
 	botsource_free(&t.source);
 	if (t.loop) {
 		loop_timer_stop(&t.flush);

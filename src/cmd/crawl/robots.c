@@ -99,17 +99,16 @@ static int keep_piece(void *ctx, const char *name, struct str piece, struct err 
 }
 
 /* Returns the exit code. */
-static int print_answer(const struct cmd_call *call, const struct subject *s)
+static int print_answer(const struct cmd_call *call, const struct subject *s, struct err *err)
 {
 	const struct robots_options *o = call->options;
 	CLEANUP(buf_free) struct buf out = BUF_INIT((size_t)64 << 20);
 	char room[URL_TEXT_MAX * 3];
-	struct err err;
 	int code = 0;
 	for (int i = 1; i < call->argc; i++) {
 		struct str path = {0};
-		if (path_of(str_of(call->argv[i]), room, &path, &err) < 0)
-			return cmd_fail(call, &err);
+		if (path_of(str_of(call->argv[i]), room, &path, err) < 0)
+			return -1;
 		struct robots_verdict v = robots_verdict(buf_str(&s->form), path);
 		struct str rule = str_trim(robots_line(buf_str(&s->file), v.line));
 		(o->json ? put_json : put_text)(call->argv[i], v, rule, &out);
@@ -119,17 +118,16 @@ static int print_answer(const struct cmd_call *call, const struct subject *s)
 	return code;
 }
 
-static int run_files(const struct cmd_call *call)
+static int run_files(const struct cmd_call *call, struct err *err)
 {
 	const struct robots_options *o = call->options;
 	CLEANUP(subject_free) struct subject s = SUBJECT_INIT;
-	struct err err;
 	if (call->argc < 2)
-		return cmd_refuse(call, "no URL; see 'garner robots test --help'");
-	if (cmd_read_path(call->argv[0], keep_piece, &s.file, &err) < 0 ||
-	    robots_compile(buf_str(&s.file), str_of(o->agent), &s.form, &err) < 0)
-		return cmd_fail(call, &err);
-	return print_answer(call, &s);
+		return err_set(err, ERR_USAGE, "no URL; see 'garner robots test --help'");
+	if (cmd_read_path(call->argv[0], keep_piece, &s.file, err) < 0 ||
+	    robots_compile(buf_str(&s.file), str_of(o->agent), &s.form, err) < 0)
+		return -1;
+	return print_answer(call, &s, err);
 }
 
 struct batch {
@@ -210,23 +208,19 @@ static int take_question(void *ctx, const char *name, uint64_t line, struct str 
 	return fflush(b->call->out) ? 1 : 0;
 }
 
-static int run_batch(const struct cmd_call *call)
+static int run_batch(const struct cmd_call *call, struct err *err)
 {
 	struct batch b = {.call = call, .subject = SUBJECT_INIT, .out = BUF_INIT(1 << 20)};
-	struct err err;
-	int rc = cmd_read_lines(call, 0, QUESTION_MAX, take_question, &b, &err);
+	int rc = cmd_read_lines(call, 0, QUESTION_MAX, take_question, &b, err);
 	subject_free(&b.subject);
 	buf_free(&b.out);
-	if (rc < 0)
-		return cmd_fail(call, &err);
-	return b.bad ? ERR_PARTLY : 0;
+	return rc < 0 ? -1 : b.bad ? ERR_PARTLY : 0;
 }
 
 static int run_test(const struct cmd_call *call, struct err *err)
 {
-	(void)err;
 	const struct robots_options *o = call->options;
-	return o->batch ? run_batch(call) : run_files(call);
+	return o->batch ? run_batch(call, err) : run_files(call, err);
 }
 
 static const struct cmd_option test_options[] = {

@@ -29,33 +29,33 @@ static const struct cmd_exit exits[] = {
 };
 
 /* The folder of the crawl. 0, or the exit code. */
-static int find_folder(const struct cmd_call *call, char ret[PATH_MAX])
-{
-	return cmd_data_path_said(call, "shepherd", ret, PATH_MAX);
-}
 
-int shep_open_states(const struct cmd_call *call, bool write, struct states **ret)
+int shep_open_states(const struct cmd_call *call, bool write, struct states **ret, struct err *err)
 {
 	char folder[PATH_MAX];
-	struct err err;
-	int code = find_folder(call, folder);
-	if (code)
-		return code;
-	int rc = states_open(ret, folder, write, &err);
-	if (rc == 1)
-		(void)cmd_refuse(call, "%s: there is no crawl yet; make one with garner shep init",
-				 folder);
-	return rc < 0 ? cmd_fail(call, &err) : rc;
+	if (cmd_data_path(call, "shepherd", folder, err) < 0)
+		return -1;
+	int rc = states_open(ret, folder, write, err);
+	return rc == 1 ? err_set(err, ERR_NOTHING,
+				 "%s: there is no crawl yet; make one with garner shep init",
+				 folder)
+		       : rc;
+}
+
+int shep_open_state(struct states *s, const char *name, struct state **ret, struct err *err)
+{
+	int rc = state_open(ret, s, name, err);
+	return rc == 1 ? err_set(err, ERR_NOTHING,
+				 "there is no state %s; garner shep states lists them", name)
+		       : rc;
 }
 
 static int run_init(const struct cmd_call *call, struct err *err)
 {
 	const struct shep_options *o = call->options;
 	char folder[PATH_MAX];
-	int code = find_folder(call, folder);
-	if (code)
-		return code;
-	if (states_init(folder, (unsigned)o->shift, clock_wall_us(), err) < 0)
+	if (cmd_data_path(call, "shepherd", folder, err) < 0 ||
+	    states_init(folder, (unsigned)o->shift, clock_wall_us(), err) < 0)
 		return -1;
 	fprintf(call->out, "%s: made, with an empty state\n", folder);
 	return 0;
@@ -130,18 +130,15 @@ static void states_print(const struct cmd_call *call, struct states *s,
 
 static int run_states(const struct cmd_call *call, struct err *err)
 {
-	struct states *s = NULL;
-	struct arena arena = ARENA_INIT(64 << 20);
+	CLEANUP(states_close) struct states *s = NULL;
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(64 << 20);
 	struct state_info *list;
 	size_t n;
-	int code = shep_open_states(call, false, &s);
-	if (code == 0 && states_list(s, clock_wall_us(), &arena, &list, &n, err) < 0)
-		code = -1;
-	else if (code == 0)
-		states_print(call, s, list, n);
-	states_close(&s);
-	arena_free(&arena);
-	return code;
+	if (shep_open_states(call, false, &s, err) < 0 ||
+	    states_list(s, clock_wall_us(), &arena, &list, &n, err) < 0)
+		return -1;
+	states_print(call, s, list, n);
+	return 0;
 }
 
 /* Recovery */
@@ -176,19 +173,16 @@ static void recovered_json(const struct cmd_call *call, const struct recovery *r
 static int run_recover(const struct cmd_call *call, struct err *err)
 {
 	const struct shep_options *o = call->options;
-	struct states *s = NULL;
-	struct recovery r = {0};
-	int code = shep_open_states(call, true, &s);
-	if (code)
-		return code;
+	CLEANUP(states_close) struct states *s = NULL;
+	CLEANUP(recovery_free) struct recovery r = {0};
+	if (shep_open_states(call, true, &s, err) < 0)
+		return -1;
 	int rc = states_recover_fully(s, o->rebuild, clock_wall_us(), &r, err);
 	if (o->json)
 		recovered_json(call, &r);
 	else
 		fputs(r.told.n ? buf_text(&r.told) : "nothing to do\n", call->out);
-	recovery_free(&r);
-	states_close(&s);
-	return rc < 0 ? -1 : 0;
+	return rc;
 }
 
 /* Dump */
@@ -213,21 +207,20 @@ static bool is_wanted(const struct shep_options *o, size_t at)
 	return wanted;
 }
 
-static int print_file(const struct cmd_call *call, const char *path, const struct format *format,
-		      bool title)
+/* The exit code; a file that cannot be printed keeps nobody from the others. */
+static int print_file(const struct cmd_call *call, const char *path, const struct format *format)
 {
 	struct err err;
 	if (access(path, F_OK) != 0)
 		return 0;
-	if (title)
-		fprintf(call->out, "%s:\n", path);
+	fprintf(call->out, "%s:\n", path);
 	return cmd_print_file(call, format, path, NULL, &err) < 0 ? cmd_fail(call, &err) : 0;
 }
 
 static int dump_state(const struct cmd_call *call, struct states *s, const struct state *st)
 {
 	const struct shep_options *o = call->options;
-	struct arena arena = ARENA_INIT(1 << 20);
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 20);
 	bool all = !o->gone;
 	int code = 0;
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
@@ -236,33 +229,21 @@ static int dump_state(const struct cmd_call *call, struct states *s, const struc
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
 		if (!all && !is_wanted(o, parts[i].wanted))
 			continue;
-		int rc = print_file(call, state_path(st, &arena, parts[i].file), parts[i].format,
-				    true);
+		int rc = print_file(call, state_path(st, &arena, parts[i].file), parts[i].format);
 		code = code ? code : rc;
 	}
-	if (o->gone) {
-		int rc = print_file(call, states_path(s, &arena, "gone"), &gone_format, true);
-		code = code ? code : rc;
-	}
-	arena_free(&arena);
-	return code;
+	int rc = o->gone ? print_file(call, states_path(s, &arena, "gone"), &gone_format) : 0;
+	return code ? code : rc;
 }
 
 static int run_dump(const struct cmd_call *call, struct err *err)
 {
-	struct states *s = NULL;
-	struct state *st = NULL;
+	CLEANUP(states_close) struct states *s = NULL;
+	CLEANUP(state_free) struct state *st = NULL;
 	const char *name = call->argc ? call->argv[0] : "current";
-	int code = shep_open_states(call, false, &s);
-	if (code)
-		return code;
-	int rc = state_open(&st, s, name, err);
-	if (rc == 1)
-		(void)cmd_refuse(call, "there is no state %s; garner shep states lists them", name);
-	code = rc == 0 ? dump_state(call, s, st) : rc == 1 ? 1 : -1;
-	state_free(&st);
-	states_close(&s);
-	return code;
+	if (shep_open_states(call, false, &s, err) < 0 || shep_open_state(s, name, &st, err) < 0)
+		return -1;
+	return dump_state(call, s, st);
 }
 
 /* Tables */

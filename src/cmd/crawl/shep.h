@@ -3,6 +3,6 @@
 #include "cmd/command.h"
 #include "state/state.h"
 
-/* The states of the data directory. 0, or the exit code, and then it was said why: 1 when nothing
- * was made yet. */
-int shep_open_states(const struct cmd_call *call, bool write, struct states **ret);
+/* The states of the data directory, and one of them by its name. ERR_NOTHING: there is none. */
+int shep_open_states(const struct cmd_call *call, bool write, struct states **ret, struct err *err);
+int shep_open_state(struct states *s, const char *name, struct state **ret, struct err *err);

@@ -16,6 +16,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const struct {
 	uint32_t type;
@@ -123,15 +124,15 @@ static void work_flush(struct work *w, size_t more_than)
 		cmd_flush(w->call, &w->out);
 }
 
-/* The file that is named, or that of the crawl. 0, or the exit code. */
-static int find_file(struct work *w)
+/* The file that is named, or that of the crawl. */
+static int find_file(struct work *w, struct err *err)
 {
 	if (!*w->o->file)
-		return cmd_data_path_said(w->call, "shepherd/objects", w->path, sizeof w->path);
+		return cmd_data_path(w->call, "shepherd/objects", w->path, err);
 	int n = snprintf(w->path, sizeof w->path, "%s", w->o->file);
 	return n < (int)sizeof w->path
 		       ? 0
-		       : cmd_refuse(w->call, "the path of the bucket file is too long");
+		       : err_set(err, ERR_USAGE, "the path of the bucket file is too long");
 }
 
 static void work_end(struct work *w)
@@ -144,35 +145,28 @@ static void work_end(struct work *w)
 	buf_free(&w->out);
 }
 
-static int work_open(struct work *w, enum bucket_mode mode, unsigned how)
+static int work_open(struct work *w, enum bucket_mode mode, unsigned how, struct err *err)
 {
 	struct bucket_options o = {
 		.mode = mode, .shift = (unsigned)w->o->shift, .unchecked = how & UNCHECKED};
-	struct err err;
-	struct stat st;
 	bool makes = (how & MAKES) && *w->o->file;
-	int rc = mode >= BUCKET_APPEND && !makes && stat(w->path, &st) != 0
-			 ? 1
-			 : bucket_open(&w->b, w->path, &o, &err);
-	if (rc > 0)
-		err_set(&err, ERR_USAGE, "%s: there is no bucket file", w->path);
-	return rc ? cmd_fail(w->call, &err) : 0;
+	bool is_there = mode < BUCKET_APPEND || makes || access(w->path, F_OK) == 0;
+	int rc = is_there ? bucket_open(&w->b, w->path, &o, err) : 1;
+	return rc > 0 ? err_set(err, ERR_USAGE, "%s: there is no bucket file", w->path) : rc;
 }
 
 static int work_begin(struct work *w, const struct cmd_call *call, enum bucket_mode mode,
-		      unsigned how)
+		      unsigned how, struct err *err)
 {
 	*w = (struct work){.call = call,
 			   .o = call->options,
 			   .arena = ARENA_INIT(BUCKET_ARENA),
 			   .out = BUF_INIT((size_t)1 << 30)};
 	w->json = JSONW_INIT(&w->out);
-	int code = find_file(w);
-	if (code == 0)
-		code = work_open(w, mode, how);
-	if (code == 0)
-		w->packer = bucket_packer_new(bucket_dict_path(&w->arena, w->path));
-	return code;
+	if (find_file(w, err) < 0 || work_open(w, mode, how, err) < 0)
+		return -1;
+	w->packer = bucket_packer_new(bucket_dict_path(&w->arena, w->path));
+	return 0;
 }
 
 static bool work_has_states(const struct work *w, char folder[PATH_MAX])
@@ -280,15 +274,14 @@ static int each_bucket(struct work *w, bool content, uint64_t *ret_damaged, stru
 	return 0;
 }
 
-static int print_each(struct work *w, bool content)
+static int print_each(struct work *w, bool content, struct err *err)
 {
-	struct err err;
 	uint64_t damaged = 0;
 	int code = 0;
 	if (w->o->json)
 		jsonw_array(&w->json);
-	if (each_bucket(w, content, &damaged, &err) < 0)
-		code = work_fail(w, &err);
+	if (each_bucket(w, content, &damaged, err) < 0)
+		code = -1;
 	if (w->o->json) {
 		jsonw_array_end(&w->json);
 		buf_add_byte(&w->out, '\n');
@@ -296,14 +289,14 @@ static int print_each(struct work *w, bool content)
 	return code == 0 && damaged ? ERR_DAMAGED : code;
 }
 
-static int list_all(struct work *w)
+static int list_all(struct work *w, struct err *err)
 {
-	return print_each(w, false);
+	return print_each(w, false, err);
 }
 
-static int cat_all(struct work *w)
+static int cat_all(struct work *w, struct err *err)
 {
-	return print_each(w, true);
+	return print_each(w, true, err);
 }
 
 /* One after the other; the worst code. `what`: 0, 1 for none there, negative. */
@@ -335,9 +328,10 @@ static int extract_one(struct work *w, uint32_t oid, struct err *err)
 	return rc ? rc : show_one(w, &bucket, err);
 }
 
-static int extract_named(struct work *w)
+static int extract_named(struct work *w, struct err *err)
 {
 	bool list = w->o->json && w->call->argc > 1;
+	(void)err;
 	if (list)
 		jsonw_array(&w->json);
 	int code = for_numbers(w, extract_one);
@@ -425,15 +419,15 @@ static int insert_all(struct work *w, struct err *err)
 	return bucket_sync(w->b, NULL, err);
 }
 
-static int insert_or_cut(struct work *w)
+static int insert_or_cut(struct work *w, struct err *err)
 {
-	struct err err, ignored;
+	struct err ignored;
 	uint64_t before = bucket_length(w->b);
-	if (insert_all(w, &err) == 0)
+	if (insert_all(w, err) == 0)
 		return 0;
 	buf_clear(&w->out); /* none of these is kept */
 	(void)bucket_cut(w->b, before, NULL, &ignored);
-	return work_fail(w, &err);
+	return -1;
 }
 
 static int delete_one(struct work *w, uint32_t oid, struct err *err)
@@ -441,11 +435,10 @@ static int delete_one(struct work *w, uint32_t oid, struct err *err)
 	return bucket_delete(w->b, oid, err);
 }
 
-static int delete_named(struct work *w)
+static int delete_named(struct work *w, struct err *err)
 {
-	struct err err;
 	int code = for_numbers(w, delete_one);
-	return bucket_sync(w->b, NULL, &err) < 0 ? work_fail(w, &err) : code;
+	return bucket_sync(w->b, NULL, err) < 0 ? -1 : code;
 }
 
 /* Shaking */
@@ -501,15 +494,13 @@ static int print_moves(struct work *w, struct err *err)
 
 /* With states next to the file the report stays for recovery; otherwise nobody needs it once it was
  * printed. */
-static int shake_down(struct work *w)
+static int shake_down(struct work *w, struct err *err)
 {
-	struct err err;
 	struct bucket_shaken sum = {0};
-	int rc = shake_file(w, &sum, &err);
+	int rc = shake_file(w, &sum, err);
 	buf_clear(&w->out);
-	if (rc < 0 || print_moves(w, &err) < 0 ||
-	    (!w->crawl && bucket_moves_done(w->path, &err) < 0))
-		return work_fail(w, &err);
+	if (rc < 0 || print_moves(w, err) < 0 || (!w->crawl && bucket_moves_done(w->path, err) < 0))
+		return -1;
 	if (w->o->verbose)
 		fprintf(stderr,
 			"%" PRIu64 " kept, %" PRIu64 " were deleted; %" PRIu64
@@ -518,12 +509,11 @@ static int shake_down(struct work *w)
 	return 0;
 }
 
-static int train_dictionaries(struct work *w)
+static int train_dictionaries(struct work *w, struct err *err)
 {
-	struct err err;
 	unsigned kept = 0;
-	if (bucket_train(w->b, w->packer, &kept, &err) < 0)
-		return work_fail(w, &err);
+	if (bucket_train(w->b, w->packer, &kept, err) < 0)
+		return -1;
 	buf_printf(&w->out, "%u new dictionaries\n", kept);
 	return 0;
 }
@@ -602,42 +592,40 @@ static void sum_up(struct work *w, const struct bucket_audit *sum, bool fixed)
 
 /* How far the file has to be whole: to the last checkpoint while somebody appends; else, and where
  * no state knows it, to its end. Opens it again when a shakedown came between. */
-static int known_end(struct work *w, uint64_t *ret)
+static int known_end(struct work *w, uint64_t *ret, struct err *err)
 {
 	char folder[PATH_MAX];
-	struct err err;
 	struct states *s = NULL;
 	*ret = 0;
 	for (int i = 0; i < LOOK_TRIES && bucket_grows(w->b) && work_has_states(w, folder); i++) {
-		if (states_open(&s, folder, false, &err) != 0)
+		if (states_open(&s, folder, false, err) != 0)
 			return 0; /* lost states say nothing; recovery looks after them */
-		int rc = states_objects(s, w->b, ret, &err);
+		int rc = states_objects(s, w->b, ret, err);
 		states_close(&s);
 		if (rc != 1)
 			return 0;
 		bucket_drop(&w->b);
-		int code = work_open(w, BUCKET_SCAN, UNCHECKED);
+		int code = work_open(w, BUCKET_SCAN, UNCHECKED, err);
 		if (code)
 			return code;
 	}
 	return 0;
 }
 
-static int audit_file(struct work *w, bool fixes)
+static int audit_file(struct work *w, bool fixes, struct err *err)
 {
-	struct err err;
 	struct bucket_audit sum;
 	uint64_t to = 0;
-	int code = fixes ? 0 : known_end(w, &to);
+	int code = fixes ? 0 : known_end(w, &to, err);
 	if (code)
 		return code;
 	if (w->o->json) {
 		jsonw_object(&w->json);
 		jsonw_put_array(&w->json, "found");
 	}
-	if ((fixes ? bucket_fix(w->b, tell_problem, w, &sum, &err)
-		   : bucket_audit(w->b, to, tell_problem, w, &sum, &err)) < 0) {
-		code = work_fail(w, &err);
+	if ((fixes ? bucket_fix(w->b, tell_problem, w, &sum, err)
+		   : bucket_audit(w->b, to, tell_problem, w, &sum, err)) < 0) {
+		code = -1;
 	} else {
 		sum_up(w, &sum, fixes);
 		code = (sum.problems && !fixes) || sum.lacking ? ERR_DAMAGED : 0;
@@ -648,22 +636,21 @@ static int audit_file(struct work *w, bool fixes)
 	return code;
 }
 
-static int audit_only(struct work *w)
+static int audit_only(struct work *w, struct err *err)
 {
-	return audit_file(w, false);
+	return audit_file(w, false, err);
 }
 
-static int audit_and_fix(struct work *w)
+static int audit_and_fix(struct work *w, struct err *err)
 {
-	return audit_file(w, true);
+	return audit_file(w, true, err);
 }
 
-static int check_ends(struct work *w)
+static int check_ends(struct work *w, struct err *err)
 {
-	struct err err;
 	uint64_t to = 0;
-	int code = known_end(w, &to);
-	return code == 0 && bucket_quick(w->b, to, &err) < 0 ? work_fail(w, &err) : code;
+	int code = known_end(w, &to, err);
+	return code == 0 && bucket_quick(w->b, to, err) < 0 ? -1 : code;
 }
 
 /* Tables */
@@ -672,7 +659,7 @@ static const struct action {
 	const char *name; /* of the command */
 	enum bucket_mode mode;
 	unsigned how;
-	int (*what)(struct work *w); /* returns the exit code */
+	int (*what)(struct work *w, struct err *err); /* returns the exit code */
 } actions[] = {
 	{"list", BUCKET_SCAN, 0, list_all},
 	{"cat", BUCKET_SCAN, 0, cat_all},
@@ -686,23 +673,22 @@ static const struct action {
 	{"quick", BUCKET_SCAN, UNCHECKED, check_ends},
 };
 
-int shep_buckets_do(const struct cmd_call *call, const char *name)
+int shep_buckets_do(const struct cmd_call *call, const char *name, struct err *err)
 {
 	struct work w;
 	size_t i = 0;
 	while (strcmp(actions[i].name, name) != 0)
 		ENSURE(++i < ARRAY_LEN(actions));
-	int code = work_begin(&w, call, actions[i].mode, actions[i].how);
+	int code = work_begin(&w, call, actions[i].mode, actions[i].how, err);
 	if (code == 0)
-		code = actions[i].what(&w);
+		code = actions[i].what(&w, err);
 	work_end(&w);
 	return code;
 }
 
 static int run(const struct cmd_call *call, struct err *err)
 {
-	(void)err;
-	return shep_buckets_do(call, call->command->name);
+	return shep_buckets_do(call, call->command->name, err);
 }
 
 #define OPTION_FILE                                                                              \

@@ -10,4 +10,4 @@ struct buckets_options {
 };
 
 /* What garner shep buckets NAME does, with the options and arguments of the call. The exit code. */
-int shep_buckets_do(const struct cmd_call *call, const char *name);
+int shep_buckets_do(const struct cmd_call *call, const char *name, struct err *err);

@@ -49,7 +49,7 @@ static int run(const struct cmd_call *call, struct err *err)
 		same.argc = 1;
 		same.argv = argv;
 	}
-	return shep_buckets_do(&same, todo->name);
+	return shep_buckets_do(&same, todo->name, err);
 }
 
 #define LETTER(letter, name, member, text) CMD_FLAG(letter, name, struct letters, member, text)

@@ -38,20 +38,14 @@ static int propose_from(const struct cmd_call *call, struct states *s, struct st
 	return rc;
 }
 
-static int run_propose(const struct cmd_call *call)
+static int run_propose(const struct cmd_call *call, struct err *err)
 {
-	struct states *s = NULL;
-	struct state *st = NULL;
-	struct err err;
-	int code = shep_open_states(call, false, &s);
-	if (code)
-		return code;
-	int rc = state_open(&st, s, "current", &err);
-	if (rc == 0)
-		rc = propose_from(call, s, st, &err);
-	state_free(&st);
-	states_close(&s);
-	return rc < 0 ? cmd_fail(call, &err) : rc;
+	CLEANUP(states_close) struct states *s = NULL;
+	CLEANUP(state_free) struct state *st = NULL;
+	if (shep_open_states(call, false, &s, err) < 0 ||
+	    shep_open_state(s, "current", &st, err) < 0)
+		return -1;
+	return propose_from(call, s, st, err);
 }
 
 static int run_equiv(const struct cmd_call *call, struct err *err)
@@ -59,7 +53,7 @@ static int run_equiv(const struct cmd_call *call, struct err *err)
 	const struct equiv_options *o = call->options;
 	if (o->propose && call->argc)
 		return err_set(err, ERR_USAGE, "--propose looks at the newest state");
-	return o->propose ? run_propose(call) : shep_module_run(call, MODULE_EQUIV);
+	return o->propose ? run_propose(call, err) : shep_module_run(call, MODULE_EQUIV, err);
 }
 
 static const struct cmd_option options[] = {

@@ -197,8 +197,9 @@ static void print_answer(const struct filter *f, struct str url, const struct fi
 }
 
 /* 0, or the exit code: 1 where the URL is rejected. */
+/* 1: the URL is rejected. */
 static int answer_url(const struct cmd_call *call, const struct filter *f, struct state *st,
-		      const char *text)
+		      const char *text, struct err *err)
 {
 	const struct filter_options *o = call->options;
 	char room[URL_MAX], strict[URL_STRICT_MAX + 1];
@@ -206,22 +207,19 @@ static int answer_url(const struct cmd_call *call, const struct filter *f, struc
 	struct filter_site s;
 	struct filter_url u;
 	struct url url;
-	struct err err;
 	int rc = url_parse(str_of(text), NULL, room, sizeof room, &url);
 	if (rc == 0)
 		rc = url_canon(&url, true, strict, sizeof strict, &url);
-	if (rc != 0) {
-		url_fail(rc, str_of(text), &err);
-		return cmd_fail(call, &err);
-	}
-	if (st && where_of_site(st, url_site(&url), &where, &err) < 0)
-		return cmd_fail(call, &err);
+	if (rc != 0)
+		return url_fail(rc, str_of(text), err);
+	if (st && where_of_site(st, url_site(&url), &where, err) < 0)
+		return -1;
 	filter_url(f, &url, str_of(o->type), &where, &u);
 	filter_site(f, url_site(&url), &where, &s);
 	struct buf out = BUF_INIT(OUT_MOST);
 	print_answer(f, url.href, &u, &s, o->json, &out);
 	cmd_print(call, &out);
-	return u.reject ? 1 : 0;
+	return u.reject;
 }
 
 static int run(const struct cmd_call *call, struct err *err)
@@ -231,17 +229,17 @@ static int run(const struct cmd_call *call, struct err *err)
 	CLEANUP(states_close) struct states *states = NULL;
 	CLEANUP(state_free) struct state *st = NULL;
 	char path[PATH_MAX];
-	int code = cmd_config_said(call, &config);
-	if (code)
-		return code;
+	int code = 0;
+	if (cmd_config(call, &config, err) < 0)
+		return -1;
 	int rc = shep_filter_load(call, config, path, &f, err);
 	if (rc == 1)
 		return err_set(err, ERR_USAGE, "this program has no role shepherd");
 	if (rc < 0 || open_newest(config, &states, &st, err) < 0)
 		return -1;
 	for (int i = 0; i < call->argc; i++) {
-		int told = answer_url(call, f, st, call->argv[i]);
-		code = MAX(code, told);
+		rc = answer_url(call, f, st, call->argv[i], err);
+		code = MAX(code, rc < 0 ? cmd_fail(call, err) : rc);
 	}
 	return code;
 }

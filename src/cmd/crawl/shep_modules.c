@@ -13,28 +13,23 @@ const struct cmd_exit shep_module_exits[SHEP_MODULE_EXITS] = {
 	{ERR_SYSTEM, "a file cannot be read or written"},
 };
 
-int shep_module_run(const struct cmd_call *call, enum cycle_module which)
+int shep_module_run(const struct cmd_call *call, enum cycle_module which, struct err *err)
 {
 	CLEANUP(config_free) struct config *config = NULL;
 	CLEANUP(buf_free) struct buf told = BUF_INIT(1 << 16);
 	char data[PATH_MAX];
-	struct err err;
-	int code = cmd_config_said(call, &config);
-	if (code)
-		return code;
-	int rc = cmd_data_dir(config, data, sizeof data, &err);
-	if (rc == 0)
-		rc = shepherd_module(config, data, which, call->argc ? call->argv[0] : "current",
-				     &told, &err);
+	if (cmd_config_data(call, &config, data, err) < 0)
+		return -1;
+	int rc = shepherd_module(config, data, which, call->argc ? call->argv[0] : "current", &told,
+				 err);
 	fputs(buf_text(&told), call->out);
-	return rc < 0 ? cmd_fail(call, &err) : rc == CYCLE_BRAKED ? 1 : 0;
+	return rc == CYCLE_BRAKED ? 1 : rc;
 }
 
 #define MODULE_COMMAND(name_, which_, summary_, description_)                 \
 	static int run_##name_(const struct cmd_call *call, struct err *err)  \
 	{                                                                     \
-		(void)err;                                                    \
-		return shep_module_run(call, which_);                         \
+		return shep_module_run(call, which_, err);                    \
 	}                                                                     \
 	const struct command shep_##name_##_command = {                       \
 		.name = #name_,                                               \

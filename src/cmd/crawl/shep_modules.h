@@ -13,7 +13,7 @@ extern const struct cmd_exit shep_module_exits[SHEP_MODULE_EXITS];
 	"stands still. The states are not recovered first."
 
 /* Runs it and prints what it did. Returns the exit code. */
-int shep_module_run(const struct cmd_call *call, enum cycle_module which);
+int shep_module_run(const struct cmd_call *call, enum cycle_module which, struct err *err);
 
 extern const struct command shep_feedback_command, shep_reap_command, shep_cork_command,
 	shep_merge_command, shep_select_command, shep_record_command, shep_cleanup_command;

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/rows.h"
 #include "cmd/commands.h"
+#include "cmd/crawl/shep.h"
 #include "shepherd/crawl.h"
 #include "shepherd/master.h"
 
@@ -101,22 +102,9 @@ static int run(const struct cmd_call *call, struct err *err)
 	CLEANUP(state_free) struct state *st = NULL;
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 20);
 	struct params_row row;
-	char folder[PATH_MAX];
-	int code = cmd_config_said(call, &config);
-	if (code == 0)
-		code = cmd_data_path_said(call, "shepherd", folder, sizeof folder);
-	if (code)
-		return code;
-	int rc = states_open(&s, folder, false, err);
-	if (rc == 0)
-		rc = state_open(&st, s, "current", err);
-	if (rc < 0)
+	if (cmd_config(call, &config, err) < 0 || shep_open_states(call, false, &s, err) < 0 ||
+	    shep_open_state(s, "current", &st, err) < 0)
 		return -1;
-	if (rc == 1) {
-		(void)cmd_refuse(call, "%s: there is no crawl yet; make one with garner shep init",
-				 folder);
-		return 1;
-	}
 	row_fill(st, crawl_conf_of(config), &arena, &row);
 	if (o->json)
 		return cmd_row_json(call, &params_rows, &row);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/rows.h"
 #include "cmd/commands.h"
+#include "cmd/crawl/shep.h"
 #include "cmd/crawl/shep_modules.h"
 #include "shepherd/master.h"
 #include "shepherd/planning.h"
@@ -133,7 +134,7 @@ static void print_text(const struct cmd_call *call, const struct explained *e)
 
 /* What is told */
 
-/* The newest state that is done. 1: there is none. */
+/* The newest state that is done. */
 static int newest_done(struct states *s, char ret[STATE_NAME], struct err *err)
 {
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(64 << 20);
@@ -144,7 +145,8 @@ static int newest_done(struct states *s, char ret[STATE_NAME], struct err *err)
 	while (n > 0 && (list[n - 1].damaged || !phase_is_done(list[n - 1].phase)))
 		n--;
 	if (n == 0)
-		return 1;
+		return err_set(err, ERR_NOTHING,
+			       "there is no state that is done; garner shep states lists them");
 	memcpy(ret, list[n - 1].name, STATE_NAME);
 	return 0;
 }
@@ -187,29 +189,19 @@ static int explain_state(const struct config *config, const char *folder, struct
 	return rc;
 }
 
-/* 1: there is no crawl, or no such state, and that was said. */
 static int explain_named(const struct cmd_call *call, const struct config *config,
 			 struct explained *e, struct err *err)
 {
 	CLEANUP(states_close) struct states *s = NULL;
 	CLEANUP(state_free) struct state *st = NULL;
-	char data[PATH_MAX], folder[PATH_MAX + 16], name[STATE_NAME];
-	if (cmd_data_dir(config, data, sizeof data, err) < 0)
+	char data[PATH_MAX], folder[PATH_MAX], name[STATE_NAME];
+	if (cmd_data_dir(config, data, sizeof data, err) < 0 ||
+	    file_below(data, "shepherd", folder, err) < 0 ||
+	    shep_open_states(call, false, &s, err) < 0 ||
+	    (call->argc == 0 && newest_done(s, name, err) < 0) ||
+	    shep_open_state(s, call->argc ? call->argv[0] : name, &st, err) < 0)
 		return -1;
-	snprintf(folder, sizeof folder, "%s/shepherd", data);
-	int rc = states_open(&s, folder, false, err);
-	if (rc == 1)
-		(void)cmd_refuse(call, "%s: there is no crawl yet; make one with garner shep init",
-				 folder);
-	if (rc != 0)
-		return rc;
-	if (call->argc == 0)
-		rc = newest_done(s, name, err);
-	if (rc == 0)
-		rc = state_open(&st, s, call->argc ? call->argv[0] : name, err);
-	if (rc == 1)
-		(void)cmd_refuse(call, "there is no such state; garner shep states lists them");
-	return rc == 0 ? explain_state(config, folder, st, e, err) : rc;
+	return explain_state(config, folder, st, e, err);
 }
 
 static int run(const struct cmd_call *call, struct err *err)
@@ -218,17 +210,16 @@ static int run(const struct cmd_call *call, struct err *err)
 	CLEANUP(config_free) struct config *config = NULL;
 	struct explained e = {.arena = ARENA_INIT(SIZE_MAX)};
 	if (!o->explain)
-		return shep_module_run(call, MODULE_PLAN);
-	int code = cmd_config_said(call, &config);
-	if (code != 0)
-		return code;
+		return shep_module_run(call, MODULE_PLAN, err);
+	if (cmd_config(call, &config, err) < 0)
+		return -1;
 	int rc = explain_named(call, config, &e, err);
 	if (rc == 0 && o->json)
 		cmd_row_json(call, &explained_rows, &e);
 	else if (rc == 0)
 		print_text(call, &e);
 	arena_free(&e.arena);
-	return rc < 0 ? -1 : rc;
+	return rc;
 }
 
 static const struct cmd_option options[] = {

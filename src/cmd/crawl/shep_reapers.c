@@ -10,24 +10,16 @@ enum { LIST_MOST = 4 << 20 };
 static int run(const struct cmd_call *call, struct err *err)
 {
 	const struct cmd_json *o = call->options;
-	CLEANUP(config_free) struct config *config = NULL;
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(LIST_MOST);
 	struct reaper_status *list = NULL;
 	size_t n = 0;
 	char data[PATH_MAX];
-	int code = cmd_config_said(call, &config);
-	if (code != 0)
-		return code;
-	if (cmd_data_dir(config, data, sizeof data, err) < 0)
+	if (cmd_data(call, data, err) < 0)
 		return -1;
 	int rc = reapers_load(data, &arena, &list, &n, err);
-	if (rc < 0)
-		return -1;
-	if (rc == 1) {
-		(void)cmd_refuse(call, "%s: the shepherd does not run", data);
-		return 1;
-	}
-	return cmd_rows(call, &reaper_rows, list, n, o->json);
+	if (rc == 1)
+		return err_set(err, ERR_NOTHING, "%s: the shepherd does not run", data);
+	return rc < 0 ? -1 : cmd_rows(call, &reaper_rows, list, n, o->json);
 }
 
 const struct command shep_reapers_command = {

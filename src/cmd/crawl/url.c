@@ -169,11 +169,10 @@ static int take_piece(void *ctx, const char *name, struct str piece, struct err 
 	return ferror(w->call->out) ? 1 : 0;
 }
 
-static int run_batch(struct work *w)
+static int run_batch(struct work *w, struct err *err)
 {
-	struct err err;
-	if (cmd_read(w->call, 0, take_piece, w, &err) < 0)
-		return cmd_fail(w->call, &err);
+	if (cmd_read(w->call, 0, take_piece, w, err) < 0)
+		return -1;
 	return 0;
 }
 
@@ -209,7 +208,7 @@ static int run(const struct cmd_call *call, struct err *err)
 	/* a base that is none would be the fault of every URL */
 	if (cmd_check_url("--base", w.options.base, err) < 0 || load_equiv(&w, err) < 0)
 		return -1;
-	int code = w.options.batch ? run_batch(&w) : run_arguments(&w);
+	int code = w.options.batch ? run_batch(&w, err) : run_arguments(&w);
 	equiv_free(&w.equiv);
 	buf_free(&w.out);
 	buf_free(&w.line);

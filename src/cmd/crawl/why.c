@@ -690,46 +690,43 @@ static int is_indexed(const char *data, struct str url, struct arena *arena, boo
 	return rc < 0 ? -1 : 0;
 }
 
+/* Everything that is known of the URL; `whole`: as the cache has it. */
+static int ask_all(const struct cmd_call *call, const struct config *config, const struct url *url,
+		   struct str whole, struct arena *arena, struct answer *a, struct err *err)
+{
+	char data[PATH_MAX];
+	if (cmd_data_dir(config, data, sizeof data, err) < 0)
+		return -1;
+	int rc = why_ask(data, url, WHY_CONTRIBS, arena, &a->why, err);
+	a->crawl = rc != 1;
+	if (rc < 0 || ask_objects(data, call->argv[0], a, arena, err) < 0 ||
+	    (cmd_has_role(call->program, &archie_getter_role) &&
+	     ask_archives(data, config_get(config, &archie_section), a, arena, err) < 0) ||
+	    why_cache_ask(data, whole, arena, &a->cache, err) < 0 ||
+	    is_indexed(data, a->url, arena, &a->indexed, err) < 0)
+		return -1;
+	return ask_filter(data, config, url, a, arena, err);
+}
+
 static int run(const struct cmd_call *call, struct err *err)
 {
 	const struct cmd_json *o = call->options;
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(256 << 20);
 	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 20);
 	CLEANUP(config_free) struct config *config = NULL;
-	char data[PATH_MAX], room[URL_MAX], strict[URL_STRICT_MAX + 1];
-	struct url url;
-	struct answer a = {.crawl = true};
-	int code = cmd_config_said(call, &config);
-	if (code != 0)
-		return code;
-	int rc = url_parse(str_of(call->argv[0]), NULL, room, sizeof room, &url);
-	struct url whole = {0}; /* as the cache has it */
-	if (rc == 0)
-		whole = url;
-	if (rc == 0)
-		rc = url_canon(&url, true, strict, sizeof strict, &url);
-	if (rc != 0) {
-		url_fail(rc, str_of(call->argv[0]), err);
+	char room[URL_MAX], strict[URL_STRICT_MAX + 1];
+	struct url url, whole;
+	if (cmd_config(call, &config, err) < 0)
 		return -1;
-	}
-	a.url = url.href;
-	rc = cmd_data_dir(config, data, sizeof data, err);
+	int rc = url_parse(str_of(call->argv[0]), NULL, room, sizeof room, &whole);
 	if (rc == 0)
-		rc = why_ask(data, &url, WHY_CONTRIBS, &arena, &a.why, err);
-	a.crawl = rc != 1;
+		rc = url_canon(&whole, true, strict, sizeof strict, &url);
+	if (rc != 0)
+		return url_fail(rc, str_of(call->argv[0]), err);
+	struct answer a = {.url = url.href};
+	if (ask_all(call, config, &url, whole.href, &arena, &a, err) < 0)
+		return -1;
 	const struct crawl_conf *conf = crawl_conf_of(config);
-	if (rc >= 0)
-		rc = ask_objects(data, call->argv[0], &a, &arena, err);
-	if (rc >= 0 && cmd_has_role(call->program, &archie_getter_role))
-		rc = ask_archives(data, config_get(config, &archie_section), &a, &arena, err);
-	if (rc >= 0)
-		rc = why_cache_ask(data, whole.href, &arena, &a.cache, err);
-	if (rc >= 0)
-		rc = is_indexed(data, a.url, &arena, &a.indexed, err);
-	if (rc >= 0)
-		rc = ask_filter(data, config, &url, &a, &arena, err);
-	if (rc < 0)
-		return -1;
 	decisions_of(&a, &arena);
 	if (o->json) {
 		print_json(&out, &a, conf, &arena);

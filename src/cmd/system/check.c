@@ -20,9 +20,8 @@ struct check {
 	const struct cmd_call *call;
 	bool as_json;
 	struct jsonw json;
-	struct buf out; /* of the json, one entry at a time */
+	struct buf *out; /* of the json, one entry at a time */
 	uint64_t count[NVERDICTS], files;
-	char data[PATH_MAX];
 };
 
 struct problem {
@@ -48,7 +47,7 @@ static void report_problem(struct check *c, enum verdict verdict, const char *pa
 		return;
 	}
 	rows_json(&problem_rows, &problem, &c->json);
-	cmd_flush(c->call, &c->out);
+	cmd_flush(c->call, c->out);
 }
 
 /* What recovery has set aside. */
@@ -162,15 +161,6 @@ static void check_path(struct check *c, const char *path, unsigned depth, bool f
 	}
 }
 
-static int check_data(struct check *c, const struct config *config)
-{
-	struct err err;
-	if (cmd_data_dir(config, c->data, sizeof c->data, &err) < 0)
-		return cmd_fail(c->call, &err);
-	check_path(c, c->data, 0, true);
-	return 0;
-}
-
 static const struct column count_columns[] = {
 	COL("files", struct check, files),
 	COL("sound", struct check, count[SOUND]),
@@ -189,8 +179,8 @@ static void print_counts(struct check *c)
 		jsonw_array_end(&c->json);
 		rows_json_members(&count_rows, c, &c->json);
 		jsonw_object_end(&c->json);
-		buf_add_byte(&c->out, '\n');
-		cmd_flush(c->call, &c->out);
+		buf_add_byte(c->out, '\n');
+		cmd_flush(c->call, c->out);
 		return;
 	}
 	fprintf(c->call->out, "%llu file%s:", (unsigned long long)c->files,
@@ -203,28 +193,22 @@ static void print_counts(struct check *c)
 
 static int run(const struct cmd_call *call, struct err *err)
 {
-	(void)err;
 	const struct cmd_json *options = call->options;
-	struct config *config = NULL;
-	int code = call->argc ? 0 : cmd_config_said(call, &config);
-	if (code)
-		return code;
-	struct check c = {.call = call, .as_json = options->json, .out = BUF_INIT(1 << 16)};
-	c.json = JSONW_INIT(&c.out);
+	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 16);
+	struct check c = {.call = call, .as_json = options->json, .out = &out};
+	char data[PATH_MAX];
+	if (call->argc == 0 && cmd_data(call, data, err) < 0)
+		return -1;
+	c.json = JSONW_INIT(&out);
 	if (c.as_json) {
 		jsonw_object(&c.json);
 		jsonw_put_array(&c.json, "problems");
 	}
+	if (call->argc == 0)
+		check_path(&c, data, 0, true);
 	for (int i = 0; i < call->argc; i++)
 		check_path(&c, call->argv[i], 0, true);
-	code = call->argc ? 0 : check_data(&c, config);
-	config_free(&config);
-	if (code) {
-		buf_free(&c.out);
-		return code;
-	}
 	print_counts(&c);
-	buf_free(&c.out);
 	return c.count[DAMAGED] ? ERR_DAMAGED : c.count[UNREADABLE] ? ERR_PARTLY : 0;
 }
 

@@ -87,24 +87,17 @@ static size_t count_set(const struct sections *s, const struct config *config)
 	return n;
 }
 
-/* What the role shepherd reads when it starts: rules, classes of sites, the refresh schema. The
- * exit code. */
-static int check_crawl(const struct cmd_call *call, const struct config *config)
+/* What the role shepherd reads when it starts: rules, classes of sites, the refresh schema. */
+static int check_crawl(const struct cmd_call *call, const struct config *config, struct err *err)
 {
 	struct cycle *cycle = NULL;
-	struct err err;
-	char data[PATH_MAX], folder[PATH_MAX + 16];
-	int rc = cmd_data_dir(config, data, sizeof data, &err);
-	snprintf(folder, sizeof folder, "%s/shepherd", rc == 0 ? data : "");
+	char data[PATH_MAX], folder[PATH_MAX];
+	if (cmd_data_dir(config, data, sizeof data, err) < 0 ||
+	    file_below(data, "shepherd", folder, err) < 0)
+		return -1;
 	const struct cycle_options options = {.folder = folder, .conf = crawl_conf_of(config)};
-	if (rc == 0)
-		rc = cycle_new(&cycle, &options, &err);
-	if (rc < 0) {
-		fflush(call->out);
-		fprintf(stderr, "%s\n", err.msg);
-		return (int)err.code;
-	}
-	ENSURE(cycle);
+	if (cycle_new(&cycle, &options, err) < 0)
+		return -1;
 	const char *const read[] = {cycle->filter_path, cycle->equiv_path};
 	for (size_t i = 0; i < ARRAY_LEN(read); i++)
 		if (access(read[i], F_OK) == 0)
@@ -305,31 +298,46 @@ static void warn_of_settings(const struct sections *s)
 	warn_of_mail(s);
 }
 
-/* What the role broker reads when it starts: sources and Collection.conf. The exit code. */
-static int check_broker(const struct cmd_call *call, const struct config *config)
+/* What the role broker reads when it starts: sources and Collection.conf. ERR_USAGE: the problems
+ * with them were printed. */
+static int check_broker(const struct cmd_call *call, const struct config *config, struct err *err)
 {
 	CLEANUP(buf_free) struct buf problems = BUF_INIT(1 << 20);
-	struct err err;
 	char data[PATH_MAX], read[PATH_MAX];
-	int rc = cmd_data_dir(config, data, sizeof data, &err);
+	int rc = cmd_data_dir(config, data, sizeof data, err);
 	if (rc == 0)
-		rc = broker_check(config, data, read, &problems, &err);
-	if (rc == 0 && problems.n == 0) {
-		if (read[0])
-			fprintf(call->out, "%s: all good\n", read);
-		return 0;
-	}
+		rc = broker_check(config, data, read, &problems, err);
+	if (rc == 0 && problems.n == 0 && read[0])
+		fprintf(call->out, "%s: all good\n", read);
 	fflush(call->out);
-	if (rc < 0)
-		fprintf(stderr, "%s\n", err.msg);
 	fputs(buf_text(&problems), stderr);
-	return rc < 0 ? (int)err.code : ERR_USAGE;
+	return rc == 0 && problems.n ? ERR_USAGE : rc;
+}
+
+/* What is allowed is said before the files are read that the configuration names. */
+static int check_all(const struct cmd_call *call, const struct sections *s, const char *file,
+		     struct err *err)
+{
+	const struct config *config = s->config;
+	bool all = !call->argc, crawl = all && cmd_has_role(call->program, &shepherd_role);
+	if ((crawl && crawl_conf_check(crawl_conf_of(config), err) < 0) ||
+	    (all && check_links(call, s, config, err) < 0))
+		return -1;
+	size_t n = count_set(s, config);
+	fprintf(call->out, "%s: %zu setting%s, all good\n", file ? file : "no file", n,
+		n == 1 ? "" : "s");
+	warn_of_settings(s);
+	if (crawl && check_crawl(call, config, err) < 0)
+		return -1;
+	return all && cmd_has_role(call->program, &broker_role) ? check_broker(call, config, err)
+								: 0;
 }
 
 /* A file that is named is looked at alone; else all that a start would read. */
 static int run_check(const struct cmd_call *call, struct err *err)
 {
-	struct config *config = NULL;
+	CLEANUP(config_free) struct config *config = NULL;
+	CLEANUP(buf_free) struct buf problems = BUF_INIT(1 << 20);
 	char path[PATH_MAX];
 	struct config_input in =
 		call->argc ? (struct config_input){.file = call->argv[0]} : call->input;
@@ -337,34 +345,17 @@ static int run_check(const struct cmd_call *call, struct err *err)
 	if (rc < 0)
 		return -1;
 	in.file = rc == 0 ? path : NULL;
-	CLEANUP(buf_free) struct buf problems = BUF_INIT(1 << 20);
-	if (cmd_load(call->program, &in, &config, &problems, err) < 0) {
-		fflush(call->out);
-		fputs(buf_text(&problems), stderr);
-		return (int)err->code;
-	}
 	struct sections s = sections_of(call);
+	rc = cmd_load(call->program, &in, &config, &problems, err);
 	s.config = config;
-	size_t n = count_set(&s, config);
-	bool crawl = !call->argc && cmd_has_role(call->program, &shepherd_role);
-	int code = 0;
-	if (crawl && crawl_conf_check(crawl_conf_of(config), err) < 0)
-		code = (int)err->code;
-	if (code == 0 && !call->argc && check_links(call, &s, config, err) < 0)
-		code = (int)err->code;
-	if (code == 0)
-		fprintf(call->out, "%s: %zu setting%s, all good\n", in.file ? in.file : "no file",
-			n, n == 1 ? "" : "s");
-	else
-		fprintf(stderr, "%s\n", err->msg);
-	if (code == 0)
-		warn_of_settings(&s);
-	if (code == 0 && crawl)
-		code = check_crawl(call, config);
-	if (code == 0 && !call->argc && cmd_has_role(call->program, &broker_role))
-		code = check_broker(call, config);
-	config_free(&config);
-	return code;
+	if (rc == 0)
+		rc = check_all(call, &s, in.file, err);
+	if (rc >= 0)
+		return rc;
+	fflush(call->out);
+	fprintf(stderr, "%s%s", problems.n ? buf_text(&problems) : err->msg,
+		problems.n ? "" : "\n");
+	return (int)err->code;
 }
 
 /* Of those that share a setting the exceptions alone. */
@@ -446,17 +437,14 @@ static void show_settings(const struct sections *s, const struct config *config,
 
 static int run_show(const struct cmd_call *call, struct err *err)
 {
-	(void)err;
 	const struct show_options *o = call->options;
-	struct config *config = NULL;
-	int code = cmd_config_said(call, &config);
-	if (code)
-		return code;
+	CLEANUP(config_free) struct config *config = NULL;
+	if (cmd_config(call, &config, err) < 0)
+		return -1;
 	struct sections s = sections_of(call);
 	s.config = config;
 	struct buf out = BUF_INIT(OUTPUT_MAX);
 	show_settings(&s, config, o, &out);
-	config_free(&config);
 	return cmd_print(call, &out);
 }
 
@@ -611,7 +599,7 @@ static int explain_name(struct buf *out, const struct sections *s, const struct 
 }
 
 /* Someone who knows only the key, or mistyped it, gets the names that come near. */
-static int no_such_setting(const struct cmd_call *call, const struct sections *s, struct str name)
+static int no_such_setting(const struct sections *s, struct str name, struct err *err)
 {
 	char shown[VALUE_SHOWN];
 	struct str key = str_from(name, str_find_byte(name, '.') + 1);
@@ -623,9 +611,9 @@ static int no_such_setting(const struct cmd_call *call, const struct sections *s
 		    str_is(key.n ? key : name, it.spec->name))
 			buf_printf(&near, "%s%s", near.n ? ", " : "", buf_text(&full));
 	}
-	return cmd_refuse(call, "no section or setting is called '%s'%s%s%s",
-			  value_show(name, shown), near.n ? "; did you mean " : "", buf_text(&near),
-			  near.n ? "?" : "; 'garner config explain' lists all");
+	return err_set(err, ERR_USAGE, "no section or setting is called '%s'%s%s%s",
+		       value_show(name, shown), near.n ? "; did you mean " : "", buf_text(&near),
+		       near.n ? "?" : "; 'garner config explain' lists all");
 }
 
 /* "bot@2.parallel" means what "bot.parallel" does. */
@@ -660,7 +648,7 @@ static int run_explain(const struct cmd_call *call, struct err *err)
 		return -1;
 	struct str name = without_instance(&s, str_of(call->argv[0]), &room);
 	if (explain_name(&out, &s, config, name) == 1)
-		return no_such_setting(call, &s, str_of(call->argv[0]));
+		return no_such_setting(&s, str_of(call->argv[0]), err);
 	return cmd_print(call, &out);
 }
 

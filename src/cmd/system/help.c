@@ -342,18 +342,14 @@ static int run(const struct cmd_call *call, struct err *err)
 		return 0;
 	}
 	if (*o->write_man)
-		return man_write(call->program, o->write_man, err) < 0 ? -1 : 0;
-	struct arena arena = ARENA_INIT(1 << 20);
+		return man_write(call->program, o->write_man, err);
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 20);
 	struct buf out = BUF_INIT(HELP_MOST);
 	struct named what = {NULL, ""};
-	int rc = find_named(call, &arena, &what, err);
-	if (rc == 0) {
-		print_named(call, &what, &out);
-		cmd_print(call, &out);
-	}
-	buf_free(&out);
-	arena_free(&arena);
-	return rc < 0 ? -1 : 0;
+	if (find_named(call, &arena, &what, err) < 0)
+		return -1;
+	print_named(call, &what, &out);
+	return cmd_print(call, &out);
 }
 
 const struct command help_command = {

@@ -99,10 +99,9 @@ static int run(const struct cmd_call *call, struct err *err)
 	if (rc == 0)
 		rc = password_make((struct str){typed.text, typed.n}, line, err);
 	explicit_bzero(&typed, sizeof typed);
-	if (rc < 0)
-		return -1;
-	fprintf(call->out, "%s\n", line);
-	return 0;
+	if (rc == 0)
+		fprintf(call->out, "%s\n", line);
+	return rc;
 }
 
 const struct command password_command = {

@@ -155,22 +155,26 @@ static const struct column points_columns[] = {
 static const struct rows points_rows = {ROWS(S, points_columns)};
 #undef S
 
-static int show_status(const struct cmd_call *call, const char *data)
+/* A part that cannot be read leaves the others to be shown. */
+static void note_failure(struct status *s, int rc, const struct err *err)
+{
+	if (rc < 0 && !s->damaged[0])
+		snprintf(s->damaged, sizeof s->damaged, "%.*s", (int)sizeof s->damaged - 1,
+			 err->msg);
+}
+
+static int show_status(const struct cmd_call *call, const char *data, struct err *err)
 {
 	const struct status_options *o = call->options;
 	struct status s;
 	struct points points = {.status = &s};
-	struct err err;
-	if (status_read(&s, data, &err) < 0)
-		return cmd_fail(call, &err);
-	if (points_load(data, &points.list, &points.n, &err) < 0 && !s.damaged[0])
-		snprintf(s.damaged, sizeof s.damaged, "%.*s", (int)sizeof s.damaged - 1, err.msg);
-	if (archie_summarize(data, &points.archie, &err) < 0 && !s.damaged[0])
-		snprintf(s.damaged, sizeof s.damaged, "%.*s", (int)sizeof s.damaged - 1, err.msg);
-	int cache = o->metrics ? 1 : cache_summarize(data, &points.cache, &err);
+	if (status_read(&s, data, err) < 0)
+		return -1;
+	note_failure(&s, points_load(data, &points.list, &points.n, err), err);
+	note_failure(&s, archie_summarize(data, &points.archie, err), err);
+	int cache = o->metrics ? 1 : cache_summarize(data, &points.cache, err);
 	points.has_cache = cache == 0;
-	if (cache < 0 && !s.damaged[0])
-		snprintf(s.damaged, sizeof s.damaged, "%.*s", (int)sizeof s.damaged - 1, err.msg);
+	note_failure(&s, cache, err);
 	struct buf out = BUF_INIT(OUT_MOST);
 	if (o->metrics)
 		counters_openmetrics(s.view, s.nviews, &out);
@@ -181,10 +185,8 @@ static int show_status(const struct cmd_call *call, const char *data)
 	mem_free(&points.list);
 	cmd_print(call, &out);
 	int code = s.running ? 0 : 1;
-	if (s.damaged[0]) {
-		err_set(&err, ERR_PARTLY, "%s", s.damaged);
-		code = cmd_fail(call, &err);
-	}
+	if (s.damaged[0])
+		code = err_set(err, ERR_PARTLY, "%s", s.damaged);
 	status_free(&s);
 	return code;
 }
@@ -195,8 +197,7 @@ static int run(const struct cmd_call *call, struct err *err)
 	char data[PATH_MAX];
 	if (o->json && o->metrics)
 		return err_set(err, ERR_USAGE, "of --json and --metrics only one can be had");
-	int code = cmd_data_said(call, data, sizeof data);
-	return code ? code : show_status(call, data);
+	return cmd_data(call, data, err) < 0 ? -1 : show_status(call, data, err);
 }
 
 const struct command status_command = {

@@ -131,37 +131,30 @@ int qm_contracts_look(struct qm_contracts *c, int64_t mono_us, const struct qm_c
 	return rc;
 }
 
-static void entry_refresh(struct qm_contracts *c, uint64_t provider, struct entry *e)
-{
-	struct pidb_provider p;
-	struct err err;
-	int rc = pidb_get(c->pidb, provider, INT64_MAX, &p, &err);
-	note_failure(c, rc, &err);
-	e->read_at = c->version;
-	if (rc != 0)
-		return; /* one that is gone is the walk's */
-	const struct qm_contract now = contract_of(c, &p);
-	e->is_news |= !qm_contract_same(&now, &e->contract);
-	e->contract = now;
-}
-
+/* Read again where PIDB has changed since. One that is gone stays until the walk. */
 static struct entry *entry_get(struct qm_contracts *c, uint64_t provider)
 {
 	struct pidb_provider p;
 	struct err err;
 	struct entry *e = entries_get(&c->entries, provider);
-	if (e && e->read_at != c->version)
-		entry_refresh(c, provider, e);
-	if (e)
+	if (e && e->read_at == c->version)
 		return e;
 	int rc = pidb_get(c->pidb, provider, INT64_MAX, &p, &err);
 	note_failure(c, rc, &err);
-	if (rc != 0)
+	if (rc != 0 && !e)
 		return NULL;
-	e = entries_put(&c->entries, provider);
-	e->contract = contract_of(c, &p);
+	bool is_new = !e;
+	if (is_new)
+		e = entries_put(&c->entries, provider);
 	e->read_at = c->version;
-	e->seen = c->walk;
+	if (rc != 0)
+		return e;
+	const struct qm_contract now = contract_of(c, &p);
+	if (is_new)
+		e->seen = c->walk;
+	else
+		e->is_news |= !qm_contract_same(&now, &e->contract);
+	e->contract = now;
 	return e;
 }
 

@@ -24,16 +24,16 @@ enum {
 #define DISK_LOOK_US US_PER_S
 
 struct machine_news {
-	char name[BOT_ID_MAX + 1];
+	struct str name;
 	bool is_up;
 };
 
 struct deleted_news {
-	char id[BOT_ID_MAX + 1];
+	struct str id;
 	enum bot_deletion how;
 };
 
-/* What has come, and is for a round. */
+/* What has come, and is for a round; its texts are in the arena. */
 struct inbox {
 	struct arena arena;
 	struct bot_message *answer;
@@ -57,7 +57,7 @@ struct verdict {
 };
 
 struct removal {
-	char id[BOT_ID_MAX + 1], machine[DB_MACHINE_MAX + 1], file[DB_FILE_MAX + 1];
+	struct str id, machine, file; /* in the arena of the round's inbox */
 };
 
 struct qm_rounds {
@@ -145,28 +145,19 @@ void qm_rounds_answered(struct qm_rounds *r, const struct bot_message *m)
 	round_gather(r);
 }
 
-static void word_copy(char *to, size_t most, struct str text)
-{
-	size_t n = MIN(text.n, most);
-	memcpy(to, n ? text.p : "", n);
-	to[n] = 0;
-}
-
 void qm_rounds_deleted(struct qm_rounds *r, struct str id, enum bot_deletion how)
 {
 	struct inbox *in = &r->coming;
-	struct deleted_news *d = VEC_PUSH(in->deleted, in->deletes, in->deletes_room);
-	word_copy(d->id, BOT_ID_MAX, id);
-	d->how = how;
+	*VEC_PUSH(in->deleted, in->deletes, in->deletes_room) =
+		(struct deleted_news){arena_str(&in->arena, id), how};
 	round_gather(r);
 }
 
 void qm_rounds_machine(struct qm_rounds *r, struct str machine, bool is_up)
 {
 	struct inbox *in = &r->coming;
-	struct machine_news *m = VEC_PUSH(in->machine, in->machines, in->machines_room);
-	word_copy(m->name, BOT_ID_MAX, machine);
-	m->is_up = is_up;
+	*VEC_PUSH(in->machine, in->machines, in->machines_room) =
+		(struct machine_news){arena_str(&in->arena, machine), is_up};
 	round_gather(r);
 }
 
@@ -236,10 +227,9 @@ static void core_verdict(void *ctx, const struct bot_message *answer, bool is_ke
 static void core_remove(void *ctx, struct str id, struct str machine, struct str file)
 {
 	struct qm_rounds *r = ctx;
-	struct removal *v = VEC_PUSH(r->removal, r->removals, r->removals_room);
-	word_copy(v->id, BOT_ID_MAX, id);
-	word_copy(v->machine, DB_MACHINE_MAX, machine);
-	word_copy(v->file, DB_FILE_MAX, file);
+	struct arena *a = &r->doing.arena;
+	*VEC_PUSH(r->removal, r->removals, r->removals_room) =
+		(struct removal){arena_str(a, id), arena_str(a, machine), arena_str(a, file)};
 }
 
 static void core_wanted(void *ctx, uint64_t provider, enum pidb_wanted why)
@@ -287,11 +277,11 @@ static void inbox_pass(struct qm_rounds *r)
 {
 	const struct inbox *in = &r->doing;
 	for (size_t i = 0; i < in->machines; i++)
-		qm_core_machine(r->core, str_of(in->machine[i].name), in->machine[i].is_up);
+		qm_core_machine(r->core, in->machine[i].name, in->machine[i].is_up);
 	for (size_t i = 0; i < in->answers; i++)
 		qm_core_answered(r->core, &in->answer[i]);
 	for (size_t i = 0; i < in->deletes; i++)
-		qm_core_deleted(r->core, str_of(in->deleted[i].id), in->deleted[i].how);
+		qm_core_deleted(r->core, in->deleted[i].id, in->deleted[i].how);
 }
 
 /* A contract or a prefix that could not be read looks like one that is not there: what was removed
@@ -408,8 +398,8 @@ static void round_done(void *ctx, int rc, const struct err *err)
 	for (size_t i = 0; i < r->verdicts; i++)
 		botsource_verdict(r->source, r->verdict[i].answer, r->verdict[i].is_kept);
 	for (size_t i = 0; i < r->removals; i++)
-		botsource_delete(r->source, str_of(r->removal[i].id), str_of(r->removal[i].machine),
-				 str_of(r->removal[i].file));
+		botsource_delete(r->source, r->removal[i].id, r->removal[i].machine,
+				 r->removal[i].file);
 	r->verdicts = r->removals = 0;
 	qm_link_taken(r->link, &r->batch);
 	inbox_clear(&r->doing);

@@ -57,11 +57,9 @@ static const struct rows made_rows = {ROWS(struct made, made_columns)};
 
 int rs_api_register(struct http_request *req, struct http_answer *ret, struct err *err)
 {
-	const struct rs_params *p = req->params;
 	struct rs_registered done;
 	struct rs_told told;
-	const struct rs_register_ask ask = {p->site, p->mail, p->send};
-	int rc = rs_register(req, &ask, &done, &told, err);
+	int rc = rs_register(req, &done, &told, err);
 	if (rc != RS_DONE)
 		return answer_undone(req, ret, rc, &told);
 	ret->status = 201;
@@ -75,12 +73,11 @@ int rs_api_register(struct http_request *req, struct http_answer *ret, struct er
 
 int rs_api_verify(struct http_request *req, struct http_answer *ret, struct err *err)
 {
-	const struct rs_params *p = req->params;
 	char prefix[PIDB_URL_MAX + 1];
 	struct rs_told told;
 	if (!is_own(req, ret))
 		return 0;
-	int rc = rs_verify(req, p->url, prefix, &told, err);
+	int rc = rs_verify(req, prefix, &told, err);
 	if (rc != RS_DONE)
 		return answer_undone(req, ret, rc, &told);
 	const struct made made = {.provider = rs_who(req)->id, .prefix = prefix};
@@ -158,13 +155,10 @@ int rs_api_state(struct http_request *req, struct http_answer *ret, struct err *
 
 int rs_api_contract(struct http_request *req, struct http_answer *ret, struct err *err)
 {
-	const struct rs_params *p = req->params;
-	const struct rs_contract ask = {rs_given(p->bandwidth), rs_given(p->hours),
-					rs_given(p->mail)};
 	struct rs_told told;
 	if (!is_own(req, ret))
 		return 0;
-	int rc = rs_contract(req, &ask, &told, err);
+	int rc = rs_contract(req, &told, err);
 	if (rc != RS_DONE)
 		return answer_undone(req, ret, rc, &told);
 	return answer_state(req, ret, err);
@@ -266,10 +260,8 @@ static const struct rows receipts_rows = {ROWS(struct rs_receipts, receipts_colu
 
 int rs_api_receipts(struct http_request *req, struct http_answer *ret, struct err *err)
 {
-	const struct rs_params *p = req->params;
-	const struct rs_receipts_ask ask = {p->set, p->after, p->n, p->url, p->mime};
 	struct rs_receipts receipts;
-	if (rs_receipts(req, &ask, &receipts, err) < 0)
+	if (rs_receipts(req, &receipts, err) < 0)
 		return -1;
 	return answer_row(&receipts_rows, &receipts, ret);
 }

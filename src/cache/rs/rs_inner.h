@@ -57,6 +57,16 @@ struct rs {
 	bool ends; /* lock */
 };
 
+/* Texts that were not sent, where "" means something: their default. */
+#define RS_UNSAID "-"
+/* Parameters: path and form in one struct, of which each route fills what it has. */
+struct rs_params {
+	int64_t id;
+	const char *site, *mail, *url, *mime, *bandwidth, *hours;
+	bool send, sure;
+	int64_t set, after, n;
+};
+
 static inline struct rs *rs_of(const struct http_request *req)
 {
 	return req->ctx;
@@ -90,15 +100,11 @@ struct rs_password {
 };
 int rs_password_make(struct http_request *req, struct rs_password **ret, struct err *err);
 
-/* rs_register.c: what changes something. */
+/* rs_register.c: what changes something, by the parameters of the request. */
 
 /* n characters and a NUL. */
 int rs_random_text(char *ret, size_t n, struct err *err);
 
-struct rs_register_ask {
-	const char *site, *mail;
-	bool send;
-};
 struct rs_registered {
 	uint64_t id;
 	char password[PIDB_PASSWORD + 1], secret[PIDB_SECRET + 1];
@@ -108,19 +114,14 @@ struct rs_registered {
 };
 /* RS_LATER: the handler returns HTTP_LATER, and calls it again when it is called again; of
  * rs_password() and rs_verify() as well. */
-int rs_register(struct http_request *req, const struct rs_register_ask *ask,
-		struct rs_registered *ret, struct rs_told *told, struct err *err);
-int rs_verify(struct http_request *req, const char *url, char ret[PIDB_URL_MAX + 1],
-	      struct rs_told *told, struct err *err);
+int rs_register(struct http_request *req, struct rs_registered *ret, struct rs_told *told,
+		struct err *err);
+int rs_verify(struct http_request *req, char ret[PIDB_URL_MAX + 1], struct rs_told *told,
+	      struct err *err);
 int rs_secret(struct http_request *req, char ret[PIDB_SECRET + 1], int64_t *ret_expires_us,
 	      struct rs_told *told, struct err *err);
 int rs_password(struct http_request *req, char ret[PIDB_PASSWORD + 1], struct err *err);
-/* What is NULL is not changed. */
-struct rs_contract {
-	const char *bandwidth, *hours, *mail;
-};
-int rs_contract(struct http_request *req, const struct rs_contract *ask, struct rs_told *told,
-		struct err *err);
+int rs_contract(struct http_request *req, struct rs_told *told, struct err *err);
 int rs_deregister(struct http_request *req, struct err *err);
 /* The secrets that still wait for a file. */
 enum { RS_SECRETS = 10 };
@@ -160,12 +161,7 @@ struct rs_state {
 int rs_state(struct http_request *req, struct rs_state *ret, struct err *err);
 int rs_fetches(struct http_request *req, struct db_fetch **ret, size_t *ret_n, struct err *err);
 int rs_plan(struct http_request *req, struct rs_plan **ret, size_t *ret_n, struct err *err);
-struct rs_receipts_ask {
-	int64_t set, after, n;
-	const char *url, *mime;
-};
-int rs_receipts(struct http_request *req, const struct rs_receipts_ask *ask,
-		struct rs_receipts *ret, struct err *err);
+int rs_receipts(struct http_request *req, struct rs_receipts *ret, struct err *err);
 int64_t rs_since_us(const struct rs *rs); /* where the period of full sets begins */
 
 /* rs_api.c, rs_pages.c, rs_mine.c: handlers. */
@@ -191,21 +187,6 @@ RS_HANDLER(rs_page_password);
 RS_HANDLER(rs_page_leave);
 RS_HANDLER(rs_page_deregister);
 RS_HANDLER(rs_page_receipts);
-
-/* Texts that were not sent, where "" means something: their default. */
-#define RS_UNSAID "-"
-static inline const char *rs_given(const char *text)
-{
-	return strcmp(text, RS_UNSAID) == 0 ? NULL : text;
-}
-
-/* Parameters: path and form in one struct, of which each route fills what it has. */
-struct rs_params {
-	int64_t id;
-	const char *site, *mail, *url, *mime, *bandwidth, *hours;
-	bool send, sure;
-	int64_t set, after, n;
-};
 
 struct html;
 /* rs_pages.c: what all pages have. */

@@ -289,10 +289,9 @@ static int answer_changed(struct http_request *req, struct http_answer *ret, int
 
 int rs_page_verify(struct http_request *req, struct http_answer *ret, struct err *err)
 {
-	const struct rs_params *p = req->params;
 	char prefix[PIDB_URL_MAX + 1];
 	struct rs_told told;
-	int rc = rs_verify(req, p->url, prefix, &told, err);
+	int rc = rs_verify(req, prefix, &told, err);
 	if (rc == RS_DONE) {
 		/* What is longer than the note has room for is cut. */
 		(void)rs_tell(
@@ -306,11 +305,8 @@ int rs_page_verify(struct http_request *req, struct http_answer *ret, struct err
 
 int rs_page_contract(struct http_request *req, struct http_answer *ret, struct err *err)
 {
-	const struct rs_params *p = req->params;
-	const struct rs_contract ask = {rs_given(p->bandwidth), rs_given(p->hours),
-					rs_given(p->mail)};
 	struct rs_told told;
-	int rc = rs_contract(req, &ask, &told, err);
+	int rc = rs_contract(req, &told, err);
 	return answer_changed(req, ret, rc, "Nothing was changed", &told);
 }
 
@@ -420,10 +416,9 @@ int rs_page_receipts(struct http_request *req, struct http_answer *ret, struct e
 {
 	static const char *const head[] = {"URL", "State", "Since (UTC)", "Why", NULL};
 	const struct rs_params *p = req->params;
-	const struct rs_receipts_ask ask = {p->set, p->after, p->n, p->url, p->mime};
 	struct html h = HTML_INIT(ret->body);
 	struct rs_receipts r;
-	if (rs_receipts(req, &ask, &r, err) < 0)
+	if (rs_receipts(req, &r, err) < 0)
 		return -1;
 	ret->cache = "no-store";
 	rs_page_begin(&h, "Receipts");

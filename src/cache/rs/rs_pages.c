@@ -219,12 +219,10 @@ static void put_registered(struct html *h, struct arena *arena, const struct rs_
 
 int rs_page_register(struct http_request *req, struct http_answer *ret, struct err *err)
 {
-	const struct rs_params *p = req->params;
 	struct rs_registered done;
 	struct rs_told told;
 	struct html h = HTML_INIT(ret->body);
-	const struct rs_register_ask ask = {p->site, p->mail, p->send};
-	int rc = rs_register(req, &ask, &done, &told, err);
+	int rc = rs_register(req, &done, &told, err);
 	if (rc < 0 || rc == RS_LATER)
 		return rc < 0 ? -1 : HTTP_LATER;
 	if (rc == RS_TOLD) {

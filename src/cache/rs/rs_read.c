@@ -221,7 +221,7 @@ int rs_plan(struct http_request *req, struct rs_plan **ret, size_t *ret_n, struc
 
 /* Receipts */
 
-static int set_rows(struct receipts *of, const struct rs_receipts_ask *ask, struct arena *arena,
+static int set_rows(struct receipts *of, const struct rs_params *ask, struct arena *arena,
 		    struct rs_receipts *ret, struct err *err)
 {
 	const struct db_set *set = receipts_set(of);
@@ -267,7 +267,7 @@ static struct str url_as_kept(const char *text, struct arena *arena)
 }
 
 static int receipts_of_set(struct rs *rs, struct db *db, uint64_t provider,
-			   const struct rs_receipts_ask *ask, struct arena *arena,
+			   const struct rs_params *ask, struct arena *arena,
 			   struct rs_receipts *ret, struct err *err)
 {
 	struct receipts *of;
@@ -292,9 +292,9 @@ static void receipts_wait(struct rs_receipts *ret, int64_t contract_us)
 	}
 }
 
-int rs_receipts(struct http_request *req, const struct rs_receipts_ask *ask,
-		struct rs_receipts *ret, struct err *err)
+int rs_receipts(struct http_request *req, struct rs_receipts *ret, struct err *err)
 {
+	const struct rs_params *ask = req->params;
 	struct rs *rs = rs_of(req);
 	uint64_t provider = rs_who(req)->id;
 	*ret = (struct rs_receipts){.state = "unknown", .set = (uint64_t)ask->set};

@@ -80,9 +80,10 @@ static int register_quotas(struct rs *rs, uint64_t id, struct err *err)
 	return pidb_change(rs->pidb, id, &change, err) < 0 ? -1 : 0;
 }
 
-int rs_register(struct http_request *req, const struct rs_register_ask *ask,
-		struct rs_registered *ret, struct rs_told *told, struct err *err)
+int rs_register(struct http_request *req, struct rs_registered *ret, struct rs_told *told,
+		struct err *err)
 {
+	const struct rs_params *ask = req->params;
 	struct rs *rs = rs_of(req);
 	char address[PIDB_ADDRESS_MAX + 1];
 	int64_t now_us = clock_wall_us();
@@ -235,9 +236,10 @@ static int verify_prove(struct http_request *req, const char *secret, const char
 	return RS_DONE;
 }
 
-int rs_verify(struct http_request *req, const char *url, char ret[PIDB_URL_MAX + 1],
-	      struct rs_told *told, struct err *err)
+int rs_verify(struct http_request *req, char ret[PIDB_URL_MAX + 1], struct rs_told *told,
+	      struct err *err)
 {
+	const char *url = ((const struct rs_params *)req->params)->url;
 	struct rs *rs = rs_of(req);
 	const struct rs_fetch *f = req->later;
 	char secrets[RS_SECRETS][PIDB_SECRET + 1];
@@ -289,20 +291,28 @@ int rs_password(struct http_request *req, char ret[PIDB_PASSWORD + 1], struct er
 	return RS_DONE;
 }
 
-int rs_contract(struct http_request *req, const struct rs_contract *ask, struct rs_told *told,
-		struct err *err)
+/* NULL: it was not sent, and does not change. */
+static const char *text_given(const char *text)
 {
+	return strcmp(text, RS_UNSAID) == 0 ? NULL : text;
+}
+
+int rs_contract(struct http_request *req, struct rs_told *told, struct err *err)
+{
+	const struct rs_params *ask = req->params;
 	struct rs *rs = rs_of(req);
-	struct pidb_change change = {.hours = ask->hours, .mail = ask->mail};
+	const char *rate = text_given(ask->bandwidth);
+	struct pidb_change change = {.hours = text_given(ask->hours),
+				     .mail = text_given(ask->mail)};
 	struct hours hours;
 	uint64_t bandwidth;
-	if (ask->bandwidth && cache_bandwidth_parse(str_of(ask->bandwidth), &bandwidth, err) < 0)
+	if ((rate && cache_bandwidth_parse(str_of(rate), &bandwidth, err) < 0) ||
+	    (change.hours &&
+	     hours_parse(str_of(change.hours), cache_period(rs->cache), &hours, err) < 0))
 		return rs_tell(told, 400, "%s", err->msg);
-	if (ask->hours && hours_parse(str_of(ask->hours), cache_period(rs->cache), &hours, err) < 0)
-		return rs_tell(told, 400, "%s", err->msg);
-	if (ask->mail && mail_check_text(ask->mail, told) != RS_DONE)
+	if (change.mail && mail_check_text(change.mail, told) != RS_DONE)
 		return RS_TOLD;
-	change.bandwidth = ask->bandwidth ? &bandwidth : NULL;
+	change.bandwidth = rate ? &bandwidth : NULL;
 	int rc = pidb_change(rs->pidb, rs_who(req)->id, &change, err);
 	if (rc < 0)
 		return -1;

@@ -307,43 +307,36 @@ static void order_add(const struct small_shape *s, const char *way, struct buf *
 		buf_printf(out, "%s%zu%s", i ? "," : "", i + 1, way);
 }
 
+/* Those that are a few words and a place; the others have their own functions. */
+static const struct form {
+	const char *begin, *compare, *order;
+} forms[SMALL_STATEMENTS] = {
+	[SMALL_GET] = {"SELECT *", .compare = "="},
+	[SMALL_FROM] = {"SELECT *", ">=", ""},
+	[SMALL_EACH] = {"SELECT *", .order = ""},
+	[SMALL_EACH_DOWN] = {"SELECT *", .order = " DESC"},
+	[SMALL_COUNT] = {"SELECT count(*)"},
+	[SMALL_DROP] = {"DELETE", .compare = "="},
+	[SMALL_DROP_ALL] = {"DELETE"},
+};
+
 void small_statement(const struct small_shape *s, enum small_statement which, struct buf *out)
 {
+	const struct form *f = &forms[which];
 	buf_clear(out);
-	if (which == SMALL_GET || which == SMALL_EACH || which == SMALL_EACH_DOWN ||
-	    which == SMALL_FROM)
-		buf_printf(out, "SELECT * FROM \"%s\"", s->name);
-	else if (which == SMALL_DROP || which == SMALL_DROP_ALL)
-		buf_printf(out, "DELETE FROM \"%s\"", s->name);
-	else if (which == SMALL_COUNT)
-		buf_printf(out, "SELECT count(*) FROM \"%s\"", s->name);
-	switch (which) {
-	case SMALL_MAKE:
+	if (f->begin)
+		buf_printf(out, "%s FROM \"%s\"", f->begin, s->name);
+	else if (which == SMALL_MAKE)
 		make_add(s, out);
-		break;
-	case SMALL_ADD:
-	case SMALL_ADD_NEW:
-		add_add(s, out);
-		if (which == SMALL_ADD_NEW)
-			buf_add_text(out, " ON CONFLICT DO NOTHING");
-		break;
-	case SMALL_SET:
+	else if (which == SMALL_SET)
 		set_add(s, out);
-		break;
-	case SMALL_GET:
-	case SMALL_DROP:
-		where_add(s, "=", out);
-		break;
-	case SMALL_FROM:
-		where_add(s, ">=", out);
-		order_add(s, "", out);
-		break;
-	case SMALL_EACH:
-	case SMALL_EACH_DOWN:
-		order_add(s, which == SMALL_EACH_DOWN ? " DESC" : "", out);
-		break;
-	default:
-		break;
-	}
+	else
+		add_add(s, out);
+	if (which == SMALL_ADD_NEW)
+		buf_add_text(out, " ON CONFLICT DO NOTHING");
+	if (f->compare)
+		where_add(s, f->compare, out);
+	if (f->order)
+		order_add(s, f->order, out);
 	ENSURE(!out->over);
 }

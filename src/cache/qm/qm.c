@@ -175,31 +175,6 @@ static void say_link(void *ctx, bool is_trouble, const char *what, const char *w
 
 /* The parts, joined. */
 
-static void on_gathered(void *ctx)
-{
-	qm_rounds_wake(((struct role_qm *)ctx)->rounds);
-}
-
-static void on_room(void *ctx)
-{
-	qm_rounds_room(((struct role_qm *)ctx)->rounds);
-}
-
-static void on_answer(void *ctx, const struct bot_message *m)
-{
-	qm_rounds_answered(((struct role_qm *)ctx)->rounds, m);
-}
-
-static void on_deleted(void *ctx, struct str id, enum bot_deletion how)
-{
-	qm_rounds_deleted(((struct role_qm *)ctx)->rounds, id, how);
-}
-
-static void on_machine(void *ctx, struct str machine, bool is_up)
-{
-	qm_rounds_machine(((struct role_qm *)ctx)->rounds, machine, is_up);
-}
-
 static void on_overload(void *ctx, bool is_over)
 {
 	struct role_qm *q = ctx;
@@ -215,13 +190,13 @@ static void on_failed(void *ctx, const struct err *err)
 	role_loop_fail(&((struct role_qm *)ctx)->role, err);
 }
 
-static const struct qm_link_ops link_ops = {.gathered = on_gathered, .said = say_link};
+static const struct qm_link_ops link_ops = {.gathered = qm_rounds_wake, .said = say_link};
 static const struct botsource_ops source_ops = {
-	.room = on_room,
-	.answered = on_answer,
-	.repeated = on_answer,
-	.deleted = on_deleted,
-	.machine = on_machine,
+	.room = qm_rounds_room,
+	.answered = qm_rounds_answered,
+	.repeated = qm_rounds_answered,
+	.deleted = qm_rounds_deleted,
+	.machine = qm_rounds_machine,
 	.said = say_botm,
 };
 
@@ -292,14 +267,14 @@ static int role_make(struct role_qm *q, struct err *err)
 							.limits = &q->conf->limits,
 							.tls = q->role.tls,
 							.ops = &link_ops,
-							.ctx = q});
+							.ctx = q->rounds});
 	q->source =
 		botsource_new(&(struct botsource_options){.loop = q->role.loop,
 							  .limits = &q->conf->limits,
 							  .tls = q->role.tls,
 							  .overload = (unsigned)q->conf->overload,
 							  .ops = &source_ops,
-							  .ctx = q});
+							  .ctx = q->rounds});
 	qm_rounds_join(q->rounds, q->link, q->source);
 	return qm_link_listen(q->link, fd, err) < 0 ? -1
 						    : botsource_listen(q->source, botm_fd, err);

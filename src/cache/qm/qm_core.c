@@ -8,40 +8,23 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static int part_begins(void *ctx, const struct db_part *part)
-{
-	struct qm_core *c = ctx;
-	/* DB_BAD: it has its wait before it, but for no slot */
-	bool begins = part->start == DB_NOW || part->start == DB_BAD;
-	if (!begins)
-		*VEC_PUSH(c->look, c->nlook, c->look_room) = *part;
-	return begins;
-}
-
-struct parts_list {
-	struct db_part *part;
-	size_t n, room;
-	struct qm_core *core;
-};
-
-static void on_part(void *ctx, const struct db_part *part)
-{
-	struct parts_list *l = ctx;
-	if (part_begins(l->core, part))
-		*VEC_PUSH(l->part, l->n, l->room) = *part;
-}
-
 /* Parts whose time has not come are looked at one by one, later: their slot may have passed while
  * nobody looked. */
+static void on_part(void *ctx, const struct db_part *part)
+{
+	struct qm_parts *l = ctx;
+	struct qm_core *c = l->core;
+	/* DB_BAD: it has its wait before it, but for no slot */
+	if (part->start == DB_NOW || part->start == DB_BAD)
+		*VEC_PUSH(l->part, l->n, l->room) = *part;
+	else
+		*VEC_PUSH(c->look, c->nlook, c->look_room) = *part;
+}
+
 static int parts_load(struct qm_core *c, struct err *err)
 {
-	struct parts_list list = {.core = c};
-	int rc = db_parts(c->db, on_part, &list, err);
-	for (size_t i = 0; i < list.n && rc == 0; i++)
-		rc = qm_part_add(c, list.part[i].provider, list.part[i].set, list.part[i].slot,
-				 false, err);
-	mem_free(&list.part);
-	return rc;
+	struct qm_parts list = {.core = c};
+	return qm_parts_add(&list, db_parts(c->db, on_part, &list, err), false, err);
 }
 
 static int core_load(struct qm_core *c, struct err *err)
@@ -170,6 +153,15 @@ int qm_part_add(struct qm_core *c, uint64_t provider, uint64_t set, int64_t slot
 		return db_start(c->db, set, slot, qm_park_slot(c, until), err);
 	turns_add(c->turns, provider, set, slot, has_waited);
 	return 0;
+}
+
+int qm_parts_add(struct qm_parts *l, int rc, bool has_waited, struct err *err)
+{
+	for (size_t i = 0; i < l->n && rc == 0; i++)
+		rc = qm_part_add(l->core, l->part[i].provider, l->part[i].set, l->part[i].slot,
+				 has_waited, err);
+	mem_free(&l->part);
+	return rc;
 }
 
 /* What comes in. */

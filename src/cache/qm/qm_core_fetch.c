@@ -211,8 +211,7 @@ int qm_answers_done(struct qm_core *c, struct err *err)
 			return -1;
 		n++;
 	}
-	for (size_t i = 0; i < c->machines; i++)
-		c->machine[i].at_end = false;
+	qm_deletes_again(c);
 	return files_find(c, err);
 }
 

@@ -134,6 +134,17 @@ int qm_contract_look(struct qm_core *c, uint64_t provider, struct err *err);
  * for longer than the wheel turns. */
 int qm_part_add(struct qm_core *c, uint64_t provider, uint64_t set, int64_t slot, bool has_waited,
 		struct err *err);
+/* Parts that a walk over all of them collects. */
+struct qm_parts {
+	struct qm_core *core;
+	int64_t start; /* DB_NOW: all that wait */
+	struct db_part *part;
+	size_t n, room, seen;
+};
+/* Adds them, unless rc says that the walk failed, and frees the list. */
+int qm_parts_add(struct qm_parts *l, int rc, bool has_waited, struct err *err);
+/* Deletes of each machine are looked for again. */
+void qm_deletes_again(struct qm_core *c);
 /* All parts of a provider wait until then, in a slot. */
 int qm_parts_park(struct qm_core *c, uint64_t provider, int64_t until_mono_us, struct err *err);
 /* The slot of a time that may be further away than slots reach. */

@@ -44,8 +44,8 @@ static void absorbed_count(struct qm_core *c, const struct db_absorbed *a)
 	n->unchanged += a->unchanged;
 	n->removed += a->removed;
 	n->refused += a->failed;
-	for (size_t i = 0; i < c->machines && a->removed; i++)
-		c->machine[i].at_end = false;
+	if (a->removed)
+		qm_deletes_again(c);
 }
 
 static int set_absorb(struct qm_core *c, const struct db_set *set, size_t step, struct err *err)
@@ -98,15 +98,9 @@ int qm_absorb_step(struct qm_core *c, size_t step, struct err *err)
 
 /* Slots. */
 
-struct due {
-	int64_t start; /* DB_NOW: all that wait */
-	struct db_part *part;
-	size_t n, room;
-};
-
 static void part_is_due(void *ctx, const struct db_part *part)
 {
-	struct due *d = ctx;
+	struct qm_parts *d = ctx;
 	if (part->start != DB_NOW && (d->start == DB_NOW || part->start == d->start))
 		*VEC_PUSH(d->part, d->n, d->room) = *part;
 }
@@ -114,23 +108,19 @@ static void part_is_due(void *ctx, const struct db_part *part)
 /* A slot's turn has come: what waited for it is merged with what may be fetched now. */
 static int slot_merge(struct qm_core *c, int64_t slot, struct err *err)
 {
-	struct due due = {.start = slot};
+	struct qm_parts due = {.core = c, .start = slot};
 	FAULT("qm.slot");
 	int rc = db_parts(c->db, part_is_due, &due, err);
 	if (rc == 0)
 		rc = db_due(c->db, slot, err);
-	for (size_t i = 0; i < due.n && rc == 0; i++)
-		rc = qm_part_add(c, due.part[i].provider, due.part[i].set, due.part[i].slot, true,
-				 err);
-	mem_free(&due.part);
-	return rc;
+	return qm_parts_add(&due, rc, true, err);
 }
 
 /* Slots may have passed while nobody looked, or the clock was set: each part that waits is looked
  * at. */
 static int slots_jump(struct qm_core *c, struct err *err)
 {
-	struct due due = {.start = DB_NOW};
+	struct qm_parts due = {.start = DB_NOW};
 	int rc = db_parts(c->db, part_is_due, &due, err);
 	mem_free(&c->look);
 	c->look = due.part;
@@ -190,16 +180,9 @@ int qm_slots_turn(struct qm_core *c, size_t step, struct err *err)
 
 /* A notice with other hours moves the row that it updates, perhaps into a part that may be fetched
  * now and was not there before. */
-struct stale {
-	struct qm_core *core;
-	size_t seen;
-	struct db_part *part;
-	size_t n, room;
-};
-
 static void part_is_stale(void *ctx, const struct db_part *part)
 {
-	struct stale *s = ctx;
+	struct qm_parts *s = ctx;
 	s->seen++;
 	if (part->start == DB_NOW && qm_numbers_get(&s->core->stale, part->provider))
 		*VEC_PUSH(s->part, s->n, s->room) = *part;
@@ -207,15 +190,11 @@ static void part_is_stale(void *ctx, const struct db_part *part)
 
 int qm_stale_look(struct qm_core *c, struct err *err)
 {
-	struct stale stale = {.core = c};
+	struct qm_parts stale = {.core = c};
 	if (qm_numbers_count(&c->stale) == 0 ||
 	    (c->parts_seen > QM_PARTS_FEW && c->now.mono_us < c->stale_at_us))
 		return 0;
-	int rc = db_parts(c->db, part_is_stale, &stale, err);
-	for (size_t i = 0; i < stale.n && rc == 0; i++)
-		rc = qm_part_add(c, stale.part[i].provider, stale.part[i].set, stale.part[i].slot,
-				 false, err);
-	mem_free(&stale.part);
+	int rc = qm_parts_add(&stale, db_parts(c->db, part_is_stale, &stale, err), false, err);
 	qm_numbers_clear(&c->stale);
 	c->parts_seen = stale.seen;
 	c->stale_at_us = c->now.mono_us + US_PER_S;
@@ -224,7 +203,7 @@ int qm_stale_look(struct qm_core *c, struct err *err)
 
 /* Contracts. */
 
-static int provider_restart(struct qm_core *c, uint64_t provider, const struct due *all,
+static int provider_restart(struct qm_core *c, uint64_t provider, const struct qm_parts *all,
 			    struct err *err)
 {
 	turns_wake(c->turns, provider);
@@ -242,7 +221,8 @@ static int provider_restart(struct qm_core *c, uint64_t provider, const struct d
 }
 
 /* What was waited for under the old contract is looked at again under the new one. */
-static int contract_change(struct qm_core *c, uint64_t provider, struct due *all, struct err *err)
+static int contract_change(struct qm_core *c, uint64_t provider, struct qm_parts *all,
+			   struct err *err)
 {
 	struct qm_known *k = qm_providers_get(&c->providers, provider);
 	const struct qm_contract *now;
@@ -271,7 +251,7 @@ static int contract_change(struct qm_core *c, uint64_t provider, struct due *all
 
 int qm_contract_look(struct qm_core *c, uint64_t provider, struct err *err)
 {
-	struct due all = {.start = DB_BAD};
+	struct qm_parts all = {.start = DB_BAD};
 	const struct qm_known *k = qm_providers_get(&c->providers, provider);
 	if (!k || !k->is_known)
 		return 0;
@@ -285,7 +265,7 @@ int qm_contract_look(struct qm_core *c, uint64_t provider, struct err *err)
 
 int qm_changes_do(struct qm_core *c, struct err *err)
 {
-	struct due all = {.start = DB_BAD};
+	struct qm_parts all = {.start = DB_BAD};
 	int rc = 0;
 	for (size_t i = 0; i < c->nchanged && rc == 0; i++)
 		rc = contract_change(c, c->changed[i], &all, err);
@@ -303,8 +283,7 @@ int qm_forget_step(struct qm_core *c, size_t step, struct err *err)
 	FAULT("qm.forget");
 	turns_clear(c->turns, provider, NULL, NULL);
 	int rc = db_forget(c->db, provider, step, err);
-	for (size_t i = 0; i < c->machines; i++)
-		c->machine[i].at_end = false;
+	qm_deletes_again(c);
 	if (rc == 1) {
 		turns_forget(c->turns, provider);
 		qm_providers_remove(&c->providers, provider);
@@ -317,6 +296,12 @@ int qm_forget_step(struct qm_core *c, size_t step, struct err *err)
 
 /* Deletes: a thousand at a time, of machines that are there; each is said when what made it
  * necessary is durable, and is forgotten when the botm says that the file is gone. */
+
+void qm_deletes_again(struct qm_core *c)
+{
+	for (size_t i = 0; i < c->machines; i++)
+		c->machine[i].at_end = false;
+}
 
 static struct qm_machine *machine_find(struct qm_core *c, struct str name)
 {
@@ -369,10 +354,9 @@ int qm_deletes_step(struct qm_core *c, struct err *err)
 	c->ndeleted = 0;
 	if (c->now.mono_us >= c->delete_again_us) {
 		c->delete_again_us = INT64_MAX;
-		for (size_t i = 0; i < c->machines; i++) {
+		for (size_t i = 0; i < c->machines; i++)
 			c->machine[i].after = 0;
-			c->machine[i].at_end = false;
-		}
+		qm_deletes_again(c);
 	}
 	for (size_t i = 0; i < c->machines; i++)
 		if (c->machine[i].up && !c->machine[i].at_end &&
@@ -434,8 +418,7 @@ int qm_ages_step(struct qm_core *c, size_t step, struct err *err)
 			return -1;
 		c->in_ages = c->ages_from != 0;
 		c->is_more |= c->in_ages;
-		for (size_t i = 0; i < c->machines; i++)
-			c->machine[i].at_end = false;
+		qm_deletes_again(c);
 	} else if (c->in_trim) {
 		int rc = db_trim(db, c->now.wall_us - c->o.receipts_kept_us, step, err);
 		c->in_trim = rc == 0;

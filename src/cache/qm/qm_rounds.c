@@ -117,8 +117,9 @@ static void inbox_free(struct inbox *in)
 	mem_free(&in->machine);
 }
 
-void qm_rounds_wake(struct qm_rounds *r)
+void qm_rounds_wake(void *ctx)
 {
+	struct qm_rounds *r = ctx;
 	r->is_woken = true;
 	sync_group_soon(&r->group, 0);
 }
@@ -132,29 +133,33 @@ static void round_gather(struct qm_rounds *r)
 }
 
 /* Room comes with each answer. */
-void qm_rounds_room(struct qm_rounds *r)
+void qm_rounds_room(void *ctx)
 {
+	struct qm_rounds *r = ctx;
 	r->is_woken = true;
 	round_gather(r);
 }
 
-void qm_rounds_answered(struct qm_rounds *r, const struct bot_message *m)
+void qm_rounds_answered(void *ctx, const struct bot_message *m)
 {
+	struct qm_rounds *r = ctx;
 	struct inbox *in = &r->coming;
 	*VEC_PUSH(in->answer, in->answers, in->answers_room) = bot_message_copy(m, &in->arena);
 	round_gather(r);
 }
 
-void qm_rounds_deleted(struct qm_rounds *r, struct str id, enum bot_deletion how)
+void qm_rounds_deleted(void *ctx, struct str id, enum bot_deletion how)
 {
+	struct qm_rounds *r = ctx;
 	struct inbox *in = &r->coming;
 	*VEC_PUSH(in->deleted, in->deletes, in->deletes_room) =
 		(struct deleted_news){arena_str(&in->arena, id), how};
 	round_gather(r);
 }
 
-void qm_rounds_machine(struct qm_rounds *r, struct str machine, bool is_up)
+void qm_rounds_machine(void *ctx, struct str machine, bool is_up)
 {
+	struct qm_rounds *r = ctx;
 	struct inbox *in = &r->coming;
 	*VEC_PUSH(in->machine, in->machines, in->machines_room) =
 		(struct machine_news){arena_str(&in->arena, machine), is_up};

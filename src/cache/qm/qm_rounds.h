@@ -34,13 +34,13 @@ void qm_rounds_join(struct qm_rounds *r, struct qm_link *link, struct botsource 
 void qm_rounds_stop(struct qm_rounds *r);
 void qm_rounds_free(struct qm_rounds **r);
 
-/* Something has come from the link. */
-void qm_rounds_wake(struct qm_rounds *r);
-/* There is room at the botm. */
-void qm_rounds_room(struct qm_rounds *r);
-void qm_rounds_answered(struct qm_rounds *r, const struct bot_message *m);
-void qm_rounds_deleted(struct qm_rounds *r, struct str id, enum bot_deletion how);
-void qm_rounds_machine(struct qm_rounds *r, struct str machine, bool is_up);
+/* What link and source call; ctx: the rounds. Something has come from the link; there is room at
+ * the botm; the rest as botsource.h says. */
+void qm_rounds_wake(void *ctx);
+void qm_rounds_room(void *ctx);
+void qm_rounds_answered(void *ctx, const struct bot_message *m);
+void qm_rounds_deleted(void *ctx, struct str id, enum bot_deletion how);
+void qm_rounds_machine(void *ctx, struct str machine, bool is_up);
 
 struct qm_rounds_counts {
 	struct qm_core_counts core;

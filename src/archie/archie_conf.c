@@ -3,12 +3,14 @@
 
 #include "archie/shell.h"
 #include "base/file.h"
+#include "net/addr.h"
 #include "net/mail.h"
 #include "net/outgoing.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define S struct archie_conf
@@ -95,6 +97,17 @@ const char *archie_host(const struct archie_conf *conf, char ret[ARCHIE_HOST_MOS
 		snprintf(ret, ARCHIE_HOST_MOST, "localhost");
 	ret[ARCHIE_HOST_MOST - 1] = 0;
 	return ret;
+}
+
+unsigned archie_port(int fd)
+{
+	struct sockaddr_storage at = {0};
+	socklen_t n = sizeof at;
+	struct addr own;
+	if (getsockname(fd, (struct sockaddr *)&at, &n) < 0 ||
+	    !addr_from_sockaddr((struct sockaddr *)&at, n, &own))
+		return 0;
+	return own.port;
 }
 
 const char *archie_errors(const struct archie_conf *conf, char ret[ARCHIE_ERRORS_MOST])

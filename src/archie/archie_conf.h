@@ -31,6 +31,8 @@ int archie_nightly_s(const struct archie_conf *conf, int64_t *ret_s, struct err 
 /* What users call this server: archie.host, or the name of the machine. Returns ret. */
 enum { ARCHIE_HOST_MOST = 256 };
 const char *archie_host(const struct archie_conf *conf, char ret[ARCHIE_HOST_MOST]);
+/* The port that a socket is bound to; 0: none. */
+unsigned archie_port(int fd);
 /* Whose name is on our mails, and where they bounce to: archie.errors, or archie-errors at
  * archie_host(). Returns ret. */
 enum { ARCHIE_ERRORS_MOST = ARCHIE_HOST_MOST + 16 };

@@ -50,33 +50,24 @@ static const struct config_section section = {
 	.nspecs = ARRAY_LEN(specs),
 };
 
-enum {
-	COUNT_REQUESTS,
-	COUNT_LISTED,
-	COUNT_KNOWN,
-	COUNT_REFUSED,
-	COUNT_GOOD,
-	COUNT_FAILED,
-	COUNT_LEFT,
-	COUNT_SITES,
-	COUNT_FAILING,
-	COUNT_WAITING,
-	COUNT_UNDER_WAY,
-	COUNTS
+struct master_counts {
+	uint64_t requests, listed, known, refused, good, failed, left;
+	uint64_t sites, failing, waiting, under_way; /* now */
 };
+#define COUNTED(member) COUNTER_AT(struct master_counts, member)
 static const struct counter_def counter_defs[] = {
-	[COUNT_REQUESTS] = {"requests", NULL, COUNTER_TOTAL, "requests that were taken"},
-	[COUNT_LISTED] = {"answers", "end=\"listed\"", COUNTER_TOTAL, "sites that were asked for"},
-	[COUNT_KNOWN] = {"answers", "end=\"known\"", COUNTER_TOTAL, "sites that were asked for"},
-	[COUNT_REFUSED] = {"answers", "end=\"refused\"", COUNTER_TOTAL,
-			   "sites that were asked for"},
-	[COUNT_GOOD] = {"tests", "end=\"good\"", COUNTER_TOTAL, "tests of listed sites"},
-	[COUNT_FAILED] = {"tests", "end=\"failed\"", COUNTER_TOTAL, "tests of listed sites"},
-	[COUNT_LEFT] = {"left", NULL, COUNTER_TOTAL, "sites that left the list"},
-	[COUNT_SITES] = {"sites", NULL, COUNTER_GAUGE, "sites in the list"},
-	[COUNT_FAILING] = {"failing", NULL, COUNTER_GAUGE, "of these, whose last test failed"},
-	[COUNT_WAITING] = {"waiting", NULL, COUNTER_GAUGE, "requests that are not answered yet"},
-	[COUNT_UNDER_WAY] = {"under_way", NULL, COUNTER_GAUGE, "sites that are tested now"},
+	{"requests", NULL, COUNTER_TOTAL, "requests that were taken", COUNTED(requests)},
+	{"answers", "end=\"listed\"", COUNTER_TOTAL, "sites that were asked for", COUNTED(listed)},
+	{"answers", "end=\"known\"", COUNTER_TOTAL, "sites that were asked for", COUNTED(known)},
+	{"answers", "end=\"refused\"", COUNTER_TOTAL, "sites that were asked for",
+	 COUNTED(refused)},
+	{"tests", "end=\"good\"", COUNTER_TOTAL, "tests of listed sites", COUNTED(good)},
+	{"tests", "end=\"failed\"", COUNTER_TOTAL, "tests of listed sites", COUNTED(failed)},
+	{"left", NULL, COUNTER_TOTAL, "sites that left the list", COUNTED(left)},
+	{"sites", NULL, COUNTER_GAUGE, "sites in the list", COUNTED(sites)},
+	{"failing", NULL, COUNTER_GAUGE, "of these, whose last test failed", COUNTED(failing)},
+	{"waiting", NULL, COUNTER_GAUGE, "requests that are not answered yet", COUNTED(waiting)},
+	{"under_way", NULL, COUNTER_GAUGE, "sites that are tested now", COUNTED(under_way)},
 };
 
 struct master {
@@ -95,7 +86,7 @@ struct master {
 	struct stat seen; /* sites.local, when it was read */
 	int64_t due_us;   /* wall clock: when the next site is to be tested, or sooner */
 	int64_t pause_us; /* of the loop's clock: nothing is begun before it */
-	uint64_t now[COUNTS];
+	struct master_counts count;
 	struct loop_timer timer;
 };
 
@@ -368,11 +359,11 @@ static int site_list(struct master *m, const struct master_verdict *v, struct ma
 		return -1;
 	if (rc < 0) {
 		master_note_refused(r, "known", err->msg, now_us);
-		m->now[COUNT_KNOWN]++;
+		m->count.known++;
 		return 0;
 	}
 	master_note_good(r, v->entries, &m->times, now_us);
-	m->now[COUNT_LISTED]++;
+	m->count.listed++;
 	list_use(m);
 	return 0;
 }
@@ -388,7 +379,7 @@ static int told_new(struct master *m, const struct master_verdict *v, int64_t no
 		return -1;
 	}
 	if (v->end == MASTER_KNOWN) {
-		m->now[COUNT_KNOWN]++;
+		m->count.known++;
 		snprintf(why, sizeof why, "its address has " STR_FMT " already",
 			 STR_ARG(str_head(v->known, 150)));
 		if (!str_eq(v->known, v->url))
@@ -396,7 +387,7 @@ static int told_new(struct master *m, const struct master_verdict *v, int64_t no
 		else
 			r->kind = MASTER_LISTED; /* by hand, if there was none */
 	} else if (v->end == MASTER_FAILED) {
-		m->now[COUNT_REFUSED]++;
+		m->count.refused++;
 		master_note_refused(r, v->cause, v->why, now_us);
 	}
 	return 0;
@@ -418,7 +409,7 @@ static void site_leave(struct master *m, struct master_record *r)
 		return;
 	}
 	FAULT("master.left");
-	m->now[COUNT_LEFT]++;
+	m->count.left++;
 	log_warn(ROLE, "a site has left the list", KV_TEXT("site", r->url),
 		 KV_TEXT("cause", r->cause), KV_TEXT("why", r->error));
 	list_use(m);
@@ -429,10 +420,10 @@ static void told_again(struct master *m, const struct master_verdict *v, int64_t
 	struct master_record *r = master_state_of(&m->state, v->url);
 	r->kind = MASTER_LISTED;
 	if (v->end == MASTER_GOOD) {
-		m->now[COUNT_GOOD]++;
+		m->count.good++;
 		master_note_good(r, v->entries, &m->times, now_us);
 	} else {
-		m->now[COUNT_FAILED]++;
+		m->count.failed++;
 		master_note_failed(r, v->cause, v->why, &m->times, now_us);
 		log_outside(ROLE, "a listed site fails", KV_TEXT("site", r->url),
 			    KV_TEXT("cause", r->cause), KV_TEXT("why", r->error));
@@ -481,13 +472,13 @@ static int take_line(void *ctx, struct str line, struct err *err)
 		log_warn(ROLE, "a line that is not a request", KV_STR("line", str_head(line, 200)));
 		return 0;
 	}
-	m->now[COUNT_REQUESTS]++;
+	m->count.requests++;
 	if (newsite_url(n.host, &arena, &url, &why) == 0) {
 		master_state_ask(&m->state, url, &n, now_us);
 		return 0;
 	}
 	log_outside(ROLE, "a request for what is not a host", KV_TEXT("why", why.msg));
-	m->now[COUNT_REFUSED]++;
+	m->count.refused++;
 	if (n.reply_to.n)
 		master_state_refuse(&m->state, &n, why.msg, now_us);
 	return 0;
@@ -569,16 +560,15 @@ static void master_look(void *ctx)
 static void tell_counters(void *ctx)
 {
 	struct master *m = ctx;
-	uint64_t failing = 0;
+	struct master_counts *c = &m->count;
+	c->failing = 0;
 	for (size_t i = 0; i < m->state.n; i++)
-		failing += m->state.site[i].kind == MASTER_LISTED && m->state.site[i].failing_us;
-	m->now[COUNT_SITES] = m->sites.n;
-	m->now[COUNT_FAILING] = failing;
-	m->now[COUNT_WAITING] = m->state.requests;
-	m->now[COUNT_UNDER_WAY] = m->tests ? master_tests_n(m->tests) : 0;
-	role_loop_tell(&m->role, m->now, COUNTS,
-		       "%zu sites listed, %" PRIu64 " failing, %zu requests wait", m->sites.n,
-		       failing, m->state.requests);
+		c->failing += m->state.site[i].kind == MASTER_LISTED && m->state.site[i].failing_us;
+	c->sites = m->sites.n;
+	c->waiting = m->state.requests;
+	c->under_way = m->tests ? master_tests_n(m->tests) : 0;
+	role_loop_tell_of(&m->role, c, "%zu sites listed, %" PRIu64 " failing, %zu requests wait",
+			  m->sites.n, c->failing, m->state.requests);
 }
 
 static int master_open(struct master *m, struct err *err)

@@ -100,7 +100,9 @@ static void add_word(struct writing *w, struct str word)
 
 /* Links */
 
-static void link_begin(struct writing *w, struct str target, struct str name, struct str host)
+/* The line of a link; path: on the host. */
+static void link_begin(struct writing *w, struct str target, struct str name, struct str host,
+		       struct str path)
 {
 	w->begin = w->line = w->out->n;
 	w->bad = false;
@@ -111,12 +113,19 @@ static void link_begin(struct writing *w, struct str target, struct str name, st
 	add_text(w, STR(" INTERNET-D "));
 	add_word(w, host);
 	add_text(w, STR(" ASCII "));
-}
-
-static void link_line_end(struct writing *w)
-{
+	add_word(w, path);
 	add_text(w, w->v5 ? STR(" 0") : STR(" 0 0"));
 	end_line(w);
+}
+
+/* One to ourselves; part: of its path, one after the other. */
+static void link_begin_own(struct writing *w, struct str target, struct str name,
+			   const struct str *part, size_t parts)
+{
+	CLEANUP(buf_free) struct buf path = BUF_INIT((size_t)4 * NAMES_NAME_MOST);
+	for (size_t i = 0; i < parts; i++)
+		buf_add_str(&path, part[i]);
+	link_begin(w, target, name, w->r->server, buf_str(&path));
 }
 
 static void link_end(struct writing *w)
@@ -206,25 +215,16 @@ static void file_attributes(struct writing *w, const struct archie_row *row)
 static void put_folder(struct writing *w, const struct archie_row *row)
 {
 	const struct names_entry *file = &row->file;
-	struct buf path = BUF_INIT((size_t)4 * NAMES_NAME_MOST);
-	buf_add_text(&path, "ARCHIE/HOST/");
-	buf_add_str(&path, row->host);
-	buf_add_byte(&path, '/');
-	buf_add_str(&path, file->dir);
-	buf_add_text(&path, file->dir.n ? "/" : "");
-	buf_add_str(&path, file->name);
-	link_begin(w, STR("DIRECTORY"), file->name, w->r->server);
-	add_word(w, buf_str(&path));
-	link_line_end(w);
-	buf_free(&path);
+	const struct str part[] = {
+		STR("ARCHIE/HOST/"), row->host, STR("/"), file->dir, str_of(file->dir.n ? "/" : ""),
+		file->name};
+	link_begin_own(w, STR("DIRECTORY"), file->name, part, ARRAY_LEN(part));
 }
 
 static void put_external(struct writing *w, const struct archie_row *row)
 {
 	link_begin(w, w->v5 ? STR("EXTERNAL") : STR("EXTERNAL(AFTP,BINARY)"), row->file.name,
-		   row->host);
-	add_word(w, archie_row_path(row, &w->paths));
-	link_line_end(w);
+		   row->host, archie_row_path(row, &w->paths));
 	if (w->v5) {
 		add_text(w, STR("ATTRIBUTE LINK FIELD ACCESS-METHOD AFTP '' '' '' '' BINARY"));
 		end_line(w);
@@ -253,23 +253,17 @@ static void put_file(struct writing *w, const struct archie_row *row)
 static void put_name(struct writing *w, struct str name)
 {
 	const struct prospero_list *l = w->list;
-	struct buf path = BUF_INIT((size_t)2 * NAMES_NAME_MOST);
-	buf_printf(&path, "ARCHIE/MATCH(%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",0,=)/", l->maxhits,
-		   l->maxmatch, l->maxhitspm);
-	buf_add_str(&path, name);
-	link_begin(w, STR("DIRECTORY"), name, w->r->server);
-	add_word(w, buf_str(&path));
-	link_line_end(w);
+	char match[100];
+	snprintf(match, sizeof match, "ARCHIE/MATCH(%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",0,=)/",
+		 l->maxhits, l->maxmatch, l->maxhitspm);
+	link_begin_own(w, STR("DIRECTORY"), name, (const struct str[]){str_of(match), name}, 2);
 	link_end(w);
-	buf_free(&path);
 }
 
 static void put_site(struct writing *w, const struct archie_row *row)
 {
-	link_begin(w, STR("DIRECTORY"), row->host, w->r->server);
-	add_text(w, STR("ARCHIE/HOST/"));
-	add_word(w, row->host);
-	link_line_end(w);
+	link_begin_own(w, STR("DIRECTORY"), row->host,
+		       (const struct str[]){STR("ARCHIE/HOST/"), row->host}, 2);
 	if (w->list->attributes) {
 		attribute_address(w, row->address);
 		attribute_time(w, APPLICATION, STR("AR_H_LAST_MOD"), row->listed_s);
@@ -281,12 +275,7 @@ static void put_site(struct writing *w, const struct archie_row *row)
 static void put_object(struct writing *w, struct str folder, struct str name, struct str second,
 		       struct str third)
 {
-	struct buf path = BUF_INIT((size_t)2 * NAMES_NAME_MOST);
-	buf_add_str(&path, folder);
-	buf_add_str(&path, name);
-	link_begin(w, STR("OBJECT"), name, w->r->server);
-	add_word(w, buf_str(&path));
-	link_line_end(w);
+	link_begin_own(w, STR("OBJECT"), name, (const struct str[]){folder, name}, 2);
 	attribute_begin(w, INTRINSIC, STR("CONTENTS"));
 	add_quoted(w, name);
 	buf_add_byte(w->out, ' ');
@@ -298,7 +287,6 @@ static void put_object(struct writing *w, struct str folder, struct str name, st
 	end_line(w);
 	w->bad = w->bad || !w->v5;
 	link_end(w);
-	buf_free(&path);
 }
 
 /* Answers */

@@ -13,7 +13,6 @@
 #include "archie/prospero/prospero.h"
 #include "archie/prospero/prospero_share.h"
 #include "archie/shell.h"
-#include "base/endpoint.h"
 #include "base/hash.h"
 #include "base/table.h"
 #include "net/addr.h"
@@ -22,8 +21,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 
 #define ROLE "archie-prospero"
 #define WAIT_FIRST_US (800 * US_PER_MS) /* without an answer, the client is told to wait */
@@ -70,53 +71,37 @@ static const struct config_section section = {
 	.nspecs = ARRAY_LEN(specs),
 };
 
-enum {
-	COUNT_PACKETS,
-	COUNT_GARBAGE,
-	COUNT_STRAYS,
-	COUNT_REQUESTS_1,
-	COUNT_REQUESTS_5,
-	COUNT_REPEATED,
-	COUNT_CANCELLED,
-	COUNT_REFUSED,
-	COUNT_LINKS,
-	COUNT_LEFT_OUT,
-	COUNT_WAITS,
-	COUNT_SENT,
-	COUNT_SENT_BYTES,
-	COUNT_HELD_BACK,
-	COUNT_PROVEN_BYTES,
-	COUNT_EVICTED,
-	COUNT_UNSENT,
-	COUNT_ASKING,
-	COUNT_KEPT,
-	COUNTS
+struct prospero_counts {
+	uint64_t packets, garbage, strays, requests_1, requests_5, repeated, cancelled, refused;
+	uint64_t links, left_out, waits, sent, sent_bytes, held_back, proven_bytes, evicted, unsent;
+	uint64_t asking, kept; /* now */
 };
+#define COUNTED(member) COUNTER_AT(struct prospero_counts, member)
 static const struct counter_def counter_defs[] = {
-	[COUNT_PACKETS] = {"packets", NULL, COUNTER_TOTAL, "packets that came in"},
-	[COUNT_GARBAGE] = {"garbage", NULL, COUNTER_TOTAL, "packets that are nothing, and dropped"},
-	[COUNT_STRAYS] = {"strays", NULL, COUNTER_TOTAL, "acks of what is not known here"},
-	[COUNT_REQUESTS_1] = {"requests", "version=\"1\"", COUNTER_TOTAL, "requests by dialect"},
-	[COUNT_REQUESTS_5] = {"requests", "version=\"5\"", COUNTER_TOTAL, "requests by dialect"},
-	[COUNT_REPEATED] = {"repeated", NULL, COUNTER_TOTAL, "requests that came again"},
-	[COUNT_CANCELLED] = {"cancelled", NULL, COUNTER_TOTAL, "requests that were cancelled"},
-	[COUNT_REFUSED] = {"refused", NULL, COUNTER_TOTAL, "requests that were one too many"},
-	[COUNT_LINKS] = {"links", NULL, COUNTER_TOTAL, "results told"},
-	[COUNT_LEFT_OUT] = {"left_out", NULL, COUNTER_TOTAL,
-			    "results that the client could not read"},
-	[COUNT_WAITS] = {"waits", NULL, COUNTER_TOTAL, "packets that tell a client to wait"},
-	[COUNT_SENT] = {"sent", NULL, COUNTER_TOTAL, "packets sent"},
-	[COUNT_SENT_BYTES] = {"sent_bytes", NULL, COUNTER_TOTAL, "bytes sent"},
-	[COUNT_HELD_BACK] =
-		{"held_back", NULL, COUNTER_TOTAL,
-		 "packets that had to wait, since nothing shows that they are received"},
-	[COUNT_PROVEN_BYTES] = {"proven_bytes", NULL, COUNTER_TOTAL,
-				"bytes that acks proved to be received, of those that should"},
-	[COUNT_EVICTED] = {"evicted", NULL, COUNTER_TOTAL,
-			   "replies that were forgotten before all of it was received"},
-	[COUNT_UNSENT] = {"unsent", NULL, COUNTER_TOTAL, "packets that the system did not take"},
-	[COUNT_ASKING] = {"asking", NULL, COUNTER_GAUGE, "requests that wait for the queuer"},
-	[COUNT_KEPT] = {"kept", NULL, COUNTER_GAUGE, "replies that are kept"},
+	{"packets", NULL, COUNTER_TOTAL, "packets that came in", COUNTED(packets)},
+	{"garbage", NULL, COUNTER_TOTAL, "packets that are nothing, and dropped", COUNTED(garbage)},
+	{"strays", NULL, COUNTER_TOTAL, "acks of what is not known here", COUNTED(strays)},
+	{"requests", "version=\"1\"", COUNTER_TOTAL, "requests by dialect", COUNTED(requests_1)},
+	{"requests", "version=\"5\"", COUNTER_TOTAL, "requests by dialect", COUNTED(requests_5)},
+	{"repeated", NULL, COUNTER_TOTAL, "requests that came again", COUNTED(repeated)},
+	{"cancelled", NULL, COUNTER_TOTAL, "requests that were cancelled", COUNTED(cancelled)},
+	{"refused", NULL, COUNTER_TOTAL, "requests that were one too many", COUNTED(refused)},
+	{"links", NULL, COUNTER_TOTAL, "results told", COUNTED(links)},
+	{"left_out", NULL, COUNTER_TOTAL, "results that the client could not read",
+	 COUNTED(left_out)},
+	{"waits", NULL, COUNTER_TOTAL, "packets that tell a client to wait", COUNTED(waits)},
+	{"sent", NULL, COUNTER_TOTAL, "packets sent", COUNTED(sent)},
+	{"sent_bytes", NULL, COUNTER_TOTAL, "bytes sent", COUNTED(sent_bytes)},
+	{"held_back", NULL, COUNTER_TOTAL,
+	 "packets that had to wait, since nothing shows that they are received",
+	 COUNTED(held_back)},
+	{"proven_bytes", NULL, COUNTER_TOTAL,
+	 "bytes that acks proved to be received, of those that should", COUNTED(proven_bytes)},
+	{"evicted", NULL, COUNTER_TOTAL,
+	 "replies that were forgotten before all of it was received", COUNTED(evicted)},
+	{"unsent", NULL, COUNTER_TOTAL, "packets that the system did not take", COUNTED(unsent)},
+	{"asking", NULL, COUNTER_GAUGE, "requests that wait for the queuer", COUNTED(asking)},
+	{"kept", NULL, COUNTER_GAUGE, "replies that are kept", COUNTED(kept)},
 };
 
 /* Who asks: an address with its port, and his number for the request. */
@@ -210,7 +195,7 @@ struct prospero_role {
 	int64_t texts_us; /* when they were read; 0: not yet */
 	struct batch *batch;
 	struct intake *intake;
-	uint64_t count[COUNTS];
+	struct prospero_counts count;
 };
 
 static int64_t now_of(const struct prospero_role *r)
@@ -227,10 +212,10 @@ static void batch_send(struct prospero_role *r)
 		int n = sendmmsg(r->fd, b->msg + at, b->n - at, MSG_DONTWAIT);
 		if (n > 0) {
 			at += (unsigned)n;
-			r->count[COUNT_SENT] += (uint64_t)n;
+			r->count.sent += (uint64_t)n;
 		} else if (errno != EINTR) {
 			at++; /* lost, as on any other way; the client asks again */
-			r->count[COUNT_UNSENT]++;
+			r->count.unsent++;
 		}
 	}
 	b->n = 0;
@@ -251,7 +236,7 @@ static void batch_add(struct prospero_role *r, const struct talk *t,
 						 .msg_namelen = t->peer_len,
 						 .msg_iov = b->part[i],
 						 .msg_iovlen = text.n ? 2 : 1}};
-	r->count[COUNT_SENT_BYTES] += header->n + text.n;
+	r->count.sent_bytes += header->n + text.n;
 }
 
 /* struct ardp_out */
@@ -261,7 +246,7 @@ static int64_t talk_send(void *ctx, const struct ardp_header *header, struct str
 	struct prospero_role *r = t->role;
 	int64_t later_us = share_spend(&r->shares, t->place.share, header->n + text.n, now_of(r));
 	if (later_us > 0)
-		r->count[COUNT_HELD_BACK]++;
+		r->count.held_back++;
 	else
 		batch_add(r, t, header, text);
 	return later_us;
@@ -340,7 +325,7 @@ static void talk_wait(struct talk *t)
 	if (share_spend(&r->shares, t->place.share, status ? 20 : 11, now_of(r)) == 0) {
 		send_control(t, &p, status ? 20 : 11);
 		t->reply.waited = true;
-		r->count[COUNT_WAITS]++;
+		r->count.waits++;
 	}
 	loop_timer_in(r->role.loop, &t->timer, WAIT_EVERY_US);
 }
@@ -397,7 +382,7 @@ static void talk_is_done(struct talk *t)
 	t->place.rank = PLACE_BEGUN;
 	crowd_add(&r->kept, &t->place);
 	while ((other = talk_of(crowd_excess(&r->kept, DONE_MOST, DONE_BYTES, &t->place)))) {
-		r->count[COUNT_EVICTED] += other->place.rank != PLACE_RESTS;
+		r->count.evicted += other->place.rank != PLACE_RESTS;
 		talk_free(other);
 	}
 }
@@ -408,7 +393,7 @@ static void talk_answer(struct talk *t)
 	struct prospero_role *r = t->role;
 	if (talk_is_busy(t)) {
 		const struct ardp_packet refused = {.cid = t->key.cid, .option = ARDP_CANCEL};
-		r->count[COUNT_REFUSED]++;
+		r->count.refused++;
 		send_control(t, &refused, 13);
 		talk_free(t);
 		return;
@@ -416,8 +401,8 @@ static void talk_answer(struct talk *t)
 	struct str motd = t->request.asks_motd ? texts_of(r)->motd : STR("");
 	t->reply.text = BUF_INIT(PROSPERO_REPLY_MOST);
 	prospero_reply_end(&t->texts, motd, &t->reply.text);
-	r->count[COUNT_LINKS] += t->texts.links;
-	r->count[COUNT_LEFT_OUT] += t->texts.left_out;
+	r->count.links += t->texts.links;
+	r->count.left_out += t->texts.left_out;
 	t->reply.back_quick = t->request.version == 5;
 	talk_forget_request(t);
 	talk_is_done(t);
@@ -488,11 +473,11 @@ static void talk_begin(struct prospero_role *r, struct talk *t, const struct ard
 	if (text.n > PROSPERO_TEXT_MOST ||
 	    !prospero_parse(arena_str(&t->arena, text), &texts_of(r)->domains, &t->arena,
 			    &t->request)) {
-		r->count[COUNT_GARBAGE]++;
+		r->count.garbage++;
 		talk_free(t);
 		return;
 	}
-	r->count[t->request.version == 5 ? COUNT_REQUESTS_5 : COUNT_REQUESTS_1]++;
+	++*(t->request.version == 5 ? &r->count.requests_5 : &r->count.requests_1);
 	prospero_reply_init(&t->texts, &t->request, str_of(r->server));
 	t->reply = (struct ardp_reply){
 		.cid = t->key.cid, .through = through, .window = p->window, .due_us = INT64_MAX};
@@ -532,7 +517,7 @@ static void take_request(struct prospero_role *r, const struct received *in, uin
 {
 	struct share *share = shares_of(&r->shares, addr_server(&in->key.from));
 	if (share_is_out(&r->shares, share, now_of(r)) || !make_room(r, share)) {
-		r->count[COUNT_REFUSED]++;
+		r->count.refused++;
 		return; /* it asks again */
 	}
 	struct talk *t = mem_alloc(sizeof *t);
@@ -614,13 +599,13 @@ static void take_part(struct prospero_role *r, const struct received *in)
 {
 	struct buf text = BUF_INIT((size_t)ARDP_PARTS_MOST * ARDP_PACKET_MOST);
 	if (!in->key.cid || !ardp_part_fits(&in->packet)) {
-		r->count[COUNT_GARBAGE]++; /* without an id, what belongs together is not known */
+		r->count.garbage++; /* without an id, what belongs together is not known */
 		return;
 	}
 	struct partial *p = partial_of(r, in);
 	int rc = ardp_parts_add(&p->parts, &in->packet);
 	if (rc < 0) {
-		r->count[COUNT_GARBAGE]++;
+		r->count.garbage++;
 		if (!p->parts.through && !p->parts.total)
 			partial_free(p);
 	} else if (rc == 1) {
@@ -638,16 +623,16 @@ static void take_control(struct prospero_role *r, struct talk *t, const struct r
 {
 	const struct ardp_packet *p = &in->packet;
 	if (!t) {
-		r->count[COUNT_STRAYS]++;
+		r->count.strays++;
 	} else if (p->option == ARDP_CANCEL) {
-		r->count[COUNT_CANCELLED]++;
+		r->count.cancelled++;
 		talk_free(t);
 	} else if (t->done) {
 		const struct ardp_out out = talk_out(t);
 		uint16_t before = t->reply.acked;
 		size_t n = ardp_reply_ack(&t->reply, p, now_of(r), &out);
 		share_proven(t->place.share, n);
-		r->count[COUNT_PROVEN_BYTES] += n;
+		r->count.proven_bytes += n;
 		if (t->reply.acked > before)
 			crowd_moved(&r->kept, &t->place);
 		talk_rest(t);
@@ -663,7 +648,7 @@ static void take_data(struct prospero_role *r, struct talk *t, const struct rece
 		t = NULL;
 	}
 	if (t) {
-		r->count[COUNT_REPEATED]++;
+		r->count.repeated++;
 		if (!t->done)
 			return;
 		const struct ardp_out out = talk_out(t);
@@ -680,11 +665,11 @@ static void take_packet(struct prospero_role *r, const struct mmsghdr *m, const 
 {
 	const struct msghdr *h = &m->msg_hdr;
 	struct received in = {.peer = h->msg_name, .peer_len = h->msg_namelen};
-	r->count[COUNT_PACKETS]++;
+	r->count.packets++;
 	if ((h->msg_flags & MSG_TRUNC) ||
 	    !addr_from_sockaddr(h->msg_name, h->msg_namelen, &in.key.from) || !in.key.from.port ||
 	    !ardp_parse((struct str){bytes, m->msg_len}, &in.packet)) {
-		r->count[COUNT_GARBAGE]++;
+		r->count.garbage++;
 		return;
 	}
 	in.key.cid = in.packet.cid;
@@ -718,10 +703,10 @@ static void on_readable(void *ctx, unsigned what)
 static void tell_counters(void *ctx)
 {
 	struct prospero_role *r = ctx;
-	r->count[COUNT_ASKING] = r->asking.n;
-	r->count[COUNT_KEPT] = r->kept.n;
-	role_loop_tell(&r->role, r->count, COUNTS, "%" PRIu64 " requests, %zu wait for the queuer",
-		       r->count[COUNT_REQUESTS_1] + r->count[COUNT_REQUESTS_5], r->asking.n);
+	r->count.asking = r->asking.n;
+	r->count.kept = r->kept.n;
+	role_loop_tell_of(&r->role, &r->count, "%" PRIu64 " requests, %zu wait for the queuer",
+			  r->count.requests_1 + r->count.requests_5, r->asking.n);
 }
 
 /* As links name us. */
@@ -729,11 +714,8 @@ static void find_server(struct prospero_role *r)
 {
 	const struct archie_conf *conf = config_get(r->role.env->config, &archie_section);
 	char host[ARCHIE_HOST_MOST];
-	struct endpoint e = {.len = offsetof(struct endpoint, len)};
-	unsigned port = PORT;
-	if (getsockname(r->fd, &e.any, &e.len) == 0)
-		port = ntohs(e.any.sa_family == AF_INET ? e.v4.sin_port : e.v6.sin6_port);
-	if (port == PORT)
+	unsigned port = archie_port(r->fd);
+	if (port == PORT || port == 0)
 		snprintf(r->server, sizeof r->server, "%s", archie_host(conf, host));
 	else
 		snprintf(r->server, sizeof r->server, "%s(%u)", archie_host(conf, host), port);

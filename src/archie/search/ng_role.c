@@ -3,7 +3,6 @@
 #include "archie/ng_role.h"
 
 #include "archie/search/ng.h"
-#include "base/endpoint.h"
 #include "net/net_section.h"
 #include "net/role_loop.h"
 
@@ -52,15 +51,7 @@ const struct server_limits *archie_ng_limits(const struct config *config)
 void archie_ng_self(const struct archie_conf *conf, int fd, char ret[ARCHIE_NG_SELF])
 {
 	char host[ARCHIE_HOST_MOST];
-	struct endpoint e = {.len = sizeof e.un};
-	unsigned port = 0;
-	if (getsockname(fd, &e.any, &e.len) == 0) {
-		if (e.any.sa_family == AF_INET)
-			port = ntohs(e.v4.sin_port);
-		else if (e.any.sa_family == AF_INET6)
-			port = ntohs(e.v6.sin6_port);
-	}
-	snprintf(ret, ARCHIE_NG_SELF, "%s:%u", archie_host(conf, host), port);
+	snprintf(ret, ARCHIE_NG_SELF, "%s:%u", archie_host(conf, host), archie_port(fd));
 }
 
 struct ng_now {

@@ -34,6 +34,9 @@ enum getter_cause {
 		GETTER_NCAUSES
 };
 const char *getter_cause_name(unsigned cause);
+/* The cause where a host has no address, and the words for it. */
+unsigned getter_no_address(struct str host, const struct dns_result *r,
+			   char ret_why[GETTER_TEXT + 1]);
 
 enum getter_end {
 	GETTER_GOT,

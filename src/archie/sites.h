@@ -52,6 +52,8 @@ const struct archie_site *archie_sites_of_url(const struct archie_sites *s, stru
 /* The one form of a site's URL: canonical, with a slash at its end. ERR_USAGE: it is none, or has a
  * user name other than anonymous: sites are visited as strangers. */
 int archie_site_url(struct str text, struct arena *arena, struct str *ret, struct err *err);
+/* A copy with all its texts in the arena. */
+struct archie_site archie_site_copy(const struct archie_site *site, struct arena *arena);
 /* The host in it, without its port. */
 struct str archie_site_host(const struct archie_site *site);
 /* Its line, without the end. */

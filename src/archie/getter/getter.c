@@ -27,6 +27,17 @@ const char *getter_cause_name(unsigned cause)
 				     : name[cause - ROBOT_NCAUSES];
 }
 
+unsigned getter_no_address(struct str host, const struct dns_result *r,
+			   char ret_why[GETTER_TEXT + 1])
+{
+	snprintf(ret_why, GETTER_TEXT + 1, STR_FMT ": %s", STR_ARG(str_head(host, 100)),
+		 r->why ? r->why : dns_outcome_word(r->outcome));
+	if (r->outcome == DNS_REFUSED)
+		return ROBOT_CAUSE_ADDRESS;
+	return r->outcome == DNS_FAILED || r->outcome == DNS_BROKEN ? ROBOT_CAUSE_DNS
+								    : ROBOT_CAUSE_NO_NAME;
+}
+
 static void visits_start(struct getter *g);
 static void visit_next(struct visit *v);
 
@@ -535,7 +546,7 @@ static const struct addr *address_of(const struct visit *v, const struct dns_res
 static void use_result(struct visit *v, const struct dns_result *r)
 {
 	struct str host = archie_site_host(&v->site);
-	char text[GETTER_TEXT];
+	char text[GETTER_TEXT + 1];
 	struct addr literal;
 	if (r->outcome == DNS_FOUND) {
 		bool is_name = host.p[0] != '[' && !addr_parse(host, &literal);
@@ -543,13 +554,7 @@ static void use_result(struct visit *v, const struct dns_result *r)
 		visit_at(v, name, address_of(v, r));
 		return;
 	}
-	snprintf(text, sizeof text, STR_FMT ": %s", STR_ARG(str_head(host, 100)),
-		 r->why ? r->why : dns_outcome_word(r->outcome));
-	visit_note(v,
-		   r->outcome == DNS_REFUSED                              ? ROBOT_CAUSE_ADDRESS
-		   : r->outcome == DNS_FAILED || r->outcome == DNS_BROKEN ? ROBOT_CAUSE_DNS
-									  : ROBOT_CAUSE_NO_NAME,
-		   text);
+	visit_note(v, getter_no_address(host, r, text), text);
 	visit_fail(v);
 }
 
@@ -656,15 +661,11 @@ void getter_add(struct getter *g, const struct archie_site *site)
 	struct visit *v = mem_alloc(sizeof *v);
 	*v = (struct visit){.getter = g,
 			    .arena = ARENA_INIT(SIZE_MAX),
-			    .site = *site,
 			    .since_us = -1,
 			    .dns = {.done = visit_resolved, .ctx = v},
 			    .deadline = {.fn = visit_late, .ctx = v}};
-	v->site.url = arena_str(&v->arena, site->url);
-	v->site.key = v->key = arena_str(&v->arena, site->key);
-	v->site.name = arena_str(&v->arena, site->name);
-	v->site.os = arena_str(&v->arena, site->os);
-	v->site.path = arena_str(&v->arena, site->path);
+	v->site = archie_site_copy(site, &v->arena);
+	v->key = v->site.key;
 	getter_file_init(&v->file, v);
 	list_append(&g->waiting, &v->link);
 	g->counts.sites++;

@@ -36,12 +36,8 @@ struct master_tests {
 static struct test *test_new(struct master_tests *all, const struct archie_site *site)
 {
 	struct test *t = mem_alloc(sizeof *t);
-	*t = (struct test){.all = all, .arena = ARENA_INIT(SIZE_MAX), .site = *site};
-	t->site.url = arena_str(&t->arena, site->url);
-	t->site.key = arena_str(&t->arena, site->key);
-	t->site.name = arena_str(&t->arena, site->name);
-	t->site.os = arena_str(&t->arena, site->os);
-	t->site.path = arena_str(&t->arena, site->path);
+	*t = (struct test){.all = all, .arena = ARENA_INIT(SIZE_MAX)};
+	t->site = archie_site_copy(site, &t->arena);
 	list_append(&all->fresh, &t->link);
 	all->n++;
 	loop_later(all->o.loop, &all->later);
@@ -188,9 +184,10 @@ static void test_found(struct test *t)
 		getter_begin(t);
 }
 
-static void use_addresses(struct test *t, const struct dns_result *r)
+static void addresses_came(void *ctx, const struct dns_result *r)
 {
-	char text[GETTER_TEXT];
+	struct test *t = ctx;
+	char why[GETTER_TEXT + 1];
 	struct str host = archie_site_host(&t->site);
 	if (r->outcome == DNS_FOUND) {
 		t->site.address = *robot_choose(r->addr, r->n, host);
@@ -199,18 +196,8 @@ static void use_addresses(struct test *t, const struct dns_result *r)
 		test_found(t);
 		return;
 	}
-	snprintf(text, sizeof text, STR_FMT ": %s", STR_ARG(str_head(host, 100)),
-		 r->why ? r->why : dns_outcome_word(r->outcome));
-	test_fail(t,
-		  r->outcome == DNS_REFUSED                              ? ROBOT_CAUSE_ADDRESS
-		  : r->outcome == DNS_FAILED || r->outcome == DNS_BROKEN ? ROBOT_CAUSE_DNS
-									 : ROBOT_CAUSE_NO_NAME,
-		  text);
-}
-
-static void looked_up(void *ctx, const struct dns_result *r)
-{
-	use_addresses(ctx, r);
+	unsigned cause = getter_no_address(host, r, why);
+	test_fail(t, cause, why);
 }
 
 static void tests_begin(void *ctx)
@@ -221,12 +208,12 @@ static void tests_begin(void *ctx)
 	while ((t = LIST_FIRST(struct test, &all->fresh, link))) {
 		list_remove(&t->link);
 		list_append(&all->going, &t->link);
-		t->dns = (struct dns_wait){.done = looked_up, .ctx = t};
+		t->dns = (struct dns_wait){.done = addresses_came, .ctx = t};
 		if (!t->is_new)
 			getter_begin(t);
 		else if (dns_lookup(all->kit.dns, archie_site_host(&t->site), DNS_ANY, &t->dns,
 				    &result) == 0)
-			use_addresses(t, &result);
+			addresses_came(t, &result);
 	}
 }
 

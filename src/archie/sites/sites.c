@@ -96,8 +96,10 @@ static bool value_decode(struct str text, struct arena *arena, struct str *ret)
 	return n > 0;
 }
 
-static void value_encode(struct str text, struct buf *out)
+static void put_value(const char *key, struct str text, struct buf *out)
 {
+	if (text.n)
+		buf_printf(out, " %s=", key);
 	for (size_t i = 0; i < text.n; i++) {
 		unsigned char c = (unsigned char)text.p[i];
 		if (c <= ' ' || c == '%' || c == 0x7f)
@@ -238,6 +240,15 @@ int sites_line_parse(struct str line, struct arena *arena, struct sites_line *re
 	return 0;
 }
 
+struct archie_site archie_site_copy(const struct archie_site *site, struct arena *arena)
+{
+	struct archie_site copy = *site;
+	struct str *const texts[] = {&copy.url, &copy.key, &copy.name, &copy.os, &copy.path};
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		*texts[i] = arena_str(arena, *texts[i]);
+	return copy;
+}
+
 struct str archie_site_host(const struct archie_site *site)
 {
 	struct str host = str_from(site->url, str_find(site->url, STR("://")) + 3);
@@ -254,22 +265,14 @@ void archie_site_print(const struct archie_site *site, struct buf *out)
 	put_host_name(archie_site_host(site), &host);
 	buf_add_str(out, site->url);
 	buf_printf(out, " %s", addr_print(&site->address, shown));
-	if (site->name.n && !str_eq(site->name, buf_str(&host))) {
-		buf_add_text(out, " name=");
-		value_encode(site->name, out);
-	}
+	if (!str_eq(site->name, buf_str(&host)))
+		put_value("name", site->name, out);
 	if (site->tz_s) {
 		buf_add_text(out, " tz=");
 		zone_print(site->tz_s, out);
 	}
-	if (site->os.n) {
-		buf_add_text(out, " os=");
-		value_encode(site->os, out);
-	}
-	if (site->path.n) {
-		buf_add_text(out, " path=");
-		value_encode(site->path, out);
-	}
+	put_value("os", site->os, out);
+	put_value("path", site->path, out);
 	if (site->max_age_us) {
 		buf_add_text(out, " max_age=");
 		duration_print(out, site->max_age_us);

@@ -43,19 +43,23 @@ bool mail_is_own(struct str address, const struct mail_own *own)
 	       (str_eq_nocase(local, STR("archie")) || str_eq_nocase(local, STR("archie-errors")));
 }
 
+static bool is_one_of(struct str word, const char *const *words, size_t n)
+{
+	while (n && !str_eq_nocase(word, str_of(words[n - 1])))
+		n--;
+	return n > 0;
+}
+
 static bool is_list_header(struct str name)
 {
 	static const char *const names[] = {"Mailing-List", "X-Mailing-List", "X-BeenThere"};
-	for (size_t k = 0; k < ARRAY_LEN(names); k++)
-		if (str_eq_nocase(name, str_of(names[k])))
-			return true;
-	return starts_nocase(name, STR("List-"));
+	return is_one_of(name, names, ARRAY_LEN(names)) || starts_nocase(name, STR("List-"));
 }
 
 static bool is_bulk(struct str precedence)
 {
-	return str_eq_nocase(precedence, STR("bulk")) || str_eq_nocase(precedence, STR("junk")) ||
-	       str_eq_nocase(precedence, STR("list"));
+	static const char *const words[] = {"bulk", "junk", "list"};
+	return is_one_of(precedence, words, ARRAY_LEN(words));
 }
 
 static const char *why_silent_for(const struct mime_header *h)
@@ -95,10 +99,9 @@ static const char *why_not_from(const struct mime_mail *m, const struct mail_own
 {
 	static const char *const names[] = {"Reply-To", "Return-Path", "From", "From ", "Sender"};
 	const char *why = NULL;
-	for (size_t i = 0; i < m->n; i++)
-		for (size_t k = 0; k < ARRAY_LEN(names) && !why; k++)
-			if (str_eq_nocase(m->header[i].name, str_of(names[k])))
-				why = why_not_to(m->header[i].value, own);
+	for (size_t i = 0; i < m->n && !why; i++)
+		if (is_one_of(m->header[i].name, names, ARRAY_LEN(names)))
+			why = why_not_to(m->header[i].value, own);
 	return why;
 }
 

@@ -46,8 +46,8 @@ struct ng_session {
 	struct link load;             /* in ng->loads, while it waits for that */
 	struct mailer_errand *errand; /* its request for a site, while that is being sent */
 	struct buf out;               /* what is to be sent, from `sent` on */
-	size_t sent;
-	struct buf ahead; /* lines that wait, from ahead_at on, each with its end */
+	size_t sent, held_bytes;      /* held_bytes: of it, that are in the counts */
+	struct buf ahead;             /* lines that wait, from ahead_at on, each with its end */
 	size_t ahead_at, ahead_lines;
 	bool ends;
 };
@@ -64,15 +64,11 @@ static bool session_busy(const struct ng_session *s)
 
 /* What is said */
 
-static void out_count(struct ng_session *s, size_t before)
-{
-	s->ng->counts.held += s->out.n;
-	s->ng->counts.held -= before;
-}
-
 static void session_pump(struct ng_session *s)
 {
 	bool more = true;
+	s->ng->counts.held += s->out.n - s->held_bytes;
+	s->held_bytes = s->out.n;
 	while (more && s->sent < s->out.n) {
 		struct str piece = str_head(str_from(buf_str(&s->out), s->sent), PIECE);
 		s->sent += piece.n;
@@ -80,7 +76,8 @@ static void session_pump(struct ng_session *s)
 	}
 	if (s->sent < s->out.n)
 		return;
-	s->ng->counts.held -= s->out.n;
+	s->ng->counts.held -= s->held_bytes;
+	s->held_bytes = 0;
 	if (s->out.cap > PIECE)
 		buf_free(&s->out);
 	buf_clear(&s->out);
@@ -96,20 +93,16 @@ PRINTF_LIKE(2, 3) static void session_say(struct ng_session *s, const char *fmt,
 	va_start(args, fmt);
 	int n = vsnprintf(text, sizeof text, fmt, args);
 	va_end(args);
-	size_t before = s->out.n;
 	buf_add(&s->out, text, MIN((size_t)MAX(n, 0), sizeof text - 1));
-	out_count(s, before);
 }
 
 /* The last line of an answer that is none. text: of people, or of others. */
 static void session_error(struct ng_session *s, const char *word, const char *text)
 {
-	size_t before = s->out.n;
 	s->ng->counts.errors++;
 	buf_printf(&s->out, "ERROR %s ", word);
 	names_escape(str_of(text), &s->out);
 	buf_add_byte(&s->out, '\n');
-	out_count(s, before);
 }
 
 /* Rows */
@@ -198,8 +191,8 @@ static void put_row(struct buf *out, enum ng_verb verb, const struct archie_row 
 static void put_answer(struct ng_session *s, const struct archie_answer *a)
 {
 	struct ng_counts *counts = &s->ng->counts;
-	size_t n = 0, before = s->out.n;
-	uint64_t most = before + MIN((uint64_t)NG_ANSWER_MOST, NG_HELD_MOST - counts->held);
+	size_t n = 0;
+	uint64_t most = s->out.n + MIN((uint64_t)NG_ANSWER_MOST, NG_HELD_MOST - counts->held);
 	struct site_said said = {0};
 	bool cut = a->cut;
 	for (; n < a->n; n++) {
@@ -214,7 +207,6 @@ static void put_answer(struct ng_session *s, const struct archie_answer *a)
 		}
 	}
 	buf_printf(&s->out, "OK %zu%s\n", n, cut ? " cut" : "");
-	out_count(s, before);
 	counts->results += n;
 	counts->cut += cut;
 }
@@ -290,14 +282,12 @@ static void load_came(void *ctx, const struct archie_load *load)
 		list_append(&told, &s->load);
 	}
 	while ((s = LIST_FIRST(struct ng_session, &told, load))) {
-		size_t before = s->out.n;
 		list_remove(&s->load);
 		ng_load_print(&s->out, ng->self, &own);
 		for (size_t i = 0; i < ng_peers_count(ng->peers); i++) {
 			ng_peers_load(ng->peers, i, &other);
 			ng_load_print(&s->out, ng_peers_name(ng->peers, i), &other);
 		}
-		out_count(s, before);
 		session_say(s, "OK %zu\n", ng_peers_count(ng->peers) + 1);
 		session_next(s);
 	}
@@ -321,14 +311,12 @@ static void run_domains(struct ng_session *s, struct str rest)
 	(void)rest;
 	struct arena arena = ARENA_INIT(DOMAINS_MEMORY_MOST);
 	const struct domains d = domains_file_get(s->ng->domains, &arena);
-	size_t before = s->out.n;
 	for (size_t i = 0; i < d.n; i++) {
 		buf_add_str(&s->out, STR("DOMAIN"));
 		put_field(&s->out, d.domain[i].name);
 		put_field(&s->out, d.domain[i].members);
 		buf_add_byte(&s->out, '\n');
 	}
-	out_count(s, before);
 	session_say(s, "OK %zu\n", d.n);
 	arena_free(&arena);
 }
@@ -551,7 +539,7 @@ void ng_session_free(struct ng_session **s)
 	if (!*s)
 		return;
 	forget_question(*s);
-	(*s)->ng->counts.held -= (*s)->out.n;
+	(*s)->ng->counts.held -= (*s)->held_bytes;
 	buf_free(&(*s)->out);
 	buf_free(&(*s)->ahead);
 	ng_held_free(&(*s)->held);

@@ -244,26 +244,50 @@ static void go_back(struct line_edit *e, size_t back, struct buf *out)
 
 /* Keys. */
 
-/* One that ends a sequence: ESC [ A, ESC O A, ESC [ 3 ~. */
+/* false: not one of ours. */
+static bool take_control(struct line_edit *e, char c, struct buf *out)
+{
+	if (c == CTRL('A'))
+		move_to(e, 0, out);
+	else if (c == CTRL('B'))
+		move_to(e, place_before(e, e->at), out);
+	else if (c == CTRL('D'))
+		cut_out(e, e->at, place_after(e, e->at), out);
+	else if (c == CTRL('E'))
+		move_to(e, e->line.n, out);
+	else if (c == CTRL('F'))
+		move_to(e, place_after(e, e->at), out);
+	else if (c == CTRL('K'))
+		cut_out(e, e->at, e->line.n, out);
+	else if (c == CTRL('L'))
+		draw_line(e, out);
+	else if (c == CTRL('N'))
+		go_back(e, e->back ? e->back - 1 : 0, out);
+	else if (c == CTRL('P'))
+		go_back(e, e->back + 1, out);
+	else if (c == CTRL('U'))
+		cut_out(e, 0, e->at, out);
+	else if (c == CTRL('W'))
+		cut_out(e, word_before(e, e->at), e->at, out);
+	else if (c == KEY_ESC)
+		e->sequence = AFTER_ESC;
+	else
+		return ascii_is_control(c) && c != KEY_TAB;
+	return true;
+}
+
+/* One that ends a sequence: ESC [ A, ESC O A, ESC [ 3 ~. It does what a control character does. */
 static void take_sequence(struct line_edit *e, char c, struct buf *out)
 {
-	enum { HOME = 1, DELETE = 3, END = 4, HOME_TOO = 7, END_TOO = 8 };
-	unsigned n = c == '~' ? e->number : 0;
+	static const char arrows[] = "ABCDHF", control[] = "PNFBAE"; /* Home and End as well */
+	static const char numbered[] = {0, 'A', 0, 'D', 'E', 0, 0, 'A', 'E'};
+	const char *arrow = c ? strchr(arrows, c) : NULL;
+	char key = arrow ? control[arrow - arrows] : 0;
+	if (c == '~' && e->number < sizeof numbered)
+		key = numbered[e->number];
 	e->sequence = NO_SEQUENCE;
-	if (c == 'A')
-		go_back(e, e->back + 1, out);
-	else if (c == 'B')
-		go_back(e, e->back ? e->back - 1 : 0, out);
-	else if (c == 'C')
-		move_to(e, place_after(e, e->at), out);
-	else if (c == 'D')
-		move_to(e, place_before(e, e->at), out);
-	else if (c == 'H' || n == HOME || n == HOME_TOO)
-		move_to(e, 0, out);
-	else if (c == 'F' || n == END || n == END_TOO)
-		move_to(e, e->line.n, out);
-	else if (n == DELETE)
-		cut_out(e, e->at, place_after(e, e->at), out);
+	if (key)
+		(void)take_control(e, (char)CTRL(key), out);
 }
 
 static void go_on_with_sequence(struct line_edit *e, char c, struct buf *out)
@@ -280,50 +304,6 @@ static void go_on_with_sequence(struct line_edit *e, char c, struct buf *out)
 		e->sequence = NO_SEQUENCE;
 	} else {
 		take_sequence(e, c, out);
-	}
-}
-
-static bool take_control(struct line_edit *e, char c, struct buf *out)
-{
-	switch (c) {
-	case CTRL('A'):
-		move_to(e, 0, out);
-		return true;
-	case CTRL('B'):
-		move_to(e, place_before(e, e->at), out);
-		return true;
-	case CTRL('D'):
-		cut_out(e, e->at, place_after(e, e->at), out);
-		return true;
-	case CTRL('E'):
-		move_to(e, e->line.n, out);
-		return true;
-	case CTRL('F'):
-		move_to(e, place_after(e, e->at), out);
-		return true;
-	case CTRL('K'):
-		cut_out(e, e->at, e->line.n, out);
-		return true;
-	case CTRL('L'):
-		draw_line(e, out);
-		return true;
-	case CTRL('N'):
-		go_back(e, e->back ? e->back - 1 : 0, out);
-		return true;
-	case CTRL('P'):
-		go_back(e, e->back + 1, out);
-		return true;
-	case CTRL('U'):
-		cut_out(e, 0, e->at, out);
-		return true;
-	case CTRL('W'):
-		cut_out(e, word_before(e, e->at), e->at, out);
-		return true;
-	case KEY_ESC:
-		e->sequence = AFTER_ESC;
-		return true;
-	default:
-		return ascii_is_control(c) && c != KEY_TAB;
 	}
 }
 

@@ -339,17 +339,10 @@ int archie_call(struct archie *a, const struct archie_ask *ask, const struct arc
 			    .ret = ret,
 			    .why = ret_why,
 			    .err = err};
-	struct buf request = BUF_INIT(ARCHIE_REQUEST_MOST);
-	int rc = archie_ask_encode(ask, &request, err);
-	const struct archie_message m = {.id = c.id,
-					 .niceness = (uint64_t)MAX(ask->niceness, 0),
-					 .verbose = ask->verbose,
-					 .request = buf_str(&request)};
+	buf_clear(&a->out);
+	int rc = archie_ask_write(ask, c.id, &a->out, err);
 	*ret = (struct archie_answer){0};
 	*ret_why = rc < 0 ? ARCHIE_BAD : ARCHIE_NOT_REFUSED;
-	buf_clear(&a->out);
-	message_write(&archie_asks, ARCHIE_WORD_ASK, &m, &a->out);
-	buf_free(&request);
 	for (unsigned tries = 0; rc == 0 && tries < 2; tries++) {
 		if (archie_connect(a, &c.w, ret_why, err) < 0)
 			return -1;

@@ -284,21 +284,14 @@ static void pending_go(struct archie_link *l, struct pending *p)
 uint64_t archie_link_ask(struct archie_link *l, const struct archie_ask *ask,
 			 const struct archie_link_ops *ops, void *ctx)
 {
-	struct buf request = BUF_INIT(ARCHIE_REQUEST_MOST),
-		   all = BUF_INIT(ARCHIE_REQUEST_MOST + ARCHIE_SMALL_MOST);
+	struct buf message = BUF_INIT(ARCHIE_REQUEST_MOST + ARCHIE_SMALL_MOST);
 	struct pending *p = pending_new(l, ctx);
 	struct err err;
 	p->ops = ops;
-	if (archie_ask_encode(ask, &request, &err) < 0)
+	if (archie_ask_write(ask, (struct archie_id){(uint64_t)getpid(), p->n}, &message, &err) < 0)
 		p->why = mem_text(err.msg);
-	const struct archie_message m = {.id = {(uint64_t)getpid(), p->n},
-					 .niceness = (uint64_t)MAX(ask->niceness, 0),
-					 .verbose = ask->verbose,
-					 .request = buf_str(&request)};
-	message_write(&archie_asks, ARCHIE_WORD_ASK, &m, &all);
-	p->bytes = (struct str){mem_copy(all.p, all.n), all.n};
-	buf_free(&request);
-	buf_free(&all);
+	p->bytes = (struct str){mem_copy(message.p, message.n), message.n};
+	buf_free(&message);
 	uint64_t n = p->n;
 	pending_go(l, p);
 	return n;

@@ -199,6 +199,20 @@ int archie_ask_encode(const struct archie_ask *ask, struct buf *out, struct err 
 	return 0;
 }
 
+int archie_ask_write(const struct archie_ask *ask, struct archie_id id, struct buf *out,
+		     struct err *err)
+{
+	CLEANUP(buf_free) struct buf request = BUF_INIT(ARCHIE_REQUEST_MOST);
+	if (archie_ask_encode(ask, &request, err) < 0)
+		return -1;
+	const struct archie_message m = {.id = id,
+					 .niceness = (uint64_t)ask->niceness,
+					 .verbose = ask->verbose,
+					 .request = buf_str(&request)};
+	message_write(&archie_asks, ARCHIE_WORD_ASK, &m, out);
+	return 0;
+}
+
 static int list_read(struct message_items items, struct arena *arena, const struct str **ret,
 		     uint32_t *ret_n, struct err *err)
 {
@@ -284,11 +298,12 @@ static void writer_empty(struct buf *b)
 	b->max = ARCHIE_ANSWER_MOST;
 }
 
-void archie_writer_begin(struct archie_writer *w, uint32_t *number)
+void archie_writer_begin(struct archie_writer *w, const struct names_site *site, uint32_t *number)
 {
 	writer_empty(&w->sites);
 	writer_empty(&w->rows);
-	*w = (struct archie_writer){.sites = w->sites, .rows = w->rows, .number = number};
+	*w = (struct archie_writer){
+		.sites = w->sites, .rows = w->rows, .site = site, .number = number};
 }
 
 void archie_writer_free(struct archie_writer *w)
@@ -298,9 +313,10 @@ void archie_writer_free(struct archie_writer *w)
 }
 
 /* Its number; told with its first row. */
-static uint32_t site_write(struct archie_writer *w, const struct archie_writer_site *site)
+static uint32_t site_write(struct archie_writer *w, uint32_t which)
 {
-	uint32_t *number = &w->number[site->site];
+	const struct names_site *site = &w->site[which];
+	uint32_t *number = &w->number[which];
 	if (*number)
 		return *number;
 	const struct archie_row said = {.key = site->key,
@@ -308,13 +324,12 @@ static uint32_t site_write(struct archie_writer *w, const struct archie_writer_s
 					.address = site->address,
 					.url = site->url,
 					.listed_s = site->listed_s,
-					.entries = site->entries};
+					.entries = (int64_t)site->entries};
 	message_item_write(&site_item, &said, &w->sites);
 	return *number = ++w->told;
 }
 
-bool archie_writer_row(struct archie_writer *w, const struct archie_writer_site *site,
-		       const struct archie_row *row)
+bool archie_writer_row(struct archie_writer *w, uint32_t site, const struct archie_row *row)
 {
 	struct row_said said = {.file = row->file,
 				.mode = {row->file.mode, row->file.mode[0] ? 10 : 0},
@@ -325,7 +340,7 @@ bool archie_writer_row(struct archie_writer *w, const struct archie_writer_site 
 	uint32_t told = w->told;
 	if (w->full)
 		return false;
-	said.site = site ? site_write(w, site) : 0;
+	said.site = site == ARCHIE_NO_SITE ? 0 : site_write(w, site);
 	said.same_dir = w->nrows && str_eq(row->file.dir, w->dir);
 	if (said.same_dir)
 		said.file.dir = STR("");

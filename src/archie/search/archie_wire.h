@@ -52,6 +52,9 @@ extern const struct message_wire archie_asks, archie_tells, archie_searches, arc
 
 /* A request. ERR_USAGE: it cannot be one; the words say why. */
 int archie_ask_encode(const struct archie_ask *ask, struct buf *out, struct err *err);
+/* The message that asks it: appends to *out, which has room for it. */
+int archie_ask_write(const struct archie_ask *ask, struct archie_id id, struct buf *out,
+		     struct err *err);
 /* Lists are in the arena, texts in the bytes. Niceness and verbose are not in them but in the
  * message. */
 int archie_ask_decode(struct str bytes, struct arena *arena, struct archie_ask *ret,
@@ -60,23 +63,20 @@ int archie_ask_decode(struct str bytes, struct arena *arena, struct archie_ask *
 /* Rows of an answer, one by one. Zeroes at first. */
 struct archie_writer {
 	struct buf sites, rows;
+	const struct names_site *site;
 	uint32_t *number; /* of each site, from 1 on; 0: not told yet */
 	uint32_t told;    /* sites */
 	uint32_t nrows;
 	struct str dir; /* of the row before */
 	bool full;      /* a row was left out, since it would have become too large */
 };
-/* number: room for as many as there are sites, zeroes; NULL: rows have no site. */
-void archie_writer_begin(struct archie_writer *w, uint32_t *number);
-/* The site of a row, one of 0 ... as `number` has room for. `url` is that of its root. */
-struct archie_writer_site {
-	uint32_t site;
-	struct str host, address, key, url;
-	int64_t listed_s, entries;
-};
-/* A row with a file; site and file of SITES and WHATIS as far as they have them. false: full. */
-bool archie_writer_row(struct archie_writer *w, const struct archie_writer_site *site,
-		       const struct archie_row *row);
+enum { ARCHIE_NO_SITE = UINT32_MAX };
+/* site: those that rows may have; used where they are. number: room for as many, zeroes. Both may
+ * be NULL: rows have no site. */
+void archie_writer_begin(struct archie_writer *w, const struct names_site *site, uint32_t *number);
+/* A row with a file; site and file of SITES and WHATIS as far as they have them. site: its place
+ * among them, or ARCHIE_NO_SITE. false: full. */
+bool archie_writer_row(struct archie_writer *w, uint32_t site, const struct archie_row *row);
 /* Until archie_writer_begin() or _free() the lists are those of the message. */
 void archie_writer_end(const struct archie_writer *w, struct archie_message *ret);
 void archie_writer_free(struct archie_writer *w);

@@ -267,20 +267,15 @@ static uint64_t user_of(const struct asker *a, struct str from)
 /* Why it cannot wait, or NULL: it does. */
 static const char *request_put_once(struct queuer *q, struct request *r)
 {
+	static const char *const why[] = {
+		[QUEUE_FULL] = "the queue is full; try again later",
+		[QUEUE_SHARE] = "too many requests of your address wait already",
+		[QUEUE_USER] = "too many requests of your user wait already",
+	};
 	if (queue_waiting(q->queue) + q->held >= q->o.queue_max ||
 	    q->request_bytes + r->n > REQUESTS_MOST)
-		return "the queue is full; try again later";
-	switch (queue_put(q->queue, &r->item, now_us(q))) {
-	case QUEUE_FULL:
-		return "the queue is full; try again later";
-	case QUEUE_SHARE:
-		return "too many requests of your address wait already";
-	case QUEUE_USER:
-		return "too many requests of your user wait already";
-	case QUEUE_OK:
-		break;
-	}
-	return NULL;
+		return why[QUEUE_FULL];
+	return why[queue_put(q->queue, &r->item, now_us(q))];
 }
 
 static void queue_dispatch(void *ctx);

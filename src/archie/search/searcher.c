@@ -51,32 +51,11 @@ static bool search_over(void *ctx)
 	return s->stopped || s->late;
 }
 
-/* Sites */
-
-static struct archie_writer_site site_told(const struct names_site *site, uint32_t number)
-{
-	return (struct archie_writer_site){.site = number,
-					   .host = site->host,
-					   .address = site->address,
-					   .key = site->key,
-					   .url = site->url,
-					   .listed_s = site->listed_s,
-					   .entries = (int64_t)site->entries};
-}
-
-static bool add_row(struct searcher *s, uint32_t site, const struct archie_row *row)
-{
-	size_t n;
-	const struct names_site *sites = names_sites(s->names, &n);
-	struct archie_writer_site told = site_told(&sites[site], site);
-	return archie_writer_row(&s->writer, &told, row);
-}
-
 /* A row of a file of which all is known. */
 static bool add_file(struct searcher *s, uint32_t site, const struct names_entry *file)
 {
 	const struct archie_row row = {.file = *file, .url = {"", 0}};
-	return add_row(s, site, &row);
+	return archie_writer_row(&s->writer, site, &row);
 }
 
 static uint64_t most_of(const struct names_query *q)
@@ -123,7 +102,7 @@ static int find_files(struct searcher *s, struct archie_ask *ask, int64_t limit_
 			row.file = hit->file;
 			row.url = STR("");
 		}
-		if (!add_row(s, hit->site, &row))
+		if (!archie_writer_row(&s->writer, hit->site, &row))
 			break;
 	}
 	s->answer.total = hits.total;
@@ -156,7 +135,7 @@ static int find_descriptions(struct searcher *s, const struct archie_ask *ask, s
 		const struct archie_row row = {
 			.file = {.name = d[i].name, .links = -1, .size = -1, .time_s = -1},
 			.text = d[i].text};
-		if (!archie_writer_row(&s->writer, NULL, &row))
+		if (!archie_writer_row(&s->writer, ARCHIE_NO_SITE, &row))
 			break;
 	}
 	return 0;
@@ -241,7 +220,7 @@ static int find_sites(struct searcher *s, const struct archie_ask *ask, struct e
 			continue;
 		uint64_t at = s->answer.total++;
 		if (at >= q->offset && at - q->offset < most_of(q))
-			(void)add_row(s, (uint32_t)i, &row);
+			(void)archie_writer_row(&s->writer, (uint32_t)i, &row);
 	}
 	s->answer.cut = rows_left(q, s->answer.total);
 	host_match_close(&m);
@@ -390,6 +369,7 @@ static int names_ready(struct searcher *s, struct err *err)
 static int search_run(struct searcher *s, struct str bytes, int64_t limit_us, struct err *err)
 {
 	struct archie_ask ask;
+	const struct names_site *site = NULL;
 	size_t sites = 0;
 	s->why = ARCHIE_FAILED;
 	if (archie_ask_decode(bytes, &s->arena, &ask, err) < 0)
@@ -397,8 +377,8 @@ static int search_run(struct searcher *s, struct str bytes, int64_t limit_us, st
 	if (ask.what != ARCHIE_WHATIS && names_ready(s, err) < 0)
 		return -1;
 	if (s->names)
-		names_sites(s->names, &sites);
-	archie_writer_begin(&s->writer, arena_array(&s->arena, sites, sizeof(uint32_t)));
+		site = names_sites(s->names, &sites);
+	archie_writer_begin(&s->writer, site, arena_array(&s->arena, sites, sizeof(uint32_t)));
 	switch (ask.what) {
 	case ARCHIE_FIND:
 		return find_files(s, &ask, limit_us, err);

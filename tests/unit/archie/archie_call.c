@@ -69,8 +69,8 @@ static void put_answer(struct buf *out, uint64_t n, const char *name)
 	struct archie_message m = {.id = id_of(n), .wait_us = 5, .total = 1};
 	struct archie_writer w = {0};
 	const struct archie_row row = {.file = {.name = str_of(name)}};
-	archie_writer_begin(&w, NULL);
-	assert_true(archie_writer_row(&w, NULL, &row));
+	archie_writer_begin(&w, NULL, NULL);
+	assert_true(archie_writer_row(&w, ARCHIE_NO_SITE, &row));
 	archie_writer_end(&w, &m);
 	message_write(&archie_tells, ARCHIE_WORD_ANSWER, &m, out);
 	archie_writer_free(&w);

@@ -108,8 +108,8 @@ static void queuer_answer(struct world *w, uint64_t n, const char *name)
 	struct archie_message m = {.id.n = n, .total = 1};
 	struct archie_writer writer = {0};
 	const struct archie_row row = {.file = {.name = str_of(name)}, .text = STR("text")};
-	archie_writer_begin(&writer, NULL);
-	assert_true(archie_writer_row(&writer, NULL, &row));
+	archie_writer_begin(&writer, NULL, NULL);
+	assert_true(archie_writer_row(&writer, ARCHIE_NO_SITE, &row));
 	archie_writer_end(&writer, &m);
 	queuer_message(w, ARCHIE_WORD_ANSWER, m);
 	archie_writer_free(&writer);

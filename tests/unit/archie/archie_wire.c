@@ -215,16 +215,14 @@ static void a_request_past_the_bounds_is_not_sent(void **state)
 
 /* Answers */
 
-static const struct archie_writer_site sites[] = {
-	{.site = 0,
-	 .host = {"ftp.a.test", 10},
+static const struct names_site sites[] = {
+	{.host = {"ftp.a.test", 10},
 	 .address = {"192.0.2.1", 9},
 	 .key = {"ftp.a.test-192.0.2.1", 20},
 	 .url = {"ftp://ftp.a.test/", 17},
 	 .listed_s = 757382400,
 	 .entries = 12},
-	{.site = 1,
-	 .host = {"b", 1},
+	{.host = {"b", 1},
 	 .key = {"b-192.0.2.2", 11},
 	 .url = {"http://b/x/", 11},
 	 .listed_s = -1,
@@ -261,10 +259,10 @@ static void answers_come_back_with_their_sites_and_urls(void **state)
 		 .url = STR("")},
 		{.file = {.name = STR("d"), .kind = NAMES_LINK, .links = -1, .size = 0}},
 	};
-	archie_writer_begin(&w, numbers);
-	assert_true(archie_writer_row(&w, &sites[1], &rows[0]));
-	assert_true(archie_writer_row(&w, &sites[0], &rows[1]));
-	assert_true(archie_writer_row(&w, &sites[1], &rows[2]));
+	archie_writer_begin(&w, sites, numbers);
+	assert_true(archie_writer_row(&w, 1, &rows[0]));
+	assert_true(archie_writer_row(&w, 0, &rows[1]));
+	assert_true(archie_writer_row(&w, 1, &rows[2]));
 	archie_writer_end(&w, &m);
 	assert_int_equal(archie_answer_read(&m, &arena, &a, &err), 0);
 	assert_int_equal(a.n, 3);
@@ -325,11 +323,11 @@ static void an_answer_that_becomes_too_large_ends_with_its_last_whole_row(void *
 	(void)state;
 	memset(name, 'n', NAMES_NAME_MOST);
 	const struct archie_row row = {.file = {.name = {name, NAMES_NAME_MOST}}};
-	archie_writer_begin(&w, numbers);
-	while (archie_writer_row(&w, &sites[n == 0], &row))
+	archie_writer_begin(&w, sites, numbers);
+	while (archie_writer_row(&w, n == 0, &row))
 		n++;
 	assert_true(w.full && n == ARCHIE_ANSWER_MOST / (NAMES_NAME_MOST + 200));
-	assert_false(archie_writer_row(&w, &sites[0], &row));
+	assert_false(archie_writer_row(&w, 0, &row));
 	archie_writer_end(&w, &m);
 	assert_int_equal(archie_answer_read(&m, &arena, &a, &err), 0);
 	assert_int_equal(a.n, n);
@@ -350,16 +348,16 @@ static void descriptions_and_sites_are_rows_too(void **state)
 	struct err err;
 	(void)state;
 	const struct archie_row told = {.file = {.name = STR("gcc")}, .text = STR("a compiler")};
-	archie_writer_begin(&w, NULL);
-	assert_true(archie_writer_row(&w, NULL, &told));
+	archie_writer_begin(&w, NULL, NULL);
+	assert_true(archie_writer_row(&w, ARCHIE_NO_SITE, &told));
 	archie_writer_end(&w, &m);
 	assert_int_equal(archie_answer_read(&m, &arena, &a, &err), 0);
 	assert_str(a.row[0].file.name, "gcc");
 	assert_str(a.row[0].text, "a compiler");
 	assert_true(a.row[0].listed_s == -1 && a.row[0].entries == -1);
 	const struct archie_row site = {.url = STR("")};
-	archie_writer_begin(&w, numbers);
-	assert_true(archie_writer_row(&w, &sites[0], &site));
+	archie_writer_begin(&w, sites, numbers);
+	assert_true(archie_writer_row(&w, 0, &site));
 	archie_writer_end(&w, &m);
 	assert_int_equal(archie_answer_read(&m, &arena, &a, &err), 0);
 	assert_str(a.row[0].url, "ftp://ftp.a.test/");

@@ -259,6 +259,8 @@ enum { CRAWL_ADMITS = ITEM_INITIAL | ITEM_EQUIV };
 
 /* A footprint as the attribute O has it: 32 digits. */
 struct str crawl_digits(struct footprint fp, struct arena *arena);
+/* A number, such as a time, as attributes have it. */
+struct str crawl_number(struct arena *arena, int64_t n);
 /* The URL of an item, from its bucket or its contribution, in the arena. 1: neither is there. */
 int crawl_url_of(const struct crawl *c, struct state *st, const struct index_item *item,
 		 struct arena *arena, struct str *ret, struct err *err);

@@ -17,15 +17,7 @@
 
 enum { LINES = 20, DAY_S = 86400 };
 
-static uint64_t fp_hash(struct footprint fp)
-{
-	return fp.site ^ fp.path; /* both are hashes */
-}
-static bool fp_equal(struct footprint a, struct footprint b)
-{
-	return footprint_cmp(a, b) == 0;
-}
-TABLE(orphans, struct footprint, struct index_item, fp_hash, fp_equal)
+TABLE(orphans, struct footprint, struct index_item, footprint_hash, footprint_same)
 
 /* What is known of a URL, each kind as far as it tells in the form of an item of the index. */
 enum evidence_kind {

@@ -75,6 +75,15 @@ static inline struct footprint footprint_of_key(const void *p)
 {
 	return (struct footprint){order_u64(p), order_u64((const char *)p + 8)};
 }
+/* For tables by footprint, both halves of which are hashes already. */
+static inline uint64_t footprint_hash(struct footprint fp)
+{
+	return fp.site ^ fp.path;
+}
+static inline bool footprint_same(struct footprint a, struct footprint b)
+{
+	return footprint_cmp(a, b) == 0;
+}
 /* Records of their own size by that key, for sort and merge. */
 #define FOOTPRINT_ORDER ((struct order){.key_at = 0, .key_len = FOOTPRINT_KEY})
 

@@ -419,9 +419,8 @@ static int clean_revive(struct cleaning *c, struct sites_scan *sites, struct not
 	uint64_t at = bucket_length(c->crawl->buckets);
 	arena_clear(&c->arena);
 	struct str url = thin_root(site, &c->arena);
-	struct str since = str_of(
-		arena_printf(&c->arena, "%" PRId64, item->since_day * US_PER_DAY / US_PER_S));
-	if (thin_put(c->crawl->buckets, item->fp, url, since, &c->arena, &n->number, err) < 0)
+	int64_t since_s = item->since_day * US_PER_DAY / US_PER_S;
+	if (thin_put(c->crawl->buckets, item->fp, url, since_s, &c->arena, &n->number, err) < 0)
 		return -1;
 	c->total += bucket_length(c->crawl->buckets) - at;
 	item->where = n->number;

@@ -110,6 +110,11 @@ struct str crawl_digits(struct footprint fp, struct arena *arena)
 	return str_of(arena_printf(arena, "%016" PRIx64 "%016" PRIx64, fp.site, fp.path));
 }
 
+struct str crawl_number(struct arena *arena, int64_t n)
+{
+	return str_of(arena_printf(arena, "%" PRId64, n));
+}
+
 int crawl_ask(void *state, struct str line, struct err *err)
 {
 	char room[URL_MAX], strict[URL_STRICT_MAX + 1];

@@ -125,6 +125,16 @@ struct master {
 	int64_t refused_us; /* the last one, by the monotonic clock */
 };
 
+static void log_lines(const struct buf *told, bool is_trouble, const char *who)
+{
+	struct str rest = buf_str(told), line;
+	while (str_cut(&rest, '\n', &line) == 0)
+		if (line.n && is_trouble)
+			log_warn(ROLE, who, KV_STR("what", line));
+		else if (line.n)
+			log_info(ROLE, who, KV_STR("what", line));
+}
+
 static void master_gauge(struct master *m, size_t which, int64_t v)
 {
 	if (m->counters)
@@ -441,10 +451,7 @@ static int master_cleanup(struct master *m, struct state *st, const char *why, s
 	const struct cleaned_up *c = &m->cycle->cleaned;
 	log_info(ROLE, "bucket file cleaned", KV_TEXT("why", why), KV_UINT("before", c->before),
 		 KV_UINT("after", c->after), KV_UINT("dropped", c->dropped));
-	struct str rest = buf_str(&c->told), line;
-	while (str_cut(&rest, '\n', &line) == 0)
-		if (line.n)
-			log_info(ROLE, "cleanup", KV_STR("what", line));
+	log_lines(&c->told, false, "cleanup");
 	return 0;
 }
 
@@ -481,12 +488,7 @@ static int master_recover(struct master *m, struct err *err)
 {
 	struct recovery r = {0};
 	int rc = states_recover(m->states, clock_wall_us(), &r, err);
-	struct str rest = buf_str(&r.told), line;
-	while (str_cut(&rest, '\n', &line) == 0)
-		if (line.n && r.damaged)
-			log_warn(ROLE, "recovery", KV_STR("what", line));
-		else if (line.n)
-			log_info(ROLE, "recovery", KV_STR("what", line));
+	log_lines(&r.told, r.damaged > 0, "recovery");
 	recovery_free(&r);
 	return rc;
 }

@@ -75,15 +75,7 @@ struct key_rule {
 	bool no_connection; /* since its last answer */
 };
 
-static inline uint64_t fp_hash(struct footprint fp)
-{
-	return hash_u64(fp.site ^ fp.path);
-}
-static inline bool fp_equal(struct footprint a, struct footprint b)
-{
-	return footprint_cmp(a, b) == 0;
-}
-TABLE(fps, struct footprint, bool, fp_hash, fp_equal)
+TABLE(fps, struct footprint, bool, footprint_hash, footprint_same)
 /* Sites that are known, each with the number of its server, or one of these. */
 #define SITE_EXPIRED UINT32_MAX        /* has none; its name may be asked for again */
 #define SITE_UNSERVED (UINT32_MAX - 1) /* has none */

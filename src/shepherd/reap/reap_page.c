@@ -59,10 +59,8 @@ static uint64_t page_keep(struct reap_job *job, const struct verdict *v,
 	if (v->op == CHANGE_UPDATE)
 		rc = bucket_append(r->buckets, a->bucket_type, a->bucket, &oid, &err);
 	else if (job->asked)
-		rc = thin_put(
-			r->buckets, job->entry.fp, job->url,
-			str_of(arena_printf(&job->arena, "%" PRId64, clock_wall_us() / US_PER_S)),
-			&job->arena, &oid, &err);
+		rc = thin_put(r->buckets, job->entry.fp, job->url, clock_wall_us() / US_PER_S,
+			      &job->arena, &oid, &err);
 	else
 		return ITEM_NOWHERE;
 	if (rc == 0)

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "fetch/robots.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -112,11 +111,6 @@ static void robots_submit(struct reap_job *job)
 		loop_timer_in(r->o.loop, &job->again, ROBOTS_AGAIN_US);
 }
 
-static struct str robots_seconds(struct arena *arena, int64_t s)
-{
-	return str_of(arena_printf(arena, "%" PRId64, s));
-}
-
 /* The bucket of a site's file. That of the answer where the site itself gave it; what came by
  * redirects is packed anew, since a bucket is of the URL whose item it belongs to. */
 static int robots_keep(struct reap_job *job, const struct reaper_answer *a, uint64_t *ret_where,
@@ -134,8 +128,8 @@ static int robots_keep(struct reap_job *job, const struct reaper_answer *a, uint
 		attrs_add(
 			&header, arena, 'U',
 			str_of(arena_printf(arena, STR_FMT ROBOTS_PATH, STR_ARG(job->site_name))));
-		attrs_add(&header, arena, 'D', robots_seconds(arena, a->downloaded_s));
-		attrs_add(&header, arena, 'J', robots_seconds(arena, a->changed_s));
+		attrs_add(&header, arena, 'D', crawl_number(arena, a->downloaded_s));
+		attrs_add(&header, arena, 'J', crawl_number(arena, a->changed_s));
 		reaper_raw_body(a->type, a->body, arena, &body);
 		rc = bucket_put(r->buckets, r->packer, &header, &body, &oid, err);
 	}

@@ -13,7 +13,6 @@
 #include "shepherd/reap/reap_sitemap.h"
 #include "shepherd/reap/reaper_links.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 /* The most documents that may wait for the parsers before fetching stops. Each one that waits
@@ -99,11 +98,6 @@ static void local_fail(struct local *l, const struct err *err)
 
 /* Documents */
 
-static struct str seconds_text(struct arena *arena, int64_t seconds)
-{
-	return str_of(arena_printf(arena, "%" PRId64, seconds));
-}
-
 /* The header of the bucket that the document will have. */
 static void doc_make_header(struct local_job *job, const struct robot_result *result,
 			    const char *md5)
@@ -113,10 +107,10 @@ static void doc_make_header(struct local_job *job, const struct robot_result *re
 	const struct robot_head *head = result->head;
 	attrs_add(h, arena, 'O', crawl_digits(job->job.fp, arena));
 	attrs_add(h, arena, 'U', job->job.url);
-	attrs_add(h, arena, 'D', seconds_text(arena, job->answer.ended_s));
-	attrs_add(h, arena, 'J', seconds_text(arena, job->answer.ended_s));
+	attrs_add(h, arena, 'D', crawl_number(arena, job->answer.ended_s));
+	attrs_add(h, arena, 'J', crawl_number(arena, job->answer.ended_s));
 	if (result->last_modified_us >= 0)
-		attrs_add(h, arena, 'L', seconds_text(arena, result->last_modified_us / US_PER_S));
+		attrs_add(h, arena, 'L', crawl_number(arena, result->last_modified_us / US_PER_S));
 	if (head->etag[0])
 		attrs_add(h, arena, REAPER_ETAG, arena_str(arena, str_of(head->etag)));
 	if (head->last_modified[0])

@@ -10,16 +10,13 @@
 #include "bucket/bucket.h"
 #include "bucket/bucket_attrs.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
-int thin_put(struct buckets *b, struct footprint fp, struct str url, struct str since,
+int thin_put(struct buckets *b, struct footprint fp, struct str url, int64_t since_s,
 	     struct arena *arena, uint32_t *ret_oid, struct err *err)
 {
 	struct attrs header = {0}, body = {0};
 	attrs_add(&header, arena, 'O', crawl_digits(fp, arena));
 	attrs_add(&header, arena, 'U', url);
-	attrs_add(&header, arena, BUCKET_ADDED, since);
+	attrs_add(&header, arena, BUCKET_ADDED, crawl_number(arena, since_s));
 	return bucket_put(b, NULL, &header, &body, ret_oid, err);
 }
 
@@ -34,7 +31,7 @@ struct recording {
 	const struct crawl *crawl;
 	struct sites_scan *sites;
 	struct arena arena;
-	char since[24];
+	int64_t since_s;
 	uint64_t made;
 };
 
@@ -85,7 +82,7 @@ static int record_item(void *ctx, const struct index_news *about, struct index_i
 		return 0;
 	arena_clear(&r->arena);
 	if (record_find_url(r, about, ret, &url, err) < 0 ||
-	    thin_put(r->crawl->buckets, ret->fp, url, str_of(r->since), &r->arena, &oid, err) < 0)
+	    thin_put(r->crawl->buckets, ret->fp, url, r->since_s, &r->arena, &oid, err) < 0)
 		return -1;
 	ret->where = oid;
 	ret->flags &= (uint8_t)~ITEM_CONTRIB;
@@ -110,7 +107,9 @@ static void record_unify(void *ctx, struct buf *into, struct str from)
 
 int crawl_record(struct state *st, const struct crawl *c, uint64_t *ret_made, struct err *err)
 {
-	struct recording r = {.crawl = c, .arena = ARENA_INIT(1 << 20)};
+	struct recording r = {.crawl = c,
+			      .arena = ARENA_INIT(1 << 20),
+			      .since_s = state_params(st)->created_us / US_PER_S};
 	struct err lost; /* merge has taken no more either, and told why */
 	const struct index_still still = {INDEX_TYPES_BUT(ITEM_QKEY), ITEM_CONTRIB | ITEM_ROBOTS};
 	const struct crawl_news news = {.file = "contrib",
@@ -118,7 +117,6 @@ int crawl_record(struct state *st, const struct crawl *c, uint64_t *ret_made, st
 					.take = record_take,
 					.lost = &lost,
 					.still = &still};
-	snprintf(r.since, sizeof r.since, "%" PRId64, state_params(st)->created_us / US_PER_S);
 	int rc = state_sites_scan(st, &r.sites, err);
 	if (rc == 0)
 		rc = crawl_rewrite(st, c, &news, record_item, &r, err);

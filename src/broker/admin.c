@@ -236,33 +236,6 @@ static int run_rem_log(struct admin *a, struct str rest, struct buf *out, struct
 	return switch_log(a, rest, false, out, err);
 }
 
-static int run_open_log(struct admin *a, struct str rest, struct buf *out, struct err *err)
-{
-	(void)rest;
-	if (events_open(a->options.events, err) < 0)
-		return -1;
-	say_done(out, "the event log is open");
-	return 0;
-}
-
-static int run_close_log(struct admin *a, struct str rest, struct buf *out, struct err *err)
-{
-	(void)rest;
-	if (events_close(a->options.events, err) < 0)
-		return -1;
-	say_done(out, "the event log is closed, and nothing is logged until #open-log");
-	return 0;
-}
-
-static int run_flush_log(struct admin *a, struct str rest, struct buf *out, struct err *err)
-{
-	(void)rest;
-	if (events_flush(a->options.events, err) < 0)
-		return -1;
-	say_done(out, "the event log is on disk");
-	return 0;
-}
-
 static int run_rotate_log(struct admin *a, struct str rest, struct buf *out, struct err *err)
 {
 	CLEANUP(buf_free) struct buf name = BUF_INIT(PATH_MAX);
@@ -386,19 +359,22 @@ static const struct admin_command {
 	bool quiet;      /* what follows it is not logged: it may be a password by mistake */
 	bool quoted;     /* what follows it is one thing, which may stand in quotes */
 	int (*run)(struct admin *a, struct str rest, struct buf *out, struct err *err);
-	enum control_kind order; /* where run is NULL: what the collecting thread is told */
+	int (*log)(struct events *events, struct err *err); /* where run is NULL */
+	const char *done;                                   /* by log() */
+	enum control_kind order; /* where both are NULL: what the collecting thread is told */
 } commands[] = {
 	{"#add-log", "a type of event", .quoted = true, .run = run_add_log},
 	{"#add-object", "the name of a file below broker/add", .quoted = true,
 	 .order = CONTROL_ADD},
 	{"#clean-broker", NULL, .order = CONTROL_CLEAN},
-	{"#close-log", NULL, .run = run_close_log},
+	{"#close-log", NULL, .log = events_close,
+	 .done = "the event log is closed, and nothing is logged until #open-log"},
 	{"#collection", NULL, .order = CONTROL_COLLECT},
 	{"#do-stats", NULL, .run = run_stats},
-	{"#flush-log", NULL, .run = run_flush_log},
+	{"#flush-log", NULL, .log = events_flush, .done = "the event log is on disk"},
 	{"#full-index", NULL, .order = CONTROL_FULL},
 	{"#incremental-index", NULL, .order = CONTROL_INDEX},
-	{"#open-log", NULL, .run = run_open_log},
+	{"#open-log", NULL, .log = events_open, .done = "the event log is open"},
 	{"#rem-log", "a type of event", .quoted = true, .run = run_rem_log},
 	{"#rem-object-path", "the number of an object", .quoted = true, .run = run_rem_path},
 	{"#rem-object-query", "a query", .run = run_rem_query},
@@ -442,6 +418,12 @@ static int run_command(struct admin *a, const struct admin_command *c, struct st
 		return err_set(err, ERR_USAGE, "%s: nothing may follow it", c->name);
 	if (c->run)
 		return c->run(a, rest, out, err);
+	if (c->log) {
+		int rc = c->log(a->options.events, err);
+		if (rc == 0)
+			say_done(out, "%s", c->done);
+		return rc;
+	}
 	return give_order(a, &(struct control_order){.kind = c->order, .text = rest}, out, err);
 }
 

@@ -12,10 +12,8 @@
 #include "broker/addition.h"
 #include "broker/compact_inner.h"
 #include "broker/feeds_inner.h"
-#include "disk/tree.h"
 
 #include <poll.h>
-#include <sys/stat.h>
 
 /* How far apart commits are while little comes at a time. */
 enum { APART_US = 250000 };
@@ -65,13 +63,13 @@ struct collector {
 static void count_add(struct collector *c, enum collector_counter which, uint64_t n)
 {
 	if (c->options.counters)
-		counters_add(c->options.counters, c->options.counters_at + which, n);
+		counters_add(c->options.counters, which, n);
 }
 
 static void count_set(struct collector *c, enum collector_counter which, int64_t v)
 {
 	if (c->options.counters)
-		counters_set(c->options.counters, c->options.counters_at + which, v);
+		counters_set(c->options.counters, which, v);
 }
 
 static int count_stats(struct collector *c, struct err *err)
@@ -111,21 +109,6 @@ static void count_one(void *ctx, enum collector_counter which)
 }
 
 /* Opening */
-
-/* What a version without a registry left: its only source was the crawl, which tells all again. */
-static int remove_older(struct collector *c, struct err *err)
-{
-	struct stat st;
-	const char *ledger = arena_printf(&c->arena, "%s/ledger", c->docs_folder);
-	const char *registry = arena_printf(&c->arena, "%s/registry", c->folder);
-	if (stat(ledger, &st) < 0 || stat(registry, &st) == 0)
-		return 0;
-	log_warn(COLLECTOR, "documents of an older version are removed; all is collected again");
-	if (tree_remove(c->docs_folder, err) < 0 ||
-	    file_remove(arena_printf(&c->arena, "%s/batch", c->folder), err) < 0)
-		return -1;
-	return file_remove(arena_printf(&c->arena, "%s/cursors", c->folder), err) < 0 ? -1 : 0;
-}
 
 /* Tables are about to be written: what depends on the records since the last ones has to be done
  * and durable, since nobody will look at these again. */
@@ -175,7 +158,7 @@ static int open_stores(struct collector *c, struct err *err)
 	struct registry_opened was;
 	struct registry_options options = {
 		.remember_deleted_s = (uint64_t)(c->options.remember_deleted_us / US_PER_S)};
-	if (dir_make(c->folder, DIR_MODE, err) < 0 || remove_older(c, err) < 0)
+	if (dir_make(c->folder, DIR_MODE, err) < 0)
 		return -1;
 	if (registry_open(&c->registry, c->folder, &options, &was, err) < 0)
 		return err->code == ERR_DAMAGED ? format_advise(&registry_format, err), -1 : -1;

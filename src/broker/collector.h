@@ -25,8 +25,7 @@ struct collector_options {
 	const char *data; /* the data directory */
 	const struct collector_feed *feeds;
 	size_t n;
-	struct counters *counters; /* may be NULL */
-	size_t counters_at;
+	struct counters *counters;   /* may be NULL; COLLECTOR_ADDED is the first */
 	struct events *events;       /* may be NULL */
 	bool forget;                 /* cursors: all is collected again */
 	bool no_collect;             /* points are not asked */
@@ -39,7 +38,7 @@ enum { COLLECTOR_COMMIT_US = 1000000, COLLECTOR_BATCH = 5000 /* objects, then it
  * these any more, so that others have their turn, up to OPEN_MOST. */
 enum { COLLECTOR_OPEN = 16, COLLECTOR_OPEN_MOST = 256, COLLECTOR_SLOW_US = 10000000 };
 
-/* What it counts, from counters_at on in the role's counters. */
+/* What it counts, the first of the role's counters. */
 enum collector_counter {
 	COLLECTOR_ADDED,
 	COLLECTOR_REPLACED,

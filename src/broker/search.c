@@ -484,8 +484,7 @@ int search_document(struct search *s, struct str url, struct arena *arena, struc
 	return docstore_get(s->docs, place.oid, arena, ret, err);
 }
 
-int search_stats(struct search *s, uint64_t *ret_documents, uint64_t *ret_generation,
-		 struct err *err)
+int search_documents(struct search *s, uint64_t *ret, struct err *err)
 {
 	struct words_reader *words = NULL;
 	struct words_stats stats = {0};
@@ -496,8 +495,7 @@ int search_stats(struct search *s, uint64_t *ret_documents, uint64_t *ret_genera
 		words_stats(words, &stats);
 		words_close(&words);
 	}
-	*ret_documents = stats.docs;
-	*ret_generation = stats.generation;
+	*ret = stats.docs;
 	return 0;
 }
 

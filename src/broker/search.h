@@ -106,9 +106,8 @@ int search_find_oid(struct search *s, uint64_t oid, struct search_place *ret, st
 /* At most n bytes of its SOIF text, in the arena; fewer only where it ends. 1: it is gone. */
 int search_read_part(struct search *s, struct search_place *place, uint64_t from, size_t n,
 		     struct arena *arena, struct str *ret, struct err *err);
-/* Documents in the index and its last commit; 0 and 0 when there is none yet. */
-int search_stats(struct search *s, uint64_t *ret_documents, uint64_t *ret_generation,
-		 struct err *err);
+/* Documents in the index; 0 when there is none yet. */
+int search_documents(struct search *s, uint64_t *ret, struct err *err);
 
 /* What a document is found by other than its words: columns of words, which the writer of the index
  * gives it. */

@@ -21,11 +21,10 @@ struct file;
 enum http_method { HTTP_GET, HTTP_POST, HTTP_PUT, HTTP_DELETE, HTTP_NMETHODS };
 extern const char *const http_methods[HTTP_NMETHODS];
 
-/* Who may ask. LOCAL: from this machine, by a name that it has for itself. ADMIN: nobody, as long
- * as there is no way to log in. PROVIDER: those with a number and a password (HTTP Basic) whom the
- * server's owner knows; of slow routes only, for a password takes time. Whatever the scope, nothing
- * but GET is taken from a page of another site (403). */
-enum http_scope { HTTP_PUBLIC, HTTP_LOCAL, HTTP_ADMIN, HTTP_PROVIDER };
+/* Who may ask. PROVIDER: those with a number and a password (HTTP Basic) whom the server's owner
+ * knows; only slow routes, because checking a password takes time. Whatever the scope, nothing but
+ * GET is taken from a page of another site (403). */
+enum http_scope { HTTP_PUBLIC, HTTP_PROVIDER };
 
 struct http_param {
 	struct value_spec spec;
@@ -78,7 +77,7 @@ struct http_request {
 	const void *params;             /* the struct that the route's parameters filled */
 	struct str path, query;         /* as they came */
 	struct str body;
-	bool head, local;   /* local: from this machine */
+	bool head;
 	const void *who;    /* of a PROVIDER route: what the login has put there */
 	struct arena arena; /* what is in it lasts as long as the answer */
 	void *ctx;          /* of the server's owner */
@@ -318,8 +317,7 @@ struct http_options {
 	struct http_limits limits;
 	struct http_names names;
 	void *ctx;
-	struct counters *counters; /* NULL: nobody counts */
-	size_t counters_at;        /* the index of HTTP_COUNT_2XX */
+	struct counters *counters; /* NULL: nobody counts; HTTP_COUNT_2XX is the first */
 	/* Each may be NULL. done: after each request whose `fault` is set, and after all others
 	 * if log_all; tick: about every second while any connection is open; stopping: once, before
 	 * the server stops: the owner calls http_again() for all that wait, and from then on no

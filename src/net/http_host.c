@@ -96,18 +96,16 @@ bool http_host_cut_port(struct str *host)
 	return digits.n == 0 || (str_u64(digits, &port) && port <= UINT16_MAX);
 }
 
-enum http_host http_host_of(const struct http_hosts *h, struct str host)
+bool http_host_is_ours(const struct http_hosts *h, struct str host)
 {
 	struct addr a;
 	if (!http_host_cut_port(&host) || host.n == 0)
-		return HTTP_HOST_OTHER;
+		return false;
 	if (addr_parse_port(host, 80, &a))
-		return addr_loopback(&a) ? HTTP_HOST_LOCAL : HTTP_HOST_OURS;
+		return true;
 	host = without_dot(host);
-	if (str_eq_nocase(host, STR("localhost")))
-		return HTTP_HOST_LOCAL;
-	for (size_t i = 0; i < h->n; i++)
-		if (str_eq_nocase(host, h->host[i]))
-			return HTTP_HOST_OURS;
-	return HTTP_HOST_OTHER;
+	bool ours = str_eq_nocase(host, STR("localhost"));
+	for (size_t i = 0; i < h->n && !ours; i++)
+		ours = str_eq_nocase(host, h->host[i]);
+	return ours;
 }

@@ -76,9 +76,8 @@ struct http_hosts;
 int http_hosts_new(struct http_hosts **ret, const struct http_names *names, struct err *err);
 void http_hosts_free(struct http_hosts **h);
 
-/* OTHER: someone else's name. LOCAL: one of this machine for itself. */
-enum http_host { HTTP_HOST_OTHER, HTTP_HOST_OURS, HTTP_HOST_LOCAL };
-enum http_host http_host_of(const struct http_hosts *h, struct str host);
+/* Whether it is a name of this server, not someone else's. */
+bool http_host_is_ours(const struct http_hosts *h, struct str host);
 /* Without the port, which may be empty. false: what follows the last colon is not one. */
 bool http_host_cut_port(struct str *host);
 
@@ -147,13 +146,12 @@ struct http_server {
 	pthread_t ticker;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
-	struct link conns;        /* lock */
-	struct http_peers *peers; /* lock */
-	size_t nconns;            /* lock for changes, read atomically */
-	bool ticker_sleeps;       /* lock */
-	bool ended;               /* lock; the ticker has to end, and no stream may wait */
-	bool draining;            /* atomic; connections are closed after their answer */
-	size_t active;            /* atomic; requests that have begun and have not ended */
+	struct link conns;  /* lock */
+	struct gate *gate;  /* lock; counts them */
+	bool ticker_sleeps; /* lock */
+	bool ended;         /* lock; the ticker has to end, and no stream may wait */
+	bool draining;      /* atomic; connections are closed after their answer */
+	size_t active;      /* atomic; requests that have begun and have not ended */
 };
 
 /* http_server.c: its request no longer counts as active. */

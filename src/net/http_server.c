@@ -6,9 +6,9 @@
  * their connection is suspended. */
 #include "base/clock.h"
 #include "base/library.h"
-#include "base/table.h"
 #include "base/thread.h"
 #include "net/http_inner.h"
+#include "net/listener.h"
 
 #include <limits.h>
 #include <netinet/in.h>
@@ -39,30 +39,13 @@ int mhd_lib_load(struct mhd_lib *ret, struct err *err)
 static void http_count(struct http_server *s, enum http_counter which, uint64_t n)
 {
 	if (s->options.counters)
-		counters_add(s->options.counters, s->options.counters_at + which, n);
+		counters_add(s->options.counters, which, n);
 }
 
 #define TICK_US US_PER_S
 
-TABLE(peer_table, struct addr, int64_t, addr_hash, addr_eq)
-struct http_peers {
-	struct peer_table table; /* connections by addr_server(), those of Unix peers apart */
-};
-
-static struct http_peers *http_peers_new(void)
-{
-	return mem_alloc(sizeof(struct http_peers));
-}
-
-static void http_peers_free(struct http_peers **p)
-{
-	if (*p)
-		peer_table_free(&(*p)->table);
-	mem_free(p);
-}
-
 /* IPv4 in IPv6's clothes is IPv4. */
-static struct addr peer_of(const struct sockaddr *from, size_t n)
+static struct addr peer_address(const struct sockaddr *from, size_t n)
 {
 	struct addr a, server;
 	if (!from || !addr_from_sockaddr(from, n, &a))
@@ -79,12 +62,7 @@ static struct addr peer_of_conn(const struct http_conn *c)
 	const union MHD_ConnectionInfo *info =
 		c->server->mhd.get_connection_info(c->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	/* it is as long as its family has it */
-	return peer_of(info ? info->client_addr : NULL, sizeof(struct sockaddr_in6));
-}
-
-static bool http_conn_local(const struct http_conn *c)
-{
-	return !c->peer.family || addr_loopback(&c->peer);
+	return peer_address(info ? info->client_addr : NULL, sizeof(struct sockaddr_in6));
 }
 
 /* returns ret */
@@ -126,11 +104,9 @@ static void keep_queue_short(int fd)
 static enum MHD_Result http_conns_allow(void *server, const struct sockaddr *addr, socklen_t n)
 {
 	struct http_server *s = server;
-	struct addr peer = peer_of(addr, n);
+	struct addr peer = peer_address(addr, n), from = addr_server(&peer);
 	pthread_mutex_lock(&s->lock);
-	const int64_t *of_peer = peer_table_get(&s->peers->table, addr_server(&peer));
-	bool full = s->nconns >= (size_t)s->options.limits.max_connections ||
-		    (of_peer && peer.family && *of_peer >= s->options.limits.max_per_address);
+	bool full = gate_is_full(s->gate, &from);
 	pthread_mutex_unlock(&s->lock);
 	if (full)
 		http_count(s, HTTP_COUNT_REFUSED, 1);
@@ -140,8 +116,7 @@ static enum MHD_Result http_conns_allow(void *server, const struct sockaddr *add
 static void count_open(struct http_server *s)
 {
 	if (s->options.counters)
-		counters_set(s->options.counters, s->options.counters_at + HTTP_COUNT_OPEN,
-			     (int64_t)s->nconns);
+		counters_set(s->options.counters, HTTP_COUNT_OPEN, (int64_t)gate_inside(s->gate));
 }
 
 static struct http_conn *conn_opened(struct http_server *s, struct MHD_Connection *mhd)
@@ -157,10 +132,10 @@ static struct http_conn *conn_opened(struct http_server *s, struct MHD_Connectio
 	c->request.arena = ARENA_INIT((size_t)2 * HTTP_BODY_MAX);
 	c->body = c->packed = BUF_INIT(HTTP_BODY_MAX);
 	http_intake_begin(&c->intake, c->fd, (size_t)s->options.limits.connection_memory);
+	struct addr from = addr_server(&c->peer);
 	pthread_mutex_lock(&s->lock);
 	list_prepend(&s->conns, &c->link);
-	s->nconns++;
-	++*peer_table_put(&s->peers->table, addr_server(&c->peer));
+	gate_count(s->gate, &from);
 	count_open(s);
 	if (s->ticker_sleeps)
 		pthread_cond_signal(&s->wake);
@@ -179,12 +154,10 @@ void http_conn_over(struct http_conn *c)
 /* The descriptor is still open: libmicrohttpd closes it after this. */
 static void conn_closed(struct http_server *s, struct http_conn *c)
 {
+	struct addr from = addr_server(&c->peer);
 	pthread_mutex_lock(&s->lock);
 	list_remove(&c->link);
-	s->nconns--;
-	struct addr server = addr_server(&c->peer);
-	if (--*peer_table_put(&s->peers->table, server) == 0)
-		peer_table_remove(&s->peers->table, server);
+	gate_leave(s->gate, &from);
 	count_open(s);
 	http_stream_orphan(c);
 	pthread_mutex_unlock(&s->lock);
@@ -249,7 +222,7 @@ static void *http_conns_ticker(void *server)
 	struct http_server *s = server;
 	pthread_mutex_lock(&s->lock);
 	while (!s->ended) {
-		if (s->nconns == 0) {
+		if (gate_inside(s->gate) == 0) {
 			s->ticker_sleeps = true;
 			pthread_cond_wait(&s->wake, &s->lock);
 			s->ticker_sleeps = false;
@@ -354,19 +327,6 @@ static void not_found(struct http_conn *c, unsigned allow)
 			  buf_text(&list));
 }
 
-static bool may_ask(const struct http_request *req, enum http_host host)
-{
-	switch (req->route->scope) {
-	case HTTP_PUBLIC:
-	case HTTP_PROVIDER: /* asked in the pool */
-		return true;
-	case HTTP_LOCAL:
-		return req->local && host == HTTP_HOST_LOCAL;
-	default:
-		return false;
-	}
-}
-
 static void ask_elsewhere(struct http_conn *c, struct str host)
 {
 	char shown[VALUE_SHOWN];
@@ -382,21 +342,18 @@ static void find_route(struct http_conn *c, const char *method)
 {
 	struct http_request *req = &c->request;
 	struct str name = http_header(req, "Host"); /* HTTP/1.0 may do without */
-	enum http_host host = name.p ? http_host_of(c->server->hosts, name) : HTTP_HOST_OURS;
 	struct http_match match;
 	struct err err;
 	int rc = http_router_find(c->server->router, method_of(method), req->path, &req->arena,
 				  &match, &err);
 	req->route = rc == 0 ? match.route : NULL;
 	http_answer_init(c);
-	if (host == HTTP_HOST_OTHER)
+	if (name.p && !http_host_is_ours(c->server->hosts, name))
 		ask_elsewhere(c, name);
 	else if (rc < 0)
 		http_answer_error(req, &c->answer, 400, "%s", err.msg);
 	else if (rc > 0)
 		not_found(c, match.allow);
-	else if (!may_ask(req, host))
-		http_answer_error(req, &c->answer, 403, "only for this machine's own users");
 	else if (req->route->method != HTTP_GET &&
 		 http_is_foreign(http_header(req, "Sec-Fetch-Site"), http_header(req, "Origin"),
 				 name))
@@ -440,7 +397,6 @@ static enum MHD_Result head_came(struct http_conn *c, const char *method)
 		return refuse_head(c);
 	c->method = method;
 	c->request.head = strcmp(method, "HEAD") == 0;
-	c->request.local = http_conn_local(c);
 	find_route(c, method);
 	buf_free(&c->taken);
 	c->taken = BUF_INIT(body_max(c));
@@ -694,7 +650,7 @@ static void server_release(struct http_server **ps)
 	http_budget_free(&s->budget);
 	http_router_free(&s->router);
 	http_hosts_free(&s->hosts);
-	http_peers_free(&s->peers);
+	gate_free(&s->gate);
 	pthread_cond_destroy(&s->wake);
 	pthread_mutex_destroy(&s->lock);
 	mem_free(ps);
@@ -732,7 +688,8 @@ int http_server_start(struct http_server **ret, const struct http_options *optio
 	list_init(&s->conns);
 	pthread_mutex_init(&s->lock, NULL);
 	thread_cond_init(&s->wake);
-	s->peers = http_peers_new();
+	s->gate = gate_new((size_t)options->limits.max_connections,
+			   (size_t)options->limits.max_per_address);
 	s->budget = http_budget_new(options->limits.answer_memory);
 	s->router = http_router_new(options->routes, options->nroutes);
 	if (http_hosts_new(&s->hosts, &options->names, err) < 0 || http_intake_check(err) < 0 ||

@@ -39,20 +39,24 @@ void gate_free(struct gate **g)
 	mem_free(g);
 }
 
+bool gate_is_full(const struct gate *g, const struct addr *server)
+{
+	const size_t *n = server->family ? addresses_get(&g->addresses, *server) : NULL;
+	return g->inside >= g->max || (server->family && (n ? *n : 0) >= g->max_per_address);
+}
+
+void gate_count(struct gate *g, const struct addr *server)
+{
+	g->inside++;
+	if (server->family)
+		++*addresses_put(&g->addresses, *server);
+}
+
 int gate_enter(struct gate *g, const struct addr *server)
 {
-	if (g->inside >= g->max)
+	if (gate_is_full(g, server))
 		return 1;
-	if (server->family) {
-		size_t *n = addresses_put(&g->addresses, *server);
-		if (*n >= g->max_per_address) {
-			if (*n == 0)
-				addresses_remove(&g->addresses, *server);
-			return 1;
-		}
-		++*n;
-	}
-	g->inside++;
+	gate_count(g, server);
 	return 0;
 }
 

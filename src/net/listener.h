@@ -16,8 +16,11 @@ struct gate;
 
 struct gate *gate_new(size_t max, size_t max_per_address);
 void gate_free(struct gate **g);
-/* 0: one more is inside, until gate_leave(); 1: there are too many. */
+/* 0: one more is inside, until gate_leave(); 1: there are too many. gate_count() lets it in
+ * whatever the limits are. */
 int gate_enter(struct gate *g, const struct addr *server);
+bool gate_is_full(const struct gate *g, const struct addr *server);
+void gate_count(struct gate *g, const struct addr *server);
 void gate_leave(struct gate *g, const struct addr *server);
 size_t gate_inside(const struct gate *g);
 size_t gate_addresses(const struct gate *g);

@@ -309,9 +309,9 @@ void web_search_results(struct html *h, const struct search_ask *ask, const stru
 static int answer_bare(const struct web *w, struct html *h, const struct layout_ask *box,
 		       struct err *err)
 {
-	uint64_t documents, generation;
+	uint64_t documents;
 	char text[NUMBER_TEXT];
-	if (search_stats(w->search, &documents, &generation, err) < 0)
+	if (search_documents(w->search, &documents, err) < 0)
 		return -1;
 	number_text(documents, text);
 	layout_begin(h, "garner", box);

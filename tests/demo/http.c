@@ -356,10 +356,6 @@ static const struct http_route routes[] = {
 	{HTTP_GET, "/file", "A file", NULL, .handle = file},
 	{HTTP_GET, "/header", "Sets a header", "text/plain", header_params, 1,
 	 sizeof(struct header), .loose = true, .handle = header},
-	{HTTP_GET, "/local", "For this machine alone", "text/plain", AMOUNT, .scope = HTTP_LOCAL,
-	 .handle = slow},
-	{HTTP_GET, "/admin", "For nobody", "text/plain", AMOUNT, .scope = HTTP_ADMIN,
-	 .handle = slow},
 	{HTTP_GET, "/fails", "Cannot be had", NULL, .handle = failing},
 	{HTTP_GET, "/busy", "Cannot be had now", NULL, .handle = busy},
 };

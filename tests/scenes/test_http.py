@@ -54,16 +54,14 @@ def test_what_is_not_there_and_what_is_not_allowed(garner):
     assert a.status == 405 and a.headers["Allow"] == "POST, PUT"
     assert site.ask("/echo/x", "OPTIONS").headers["Allow"] == "GET, HEAD"
     assert site.ask("/%zz").status == 400
-    assert site.ask("/admin").status == 403
 
 
-def test_local_means_this_machine_by_its_own_name(garner):
+def test_addresses_and_names_of_our_own_may_be_asked_for(garner):
     site = demo(garner)
-    assert site.ask("/local").status == 200
     for host, status in (("localhost:1", 200), ("127.0.0.1", 200), ("[::1]:80", 200),
-                         ("evil.example", 421), ("127.8.9.1:65535", 200), ("x", 403),
-                         ("192.0.2.1", 403), ("[::2]", 403)):
-        assert site.ask("/local", Host=host).status == status, host
+                         ("evil.example", 421), ("127.8.9.1:65535", 200), ("x", 200),
+                         ("192.0.2.1", 200), ("[::2]", 200)):
+        assert site.ask("/big?n=1", Host=host).status == status, host
 
 
 def test_an_answer_that_is_known_is_not_sent_again(garner):
@@ -340,7 +338,7 @@ def test_a_unix_socket_serves_as_well(garner, tmp_path):
     process = g.start("demo").wait_ready()
     with socket.socket(socket.AF_UNIX) as s:
         s.connect(str(path))
-        s.sendall(b"GET /local HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        s.sendall(b"GET /big?n=1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         assert b" 200 OK" in everything(s)
     assert process.stop() == 0
 
@@ -354,7 +352,7 @@ def test_both_families_are_served_and_counted_apart(garner):
         for _ in range(3):
             inside.append(socket.create_connection((host, port), 20))
             try:
-                inside[-1].sendall(b"GET /local HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                inside[-1].sendall(b"GET /big?n=1 HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 assert (b" 200 OK" in inside[-1].recv(100)) == (len(inside) <= 2)
             except ConnectionError:
                 assert len(inside) == 3

@@ -21,7 +21,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -50,16 +49,6 @@ int cmd_fail(const struct cmd_call *call, const struct err *err)
 {
 	fflush(call->out);
 	return say_error(err);
-}
-
-int cmd_refuse(const struct cmd_call *call, const char *fmt, ...)
-{
-	struct err err = {.code = ERR_USAGE};
-	va_list ap;
-	va_start(ap, fmt);
-	vsnprintf(err.msg, sizeof err.msg, fmt, ap);
-	va_end(ap);
-	return cmd_fail(call, &err);
 }
 
 int cmd_check_url(const char *option, const char *text, struct err *err)
@@ -519,24 +508,4 @@ int cmd_data_path(const struct cmd_call *call, const char *below, char ret[PATH_
 {
 	char data[PATH_MAX];
 	return cmd_data(call, data, err) < 0 ? -1 : file_below(data, below, ret, err);
-}
-
-int cmd_config_said(const struct cmd_call *call, struct config **ret)
-{
-	struct err err;
-	return cmd_config(call, ret, &err) < 0 ? cmd_fail(call, &err) : 0;
-}
-
-int cmd_data_said(const struct cmd_call *call, char *ret, size_t cap)
-{
-	struct err err;
-	(void)cap;
-	return cmd_data(call, ret, &err) < 0 ? cmd_fail(call, &err) : 0;
-}
-
-int cmd_data_path_said(const struct cmd_call *call, const char *below, char *ret, size_t cap)
-{
-	struct err err;
-	(void)cap;
-	return cmd_data_path(call, below, ret, &err) < 0 ? cmd_fail(call, &err) : 0;
 }

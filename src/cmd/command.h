@@ -181,12 +181,6 @@ int cmd_print_file(const struct cmd_call *call, const struct format *f, const ch
 /* For a failure that does not end the command: "garner: message" on standard error. Returns the
  * exit code of the err. */
 int cmd_fail(const struct cmd_call *call, const struct err *err);
-/* The same for what was asked in a way that cannot be done; returns ERR_USAGE. */
-int cmd_refuse(const struct cmd_call *call, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* These print why they failed, and return the exit code. */
-int cmd_config_said(const struct cmd_call *call, struct config **ret);
-int cmd_data_said(const struct cmd_call *call, char *ret, size_t cap);
-int cmd_data_path_said(const struct cmd_call *call, const char *below, char *ret, size_t cap);
 /* Whether an option's value is a URL; "": it was not given. ERR_USAGE: err names the option. */
 int cmd_check_url(const char *option, const char *text, struct err *err);
 /* Prints what a buffer holds and frees it; returns 0. Whether all could be written is looked at

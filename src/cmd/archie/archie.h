@@ -13,7 +13,7 @@ struct archie_list {
 };
 /* Loads configuration and site list; bad lines are named on standard error. 0, or the exit code. To
  * be closed in any case. */
-int archie_open_list(const struct cmd_call *call, struct archie_list *ret);
+int archie_open_list(const struct cmd_call *call, struct archie_list *ret, struct err *err);
 void archie_close_list(struct archie_list *l);
 
 extern const struct command archie_get_command, archie_sites_command;

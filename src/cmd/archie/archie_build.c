@@ -173,23 +173,21 @@ static int build_with(struct building *all, struct archie_list *list, struct err
 static int run_build(const struct cmd_call *call, struct err *err)
 {
 	const struct build_command_options *o = call->options;
+	CLEANUP(archie_close_list) struct archie_list list = {0};
 	struct building all = {.call = call,
 			       .o = o,
 			       .out = BUF_INIT(1 << 20),
 			       .terminal = isatty(STDERR_FILENO),
 			       .began_us = clock_mono_us()};
-	struct archie_list list;
-	int rc = 0;
 	if (o->site[0] && call->argc != 1)
 		return err_set(err, ERR_USAGE, "--site wants one FILE");
-	int code = archie_open_list(call, &list);
-	if (code == 0)
-		rc = build_with(&all, &list, err);
+	if (archie_open_list(call, &list, err) < 0)
+		return -1;
+	int rc = build_with(&all, &list, err);
 	clear_progress(&all);
-	archie_close_list(&list);
 	buf_free(&all.out);
-	if (code || rc < 0)
-		return code ? code : -1;
+	if (rc < 0)
+		return -1;
 	if (!all.told)
 		fprintf(stderr, "garner: no listing waits; see garner archie sites list\n");
 	return all.failed ? ERR_PARTLY : all.built ? 0 : 1;

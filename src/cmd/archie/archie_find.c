@@ -403,22 +403,18 @@ static int find_print(struct finding *f)
 
 static int run_find(const struct cmd_call *call, struct err *err)
 {
+	CLEANUP(config_free) struct config *config = NULL;
+	CLEANUP(buf_free) struct buf lines = BUF_INIT(LINES_MOST);
 	struct finding f = {.call = call, .o = call->options, .arena = ARENA_INIT((size_t)1 << 30)};
-	struct config *config = NULL;
-	struct buf lines = BUF_INIT(LINES_MOST);
-	int code = cmd_config_said(call, &config);
-	if (code)
-		return code;
-	if (lines_of(f.o, str_of(call->argv[0]), &lines, err) < 0) {
-		code = -1;
-	} else {
-		find_candidates(&f, config);
-		code = find_answer_of(&f, buf_str(&lines), err) < 0 ? -1 : find_print(&f);
-	}
-	buf_free(&lines);
+	if (cmd_config(call, &config, err) < 0 ||
+	    lines_of(f.o, str_of(call->argv[0]), &lines, err) < 0)
+		return -1;
+	find_candidates(&f, config);
+	int rc = find_answer_of(&f, buf_str(&lines), err);
+	if (rc == 0)
+		rc = find_print(&f);
 	arena_free(&f.arena);
-	config_free(&config);
-	return code;
+	return rc;
 }
 
 #define AT(type, member) VALUE_##type##_AT(struct find_options, member)

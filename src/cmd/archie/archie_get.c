@@ -219,12 +219,11 @@ static int run_all(struct getting *g, struct err *err)
 		return -1;
 	int rc = add_sites(g, err);
 	if (rc == 1)
-		fprintf(stderr, "garner: %s\n",
-			g->list.sites.n ? "no site is due; see garner archie sites list"
-					: "there are no sites yet; garner archie sites add URL");
-	if (rc != 0)
-		return rc;
-	if (loop_signal(g->loop, SIGINT, on_signal, g, err) < 0 ||
+		return err_set(err, ERR_NOTHING, "%s",
+			       g->list.sites.n
+				       ? "no site is due; see garner archie sites list"
+				       : "there are no sites yet; garner archie sites add URL");
+	if (rc < 0 || loop_signal(g->loop, SIGINT, on_signal, g, err) < 0 ||
 	    loop_signal(g->loop, SIGTERM, on_signal, g, err) < 0)
 		return -1;
 	g->shows_progress = isatty(STDERR_FILENO);
@@ -246,12 +245,9 @@ static int run_all(struct getting *g, struct err *err)
 static int run(const struct cmd_call *call, struct err *err)
 {
 	struct getting g = {.call = call};
-	int code = archie_open_list(call, &g.list);
-	if (code == 0) {
+	int code = archie_open_list(call, &g.list, err);
+	if (code == 0)
 		code = run_all(&g, err);
-		if (code < 0)
-			code = -1;
-	}
 	close_all(&g);
 	return code;
 }

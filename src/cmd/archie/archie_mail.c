@@ -41,8 +41,7 @@ static int answer_mail(const struct config *config, const char *data, const stru
 
 static int run(const struct cmd_call *call, struct err *err)
 {
-	(void)err;
-	return mail_input(call, answer_mail);
+	return mail_input(call, answer_mail, err);
 }
 
 const struct command archie_mail_command = {

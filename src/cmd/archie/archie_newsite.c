@@ -141,20 +141,20 @@ static int try_out(const struct archie_list *l, struct str url, struct dry_run *
 	return rc;
 }
 
-static int run_dry(const struct archie_list *l, const struct cmd_call *call, struct str url)
+static int run_dry(const struct archie_list *l, const struct cmd_call *call, struct str url,
+		   struct err *err)
 {
 	struct dry_run d = {.call = call, .code = ERR_PARTLY};
-	struct err err;
-	int rc = loop_new(&d.loop, NULL, &err);
+	int rc = loop_new(&d.loop, NULL, err);
 	if (rc == 0)
-		rc = loop_signal(d.loop, SIGINT, dry_stop, &d, &err);
+		rc = loop_signal(d.loop, SIGINT, dry_stop, &d, err);
 	if (rc == 0)
-		rc = loop_signal(d.loop, SIGTERM, dry_stop, &d, &err);
+		rc = loop_signal(d.loop, SIGTERM, dry_stop, &d, err);
 	if (rc == 0)
-		rc = try_out(l, url, &d, &err);
+		rc = try_out(l, url, &d, err);
 	if (d.loop)
 		loop_free(&d.loop);
-	return rc < 0 ? cmd_fail(call, &err) : d.code;
+	return rc < 0 ? -1 : d.code;
 }
 
 static bool master_runs(const char *data)
@@ -174,24 +174,24 @@ static int find_answer(const char *data, struct str url, int64_t asked_us,
 	return rc == 0 && ret->asked_us < asked_us ? 1 : rc;
 }
 
-static int run_ask(const struct archie_list *l, const struct cmd_call *call, struct str url)
+static int run_ask(const struct archie_list *l, const struct cmd_call *call, struct str url,
+		   struct err *err)
 {
 	const struct newsite n = {.host = str_of(call->argv[0])};
 	struct master_record answer;
-	struct err err;
 	int64_t asked_us = clock_wall_us();
 	int rc = 1;
-	if (newsite_put(l->folder, &n, 1, &err) < 0)
-		return cmd_fail(call, &err);
+	if (newsite_put(l->folder, &n, 1, err) < 0)
+		return -1;
 	if (isatty(STDERR_FILENO))
 		fprintf(stderr, "garner: the request is kept; the site is being tested, which may "
 				"take a while\n");
 	while (rc == 1 && master_runs(l->data)) {
 		usleep(LOOK_US);
-		rc = find_answer(l->data, url, asked_us, &answer, &err);
+		rc = find_answer(l->data, url, asked_us, &answer, err);
 	}
 	if (rc < 0)
-		return cmd_fail(call, &err);
+		return -1;
 	if (rc == 0)
 		return say_record(call, &answer);
 	fprintf(call->out, "the request is kept; the site is tested once the role archie-master "
@@ -207,16 +207,14 @@ static int run(const struct cmd_call *call, struct err *err)
 	if (o->mail && (o->dry_run || call->argc))
 		return err_set(err, ERR_USAGE, "--mail stands alone: the mail says which sites");
 	if (o->mail)
-		return mail_input(call, take_mail);
+		return mail_input(call, take_mail, err);
 	if (!call->argc)
 		return err_set(err, ERR_USAGE,
 			       "which host? or --mail, for a mail on standard input");
-	int code = archie_open_list(call, &l);
-	if (code != 0)
-		return code;
-	if (newsite_url(str_of(call->argv[0]), &l.arena, &url, err) < 0)
+	if (archie_open_list(call, &l, err) < 0 ||
+	    newsite_url(str_of(call->argv[0]), &l.arena, &url, err) < 0)
 		return -1;
-	return o->dry_run ? run_dry(&l, call, url) : run_ask(&l, call, url);
+	return o->dry_run ? run_dry(&l, call, url, err) : run_ask(&l, call, url, err);
 }
 
 static const struct cmd_option options[] = {

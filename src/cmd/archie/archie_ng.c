@@ -23,18 +23,12 @@ static int take_connection(int *ret_fd, struct err *err)
 
 static int run_ng(const struct cmd_call *call, struct err *err)
 {
-	struct config *config = NULL;
+	CLEANUP(config_free) struct config *config = NULL;
 	char data[PATH_MAX];
-	int fd = -1, code = cmd_config_said(call, &config);
-	if (code)
-		return code;
-	int rc = cmd_data_dir(config, data, sizeof data, err);
-	if (rc == 0)
-		rc = take_connection(&fd, err);
-	if (rc == 0)
-		rc = ng_one_serve(fd, config, data, err);
-	config_free(&config);
-	return rc < 0 ? -1 : 0;
+	int fd = -1;
+	if (cmd_config_data(call, &config, data, err) < 0 || take_connection(&fd, err) < 0)
+		return -1;
+	return ng_one_serve(fd, config, data, err);
 }
 
 const struct command archie_ng_command = {

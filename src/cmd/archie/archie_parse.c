@@ -270,7 +270,7 @@ static int run_parse(const struct cmd_call *call, struct err *err)
 	file_drop(&f);
 	buf_free(&p.out);
 	buf_free(&p.cell);
-	return rc < 0 ? -1 : 0;
+	return rc;
 }
 
 static const struct cmd_option parse_options[] = {

@@ -42,9 +42,7 @@ static int run(const struct cmd_call *call, struct err *err)
 	if (is_socket(STDIN_FILENO, err) < 0)
 		return -1;
 	give_up(call->argv[0]);
-	if (searcher_run(STDIN_FILENO, call->argv[0], err) < 0)
-		return -1;
-	return 0;
+	return searcher_run(STDIN_FILENO, call->argv[0], err);
 }
 
 const struct command archie_searcher_command = {

@@ -135,10 +135,7 @@ static int run(const struct cmd_call *call, struct err *err)
 	CLEANUP(config_free) struct config *config = NULL;
 	char data[PATH_MAX], host[ARCHIE_HOST_MOST];
 	struct shell_texts texts;
-	int code = cmd_config_said(call, &config);
-	if (code)
-		return code;
-	if (cmd_data_dir(config, data, sizeof data, err) < 0)
+	if (cmd_config_data(call, &config, data, err) < 0)
 		return -1;
 	const struct archie_conf *conf = config_get(config, &archie_section);
 	struct local l = {.call = call};

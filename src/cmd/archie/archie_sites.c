@@ -18,21 +18,17 @@ struct sites_options {
 	int64_t max_age_us;
 };
 
-int archie_open_list(const struct cmd_call *call, struct archie_list *ret)
+int archie_open_list(const struct cmd_call *call, struct archie_list *ret, struct err *err)
 {
-	struct err err;
 	char data[PATH_MAX];
 	*ret = (struct archie_list){.arena = ARENA_INIT(SIZE_MAX)};
-	int code = cmd_config_said(call, &ret->config);
-	if (code != 0)
-		return code;
+	if (cmd_config_data(call, &ret->config, data, err) < 0)
+		return -1;
 	ret->conf = config_get(ret->config, &archie_section);
-	if (cmd_data_dir(ret->config, data, sizeof data, &err) < 0)
-		return cmd_fail(call, &err);
 	ret->data = arena_text(&ret->arena, str_of(data));
 	ret->folder = arena_printf(&ret->arena, "%s/archie", data);
-	if (archie_sites_read(ret->folder, &ret->arena, &ret->sites, &err) < 0)
-		return cmd_fail(call, &err);
+	if (archie_sites_read(ret->folder, &ret->arena, &ret->sites, err) < 0)
+		return -1;
 	for (size_t i = 0; i < ret->sites.problems; i++)
 		fprintf(stderr, "garner: %s\n", ret->sites.problem[i]);
 	return 0;
@@ -66,15 +62,11 @@ static int run_list(const struct cmd_call *call, struct err *err)
 	const struct sites_options *o = call->options;
 	CLEANUP(archie_close_list) struct archie_list l;
 	CLEANUP(getter_state_free) struct getter_state state = {0};
-	int code = archie_open_list(call, &l);
-	if (code != 0)
-		return code;
-	if (archie_remembered(l.data, &state, err) < 0)
+	if (archie_open_list(call, &l, err) < 0 || archie_remembered(l.data, &state, err) < 0)
 		return -1;
-	if (l.sites.n == 0 && !o->json) {
-		fprintf(stderr, "garner: there are no sites yet; garner archie sites add URL\n");
-		return 1;
-	}
+	if (l.sites.n == 0 && !o->json)
+		return err_set(err, ERR_NOTHING,
+			       "there are no sites yet; garner archie sites add URL");
 	return print_list(call, &l, &state, o->json);
 }
 
@@ -183,18 +175,14 @@ static int run_add(const struct cmd_call *call, struct err *err)
 {
 	CLEANUP(archie_close_list) struct archie_list l;
 	struct archie_site site;
-	int code = archie_open_list(call, &l);
-	if (code != 0)
-		return code;
-	if (fill_site(call->options, call->argv[0], &l, &site, err) < 0)
+	if (archie_open_list(call, &l, err) < 0 ||
+	    fill_site(call->options, call->argv[0], &l, &site, err) < 0)
 		return -1;
 	int rc = archie_sites_add(l.folder, &site, err);
+	if (rc == 1)
+		return err_set(err, ERR_NOTHING, STR_FMT " is listed already", STR_ARG(site.url));
 	if (rc < 0)
 		return -1;
-	if (rc == 1) {
-		fprintf(stderr, "garner: " STR_FMT " is listed already\n", STR_ARG(site.url));
-		return 1;
-	}
 	CLEANUP(buf_free) struct buf line = BUF_INIT((size_t)2 * ARCHIE_LINE_MOST);
 	archie_site_print(&site, &line);
 	fprintf(call->out, "added: %s\n", buf_text(&line));
@@ -207,24 +195,20 @@ static int run_remove(const struct cmd_call *call, struct err *err)
 {
 	CLEANUP(archie_close_list) struct archie_list l;
 	size_t at = 0;
-	int code = archie_open_list(call, &l);
-	if (code != 0)
-		return code;
+	if (archie_open_list(call, &l, err) < 0)
+		return -1;
 	struct str what = str_of(call->argv[0]);
 	const struct archie_site *site = archie_sites_find(&l.sites, what, &at);
 	if (site && archie_sites_find(&l.sites, what, &at))
 		return err_set(err, ERR_USAGE, "%s stands for several sites; name one by its URL",
 			       call->argv[0]);
 	int rc = site ? archie_sites_remove(l.folder, site->url, err) : 1;
-	if (rc < 0)
-		return -1;
-	if (rc == 1) {
-		fprintf(stderr, "garner: %s is not listed\n", call->argv[0]);
-		return 1;
-	}
-	fprintf(call->out, "removed: " STR_FMT "; its database goes with the next build\n",
-		STR_ARG(site->url));
-	return 0;
+	if (rc == 1)
+		return err_set(err, ERR_NOTHING, "%s is not listed", call->argv[0]);
+	if (rc == 0)
+		fprintf(call->out, "removed: " STR_FMT "; its database goes with the next build\n",
+			STR_ARG(site->url));
+	return rc;
 }
 
 /* get */
@@ -346,9 +330,8 @@ static int run_get(const struct cmd_call *call, struct err *err)
 	CLEANUP(archie_close_list) struct archie_list l;
 	struct list_fetch f = {0};
 	struct archie_sites_diff diff = {0};
-	int code = archie_open_list(call, &l);
-	if (code != 0)
-		return code;
+	if (archie_open_list(call, &l, err) < 0)
+		return -1;
 	int rc = fetch_list(&l, call->argv[0], &f, err);
 	if (rc == 0) {
 		rc = archie_sites_replace(l.folder, buf_str(&f.body), o->force, &l.arena, &diff,
@@ -356,7 +339,7 @@ static int run_get(const struct cmd_call *call, struct err *err)
 		print_diff(call, &diff, rc == 0);
 	}
 	buf_free(&f.body);
-	return rc < 0 ? -1 : 0;
+	return rc;
 }
 
 static const struct cmd_option list_options[] = {

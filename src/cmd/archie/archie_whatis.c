@@ -31,9 +31,8 @@ static int run_import(const struct cmd_call *call, struct err *err)
 {
 	char folder[PATH_MAX];
 	struct whatis_result result;
-	int code = cmd_data_path_said(call, "archie", folder, sizeof folder);
-	if (code)
-		return code;
+	if (cmd_data_path(call, "archie", folder, err) < 0)
+		return -1;
 	CLEANUP(whatis_import_free) struct whatis_import *w = whatis_import_new(folder);
 	int rc = cmd_read_path_lines(call->argv[0], WHATIS_LINE_MOST, take_line, w, err);
 	if (rc == 0)

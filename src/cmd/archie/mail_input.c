@@ -55,18 +55,14 @@ static int take_mail(const struct config *config, const char *data, struct str b
 	return fn(config, data, &mail, err);
 }
 
-int mail_input(const struct cmd_call *call, mail_input_fn *fn)
+int mail_input(const struct cmd_call *call, mail_input_fn *fn, struct err *err)
 {
 	CLEANUP(buf_free) struct buf mail = BUF_INIT(MIME_MAIL_MOST);
 	CLEANUP(config_free) struct config *config = NULL;
 	char data[PATH_MAX];
-	struct err err;
-	if (cmd_config_said(call, &config) != 0)
-		return EX_TEMPFAIL;
-	if (cmd_data_dir(config, data, sizeof data, &err) < 0 || read_mail(&mail, &err) < 0 ||
-	    take_mail(config, data, buf_str(&mail), fn, &err) < 0) {
-		(void)cmd_fail(call, &err);
-		return EX_TEMPFAIL;
-	}
-	return 0;
+	if (cmd_config_data(call, &config, data, err) == 0 && read_mail(&mail, err) == 0 &&
+	    take_mail(config, data, buf_str(&mail), fn, err) == 0)
+		return 0;
+	err->code = (enum err_code)EX_TEMPFAIL;
+	return -1;
 }

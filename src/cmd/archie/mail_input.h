@@ -9,6 +9,5 @@
 /* data: the data directory. Negative: it cannot be done now. */
 typedef int mail_input_fn(const struct config *config, const char *data,
 			  const struct mime_mail *mail, struct err *err);
-/* Reads the mail on standard input, has it taken apart in the cage, and hands it over. The exit
- * code. */
-int mail_input(const struct cmd_call *call, mail_input_fn *fn);
+/* Reads the mail on standard input, has it taken apart in the cage, and hands it over. */
+int mail_input(const struct cmd_call *call, mail_input_fn *fn, struct err *err);

@@ -20,27 +20,20 @@ bool cache_is_there(const char *folder)
 	return access(path, F_OK) == 0;
 }
 
-int cache_desk_open(const struct cmd_call *call, struct cache_desk *ret)
+int cache_desk_open(const struct cmd_call *call, struct cache_desk *ret, struct err *err)
 {
-	struct err err;
 	*ret = (struct cache_desk){0};
-	int code = cmd_config_said(call, &ret->config);
-	if (code)
-		return code;
-	if (cmd_data_dir(ret->config, ret->data, sizeof ret->data, &err) < 0)
-		return cmd_fail(call, &err);
+	if (cmd_config_data(call, &ret->config, ret->data, err) < 0)
+		return -1;
 	snprintf(ret->folder, sizeof ret->folder, "%s/cache", ret->data);
-	if (!cache_is_there(ret->folder)) {
-		fprintf(stderr,
-			"garner: there is no cache in %s yet; its roles are rs, uns, qm, botm and "
-			"bot\n",
+	if (!cache_is_there(ret->folder))
+		return err_set(
+			err, ERR_NOTHING,
+			"there is no cache in %s yet; its roles are rs, uns, qm, botm and bot",
 			ret->data);
-		return 1;
-	}
-	if (pidb_open(&ret->pidb, ret->folder, &err) < 0 ||
-	    db_open(&ret->db, ret->folder, DB_READ, &err) < 0)
-		return cmd_fail(call, &err);
-	return 0;
+	if (pidb_open(&ret->pidb, ret->folder, err) < 0)
+		return -1;
+	return MIN(db_open(&ret->db, ret->folder, DB_READ, err), 0);
 }
 
 void cache_desk_close(struct cache_desk *d)
@@ -176,10 +169,8 @@ static int run_status(const struct cmd_call *call, struct err *err)
 	const struct cmd_json *o = call->options;
 	CLEANUP(cache_desk_close) struct cache_desk d;
 	struct cache_summary s;
-	int code = cache_desk_open(call, &d);
-	if (code)
-		return code;
-	if (cache_summary_fill(d.folder, d.pidb, d.db, &s, err) < 0)
+	if (cache_desk_open(call, &d, err) < 0 ||
+	    cache_summary_fill(d.folder, d.pidb, d.db, &s, err) < 0)
 		return -1;
 	if (o->json)
 		return cmd_row_json(call, &status_rows, &s);
@@ -195,10 +186,8 @@ static int run_crashed(const struct cmd_call *call, struct err *err)
 	const struct cmd_json *o = call->options;
 	CLEANUP(cache_desk_close) struct cache_desk d;
 	struct cache_summary s = {0};
-	int code = cache_desk_open(call, &d);
-	if (code)
-		return code;
-	if (pidb_want(d.pidb, 0, PIDB_CRASH, err) < 0 || providers_count(d.pidb, &s, err) < 0)
+	if (cache_desk_open(call, &d, err) < 0 || pidb_want(d.pidb, 0, PIDB_CRASH, err) < 0 ||
+	    providers_count(d.pidb, &s, err) < 0)
 		return -1;
 	if (o->json)
 		fprintf(call->out, "{\"wanted\":%" PRIu64 "}\n", s.wanted);

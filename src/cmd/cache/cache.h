@@ -14,9 +14,8 @@ struct cache_desk {
 	struct db *db; /* for reading; NULL: there is none yet */
 };
 bool cache_is_there(const char *folder);
-/* Opens what there is. 0, or the exit code: 1 where nothing of a cache is there, which is said. To
- * be closed in any case. */
-int cache_desk_open(const struct cmd_call *call, struct cache_desk *ret);
+/* Opens what there is. ERR_NOTHING: there is no cache. To be closed in any case. */
+int cache_desk_open(const struct cmd_call *call, struct cache_desk *ret, struct err *err);
 void cache_desk_close(struct cache_desk *d);
 
 struct cache_summary {

@@ -313,26 +313,21 @@ static void rest_json(struct check *c)
 	cmd_flush(c->call, &c->out);
 }
 
-static int check_all(struct check *c)
+static int check_all(struct check *c, struct err *err)
 {
-	struct err err = {0};
+	*err = (struct err){0};
 	c->is_running = !c->is_fix && qm_runs(c->data);
 	if (c->is_json) {
 		jsonw_object(&c->json);
 		jsonw_put_array(&c->json, "findings");
 	}
-	int rc = cache_is_there(c->folder) ? database_open(c, &err) : 1;
+	int rc = cache_is_there(c->folder) ? database_open(c, err) : 1;
 	if (rc == 0) {
 		botm_machines_each(c->config, c->data, machine_add, c);
-		if (c->err.code != ERR_NONE) {
-			err = c->err;
-			rc = -1;
-		}
+		rc = c->err.code == ERR_NONE ? database_check(c, err) : (*err = c->err, -1);
 	}
-	if (rc == 0)
-		rc = database_check(c, &err);
 	if (rc < 0)
-		return cmd_fail(c->call, &err);
+		return -1;
 	if (c->is_json)
 		rest_json(c);
 	else if (rc == 1)
@@ -349,12 +344,10 @@ static int run(const struct cmd_call *call, struct err *err)
 	*c = (struct check){
 		.call = call, .is_fix = o->fix, .is_json = o->json, .out = BUF_INIT(1 << 16)};
 	c->json = JSONW_INIT(&c->out);
-	int code = cmd_config_said(call, &c->config);
-	if (code == 0 && cmd_data_dir(c->config, c->data, sizeof c->data, err) < 0)
-		code = -1;
+	int code = cmd_config_data(call, &c->config, c->data, err);
 	snprintf(c->folder, sizeof c->folder, "%s/cache", c->data);
 	if (code == 0)
-		code = check_all(c);
+		code = check_all(c, err);
 	for (size_t i = 0; i < c->machines; i++)
 		botm_files_free(&c->machine[i].files);
 	db_close(&c->db);

@@ -78,26 +78,23 @@ static const struct column provider_columns[] = {
 };
 static const struct rows provider_rows = {ROWS(struct provider_row, provider_columns)};
 
-static int list_all(const struct cmd_call *call, const struct cache_desk *d, bool as_json)
+static int list_all(const struct cmd_call *call, const struct cache_desk *d, bool as_json,
+		    struct err *err)
 {
-	struct buf out = BUF_INIT(OUT_MOST);
+	CLEANUP(buf_free) struct buf out = BUF_INIT(OUT_MOST);
 	struct provider_row row = {0};
 	struct rows_list l;
-	struct err err;
 	int rc;
 	rows_list_begin(&l, &provider_rows, as_json, &out);
-	while ((rc = pidb_next(d->pidb, row.p.id, period_begin(d), &row.p, &err)) == 0 &&
-	       (rc = row_tally(d, &row, &err)) == 0)
+	while ((rc = pidb_next(d->pidb, row.p.id, period_begin(d), &row.p, err)) == 0 &&
+	       (rc = row_tally(d, &row, err)) == 0)
 		rows_list_add(&l, &row);
 	rows_list_end(&l);
-	if (rc < 0) {
-		buf_free(&out);
-		return cmd_fail(call, &err);
-	}
-	if (l.n == 0 && !as_json) {
-		fprintf(stderr, "garner: there is no provider yet; garner provider register\n");
-		buf_clear(&out);
-	}
+	if (rc < 0)
+		return -1;
+	if (l.n == 0 && !as_json)
+		return err_set(err, ERR_NOTHING,
+			       "there is no provider yet; garner provider register");
 	cmd_print(call, &out);
 	return l.n == 0;
 }
@@ -173,28 +170,26 @@ static int show_text(const struct cache_desk *d, const struct provider_row *row,
 	return rc;
 }
 
-static int show_one(const struct cmd_call *call, const struct cache_desk *d, uint64_t id,
-		    bool as_json)
+static int no_such_provider(uint64_t id, struct err *err)
 {
-	struct buf out = BUF_INIT(1 << 20);
+	return err_set(err, ERR_NOTHING, "there is no provider %" PRIu64, id);
+}
+
+static int show_one(const struct cmd_call *call, const struct cache_desk *d, uint64_t id,
+		    bool as_json, struct err *err)
+{
+	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 20);
 	struct provider_row row;
-	struct err err;
-	int rc = pidb_get(d->pidb, id, period_begin(d), &row.p, &err);
-	if (rc == 1) {
-		fprintf(stderr, "garner: there is no provider %" PRIu64 "\n", id);
-		return 1;
-	}
-	if (rc == 0)
-		rc = row_tally(d, &row, &err);
-	if (rc == 0 && as_json) {
+	int rc = pidb_get(d->pidb, id, period_begin(d), &row.p, err);
+	if (rc == 1)
+		return no_such_provider(id, err);
+	if (rc < 0 || row_tally(d, &row, err) < 0)
+		return -1;
+	if (as_json)
 		rows_json_line(&provider_rows, &row, &out);
-	} else if (rc == 0) {
-		rc = show_text(d, &row, &out, &err);
-	}
-	if (rc >= 0)
-		return cmd_print(call, &out);
-	buf_free(&out);
-	return cmd_fail(call, &err);
+	else if (show_text(d, &row, &out, err) < 0)
+		return -1;
+	return cmd_print(call, &out);
 }
 
 /* Changing. */
@@ -266,16 +261,11 @@ static int change_parse(const struct provider_options *o, struct terms *t, struc
 }
 
 static int remove_one(const struct cmd_call *call, const struct cache_desk *d, uint64_t id,
-		      bool as_json)
+		      bool as_json, struct err *err)
 {
-	struct err err;
-	int rc = pidb_deregister(d->pidb, id, clock_wall_us(), &err);
-	if (rc < 0)
-		return cmd_fail(call, &err);
-	if (rc == 1) {
-		fprintf(stderr, "garner: there is no provider %" PRIu64 "\n", id);
-		return 1;
-	}
+	int rc = pidb_deregister(d->pidb, id, clock_wall_us(), err);
+	if (rc != 0)
+		return rc < 0 ? -1 : no_such_provider(id, err);
 	if (as_json)
 		fprintf(call->out, "{\"provider\":%" PRIu64 "}\n", id);
 	else
@@ -284,20 +274,20 @@ static int remove_one(const struct cmd_call *call, const struct cache_desk *d, u
 	return 0;
 }
 
-static int serve_one(const struct cmd_call *call, const struct cache_desk *d, uint64_t id)
+static int serve_one(const struct cmd_call *call, const struct cache_desk *d, uint64_t id,
+		     struct err *err)
 {
 	const struct provider_options *o = call->options;
 	struct pidb_change change;
 	struct terms terms;
-	struct err err;
 	if (o->remove)
-		return remove_one(call, d, id, o->json);
-	if (change_parse(o, &terms, &change, &err) < 0)
-		return cmd_fail(call, &err);
+		return remove_one(call, d, id, o->json, err);
+	if (change_parse(o, &terms, &change, err) < 0)
+		return -1;
 	bool is_change = change.priority || change.quota_files || change.quota_space;
-	if (is_change && pidb_change(d->pidb, id, &change, &err) < 0)
-		return cmd_fail(call, &err);
-	return show_one(call, d, id, o->json);
+	if (is_change && pidb_change(d->pidb, id, &change, err) < 0)
+		return -1;
+	return show_one(call, d, id, o->json, err);
 }
 
 static int run(const struct cmd_call *call, struct err *err)
@@ -312,10 +302,9 @@ static int run(const struct cmd_call *call, struct err *err)
 	if (call->argc && (!str_u64(str_of(call->argv[0]), &id) || id == 0 || id > INT64_MAX))
 		return err_set(err, ERR_USAGE, "expected the number of a provider, got '%.60s'",
 			       call->argv[0]);
-	int code = cache_desk_open(call, &d);
-	if (code)
-		return code;
-	return call->argc ? serve_one(call, &d, id) : list_all(call, &d, o->json);
+	if (cache_desk_open(call, &d, err) < 0)
+		return -1;
+	return call->argc ? serve_one(call, &d, id, err) : list_all(call, &d, o->json, err);
 }
 
 #define S struct provider_options

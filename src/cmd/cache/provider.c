@@ -74,27 +74,23 @@ static int provider_lock(struct provider *p, struct err *err)
 }
 
 int provider_open(struct provider *p, const struct cmd_call *call, enum provider_need need,
-		  bool writes)
+		  bool writes, struct err *err)
 {
-	struct err err;
 	*p = (struct provider){.call = call, .file = PROVIDER_FILE_INIT};
-	int code = cmd_config_said(call, &p->config);
-	if (code)
-		return code;
+	if (cmd_config(call, &p->config, err) < 0)
+		return -1;
 	p->conf = config_get(p->config, &provider_section);
-	int rc = provider_place(p, &err);
-	if (rc == 0 && writes)
-		rc = provider_lock(p, &err);
-	if (rc == 0)
-		rc = provider_file_load(&p->file, p->path, &err);
+	if (provider_place(p, err) < 0 || (writes && provider_lock(p, err) < 0))
+		return -1;
+	int rc = provider_file_load(&p->file, p->path, err);
 	p->there = rc == 0;
 	if (rc < 0)
-		return cmd_fail(call, &err);
+		return -1;
 	if (need == PROVIDER_REGISTERED && (!p->file.id || !p->file.password.n))
-		return cmd_refuse(call,
-				  "not registered yet: there is no %s; garner provider register "
-				  "SITE makes it",
-				  p->path);
+		return err_set(err, ERR_USAGE,
+			       "not registered yet: there is no %s; garner provider register SITE "
+			       "makes it",
+			       p->path);
 	return 0;
 }
 

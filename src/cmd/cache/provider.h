@@ -32,10 +32,10 @@ enum provider_need {
 	PROVIDER_ANY,        /* whatever there is */
 	PROVIDER_REGISTERED, /* with id and password */
 };
-/* Reads settings and file; writes: nobody else changes the file meanwhile. 0, or the exit code, and
- * it was said why. Ends with provider_close() in any case. */
+/* Reads settings and file; writes: nobody else changes the file meanwhile. To be closed in any
+ * case. */
 int provider_open(struct provider *p, const struct cmd_call *call, enum provider_need need,
-		  bool writes);
+		  bool writes, struct err *err);
 void provider_close(struct provider *p);
 int provider_save(struct provider *p, struct err *err);
 

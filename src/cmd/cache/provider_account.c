@@ -155,32 +155,30 @@ static void register_say(struct provider *p, const struct register_options *o, j
 		fprintf(out, "Next:\n\n  garner provider status\n");
 }
 
-static int register_do(struct provider *p)
+static int register_do(struct provider *p, struct err *err)
 {
 	const struct register_options *o = p->call->options;
 	const char *site = p->call->argc ? p->call->argv[0] : "";
 	json_t *answer = NULL;
-	struct err err;
 	bool known = o->id || o->password_file[0];
-	int rc;
 	if (!known && !site[0])
-		return cmd_refuse(p->call, "expected SITE, the URL of the site");
+		return err_set(err, ERR_USAGE, "expected SITE, the URL of the site");
 	if (str_has_control(str_of(site)) || strlen(site) > WORD_MOST)
-		return cmd_refuse(p->call, "SITE is not a URL, nor a name");
+		return err_set(err, ERR_USAGE, "SITE is not a URL, nor a name");
 	if (p->file.id && !o->again)
-		return cmd_refuse(p->call,
-				  "%s is provider %" PRIu64
-				  " already; --again makes another one, and forgets what was sent",
-				  p->path, p->file.id);
+		return err_set(err, ERR_USAGE,
+			       "%s is provider %" PRIu64
+			       " already; --again makes another one, and forgets what was sent",
+			       p->path, p->file.id);
 	file_renew(p);
 	p->file.site = arena_str(&p->file.arena, str_of(site));
-	rc = known ? register_known(p, o, &err) : register_new(p, o, site, &answer, &err);
+	int rc = known ? register_known(p, o, err) : register_new(p, o, site, &answer, err);
 	if (known && rc == 0 && o->json)
 		answer = json_pack("{sI}", "provider", (json_int_t)p->file.id);
 	if (rc == 0)
 		register_say(p, o, answer);
 	json_decref(answer);
-	return rc < 0 ? cmd_fail(p->call, &err) : 0;
+	return rc;
 }
 
 /* verify, secret, password, deregister */
@@ -271,59 +269,49 @@ static int deregister_do(struct provider *p, json_t **ret, struct err *err)
 }
 
 static int account_run(const struct cmd_call *call,
-		       int (*fn)(struct provider *p, json_t **ret, struct err *err))
+		       int (*fn)(struct provider *p, json_t **ret, struct err *err),
+		       struct err *err)
 {
 	const struct account_options *o = call->options;
-	struct provider p;
-	struct err err;
+	CLEANUP(provider_close) struct provider p;
 	json_t *answer = NULL;
-	int code = provider_open(&p, call, PROVIDER_REGISTERED, true);
-	if (code == 0 && fn(&p, &answer, &err) < 0)
-		code = cmd_fail(call, &err);
-	else if (code == 0 && o->json) {
+	if (provider_open(&p, call, PROVIDER_REGISTERED, true, err) < 0)
+		return -1;
+	int rc = fn(&p, &answer, err);
+	if (rc == 0 && o->json) {
 		if (json_object_get(answer, "provider") == NULL)
 			json_object_set_new(answer, "provider",
 					    json_integer((json_int_t)p.file.id));
 		provider_print_json(call, answer);
 	}
 	json_decref(answer);
-	provider_close(&p);
-	return code;
+	return rc;
 }
 
 static int run_register(const struct cmd_call *call, struct err *err)
 {
-	(void)err;
-	struct provider p;
-	int code = provider_open(&p, call, PROVIDER_ANY, true);
-	if (code == 0)
-		code = register_do(&p);
-	provider_close(&p);
-	return code;
+	CLEANUP(provider_close) struct provider p;
+	return provider_open(&p, call, PROVIDER_ANY, true, err) < 0 ? -1 : register_do(&p, err);
 }
 
 static int run_verify(const struct cmd_call *call, struct err *err)
 {
-	(void)err;
-	return account_run(call, verify_do);
+	return account_run(call, verify_do, err);
 }
 
 static int run_secret(const struct cmd_call *call, struct err *err)
 {
-	(void)err;
-	return account_run(call, secret_do);
+	return account_run(call, secret_do, err);
 }
 
 static int run_password(const struct cmd_call *call, struct err *err)
 {
-	(void)err;
-	return account_run(call, password_do);
+	return account_run(call, password_do, err);
 }
 
 static int run_deregister(const struct cmd_call *call, struct err *err)
 {
-	(void)err;
-	return account_run(call, deregister_do);
+	return account_run(call, deregister_do, err);
 }
 
 #define R(type, member) VALUE_##type##_AT(struct register_options, member)

@@ -521,9 +521,8 @@ static bool is_news(const struct session *s)
 	return s->asked;
 }
 
-static int session_finish(struct session *s)
+static int session_finish(struct session *s, struct err *err)
 {
-	struct err err;
 	provider_changes_refused(&s->changes, s->refused_hash, s->nrefused);
 	count_left(s);
 	if (s->g->o->json) {
@@ -533,8 +532,8 @@ static int session_finish(struct session *s)
 		say_refused(s);
 		say_end(s);
 	}
-	if ((s->asked || s->end.how == LOCOCA_QUIT) && is_news(s) && session_remember(s, &err) < 0)
-		return cmd_fail(s->g->p->call, &err);
+	if ((s->asked || s->end.how == LOCOCA_QUIT) && is_news(s) && session_remember(s, err) < 0)
+		return -1;
 	return session_code(s);
 }
 
@@ -575,22 +574,22 @@ static int print_changes(const struct session *s)
 	return n ? 0 : 1;
 }
 
-int push_run(struct push *g)
+int push_run(struct push *g, struct err *err)
 {
 	struct session s = {.g = g, .full = g->o->full, .arena = ARENA_INIT((size_t)4 << 30)};
-	struct err err;
-	int code;
+	int code = 0;
 	provider_list_sort(&g->now);
 	session_compare(&s);
 	session_limit(&s);
 	if (g->o->dry_run) {
 		code = print_changes(&s);
-	} else if (!s.changes.to_send && !g->must_ask && !g->o->full) {
-		s.end.how = LOCOCA_QUIT;
-		code = session_finish(&s);
 	} else {
-		int rc = session_talk(&s, &err);
-		code = rc < 0 ? cmd_fail(g->p->call, &err) : session_finish(&s);
+		if (s.changes.to_send || g->must_ask || g->o->full)
+			code = session_talk(&s, err);
+		else
+			s.end.how = LOCOCA_QUIT;
+		if (code == 0)
+			code = session_finish(&s, err);
 	}
 	session_free(&s);
 	return code;

@@ -30,15 +30,16 @@ struct push {
 };
 
 void push_close(struct push *g);
-/* What there is: URLs of the command line, trees, sitemaps, rows. 0, or the exit code. */
-int push_add_urls(struct push *g, char *const *url, int n);
-int push_add_source(struct push *g, const struct provider_source *s);
-int push_add_rows(struct push *g, const char *path);
+/* What there is: URLs of the command line, trees, sitemaps, rows. */
+int push_add_urls(struct push *g, char *const *url, int n, struct err *err);
+int push_add_source(struct push *g, const struct provider_source *s, struct err *err);
+int push_add_rows(struct push *g, const char *path, struct err *err);
 /* A source out of a setting or an option, with absolute paths; texts live in the file's arena. */
 int push_tree_source(struct push *g, const char *tree, const char *prefix, const char *index,
-		     struct provider_source *ret);
-int push_sitemap_source(struct push *g, const char *sitemap, struct provider_source *ret);
+		     struct provider_source *ret, struct err *err);
+int push_sitemap_source(struct push *g, const char *sitemap, struct provider_source *ret,
+			struct err *err);
 
 /* Compares, sends, remembers, says what was done. The exit code: 0 a set was accepted; 1 there was
  * nothing to send; ERR_PARTLY: some URLs were refused or left out; ERR_REMOTE. */
-int push_run(struct push *g);
+int push_run(struct push *g, struct err *err);

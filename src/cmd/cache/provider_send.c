@@ -7,78 +7,68 @@
 #include <stdio.h>
 
 /* What the command line or the settings name, once each. */
-static int add_named(struct push *g, const char *tree, const char *prefix, const char *sitemap)
+static int add_named(struct push *g, const char *tree, const char *prefix, const char *sitemap,
+		     struct err *err)
 {
-	const struct provider_conf *conf = g->p->conf;
 	struct provider_source s;
-	const char *index = push_given(g->o->index) ? g->o->index : conf->index;
-	int code = 0;
-	if (push_given(tree))
-		code = push_tree_source(g, tree, prefix, str_is(str_of(index), "none") ? "" : index,
-					&s);
-	if (push_given(tree) && code == 0)
-		code = push_add_source(g, &s);
-	if (push_given(sitemap) && code == 0)
-		code = push_sitemap_source(g, sitemap, &s);
-	if (push_given(sitemap) && code == 0)
-		code = push_add_source(g, &s);
-	return code;
+	const char *index = push_given(g->o->index) ? g->o->index : g->p->conf->index;
+	if (str_is(str_of(index), "none"))
+		index = "";
+	if (push_given(tree) && (push_tree_source(g, tree, prefix, index, &s, err) < 0 ||
+				 push_add_source(g, &s, err) < 0))
+		return -1;
+	if (push_given(sitemap) &&
+	    (push_sitemap_source(g, sitemap, &s, err) < 0 || push_add_source(g, &s, err) < 0))
+		return -1;
+	return 0;
 }
 
-static int add_remembered(struct push *g)
+static int add_remembered(struct push *g, struct err *err)
 {
-	int code = 0;
-	for (size_t i = 0; i < g->p->file.sources && code == 0; i++)
-		code = push_add_source(g, &g->p->file.source[i]);
-	return code;
+	for (size_t i = 0; i < g->p->file.sources; i++)
+		if (push_add_source(g, &g->p->file.source[i], err) < 0)
+			return -1;
+	return 0;
 }
 
-static int send_gather(struct push *g)
+static int send_gather(struct push *g, struct err *err)
 {
 	const struct cmd_call *call = g->p->call;
 	const struct push_options *o = g->o;
 	bool lists = push_given(o->tree) || push_given(o->sitemap) || push_given(o->xml);
 	if (o->remove && (lists || o->full))
-		return cmd_refuse(call, "--remove is for URLs on the command line");
+		return err_set(err, ERR_USAGE, "--remove is for URLs on the command line");
 	if (!call->argc && !lists && !o->full)
-		return cmd_refuse(call, "expected URLs, --tree, --sitemap, --xml or --full");
-	int code = push_add_urls(g, call->argv, call->argc);
-	if (code == 0 && push_given(o->xml))
-		code = push_add_rows(g, o->xml);
-	if (code == 0)
-		code = add_named(g, o->tree, o->prefix, o->sitemap);
-	if (code == 0 && o->full && !lists && !call->argc)
-		code = add_remembered(g);
-	return code;
+		return err_set(err, ERR_USAGE, "expected URLs, --tree, --sitemap, --xml or --full");
+	if (push_add_urls(g, call->argv, call->argc, err) < 0 ||
+	    (push_given(o->xml) && push_add_rows(g, o->xml, err) < 0) ||
+	    add_named(g, o->tree, o->prefix, o->sitemap, err) < 0)
+		return -1;
+	return o->full && !lists && !call->argc ? add_remembered(g, err) : 0;
 }
 
 static int run_send(const struct cmd_call *call, struct err *err)
 {
-	(void)err;
-	struct provider p;
+	CLEANUP(provider_close) struct provider p;
+	CLEANUP(push_close)
 	struct push g = {.p = &p, .o = call->options, .now = PROVIDER_LIST_INIT};
-	int code = provider_open(&p, call, PROVIDER_REGISTERED, true);
-	if (code == 0)
-		code = send_gather(&g);
-	if (code == 0)
-		code = push_run(&g);
-	push_close(&g);
-	provider_close(&p);
-	return code;
+	if (provider_open(&p, call, PROVIDER_REGISTERED, true, err) < 0 || send_gather(&g, err) < 0)
+		return -1;
+	return push_run(&g, err);
 }
 
 /* sync */
 
-int provider_sync_sources(struct push *g)
+int provider_sync_sources(struct push *g, struct err *err)
 {
 	const struct provider_conf *conf = g->p->conf;
 	if (push_given(g->o->tree) || push_given(g->o->sitemap))
 		return add_named(g, g->o->tree,
 				 push_given(g->o->prefix) ? g->o->prefix : conf->prefix,
-				 g->o->sitemap);
+				 g->o->sitemap, err);
 	if (conf->tree[0] || conf->sitemap[0])
-		return add_named(g, conf->tree, conf->prefix, conf->sitemap);
-	return add_remembered(g);
+		return add_named(g, conf->tree, conf->prefix, conf->sitemap, err);
+	return add_remembered(g, err);
 }
 
 bool provider_is_due(const struct provider *p)
@@ -89,54 +79,45 @@ bool provider_is_due(const struct provider *p)
 
 static int run_sync(const struct cmd_call *call, struct err *err)
 {
-	struct provider p;
+	CLEANUP(provider_close) struct provider p;
 	struct push_options o = *(const struct push_options *)call->options;
+	CLEANUP(push_close)
 	struct push g = {.p = &p, .o = &o, .now = PROVIDER_LIST_INIT, .sends_wanted = true};
 	o.silent = true;
-	int code = provider_open(&p, call, PROVIDER_REGISTERED, true);
-	if (code == 0) {
-		code = provider_sync_sources(&g);
-		if (code == 0 && !g.sources && !p.file.sent.n)
-			code = err_set(err, ERR_USAGE,
-				       "nothing to sync: garner provider send --tree or "
-				       "--sitemap first, or --tree and --prefix here");
-	}
-	g.must_ask = code == 0 && provider_is_due(&p);
-	if (code == 0) {
-		code = push_run(&g);
-		code = code == 1 ? 0 : code;
-	}
-	push_close(&g);
-	provider_close(&p);
-	return code;
+	if (provider_open(&p, call, PROVIDER_REGISTERED, true, err) < 0 ||
+	    provider_sync_sources(&g, err) < 0)
+		return -1;
+	if (!g.sources && !p.file.sent.n)
+		return err_set(err, ERR_USAGE,
+			       "nothing to sync: garner provider send --tree or --sitemap first, "
+			       "or --tree and --prefix here");
+	g.must_ask = provider_is_due(&p);
+	int code = push_run(&g, err);
+	return code == 1 ? 0 : code;
 }
 
 /* forget */
 
-static int forget_do(struct provider *p, const char *place)
+static int forget_do(struct provider *p, const char *place, struct err *err)
 {
 	struct provider_file *f = &p->file;
-	struct err err;
 	size_t n = 0, known = f->sources;
 	for (size_t i = 0; i < f->sources; i++)
 		if (!str_is(f->source[i].place, place) && !str_is(f->source[i].prefix, place))
 			f->source[n++] = f->source[i];
 	if (n == known)
-		return cmd_refuse(p->call,
-				  "%s: nothing of it is synced; see garner provider status", place);
+		return err_set(err, ERR_USAGE,
+			       "%s: nothing of it is synced; see garner provider status", place);
 	f->sources = n;
-	return provider_save(p, &err) < 0 ? cmd_fail(p->call, &err) : 0;
+	return provider_save(p, err);
 }
 
 static int run_forget(const struct cmd_call *call, struct err *err)
 {
-	(void)err;
-	struct provider p;
-	int code = provider_open(&p, call, PROVIDER_REGISTERED, true);
-	if (code == 0)
-		code = forget_do(&p, call->argv[0]);
-	provider_close(&p);
-	return code;
+	CLEANUP(provider_close) struct provider p;
+	if (provider_open(&p, call, PROVIDER_REGISTERED, true, err) < 0)
+		return -1;
+	return forget_do(&p, call->argv[0], err);
 }
 
 #define AT(type, member) VALUE_##type##_AT(struct push_options, member)

@@ -58,21 +58,19 @@ static int add_removed(struct push *g, const struct provider_url *url, struct er
 	return 0;
 }
 
-int push_add_urls(struct push *g, char *const *url, int n)
+int push_add_urls(struct push *g, char *const *url, int n, struct err *err)
 {
 	char room[URL_MAX];
 	struct url u;
-	struct err err;
 	for (int i = 0; i < n; i++) {
 		int rc = url_parse(str_of(url[i]), NULL, room, sizeof room, &u);
 		if (rc != 0 && access(url[i], F_OK) == 0)
-			return cmd_refuse(g->p->call,
-					  "%s is a file or folder of this machine: name its URL, "
-					  "or send a folder with --tree DIR --prefix URL",
-					  url[i]);
+			return err_set(err, ERR_USAGE,
+				       "%s is a file or folder of this machine: name its URL, "
+				       "or send a folder with --tree DIR --prefix URL",
+				       url[i]);
 		if (rc != 0) {
-			url_fail(rc, str_of(url[i]), &err);
-			return cmd_fail(g->p->call, &err);
+			return url_fail(rc, str_of(url[i]), err);
 		}
 		const struct provider_url it = {
 			.c = u.href,
@@ -80,9 +78,9 @@ int push_add_urls(struct push *g, char *const *url, int n)
 			.op = g->o->remove ? PROVIDER_REMOVE : PROVIDER_UPDATE,
 			.always = true,
 		};
-		if ((g->o->remove ? add_removed(g, &it, &err)
-				  : provider_list_add(&g->now, &it, &err)) < 0)
-			return cmd_fail(g->p->call, &err);
+		if ((g->o->remove ? add_removed(g, &it, err)
+				  : provider_list_add(&g->now, &it, err)) < 0)
+			return -1;
 	}
 	return 0;
 }
@@ -225,54 +223,55 @@ static int sitemap_add(struct push *g, const struct provider_source *s, struct e
 	return sitemap_read(g, s->place, &options, err);
 }
 
-int push_add_source(struct push *g, const struct provider_source *s)
+int push_add_source(struct push *g, const struct provider_source *s, struct err *err)
 {
 	const struct provider_list *sent = &g->p->file.sent;
 	uint32_t origin = provider_source_origin(s);
 	size_t before = g->now.n;
-	struct err err;
 	if (!g->begun_s)
 		g->begun_s = clock_wall_us() / US_PER_S;
 	if (g->sources == PROVIDER_SOURCES)
-		return cmd_refuse(g->p->call, "more than %d trees and sitemaps", PROVIDER_SOURCES);
-	if ((s->is_tree ? tree_add(g, s, &err) : sitemap_add(g, s, &err)) < 0)
-		return cmd_fail(g->p->call, &err);
+		return err_set(err, ERR_USAGE, "more than %d trees and sitemaps", PROVIDER_SOURCES);
+	if ((s->is_tree ? tree_add(g, s, err) : sitemap_add(g, s, err)) < 0)
+		return -1;
 	for (size_t i = 0; g->now.n == before && !g->o->empty && i < sent->n; i++)
 		if (sent->url[i].origin == origin)
-			return cmd_refuse(
-				g->p->call,
-				"%.*s has nothing to send, so all that was sent of it would "
-				"be removed; --empty does that",
-				(int)s->place.n, s->place.p);
+			return err_set(err, ERR_USAGE,
+				       "%.*s has nothing to send, so all that was sent of it would "
+				       "be removed; --empty does that",
+				       (int)s->place.n, s->place.p);
 	g->origin[g->sources] = origin;
 	g->source[g->sources++] = *s;
 	return 0;
 }
 
+static int bad_path(const char *path, struct err *err)
+{
+	(void)err_sys(err, "%s", path);
+	err->code = ERR_USAGE;
+	return -1;
+}
+
 int push_tree_source(struct push *g, const char *tree, const char *prefix, const char *index,
-		     struct provider_source *ret)
+		     struct provider_source *ret, struct err *err)
 {
 	struct arena *a = &g->p->file.arena;
 	char path[PATH_MAX], room[URL_MAX];
 	struct url u;
-	struct err err;
 	if (!prefix[0])
-		return cmd_refuse(g->p->call,
-				  "a tree wants --prefix, the URL that it is served as");
+		return err_set(err, ERR_USAGE,
+			       "a tree wants --prefix, the URL that it is served as");
 	int rc = url_parse(str_of(prefix), NULL, room, sizeof room, &u);
 	if (rc == 0 && (u.protocol == URL_FTP || u.has_query || u.has_fragment))
 		rc = -URL_PROTOCOL;
 	if (rc != 0) {
-		url_fail(rc, str_of(prefix), &err);
-		return cmd_fail(g->p->call, &err);
+		return url_fail(rc, str_of(prefix), err);
 	}
 	if (!realpath(tree, path)) {
-		err_sys(&err, "%s", tree);
-		err.code = ERR_USAGE;
-		return cmd_fail(g->p->call, &err);
+		return bad_path(tree, err);
 	}
 	if (str_has_control(str_of(path)))
-		return cmd_refuse(g->p->call, "the folder's path has control characters");
+		return err_set(err, ERR_USAGE, "the folder's path has control characters");
 	*ret = (struct provider_source){
 		.place = str_of(arena_text(a, str_of(path))),
 		.prefix = str_of(arena_printf(a, STR_FMT "%s", STR_ARG(u.href),
@@ -283,18 +282,16 @@ int push_tree_source(struct push *g, const char *tree, const char *prefix, const
 	return 0;
 }
 
-int push_sitemap_source(struct push *g, const char *sitemap, struct provider_source *ret)
+int push_sitemap_source(struct push *g, const char *sitemap, struct provider_source *ret,
+			struct err *err)
 {
 	char path[PATH_MAX];
-	struct err err;
 	const char *place = sitemap;
 	if (!is_web(str_of(sitemap)) && !(place = realpath(sitemap, path))) {
-		err_sys(&err, "%s", sitemap);
-		err.code = ERR_USAGE;
-		return cmd_fail(g->p->call, &err);
+		return bad_path(sitemap, err);
 	}
 	if (str_has_control(str_of(place)))
-		return cmd_refuse(g->p->call, "the sitemap's place has control characters");
+		return err_set(err, ERR_USAGE, "the sitemap's place has control characters");
 	*ret = (struct provider_source){
 		.place = str_of(arena_text(&g->p->file.arena, str_of(place)))};
 	return 0;
@@ -302,7 +299,7 @@ int push_sitemap_source(struct push *g, const char *sitemap, struct provider_sou
 
 /* Rows. */
 
-int push_add_rows(struct push *g, const char *path)
+int push_add_rows(struct push *g, const char *path, struct err *err)
 {
 	const struct provider_read_options options = {
 		.form = PROVIDER_ROWS,
@@ -312,12 +309,9 @@ int push_add_rows(struct push *g, const char *path)
 		.ctx = g,
 	};
 	struct provider_read *r = provider_read_new(&options);
-	struct err err;
-	int rc = cmd_read_path(path, sitemap_file_piece, r, &err);
+	int rc = cmd_read_path(path, sitemap_file_piece, r, err);
 	if (rc == 0)
-		rc = provider_read_end(r, &err);
+		rc = provider_read_end(r, err);
 	provider_read_free(&r);
-	if (rc < 0 && err.code == ERR_USAGE)
-		err_in(&err, "%s", path);
-	return rc < 0 ? cmd_fail(g->p->call, &err) : 0;
+	return rc < 0 && err->code == ERR_USAGE ? err_in(err, "%s", path) : rc;
 }

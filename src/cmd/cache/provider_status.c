@@ -136,26 +136,23 @@ static int status_ask(const struct provider *p, json_t **ret, struct err *err)
 
 /* Both commands are answered with the provider's state. */
 static int status_run(const struct cmd_call *call,
-		      int (*ask)(const struct provider *p, json_t **ret, struct err *err))
+		      int (*ask)(const struct provider *p, json_t **ret, struct err *err),
+		      struct err *err)
 {
 	const struct cmd_json *o = call->options;
-	struct provider p;
-	struct err err;
+	CLEANUP(provider_close) struct provider p;
 	json_t *answer = NULL;
-	int code = provider_open(&p, call, PROVIDER_REGISTERED, false);
-	if (code == 0 && ask(&p, &answer, &err) < 0)
-		code = cmd_fail(call, &err);
-	else if (code == 0)
-		code = status_print(&p, answer, o->json);
+	if (provider_open(&p, call, PROVIDER_REGISTERED, false, err) < 0 ||
+	    ask(&p, &answer, err) < 0)
+		return -1;
+	int code = status_print(&p, answer, o->json);
 	json_decref(answer);
-	provider_close(&p);
 	return code;
 }
 
 static int run_status(const struct cmd_call *call, struct err *err)
 {
-	(void)err;
-	return status_run(call, status_ask);
+	return status_run(call, status_ask, err);
 }
 
 /* set */
@@ -192,8 +189,7 @@ static int set_ask(const struct provider *p, json_t **ret, struct err *err)
 
 static int run_set(const struct cmd_call *call, struct err *err)
 {
-	(void)err;
-	return status_run(call, set_ask);
+	return status_run(call, set_ask, err);
 }
 
 /* receipts */
@@ -414,24 +410,23 @@ static int receipts_code(const struct receipts_view *v, int waited)
 
 static int run_receipts(const struct cmd_call *call, struct err *err)
 {
-	struct provider p;
+	CLEANUP(provider_close) struct provider p;
 	struct receipts_view v = {.p = &p, .o = call->options};
-	int code = provider_open(&p, call, PROVIDER_REGISTERED, false);
-	if (code == 0 && call->argc && (!str_u64(str_of(call->argv[0]), &v.set) || v.o->url[0]))
-		code = err_set(err, ERR_USAGE, "expected the number of a set, or --url");
-	if (code == 0) {
-		if (!v.set)
-			v.set = p.file.set;
-		int rc = receipts_wait(&v, err);
-		receipts_unshow(&v);
-		if (rc >= 0)
-			receipts_print(&v);
-		code = rc < 0 ? -1 : receipts_code(&v, rc);
+	if (provider_open(&p, call, PROVIDER_REGISTERED, false, err) < 0)
+		return -1;
+	if (call->argc && (!str_u64(str_of(call->argv[0]), &v.set) || v.o->url[0]))
+		return err_set(err, ERR_USAGE, "expected the number of a set, or --url");
+	if (!v.set)
+		v.set = p.file.set;
+	int rc = receipts_wait(&v, err);
+	receipts_unshow(&v);
+	if (rc >= 0) {
+		receipts_print(&v);
+		rc = receipts_code(&v, rc);
 	}
 	json_decref(v.head);
 	json_decref(v.rows);
-	provider_close(&p);
-	return code;
+	return rc;
 }
 
 const struct command provider_status_command = {

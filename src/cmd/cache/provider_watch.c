@@ -57,9 +57,10 @@ static int folder_watch(void *ctx, const char *path, struct err *err)
 }
 
 /* One look at the tree, and a set, if there is a change. */
-static int watch_round(struct watch *w)
+static int watch_round(struct watch *w, struct err *err)
 {
-	struct provider p;
+	CLEANUP(provider_close) struct provider p;
+	CLEANUP(push_close)
 	struct push g = {
 		.p = &p,
 		.o = &w->push,
@@ -70,31 +71,26 @@ static int watch_round(struct watch *w)
 		.folder = folder_watch,
 		.ctx = w,
 	};
-	int64_t now_us = clock_mono_us();
-	int code = provider_open(&p, w->call, PROVIDER_REGISTERED, true);
-	if (code == 0) {
-		code = provider_sync_sources(&g);
-		if (code == 0 && !g.sources && !p.file.sent.n)
-			code = cmd_refuse(w->call,
-					  "nothing to watch: expected DIR and --prefix, or a "
-					  "tree or sitemap that was sent once with garner "
-					  "provider send");
-	}
-	if (code == 0) {
-		w->check_us = p.conf->check_us;
-		g.must_ask = provider_is_due(&p);
-		code = push_run(&g);
-	}
-	push_close(&g);
-	provider_close(&p);
-	w->asked_us = now_us;
-	return code;
+	w->asked_us = clock_mono_us();
+	if (provider_open(&p, w->call, PROVIDER_REGISTERED, true, err) < 0 ||
+	    provider_sync_sources(&g, err) < 0)
+		return -1;
+	if (!g.sources && !p.file.sent.n)
+		return err_set(err, ERR_USAGE,
+			       "nothing to watch: expected DIR and --prefix, or a tree or sitemap "
+			       "that was sent once with garner provider send");
+	w->check_us = p.conf->check_us;
+	g.must_ask = provider_is_due(&p);
+	return push_run(&g, err);
 }
 
 static void watch_look(struct watch *w)
 {
+	struct err err;
 	w->dirty = false;
-	int code = watch_round(w);
+	int code = watch_round(w, &err);
+	if (code < 0)
+		code = cmd_fail(w->call, &err);
 	if (code == 0 || code == 1 || code == ERR_PARTLY) {
 		w->failures = 0;
 		w->retry_us = 0;
@@ -164,6 +160,20 @@ static int watch_open(struct watch *w, struct err *err)
 	return w->notes < 0 ? err_sys(err, "inotify") : 0;
 }
 
+/* The first look says what is wrong with the settings. */
+static int watch_begin(struct watch *w, struct err *err)
+{
+	int code = watch_round(w, err);
+	if (code < 0 && err->code == ERR_USAGE)
+		return -1;
+	if (code < 0)
+		code = cmd_fail(w->call, err);
+	fprintf(stderr, "watching\n");
+	w->dirty = code != 0 && code != 1 && code != ERR_PARTLY;
+	w->retry_us = clock_mono_us() + RETRY_LEAST_US;
+	return 0;
+}
+
 static int run_watch(const struct cmd_call *call, struct err *err)
 {
 	struct watch w = {.call = call, .o = call->options, .notes = -1, .signals = -1};
@@ -172,16 +182,8 @@ static int run_watch(const struct cmd_call *call, struct err *err)
 	if (call->argc)
 		w.push.tree = call->argv[0];
 	int rc = watch_open(&w, err);
-	/* the first look says what is wrong with the settings */
-	int code = rc == 0 ? watch_round(&w) : 0;
-	if (rc == 0 && code == ERR_USAGE) {
-		w.stopped = true;
-	} else if (rc == 0) {
-		fprintf(stderr, "watching\n");
-		w.dirty = code != 0 && code != 1 && code != ERR_PARTLY;
-		w.retry_us = clock_mono_us() + RETRY_LEAST_US;
-		code = 0;
-	}
+	if (rc == 0)
+		rc = watch_begin(&w, err);
 	while (rc == 0 && !w.stopped) {
 		rc = watch_wait(&w, err);
 		if (rc == 0 && !w.stopped && clock_mono_us() >= watch_due_us(&w))
@@ -191,7 +193,7 @@ static int run_watch(const struct cmd_call *call, struct err *err)
 		(void)close(w.notes);
 	if (w.signals >= 0)
 		(void)close(w.signals);
-	return rc < 0 ? -1 : code;
+	return rc;
 }
 
 #define AT(type, member) VALUE_##type##_AT(struct watch_options, member)

@@ -228,7 +228,7 @@ static int check_line(const char *port, struct str line, struct err *err)
 static int run(const struct cmd_call *call, struct err *err)
 {
 	const struct brk_options *o = call->options;
-	struct buf line = BUF_INIT((size_t)64 << 20);
+	CLEANUP(buf_free) struct buf line = BUF_INIT((size_t)64 << 20);
 	struct brk b = {.call = call,
 			.host = call->argv[0],
 			.port = call->argv[1],
@@ -245,10 +245,9 @@ static int run(const struct cmd_call *call, struct err *err)
 		(void)close(b.fd);
 	if (rc == 0)
 		rc = judge_end(&b, str_of(call->argv[2]), err);
-	buf_free(&line);
 	if (rc < 0 && b.some && err->code == ERR_REMOTE)
 		err->code = ERR_PARTLY;
-	return rc < 0 ? -1 : rc;
+	return rc;
 }
 
 const struct command brkclient_command = {

@@ -1,4 +1,5 @@
 /* dumpregistry: prints the objects of a registry, or how many there are. */
+#include "base/file.h"
 #include "broker/registry.h"
 #include "cmd/commands.h"
 
@@ -16,17 +17,15 @@ static const struct cmd_option options[] = {
 };
 
 /* The folder with the registry: DIR, or `broker` in it. */
-static int dump_folder(const struct cmd_call *call, char *ret, size_t cap)
+static int dump_folder(const struct cmd_call *call, char ret[PATH_MAX], struct err *err)
 {
 	char path[PATH_MAX];
 	if (call->argc == 0)
-		return cmd_data_path_said(call, "broker", ret, cap);
-	if (snprintf(path, sizeof path, "%s/registry", call->argv[0]) >= (int)sizeof path)
-		return cmd_refuse(call, "%s: the path is too long", call->argv[0]);
+		return cmd_data_path(call, "broker", ret, err);
+	if (file_below(call->argv[0], "registry", path, err) < 0)
+		return -1;
 	bool here = access(path, F_OK) == 0;
-	if (snprintf(ret, cap, "%s%s", call->argv[0], here ? "" : "/broker") >= (int)cap)
-		return cmd_refuse(call, "%s: the path is too long", call->argv[0]);
-	return 0;
+	return file_below(call->argv[0], here ? "." : "broker", ret, err);
 }
 
 static void print_counts(const struct registry *r, struct buf *out)
@@ -60,23 +59,20 @@ static int print_objects(const struct cmd_call *call, struct registry *r, struct
 static int run(const struct cmd_call *call, struct err *err)
 {
 	const struct dump_options *o = call->options;
+	CLEANUP(registry_close) struct registry *r = NULL;
 	char folder[PATH_MAX];
-	struct registry *r = NULL;
-	int code = dump_folder(call, folder, sizeof folder);
-	if (code != 0)
-		return code;
+	if (dump_folder(call, folder, err) < 0)
+		return -1;
 	int rc = registry_open_read(&r, folder, err);
 	if (rc == 1)
-		return cmd_fail(call,
-				(err_set(err, ERR_USAGE, "%s: there is no registry", folder), err));
+		return err_set(err, ERR_USAGE, "%s: there is no registry", folder);
 	struct buf out = BUF_INIT(1 << 20);
 	if (rc == 0 && o->count)
 		print_counts(r, &out);
 	else if (rc == 0)
 		rc = print_objects(call, r, &out, err);
-	registry_close(&r);
 	cmd_print(call, &out);
-	return rc < 0 ? -1 : 0;
+	return rc;
 }
 
 const struct command dumpregistry_command = {

@@ -530,19 +530,18 @@ static void close_reader(struct work *w)
 	config_free(&w->config);
 }
 
-static int run_all(struct work *w)
+static int run_all(struct work *w, struct err *err)
 {
 	char room[CAGE_PATH_MAX];
-	struct err err;
 	int code = 0; /* of the first that could not be had */
-	if (open_reader(w, room, &err) < 0)
-		return cmd_fail(w->call, &err);
+	if (open_reader(w, room, err) < 0)
+		return -1;
 	for (int i = 0; i < MAX(w->call->argc, 1); i++) {
-		if (load_document(w, w->call->argc ? w->call->argv[i] : "-", &err) < 0) {
-			int failed = cmd_fail(w->call, &err);
+		if (load_document(w, w->call->argc ? w->call->argv[i] : "-", err) < 0) {
+			int failed = cmd_fail(w->call, err);
 			code = code ? code : failed;
-		} else if (read_document(w, &err) < 0) {
-			return cmd_fail(w->call, &err);
+		} else if (read_document(w, err) < 0) {
+			return -1;
 		}
 	}
 	if (w->failed || (code && w->documents))
@@ -664,25 +663,22 @@ static int tokens_take_line(void *ctx, const char *name, uint64_t line, struct s
 	return rc;
 }
 
-/* Of the files that are named, or of standard input. Returns the exit code. */
-static int run_tokens(const struct cmd_call *call)
+/* Of the files that are named, or of standard input. */
+static int run_tokens(const struct cmd_call *call, struct err *err)
 {
 	const struct extract_options *o = call->options;
-	struct tokens r = {.call = call, .out = BUF_INIT((size_t)1 << 30)};
-	struct err err;
-	if (o->state[0] && tokens_state(str_of(o->state), &r.state, &err) < 0)
-		return cmd_fail(call, &err);
-	r.last = str_of(o->last_start_tag);
+	struct tokens r = {
+		.call = call, .out = BUF_INIT((size_t)1 << 30), .last = str_of(o->last_start_tag)};
+	if (o->state[0] && tokens_state(str_of(o->state), &r.state, err) < 0)
+		return -1;
 	r.tokens = html_tokens_new(&tokens_limits);
-	int rc = o->batch ? cmd_read_lines(call, 0, QUESTION_MAX, tokens_take_line, &r, &err)
-			  : cmd_read(call, 0, tokens_take_piece, &r, &err);
+	int rc = o->batch ? cmd_read_lines(call, 0, QUESTION_MAX, tokens_take_line, &r, err)
+			  : cmd_read(call, 0, tokens_take_piece, &r, err);
 	if (r.begun)
 		html_json_end(&r.json);
 	html_tokens_free(&r.tokens);
 	buf_free(&r.out);
-	if (rc < 0)
-		return cmd_fail(call, &err);
-	return r.bad ? ERR_PARTLY : 0;
+	return rc < 0 ? -1 : r.bad ? ERR_PARTLY : 0;
 }
 
 /* The command. */
@@ -707,18 +703,13 @@ static int check_options(const struct extract_options *o, struct err *err)
 
 static int run(const struct cmd_call *call, struct err *err)
 {
+	CLEANUP(close_reader)
 	struct work w = {.call = call, .options = call->options, .out = BUF_INIT(256 << 20)};
-	const struct extract_options *o = w.options;
-	if (check_options(o, err) < 0)
+	if (check_options(w.options, err) < 0)
 		return -1;
-	if (o->tokens)
-		return run_tokens(call);
-	int code = cmd_config_said(call, &w.config);
-	if (code != 0)
-		return code;
-	code = run_all(&w);
-	close_reader(&w);
-	return code;
+	if (w.options->tokens)
+		return run_tokens(call, err);
+	return cmd_config(call, &w.config, err) < 0 ? -1 : run_all(&w, err);
 }
 
 static const struct cmd_option options[] = {

@@ -91,17 +91,12 @@ static int ask_all(struct index_ask *a, struct err *err)
 	return MIN(rc, 0);
 }
 
-int index_ask_run(struct index_ask *a)
+int index_ask_run(struct index_ask *a, struct err *err)
 {
-	struct err err;
 	a->arena = ARENA_INIT(SIZE_MAX);
 	a->out = BUF_INIT(SIZE_MAX / 2);
-	int rc = ask_all(a, &err);
-	int code = rc < 0                 ? cmd_fail(a->call, &err)
-		   : a->failed            ? ERR_PARTLY
-		   : a->found || a->batch ? 0
-					  : 1;
+	int rc = ask_all(a, err);
 	arena_free(&a->arena);
 	buf_free(&a->out);
-	return code;
+	return rc < 0 ? -1 : a->failed ? ERR_PARTLY : a->found || a->batch ? 0 : ERR_NOTHING;
 }

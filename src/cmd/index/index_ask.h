@@ -37,4 +37,4 @@ void index_ask_json(struct index_ask *a, bool all);
 /* "at least 3 files, the time was up"; what: with a blank before it, or "". */
 void index_ask_total(struct buf *out, uint64_t total, bool exact, const char *what, bool cut);
 /* All of it; returns the exit code. The asker's own is freed by the caller. */
-int index_ask_run(struct index_ask *a);
+int index_ask_run(struct index_ask *a, struct err *err);

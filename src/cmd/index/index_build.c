@@ -523,7 +523,6 @@ static int run_build(const struct cmd_call *call, struct err *err)
 	b.reading.ctx = &b;
 	int rc = run_all(&b, err);
 	show_progress(&b, true);
-	int code = rc < 0 ? -1 : b.reading.rejected ? ERR_PARTLY : 0;
 	if (rc == 0)
 		fprintf(call->out, "%" PRIu64 " documents, %" PRIu64 " rejected\n", b.reading.docs,
 			b.reading.rejected);
@@ -533,7 +532,7 @@ static int run_build(const struct cmd_call *call, struct err *err)
 	put_docs_free(&b.put);
 	buf_free(&b.old);
 	mem_free(&b.attr);
-	return code;
+	return rc < 0 ? -1 : b.reading.rejected ? ERR_PARTLY : 0;
 }
 
 static const struct cmd_option build_options[] = {

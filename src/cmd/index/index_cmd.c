@@ -81,16 +81,13 @@ static const struct rows figure_rows = {ROWS(struct figures, figure_columns)};
 static int run_stats(const struct cmd_call *call, struct err *err)
 {
 	const struct cmd_json *o = call->options;
-	struct words_reader *r = NULL;
-	struct docstore *docs = NULL;
+	CLEANUP(words_close) struct words_reader *r = NULL;
+	CLEANUP(docstore_close) struct docstore *docs = NULL;
 	struct figures f = {0};
 	if (index_open(call->argv[0], &r, &docs, err) < 0)
 		return -1;
 	words_stats(r, &f.w);
-	int rc = docs ? docstore_stats(docs, &f.d, err) : 0;
-	words_close(&r);
-	docstore_close(&docs);
-	if (rc < 0)
+	if (docs && docstore_stats(docs, &f.d, err) < 0)
 		return -1;
 	if (o->json)
 		return cmd_row_json(call, &figure_rows, &f);
@@ -119,20 +116,15 @@ const struct command index_stats_command = {
 
 static int run_check(const struct cmd_call *call, struct err *err)
 {
-	struct words_reader *r = NULL;
-	struct docstore *docs = NULL;
+	CLEANUP(words_close) struct words_reader *r = NULL;
+	CLEANUP(docstore_close) struct docstore *docs = NULL;
 	struct words_stats w;
+	struct words_note note;
 	if (index_open(call->argv[0], &r, &docs, err) < 0)
 		return -1;
 	words_stats(r, &w);
-	struct words_note note;
 	words_reader_note(r, &note);
-	int rc = words_verify(r, err);
-	if (rc == 0 && docs)
-		rc = docstore_verify(docs, &note.docs, err);
-	words_close(&r);
-	docstore_close(&docs);
-	if (rc < 0)
+	if (words_verify(r, err) < 0 || (docs && docstore_verify(docs, &note.docs, err) < 0))
 		return -1;
 	fprintf(call->out, "%" PRIu64 " documents in %" PRIu64 " segments, all sound\n", w.docs,
 		w.segments);
@@ -258,7 +250,7 @@ static int run_dump(const struct cmd_call *call, struct err *err)
 {
 	struct dump d = {
 		.call = call, .arena = ARENA_INIT(SIZE_MAX), .out = BUF_INIT(SIZE_MAX / 2)};
-	struct words_reader *r = NULL;
+	CLEANUP(words_close) struct words_reader *r = NULL;
 	if (index_open(call->argv[0], &r, &d.docs, err) < 0)
 		return -1;
 	size_t n;
@@ -267,11 +259,10 @@ static int run_dump(const struct cmd_call *call, struct err *err)
 	for (size_t i = 0; i < n && rc == 0; i++)
 		rc = print_part(&d, &part[i], err);
 	dump_flush(&d, 0);
-	words_close(&r);
 	docstore_close(&d.docs);
 	arena_free(&d.arena);
 	buf_free(&d.out);
-	return rc < 0 ? -1 : 0;
+	return rc;
 }
 
 static const struct cmd_option dump_options[] = {

@@ -250,13 +250,12 @@ static int run_build(const struct cmd_call *call, struct err *err)
 			  .terminal = isatty(STDERR_FILENO)};
 	int rc = build_site(&b, err);
 	show_progress(&b, true);
-	int code = rc < 0 ? -1 : b.rejected ? ERR_PARTLY : 0;
 	if (rc == 0)
 		fprintf(call->out, "%" PRIu64 " files, %" PRIu64 " rejected\n", b.files,
 			b.rejected);
 	names_writer_close(&b.writer);
 	buf_free(&b.begun);
-	return code;
+	return rc < 0 ? -1 : b.rejected ? ERR_PARTLY : 0;
 }
 
 static const struct cmd_option build_options[] = {
@@ -388,11 +387,10 @@ static void print_stats(const struct cmd_call *call, const struct names_reader *
 
 static int run_stats(const struct cmd_call *call, struct err *err)
 {
-	struct names_reader *r = NULL;
+	CLEANUP(names_close) struct names_reader *r = NULL;
 	if (names_open_there(call->argv[0], &r, err) < 0)
 		return -1;
 	print_stats(call, r);
-	names_close(&r);
 	return 0;
 }
 
@@ -414,14 +412,12 @@ static const struct command names_stats_command = {
 
 static int run_check(const struct cmd_call *call, struct err *err)
 {
-	struct names_reader *r = NULL;
+	CLEANUP(names_close) struct names_reader *r = NULL;
 	struct names_stats s;
 	if (names_open_there(call->argv[0], &r, err) < 0)
 		return -1;
 	names_stats(r, &s);
-	int rc = names_verify(r, err);
-	names_close(&r);
-	if (rc < 0)
+	if (names_verify(r, err) < 0)
 		return -1;
 	fprintf(call->out,
 		"%" PRIu64 " files of %" PRIu64 " sites in %" PRIu64 " segments, all sound\n",
@@ -487,7 +483,7 @@ static int dump_site(const struct cmd_call *call, struct names_reader *r, uint32
 static int run_dump(const struct cmd_call *call, struct err *err)
 {
 	CLEANUP(buf_free) struct buf out = BUF_INIT(SIZE_MAX / 2);
-	struct names_reader *r = NULL;
+	CLEANUP(names_close) struct names_reader *r = NULL;
 	size_t n;
 	if (names_open_there(call->argv[0], &r, err) < 0)
 		return -1;
@@ -497,10 +493,7 @@ static int run_dump(const struct cmd_call *call, struct err *err)
 		rc = dump_site(call, r, i, &out, err);
 	cmd_flush(call, &out);
 	(void)names_lost(r, &n);
-	if (rc == 0 && n)
-		rc = err_set(err, ERR_DAMAGED, "%s", names_problem(r));
-	names_close(&r);
-	return rc < 0 ? -1 : 0;
+	return rc == 0 && n ? err_set(err, ERR_DAMAGED, "%s", names_problem(r)) : rc;
 }
 
 static const struct command names_dump_command = {

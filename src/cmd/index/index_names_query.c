@@ -349,14 +349,13 @@ static const struct index_ask_ops names_ops = {.one = "pattern",
 
 static int run_query(const struct cmd_call *call, struct err *err)
 {
-	(void)err;
 	const struct names_command_options *o = call->options;
 	struct asking a = {
 		.frame = {.call = call, .ops = &names_ops, .batch = o->batch, .repeat = o->repeat},
 		.o = o,
 		.lists = ARENA_INIT(SIZE_MAX),
 		.url = BUF_INIT(SIZE_MAX / 2)};
-	int code = index_ask_run(&a.frame);
+	int code = index_ask_run(&a.frame, err);
 	names_close(&a.reader);
 	arena_free(&a.lists);
 	buf_free(&a.url);

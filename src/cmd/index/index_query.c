@@ -187,12 +187,11 @@ static const struct index_ask_ops words_ops = {.one = "query",
 
 static int run_query(const struct cmd_call *call, struct err *err)
 {
-	(void)err;
 	const struct query_command_options *o = call->options;
 	struct asking a = {
 		.frame = {.call = call, .ops = &words_ops, .batch = o->batch, .repeat = o->repeat},
 		.o = o};
-	int code = index_ask_run(&a.frame);
+	int code = index_ask_run(&a.frame, err);
 	words_close(&a.reader);
 	docstore_close(&a.docs);
 	token_rules_close(&a.rules);

@@ -155,9 +155,6 @@ static int run(const struct cmd_call *call, struct err *err)
 	char data[PATH_MAX];
 	if (o->json && o->urls)
 		return err_set(err, ERR_USAGE, "of --json and --urls only one can be had");
-	int code = cmd_data_said(call, data, sizeof data);
-	if (code != 0)
-		return code;
 	for (int i = 0; i < call->argc; i++)
 		buf_printf(&words, "%s%s", i ? " " : "", call->argv[i]);
 	struct search_ask ask = {
@@ -175,16 +172,14 @@ static int run(const struct cmd_call *call, struct err *err)
 		.lines = o->lines,
 		.meant = true,
 	};
-	if (search_ask_facets(&ask, &o->facets, err) < 0 || search_open(&s, data, err) < 0 ||
-	    search_run(s, &ask, &arena, &answer, err) < 0)
+	if (cmd_data(call, data, err) < 0 || search_ask_facets(&ask, &o->facets, err) < 0 ||
+	    search_open(&s, data, err) < 0 || search_run(s, &ask, &arena, &answer, err) < 0)
 		return -1;
-	if (answer.documents == 0 && !o->json) {
-		fprintf(stderr,
-			"garner: nothing is indexed in %s yet; garner add URL, then "
-			"garner up; garner status tells how far it is\n",
-			data);
-		return 1;
-	}
+	if (answer.documents == 0 && !o->json)
+		return err_set(err, ERR_NOTHING,
+			       "nothing is indexed in %s yet; garner add URL, then garner up; "
+			       "garner status tells how far it is",
+			       data);
 	print_answer(&ask, &answer, o, help_wants_bold(call->out), &out);
 	cmd_print(call, &out);
 	return answer.n ? 0 : 1;

@@ -142,51 +142,45 @@ static int take_piece(void *ctx, const char *name, struct str piece, struct err 
 
 /* Runs over all the input. The exit code; *ret may be looked at whatever it is. */
 static int read_objects(const struct cmd_call *call, int first_arg, struct work *ret,
-			bool (*each)(struct work *, const struct soif *, enum soif_section))
+			bool (*each)(struct work *, const struct soif *, enum soif_section),
+			struct err *err)
 {
-	struct err err;
 	*ret = (struct work){.call = call,
 			     .each = each,
 			     .parser = SOIF_PARSER_INIT,
 			     .out = BUF_INIT((size_t)1 << 30)};
-	int rc = cmd_read(call, first_arg, take_piece, ret, &err);
+	int rc = cmd_read(call, first_arg, take_piece, ret, err);
 	if (rc == 0)
 		change_section(ret, SOIF_PLAIN);
 	cmd_flush(call, &ret->out);
 	buf_free(&ret->out);
 	soif_parser_free(&ret->parser);
-	if (rc < 0)
-		return cmd_fail(call, &err);
-	return ret->rejected || ret->truncated ? ERR_DAMAGED : 0;
+	return rc < 0 ? -1 : ret->rejected || ret->truncated ? ERR_DAMAGED : 0;
 }
 
 static int run_cat(const struct cmd_call *call, struct err *err)
 {
-	(void)err;
 	struct work w;
-	return read_objects(call, 0, &w, print_object);
+	return read_objects(call, 0, &w, print_object, err);
 }
 
 static int run_to_json(const struct cmd_call *call, struct err *err)
 {
-	(void)err;
 	struct work w;
-	return read_objects(call, 0, &w, print_json);
+	return read_objects(call, 0, &w, print_json, err);
 }
 
 static int run_grep(const struct cmd_call *call, struct err *err)
 {
-	(void)err;
 	struct work w;
-	int code = read_objects(call, 1, &w, grep_object);
+	int code = read_objects(call, 1, &w, grep_object, err);
 	return code ? code : w.shown ? 0 : 1;
 }
 
 static int run_check(const struct cmd_call *call, struct err *err)
 {
-	(void)err;
 	struct work w;
-	int code = read_objects(call, 0, &w, count_object);
+	int code = read_objects(call, 0, &w, count_object, err);
 	fprintf(call->out, "%llu objects", (unsigned long long)w.objects);
 	for (enum soif_section s = SOIF_DELETE; s <= SOIF_UPDATE; s++)
 		if (w.in_section[s])
@@ -227,9 +221,7 @@ static int run_from_json(const struct cmd_call *call, struct err *err)
 		change_section(&w, SOIF_PLAIN);
 	cmd_flush(call, &w.out);
 	buf_free(&w.out);
-	if (rc < 0)
-		return -1;
-	return w.rejected ? ERR_PARTLY : 0;
+	return rc < 0 ? -1 : w.rejected ? ERR_PARTLY : 0;
 }
 
 static const struct cmd_exit exits[] = {

@@ -23,8 +23,6 @@
 #include <time.h>
 #include <unistd.h>
 
-extern char **environ;
-
 #define LOOK_US (10 * US_PER_MIN) /* the clock may be set meanwhile */
 #define BUSY_US (1 * US_PER_MIN)  /* until a getter that was started by hand is asked again */
 
@@ -170,22 +168,9 @@ static int write_conf(struct night *n, struct err *err)
 
 static int builder_start(struct night *n, struct err *err)
 {
-	struct arena arena = ARENA_INIT((size_t)16 << 20);
 	char name[] = "garner", archie[] = "archie", build[] = "build", c[] = "-c";
 	char *const argv[] = {name, archie, build, c, n->child_conf, NULL};
-	struct launch launch;
-	launch_make(&(struct launch_input){.self = "garner",
-					   .role = "archie",
-					   .conf = n->child_conf,
-					   .env = environ,
-					   .notify = ""},
-		    &arena, &launch);
-	struct proc_launch how = {.argv = argv, .env = launch.env, .null_fd = n->null_fd};
-	int rc = write_conf(n, err);
-	if (rc == 0)
-		rc = proc_start(&n->builder, &how, err);
-	arena_free(&arena);
-	if (rc < 0)
+	if (write_conf(n, err) < 0 || proc_start_command(&n->builder, argv, n->null_fd, err) < 0)
 		return -1;
 	n->builder_io = (struct loop_io){.fn = builder_ended, .ctx = n};
 	loop_io_want(n->role.loop, &n->builder_io, n->builder.pidfd, LOOP_READ);

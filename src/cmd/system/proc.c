@@ -199,3 +199,15 @@ void launch_make(const struct launch_input *in, struct arena *arena, struct laun
 	if (in->nsockets)
 		add_sockets(in, arena, ret, n);
 }
+
+int proc_start_command(struct proc *ret, char *const *argv, int input_fd, struct err *err)
+{
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT((size_t)16 << 20);
+	const struct launch_input in = {
+		.self = "", .role = "", .conf = "", .env = environ, .notify = ""};
+	struct launch launch;
+	launch_make(&in, &arena, &launch);
+	return proc_start(
+		ret, &(struct proc_launch){.argv = argv, .env = launch.env, .null_fd = input_fd},
+		err);
+}

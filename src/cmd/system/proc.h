@@ -68,3 +68,6 @@ struct launch_input {
  * they are in the file already and would win over it after a reload; GARNER_FAULTS is not a setting
  * and stays. So are the variables of systemd that were meant for us. */
 void launch_make(const struct launch_input *in, struct arena *arena, struct launch *ret);
+/* This program with these arguments, such an environment and its standard input; argv[0] is for ps.
+ */
+int proc_start_command(struct proc *ret, char *const *argv, int input_fd, struct err *err);

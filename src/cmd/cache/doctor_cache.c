@@ -60,8 +60,7 @@ void doctor_cache_rows(const struct patient *p, struct finding *f)
 		finding_set(f, FINDING_OK, "%" PRIu64 " URLs stored, %" PRIu64 " queued", stored,
 			    queued);
 	if (rc < 0) {
-		finding_set(f, FINDING_FAIL, "%s", err.msg);
-		f->code = (int)err.code;
+		finding_fail(f, &err);
 		if (err.code == ERR_DAMAGED)
 			finding_mend(f, "stop qm; garner cache check --fix; start it");
 	}
@@ -77,8 +76,7 @@ void doctor_cache_sets(const struct patient *p, struct finding *f)
 	if (rc == 1 || (rc < 0 && err.code == ERR_DAMAGED))
 		return; /* of a damaged one the check before this one speaks */
 	if (rc < 0) {
-		finding_set(f, FINDING_FAIL, "%s", err.msg);
-		f->code = (int)err.code;
+		finding_fail(f, &err);
 		return;
 	}
 	put_size_text(&size, s.spilled);

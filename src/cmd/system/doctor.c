@@ -61,6 +61,12 @@ void finding_set(struct finding *f, enum finding_level level, const char *fmt, .
 	va_end(ap);
 }
 
+void finding_fail(struct finding *f, const struct err *err)
+{
+	finding_set(f, FINDING_FAIL, "%s", err->msg);
+	f->code = (int)err->code;
+}
+
 void finding_mend(struct finding *f, const char *fmt, ...)
 {
 	va_list ap;
@@ -75,8 +81,7 @@ static void check_config(const struct patient *p, struct finding *f)
 		finding_set(f, FINDING_OK, "it is valid; the data directory is %s", p->data);
 		return;
 	}
-	finding_set(f, FINDING_FAIL, "%s", p->config_err.msg);
-	f->code = p->config_err.code;
+	finding_fail(f, &p->config_err);
 	finding_mend(f, "garner config check");
 }
 
@@ -362,8 +367,7 @@ static void check_index(const struct patient *p, struct finding *f)
 	if (rc == 1) {
 		finding_set(f, FINDING_OK, "there is none yet");
 	} else if (rc < 0) {
-		finding_set(f, FINDING_FAIL, "%s", err.msg);
-		f->code = (int)err.code;
+		finding_fail(f, &err);
 		if (err.code == ERR_DAMAGED)
 			finding_mend(f,
 				     "stop garner; rm -r %.400s; start it: the index is built "
@@ -384,8 +388,7 @@ static void check_names(const struct patient *p, struct finding *f)
 		return;
 	const struct http_names *names = web_names(p->config);
 	if (http_names_check(names, &err) < 0) {
-		finding_set(f, FINDING_FAIL, "%s", err.msg);
-		f->code = (int)err.code;
+		finding_fail(f, &err);
 		finding_mend(f, "garner config explain web");
 		return;
 	}
@@ -408,8 +411,7 @@ static void check_filter(const struct patient *p, struct finding *f)
 	char path[PATH_MAX];
 	int rc = shep_filter_load(p->call, p->config, path, &filter, &err);
 	if (rc < 0) {
-		finding_set(f, FINDING_FAIL, "%s", err.msg);
-		f->code = (int)err.code;
+		finding_fail(f, &err);
 		finding_mend(f, "mend that line; until then the rules from before are in force");
 	} else if (rc == 0) {
 		bool is = access(path, F_OK) == 0;
@@ -429,8 +431,7 @@ static void check_brake(const struct patient *p, struct finding *f)
 	if (rc == 1)
 		return;
 	if (rc < 0) {
-		finding_set(f, FINDING_FAIL, "%s", err.msg);
-		f->code = (int)err.code;
+		finding_fail(f, &err);
 		finding_mend(f, "stop garner and start it again");
 		return;
 	}
@@ -457,8 +458,7 @@ static void check_sites(const struct patient *p, struct finding *f)
 	struct err err;
 	snprintf(folder, sizeof folder, "%s/archie", p->data);
 	if (archie_sites_read(folder, &arena, &sites, &err) < 0) {
-		finding_set(f, FINDING_FAIL, "%s", err.msg);
-		f->code = (int)err.code;
+		finding_fail(f, &err);
 		return;
 	}
 	if (sites.listed_s < 0 && sites.n == 0 && sites.problems == 0)
@@ -555,8 +555,7 @@ static void check_mails(const struct patient *p, struct finding *f)
 	uint64_t n = 0;
 	int64_t now_us = clock_wall_us(), since_us = now_us;
 	if (master_state_load(p->data, &state, &err) < 0) {
-		finding_set(f, FINDING_FAIL, "%s", err.msg);
-		f->code = (int)err.code;
+		finding_fail(f, &err);
 		return;
 	}
 	for (size_t i = 0; i < state.requests; i++) {
@@ -588,8 +587,7 @@ static void check_databases(const struct patient *p, struct finding *f)
 	if (rc == 1)
 		return;
 	if (rc < 0) {
-		finding_set(f, FINDING_FAIL, "%s", err.msg);
-		f->code = (int)err.code;
+		finding_fail(f, &err);
 		return;
 	}
 	names_stats(r, &stats);

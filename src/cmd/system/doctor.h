@@ -24,6 +24,7 @@ struct patient {
 
 PRINTF_LIKE(3, 4)
 void finding_set(struct finding *f, enum finding_level level, const char *fmt, ...);
+void finding_fail(struct finding *f, const struct err *err);
 PRINTF_LIKE(2, 3)
 void finding_mend(struct finding *f, const char *fmt, ...);
 

@@ -62,6 +62,9 @@ struct command {
 /* Members of a command, from its tables. */
 #define CMD_OPTIONS(table, type) \
 	.options = (table), .noptions = ARRAY_LEN(table), .options_size = sizeof(type)
+/* What follows the options, how many there are (most -1: any number), and a sentence about it. */
+#define CMD_ARGS(form, least, most, help) \
+	.args = (form), .min_args = (least), .max_args = (most), .args_help = (help)
 /* For a command whose only option is --json. */
 struct cmd_json {
 	bool json;

@@ -216,10 +216,9 @@ const struct command archie_build_command = {
 		"listed. The file was made when it was last written: that gives dates without a "
 		"year theirs, so a copy should keep its time (cp -p, curl -R), or get it by touch.",
 	CMD_OPTIONS(options, struct build_command_options),
-	.args = "[KEY...]",
-	.args_help = "sites by their KEYs, as garner archie sites list shows them, or as in garner "
-		     "archie get; with --site: FILE",
-	.max_args = -1,
+	CMD_ARGS("[KEY...]", 0, -1,
+		 "sites by their KEYs, as garner archie sites list shows them, or as in garner "
+		 "archie get; with --site: FILE"),
 	CMD_EXITS({1, "nothing was to be built"}, {ERR_PARTLY, "a site could not be built"},
 		  {ERR_DAMAGED, "the names index is damaged"}, {ERR_BUSY, "another process builds"},
 		  {ERR_SYSTEM, "a file cannot be read or written"},

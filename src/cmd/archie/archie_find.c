@@ -477,10 +477,7 @@ const struct command archie_find_command = {
 		"fails, to the next. Times are in UTC. doc/names.md has the types and the "
 		"expressions.",
 	CMD_OPTIONS(find_options, struct find_options),
-	.args = "STRING",
-	.args_help = "what to look for",
-	.min_args = 1,
-	.max_args = 1,
+	CMD_ARGS("STRING", 1, 1, "what to look for"),
 	CMD_EXAMPLES({"garner archie find emacs-19", "names with this in them, by host"},
 		     {"garner archie find -l --type regex '^lib.*[.]so$' --newest",
 		      "an expression, a line for each file, the newest first"},

@@ -266,9 +266,7 @@ const struct command archie_get_command = {
 		"robots.txt and the delay between requests hold as always. A site that fails "
 		"keeps its database and is left alone for a while, unless it is named here.",
 	CMD_JSON(0, "a line of JSON for each site, and no summary"),
-	.args = "[SITE...]",
-	.args_help = "URLs, host names or KEYs of sites; without any, all",
-	.max_args = -1,
+	CMD_ARGS("[SITE...]", 0, -1, "URLs, host names or KEYs of sites; without any, all"),
 	CMD_EXAMPLES({"garner archie get", "all sites that are due"},
 		     {"garner archie get ftp.example.org", "one of them"}),
 	CMD_EXITS({1, "no site is due"}, {ERR_PARTLY, "some sites failed, or it was interrupted"},

@@ -237,9 +237,7 @@ const struct command archie_newsite_command = {
 		"answer goes to the sender by mail. Bulk mail is taken, as archive servers send "
 		"it; bounces, replies of programs and mails of lists are not.",
 	CMD_OPTIONS(options, struct newsite_options),
-	.args = "[HOST]",
-	.args_help = "a host with an FTP server; HOST:PORT, where it has another port",
-	.max_args = 1,
+	CMD_ARGS("[HOST]", 0, 1, "a host with an FTP server; HOST:PORT, where it has another port"),
 	CMD_EXAMPLES({"garner archie newsite ftp.example.org", "list it, if it can be indexed"},
 		     {"garner archie newsite --dry-run ftp.example.org",
 		      "whether it could be, and why not"},

@@ -300,10 +300,7 @@ const struct command archie_parse_command = {
 		"of them with the reason. With --json these go to standard error.\n\n"
 		"doc/listings.md has the forms that are known and the rules.",
 	CMD_OPTIONS(parse_options, struct parse_options),
-	.args = "FILE",
-	.args_help = "the listing, or - for standard input",
-	.min_args = 1,
-	.max_args = 1,
+	CMD_ARGS("FILE", 1, 1, "the listing, or - for standard input"),
 	CMD_EXAMPLES({"garner archie parse ls-lR.gz", "a table, and the bad lines"},
 		     {"garner archie parse --json --tz -0500 --listed 1994-02-10T12:00:00Z ls-lR",
 		      "as JSON, with the dates of that day and place"},

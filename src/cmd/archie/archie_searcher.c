@@ -48,10 +48,7 @@ static int run(const struct cmd_call *call, struct err *err)
 const struct command archie_searcher_command = {
 	.name = "searcher",
 	.summary = "look for files on behalf of the queuer",
-	.args = "FOLDER",
-	.min_args = 1,
-	.max_args = 1,
-	.args_help = "the folder with the databases, archie/ of the data directory",
+	CMD_ARGS("FOLDER", 1, 1, "the folder with the databases, archie/ of the data directory"),
 	.description = "The role archie-queuer starts as many of these as archie.searchers says, "
 		       "and tells each on its standard input, a socket, what to look for. They "
 		       "read the databases in FOLDER and write nothing.",

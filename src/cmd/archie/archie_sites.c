@@ -385,10 +385,7 @@ static const struct command add_command = {
 		"is looked up: an address has at most one FTP site. The next nightly run "
 		"fetches its listing, or garner archie get.",
 	CMD_OPTIONS(add_options, struct sites_options),
-	.args = "URL",
-	.args_help = "the folder at which the site begins: ftp, http or https",
-	.min_args = 1,
-	.max_args = 1,
+	CMD_ARGS("URL", 1, 1, "the folder at which the site begins: ftp, http or https"),
 	CMD_EXAMPLES({"garner archie sites add ftp://ftp.example.org/", "an FTP server"},
 		     {"garner archie sites add http://mirror.example.org/debian/ --max-age 1d",
 		      "a folder of a web server, each day"}),
@@ -403,10 +400,7 @@ static const struct command remove_command = {
 	.description =
 		"One that was added goes; one of the list is left out from now on, by a line in "
 		"sites.local.",
-	.args = "URL",
-	.args_help = "the URL of the site; also its host name or KEY, if only one has it",
-	.min_args = 1,
-	.max_args = 1,
+	CMD_ARGS("URL", 1, 1, "the URL of the site; also its host name or KEY, if only one has it"),
 	CMD_EXAMPLES({"garner archie sites remove ftp://ftp.example.org/", "no longer index it"}),
 	CMD_EXITS({1, "it is not listed"}, {ERR_BUSY, "another command changes the list"}),
 	.run = run_remove,
@@ -424,10 +418,7 @@ static const struct command get_command = {
 		       "stays as it is. + is a site that is new, - one that is gone, ~ one whose "
 		       "line is another.",
 	CMD_OPTIONS(get_options, struct sites_options),
-	.args = "URL",
-	.args_help = "where the list is: http, https or ftp",
-	.min_args = 1,
-	.max_args = 1,
+	CMD_ARGS("URL", 1, 1, "where the list is: http, https or ftp"),
 	CMD_EXAMPLES({"garner archie sites get https://archie.example.org/sites", "once a month"}),
 	CMD_EXITS({ERR_BUSY, "another command changes the list"},
 		  {ERR_REMOTE, "the list cannot be fetched"}),

@@ -52,10 +52,7 @@ static const struct command import_command = {
 		"Description are taken; or what whatis(1) prints: name (1) - description.\n\nA "
 		"name that is described already gets the new description. All are kept in "
 		"archie/whatis in the data directory, a line each: name, TAB, description.",
-	.args = "FILE",
-	.args_help = "the file, or - for standard input",
-	.min_args = 1,
-	.max_args = 1,
+	CMD_ARGS("FILE", 1, 1, "the file, or - for standard input"),
 	CMD_EXITS({ERR_PARTLY, "lines were skipped"}, {ERR_BUSY, "another import runs"},
 		  {ERR_SYSTEM, "a file cannot be read or written"}),
 	CMD_EXAMPLES({"whatis -w '*' | garner archie whatis import -", "the manual pages here"},

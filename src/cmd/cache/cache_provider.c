@@ -326,9 +326,7 @@ const struct command cache_provider_command = {
 		       "stored beyond a quota that shrinks stays, and nothing new is taken. "
 		       "Bandwidth and hours are the owner's to set: garner provider set.",
 	CMD_OPTIONS(options, S),
-	.args = "[ID]",
-	.max_args = 1,
-	.args_help = "the number of a provider",
+	CMD_ARGS("[ID]", 0, 1, "the number of a provider"),
 	CMD_EXAMPLES({"garner cache provider", "all of them"},
 		     {"garner cache provider 17 --priority 5 --quota-files 2000000",
 		      "its turn comes before others, and it may have more files"}),

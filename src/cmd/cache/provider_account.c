@@ -342,10 +342,7 @@ const struct command provider_register_command = {
 		"shows that the site is yours: garner provider verify has the cache look at it. "
 		"What is not verified within a week is dropped.",
 	CMD_OPTIONS(register_options, struct register_options),
-	.args = "[SITE]",
-	.args_help = "the URL of the site, or of the part of it that is yours",
-	.min_args = 0,
-	.max_args = 1,
+	CMD_ARGS("[SITE]", 0, 1, "the URL of the site, or of the part of it that is yours"),
 	CMD_EXAMPLES({"garner provider register http://www.example.com/",
 		      "shows the secret and says what to do with it"},
 		     {"garner provider register http://www.example.com/ -w /var/www/garner.txt",
@@ -368,10 +365,7 @@ const struct command provider_verify_command = {
 		"one line end; redirects are not followed. From then on all URLs below the folder "
 		"of the file are the provider's. The file is never asked for again.",
 	CMD_OPTIONS(json_options, struct account_options),
-	.args = "FILE-URL",
-	.args_help = "where the file can be seen",
-	.min_args = 1,
-	.max_args = 1,
+	CMD_ARGS("FILE-URL", 1, 1, "where the file can be seen"),
 	CMD_EXAMPLES({"garner provider verify http://www.example.com/garner.txt",
 		      "proves all of www.example.com"}),
 	EXITS_REMOTE,

@@ -448,10 +448,7 @@ const struct command provider_set_command = {
 		"list of hours in UTC at which the cache may fetch: 0-8,22-24, or, to forbid some, "
 		"!9-17. mail is where the operator can write to.",
 	CMD_JSON(0, "print JSON"),
-	.args = "NAME=VALUE...",
-	.args_help = "bandwidth=SIZE, hours=LIST, mail=ADDRESS",
-	.min_args = 1,
-	.max_args = -1,
+	CMD_ARGS("NAME=VALUE...", 1, -1, "bandwidth=SIZE, hours=LIST, mail=ADDRESS"),
 	CMD_EXAMPLES({"garner provider set bandwidth=50K hours=0-8", "slowly, and at night"},
 		     {"garner provider set bandwidth=0 hours=", "at any time, as fast as it goes"}),
 	CMD_EXITS(EXITS_REMOTE),
@@ -474,10 +471,7 @@ const struct command provider_receipts_command = {
 		       "why), fetching, stored, unchanged, failed (with a code, and in words) or "
 		       "removed. Without SET, of the latest one.",
 	CMD_OPTIONS(receipts_options, struct receipts_options),
-	.args = "[SET]",
-	.args_help = "the number that garner provider send has printed",
-	.min_args = 0,
-	.max_args = 1,
+	CMD_ARGS("[SET]", 0, 1, "the number that garner provider send has printed"),
 	CMD_EXAMPLES(
 		{"garner provider receipts", "of the latest set"},
 		{"garner provider receipts 12 --wait", "when all of set 12 is done"},

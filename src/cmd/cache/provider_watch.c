@@ -220,10 +220,7 @@ const struct command provider_watch_command = {
 		"garner "
 		"provider sync; changes of a sitemap are found once in provider.check.",
 	CMD_OPTIONS(watch_options, struct watch_options),
-	.args = "[DIR]",
-	.args_help = "the folder that a web server shows",
-	.min_args = 0,
-	.max_args = 1,
+	CMD_ARGS("[DIR]", 0, 1, "the folder that a web server shows"),
 	CMD_EXAMPLES({"garner provider watch /var/www --prefix http://www.example.com/",
 		      "what changes there goes out 2 s later"},
 		     {"garner provider watch /var/www --prefix http://www.example.com/ -q 1min",

@@ -84,8 +84,7 @@ const struct command add_command = {
 		       "URLs are stored when the command has ended, whether or not the role "
 		       "shepherd runs.",
 	CMD_OPTIONS(options, struct add_options),
-	.args = "[URL...]",
-	.max_args = -1,
+	CMD_ARGS("[URL...]", 0, -1, NULL),
 	CMD_EXAMPLES({"garner add https://example.org/", "gather this site from its first page on"},
 		     {"garner add --from urls.txt", "many at once"}),
 	CMD_EXITS({1, "there was no URL"}, {3, "some of them are not URLs that can be gathered"}),

@@ -666,9 +666,7 @@ const struct command fetch_command = {
 		"ok, unchanged, redirect; temporary and permanent failures of the URL; the same "
 		"of the whole site; limit, robots and address for what garner refused.",
 	CMD_OPTIONS(options, struct fetch_options),
-	.args = "[URL...]",
-	.args_help = "what to fetch, in addition to what --from names",
-	.max_args = -1,
+	CMD_ARGS("[URL...]", 0, -1, "what to fetch, in addition to what --from names"),
 	CMD_EXAMPLES({"garner fetch https://example.org/", "what comes back, and how"},
 		     {"garner fetch --through 127.0.0.1:8193 --from list --json",
 		      "let the robots of a botm fetch a list"},

@@ -240,11 +240,9 @@ static const struct command test = {
 		"agent (else that of --agent) and url; its answer is an object with allowed "
 		"and line, which is 0 when no rule matched, or with error.",
 	CMD_OPTIONS(test_options, struct robots_options),
-	.args = "FILE URL...",
-	.args_help =
-		"a robots.txt, or - for standard input, and what to ask; with --batch, files of "
-		"questions",
-	.max_args = -1,
+	CMD_ARGS("FILE URL...", 0, -1,
+		 "a robots.txt, or - for standard input, and what to ask; with --batch, files of "
+		 "questions"),
 	CMD_EXAMPLES({"garner robots test robots.txt https://example.org/a",
 		      "whether garner may fetch it"},
 		     {"garner robots test -a examplebot - /a /b < robots.txt",

@@ -316,10 +316,8 @@ static const struct command dump_sub = {
 	.summary = "print the files of a state",
 	.description = "Without options everything but control and params, which garner dump "
 		       "prints, and the log of forgotten URLs. The state may be in use.",
-	.args = "[STATE]",
-	.args_help =
-		"the name of a state, \"closed\" or \"current\" (the newest, if none is named)",
-	.max_args = 1,
+	CMD_ARGS("[STATE]", 0, 1,
+		 "the name of a state, \"closed\" or \"current\" (the newest, if none is named)"),
 	CMD_OPTIONS(dump_options, struct shep_options),
 	CMD_SHARED_EXITS(exits),
 	CMD_EXAMPLES({"garner shep dump -j", "the journal of the newest state"},

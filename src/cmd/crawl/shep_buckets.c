@@ -737,10 +737,7 @@ static const struct command get_command = {
 	.summary = "print buckets by their numbers",
 	.description = "Attributes one a line, the name before the value, header first; a value of "
 		       "several lines becomes several lines of the same name.",
-	.args = "OID...",
-	.args_help = "numbers as garner shep buckets list prints them",
-	.min_args = 1,
-	.max_args = -1,
+	CMD_ARGS("OID...", 1, -1, "numbers as garner shep buckets list prints them"),
 	CMD_EXAMPLES({"garner shep buckets extract 1a2", "the attributes of bucket 000001a2"}),
 	CMD_OPTIONS(show_options, struct buckets_options),
 	CMD_SHARED_EXITS(exits),
@@ -770,9 +767,7 @@ static const struct command insert_command = {
 		       "first character the name. The first O and U go into the header. All of "
 		       "them are appended, or none. It is refused where states belong to the "
 		       "file: they would not know the new buckets.",
-	.args = "[FILE...]",
-	.args_help = "texts; none or -: standard input",
-	.max_args = -1,
+	CMD_ARGS("[FILE...]", 0, -1, "texts; none or -: standard input"),
 	CMD_EXAMPLES(
 		{"garner shep buckets insert pages.txt", "appends, and prints the new numbers"}),
 	CMD_OPTIONS(insert_options, struct buckets_options),
@@ -784,10 +779,7 @@ static const struct cmd_option plain_options[] = {OPTION_FILE};
 static const struct command delete_command = {
 	.name = "delete",
 	.summary = "delete buckets",
-	.args = "OID...",
-	.args_help = "numbers as garner shep buckets list prints them",
-	.min_args = 1,
-	.max_args = -1,
+	CMD_ARGS("OID...", 1, -1, "numbers as garner shep buckets list prints them"),
 	CMD_EXAMPLES({"garner shep buckets delete 1a2 1b0",
 		      "these are gone; shakedown gives the space back"}),
 	CMD_OPTIONS(plain_options, struct buckets_options),

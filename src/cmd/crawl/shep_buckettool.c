@@ -79,9 +79,7 @@ const struct command shep_buckettool_command = {
 		"For scripts and fingers that know them. -c and -s stand for what they stood "
 		"for, not for configuration; garner shep buckets has everything.",
 	CMD_OPTIONS(options, struct letters),
-	.args = "[FILE...]",
-	.args_help = "texts, for -i",
-	.max_args = -1,
+	CMD_ARGS("[FILE...]", 0, -1, "texts, for -i"),
 	CMD_EXAMPLES(
 		{"garner shep buckettool -x 1a2", "the same as garner shep buckets extract 1a2"}),
 	.run = run,

@@ -74,9 +74,7 @@ const struct command shep_equiv_command = {
 		       "and the indented ones below it are its mirrors. A leading www. is not "
 		       "written. The crawl may run meanwhile.",
 	CMD_OPTIONS(options, struct equiv_options),
-	.args = "[STATE]",
-	.args_help = SHEP_MODULE_STATE,
-	.max_args = 1,
+	CMD_ARGS("[STATE]", 0, 1, SHEP_MODULE_STATE),
 	CMD_EXITS({1, "there is no crawl in the data directory"},
 		  {ERR_BUSY, "the shepherd runs, or another module; not with --propose"},
 		  {ERR_DAMAGED, "a file of the crawl is damaged"},

@@ -263,9 +263,7 @@ const struct command shep_filter_command = {
 		"of others the server is unknown. doc/filter.md has the syntax, "
 		"share/doc/garner/filter is a sample.",
 	CMD_OPTIONS(options, struct filter_options),
-	.args = "URL...",
-	.min_args = 1,
-	.max_args = -1,
+	CMD_ARGS("URL...", 1, -1, NULL),
 	CMD_EXAMPLES({"garner shep filter https://example.org/a.pdf", "whether it would be taken"},
 		     {"garner -s shepherd.follow=all shep filter https://example.org/",
 		      "the same, if links to all sites were followed"}),

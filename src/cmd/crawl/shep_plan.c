@@ -245,10 +245,9 @@ const struct command shep_plan_command = {
 		"site whose server is not known one URL goes ahead), and those beyond what can be "
 		"gathered in a cycle (budget). The ages of URLs are spread a little by chance, "
 		"and the next plan spreads them in another way.",
-	.args = "[STATE]",
-	.args_help = "the name of a state, \"closed\" or \"current\" (the newest that is done, if "
-		     "none is named)",
-	.max_args = 1,
+	CMD_ARGS("[STATE]", 0, 1,
+		 "the name of a state, \"closed\" or \"current\" (the newest that is done, if none "
+		 "is named)"),
 	CMD_OPTIONS(options, struct plan_options),
 	CMD_EXAMPLES({"garner shep plan --explain", "what is gathered next"},
 		     {"garner -s shepherd.refresh=7d shep plan --explain",

@@ -242,9 +242,8 @@ const struct command url_command = {
 		       "answered as soon as there is nothing more to read; a URL that cannot be "
 		       "understood is an answer, and the exit code is 0.",
 	CMD_OPTIONS(options, struct url_options),
-	.args = "[URL...]",
-	.args_help = "URLs; with --batch the files to read, standard input by default",
-	.max_args = -1,
+	CMD_ARGS("[URL...]", 0, -1,
+		 "URLs; with --batch the files to read, standard input by default"),
 	CMD_EXAMPLES({"garner url http://Example.COM:80/a/../b", "how garner writes it"},
 		     {"garner url --base http://example.com/a/b ../c", "where a link leads"},
 		     {"garner url --batch <links", "the same for many"}),

@@ -759,9 +759,7 @@ const struct command why_command = {
 		"next "
 		"plan would make of it.",
 	CMD_JSON(0, "print JSON"),
-	.args = "URL",
-	.min_args = 1,
-	.max_args = 1,
+	CMD_ARGS("URL", 1, 1, NULL),
 	CMD_EXAMPLES({"garner why https://example.org/page.html", "where this page stands"}),
 	CMD_EXITS({1, "nothing is known of it"}),
 	.run = run,

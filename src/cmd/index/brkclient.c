@@ -262,11 +262,9 @@ const struct command brkclient_command = {
 		"A password in the line can be seen by others of this machine in its list of "
 		"processes.",
 	CMD_OPTIONS(options, struct brk_options),
-	.args = "HOST PORT LINE",
-	.args_help = "the broker's name or address, its port (8501 unless it was given another), "
-		     "and the request in quotes",
-	.min_args = 3,
-	.max_args = 3,
+	CMD_ARGS("HOST PORT LINE", 3, 3,
+		 "the broker's name or address, its port (8501 unless it was given another), and "
+		 "the request in quotes"),
 	CMD_EXAMPLES({"garner brkclient localhost 8501 '#USER #desc #END apple AND pie'",
 		      "what matches, with descriptions"},
 		     {"brkclient broker.example.org 8501 '#BULK #since 0 #END #allb'",

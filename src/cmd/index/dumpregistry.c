@@ -86,9 +86,8 @@ const struct command dumpregistry_command = {
 		"are no text are printed as \\xNN. The broker may be running.\n\n"
 		"The option may also be written -count, as the old program had it.",
 	CMD_OPTIONS(options, struct dump_options),
-	.args = "[DIR]",
-	.args_help = "the broker's folder or a data directory; default: that of the configuration",
-	.max_args = 1,
+	CMD_ARGS("[DIR]", 0, 1,
+		 "the broker's folder or a data directory; default: that of the configuration"),
 	CMD_EXAMPLES({"garner dumpregistry -count", "how many objects there are"},
 		     {"dumpregistry /var/lib/garner | grep ^URL:", "what they are"}),
 	CMD_EXITS({ERR_DAMAGED, "the registry is damaged"},

@@ -747,9 +747,7 @@ const struct command extract_command = {
 		"a remark says why: this command reproduces it. The settings are those of the "
 		"section [parse].",
 	CMD_OPTIONS(options, struct extract_options),
-	.args = "[FILE|URL...]",
-	.args_help = "what to read; standard input without any, or for -",
-	.max_args = -1,
+	CMD_ARGS("[FILE|URL...]", 0, -1, "what to read; standard input without any, or for -"),
 	CMD_EXAMPLES({"garner extract https://example.org/", "what garner sees in a page"},
 		     {"garner extract --json --url http://example.org/a/ page.html",
 		      "the same of a file, as JSON"},

@@ -565,10 +565,8 @@ const struct command index_build_command = {
 		"how good it is whatever is asked. What was read is durable and visible when the "
 		"command ends, and after each GiB of input. What a killed build left is removed.",
 	CMD_OPTIONS(build_options, struct build_options),
-	.args = "DIR [FILE...]",
-	.args_help = "the folder, which is made if needed, and files; none or -: standard input",
-	.min_args = 1,
-	.max_args = -1,
+	CMD_ARGS("DIR [FILE...]", 1, -1,
+		 "the folder, which is made if needed, and files; none or -: standard input"),
 	CMD_EXAMPLES({"garner index words build /tmp/mail < mail.ndjson",
 		      "lines of JSON with url, title, ..."},
 		     {"garner index words build --columns size,date:date,site:word DIR all.soif",

@@ -104,10 +104,7 @@ const struct command index_stats_command = {
 	.name = "stats",
 	.summary = "how many documents, words and bytes there are",
 	CMD_JSON(0, "as JSON"),
-	.args = "DIR",
-	.args_help = "the folder of the index",
-	.min_args = 1,
-	.max_args = 1,
+	CMD_ARGS("DIR", 1, 1, "the folder of the index"),
 	CMD_SHARED_EXITS(open_exits),
 	.run = run_stats,
 };
@@ -136,10 +133,7 @@ const struct command index_check_command = {
 	.summary = "verify every page of an index and every document",
 	.description = "Reads all of it, also while it is written. garner check verifies single "
 		       "files.",
-	.args = "DIR",
-	.args_help = "the folder of the index",
-	.min_args = 1,
-	.max_args = 1,
+	CMD_ARGS("DIR", 1, 1, "the folder of the index"),
 	CMD_SHARED_EXITS(open_exits),
 	.run = run_check,
 };
@@ -276,10 +270,7 @@ const struct command index_dump_command = {
 	.description = "A line for each document, with tabs between: key, time in seconds, rank, "
 		       "address in the document store. Terms are printed segment by segment.",
 	CMD_OPTIONS(dump_options, struct dump_options),
-	.args = "DIR",
-	.args_help = "the folder of the index",
-	.min_args = 1,
-	.max_args = 1,
+	CMD_ARGS("DIR", 1, 1, "the folder of the index"),
 	CMD_EXAMPLES({"garner index words dump --soif DIR > all.soif", "everything that is in it"},
 		     {"garner index words dump --terms DIR | sort -t '\t' -nk3 | tail",
 		      "the commonest words"}),

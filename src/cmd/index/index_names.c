@@ -285,10 +285,8 @@ static const struct command names_build_command = {
 		"DIR is laid out as archie/ is below the data directory: the names themselves are "
 		"in DIR/index/KEY and its three neighbours, and what is found by is in DIR/names.",
 	CMD_OPTIONS(build_options, struct build_options),
-	.args = "DIR [FILE...]",
-	.args_help = "the folder, which is made if needed, and files; none or -: standard input",
-	.min_args = 1,
-	.max_args = -1,
+	CMD_ARGS("DIR [FILE...]", 1, -1,
+		 "the folder, which is made if needed, and files; none or -: standard input"),
 	CMD_EXAMPLES({"find /usr -print0 | garner index names build -0 /tmp/names",
 		      "all files of a machine"},
 		     {"garner index names build --listing DIR ls-lR.gz", "a listing of an archive"},
@@ -400,10 +398,7 @@ static const struct command names_stats_command = {
 	.description = "index_bytes is what names are found by, part_bytes the names themselves "
 		       "and what is known of the files.",
 	CMD_JSON(0, "as JSON, with the sites"),
-	.args = "DIR",
-	.args_help = "the folder of the index",
-	.min_args = 1,
-	.max_args = 1,
+	CMD_ARGS("DIR", 1, 1, "the folder of the index"),
 	CMD_SHARED_EXITS(names_exits),
 	.run = run_stats,
 };
@@ -431,10 +426,7 @@ static const struct command names_check_command = {
 	.description = "Reads all of it, also while it is written, and compares every name in the "
 		       "index with the line of the part that it stands for. garner check verifies "
 		       "single files.",
-	.args = "DIR",
-	.args_help = "the folder of the index",
-	.min_args = 1,
-	.max_args = 1,
+	CMD_ARGS("DIR", 1, 1, "the folder of the index"),
 	CMD_SHARED_EXITS(names_exits),
 	.run = run_check,
 };
@@ -502,10 +494,7 @@ static const struct command names_dump_command = {
 	.description = "A line for each file, with tabs between: key of the site, kind, size, time "
 		       "in seconds, path. What is not told is -; newlines, CR and backslashes in "
 		       "names are written \\n, \\r and \\\\. garner dump prints single files.",
-	.args = "DIR",
-	.args_help = "the folder of the index",
-	.min_args = 1,
-	.max_args = 1,
+	CMD_ARGS("DIR", 1, 1, "the folder of the index"),
 	CMD_EXAMPLES({"garner index names dump DIR | cut -f5 | head", "the first paths"}),
 	CMD_SHARED_EXITS(names_exits),
 	.run = run_dump,

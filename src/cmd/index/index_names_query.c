@@ -441,10 +441,7 @@ const struct command index_names_query_command = {
 		"total (exact says whether there may be more), and hits, each with site, path "
 		"and, where the site has one, url; or with error.",
 	CMD_OPTIONS(query_options, struct names_command_options),
-	.args = "DIR [PATTERN]",
-	.args_help = "a folder laid out as archie/ is, and what to look for",
-	.min_args = 1,
-	.max_args = 2,
+	CMD_ARGS("DIR [PATTERN]", 1, 2, "a folder laid out as archie/ is, and what to look for"),
 	CMD_EXAMPLES({"garner index names query DIR emacs-19", "names with this in them"},
 		     {"garner index names query DIR -t regex '^lib.*\\.so$' --sort time",
 		      "an expression, the newest first"},

@@ -253,10 +253,7 @@ const struct command index_query_command = {
 		"total (exact says whether there may be more), and ids, the keys of the documents; "
 		"or with error.",
 	CMD_OPTIONS(query_options, struct query_command_options),
-	.args = "DIR [WORD...]",
-	.args_help = "the folder of the index, and the query",
-	.min_args = 1,
-	.max_args = -1,
+	CMD_ARGS("DIR [WORD...]", 1, -1, "the folder of the index, and the query"),
 	CMD_EXAMPLES(
 		{"garner index words query DIR 'title : (linux OR kernel) AND \"file system\"'",
 		 "attributes, operators, phrases"},

@@ -123,10 +123,7 @@ const struct command index_suggest_command = {
 		       "number of documents; then titles that have all the words, the last as a "
 		       "beginning. Of several words the last is completed.",
 	CMD_OPTIONS(suggest_options, struct suggest_options),
-	.args = "DIR PREFIX...",
-	.args_help = "the folder of the index, and what was typed",
-	.min_args = 2,
-	.max_args = -1,
+	CMD_ARGS("DIR PREFIX...", 2, -1, "the folder of the index, and what was typed"),
 	CMD_EXAMPLES({"garner index words suggest DIR appl", "apple, apply ..."},
 		     {"garner index words suggest DIR --json file sy", "file system ..."}),
 	CMD_EXITS({1, "nothing begins so"},

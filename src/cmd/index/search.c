@@ -196,10 +196,7 @@ const struct command search_command = {
 		       "differ from it by one character, or by two if it is long; what was perhaps "
 		       "meant is said at the end.",
 	CMD_OPTIONS(options, struct search_options),
-	.args = "WORDS...",
-	.min_args = 1,
-	.max_args = -1,
-	.args_help = "several arguments make one query",
+	CMD_ARGS("WORDS...", 1, -1, "several arguments make one query"),
 	CMD_EXAMPLES({"garner search free software", "documents with both words"},
 		     {"garner search '\"public license\" NOT gpl'", "a phrase, without a word"},
 		     {"garner search --lines -e 1 copyrigt", "the lines with a word like this"},

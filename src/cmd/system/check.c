@@ -225,9 +225,7 @@ const struct command check_command = {
 		"Symbolic links below PATH are not followed. Nothing is "
 		"changed, and the files may be in use.",
 	CMD_JSON(0, "print everything as JSON"),
-	.args = "[PATH...]",
-	.args_help = "files and folders; by default the data directory",
-	.max_args = -1,
+	CMD_ARGS("[PATH...]", 0, -1, "files and folders; by default the data directory"),
 	CMD_EXAMPLES({"garner check", "everything below the data directory"},
 		     {"garner check run/counters", "one folder"}),
 	CMD_EXITS({ERR_PARTLY, "something could not be read"},

@@ -229,11 +229,8 @@ static const char *const shells[] = {"bash", NULL};
 const struct command completion_command = {
 	.name = "completion",
 	.summary = "print what a shell needs to complete garner's words",
-	.args = "SHELL",
-	.args_help = "bash",
+	CMD_ARGS("SHELL", 1, 1, "bash"),
 	.args_words = shells,
-	.min_args = 1,
-	.max_args = 1,
 	CMD_EXAMPLES({"source <(garner completion bash)", "for this shell only"},
 		     {"garner completion bash > ~/.local/share/bash-completion/completions/garner",
 		      "for this user"}),

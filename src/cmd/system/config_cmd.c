@@ -670,9 +670,7 @@ static const struct command check = {
 		       "shepherd/cf/filter and shepherd/cf/url-equiv in the data directory, of "
 		       "which the first mistake is named, and the collection points of the "
 		       "broker.",
-	.args = "[FILE]",
-	.args_help = "a file to check on its own",
-	.max_args = 1,
+	CMD_ARGS("[FILE]", 0, 1, "a file to check on its own"),
 	CMD_EXAMPLES({"garner config check", "whether a start would take the configuration"},
 		     {"garner config check new.conf", "whether this file alone is right"}),
 	.run = run_check,
@@ -698,10 +696,9 @@ static const struct command explain = {
 	.summary = "explain settings",
 	.description = "Says what a setting means, its type, bounds and default, and how it is "
 		       "written in the file, the environment and on the command line.",
-	.args = "[SECTION[.KEY]]",
-	.args_help = "a section or a setting; for settings before the first section just the key",
+	CMD_ARGS("[SECTION[.KEY]]", 0, 1,
+		 "a section or a setting; for settings before the first section just the key"),
 	.args_kind = CMD_SETTINGS,
-	.max_args = 1,
 	CMD_EXAMPLES(
 		{"garner config explain", "all settings, a line each"},
 		{"garner config explain up.roles", "one setting: type, default, how to set it"}),

@@ -47,10 +47,7 @@ const struct command dump_command = {
 		"Recognizes each FILE by its first bytes and prints it for people to read; of a "
 		"database all tables, or each TABLE. "
 		"Nothing is changed, and the file may be in use.",
-	.args = "FILE [TABLE]...",
-	.args_help = "files that garner wrote",
-	.min_args = 1,
-	.max_args = -1,
+	CMD_ARGS("FILE [TABLE]...", 1, -1, "files that garner wrote"),
 	CMD_EXAMPLES({"garner dump run/counters/web", "what the web role has counted"},
 		     {"garner dump garner.db brake", "one table of the small state"}),
 	CMD_EXITS({ERR_PARTLY, "only some of the files could be printed"},

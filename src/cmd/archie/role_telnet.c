@@ -78,32 +78,28 @@ static const struct config_section section = {
 	.nspecs = ARRAY_LEN(specs),
 };
 
-enum {
-	COUNT_ACCEPTED,
-	COUNT_REFUSED,
-	COUNT_HOSTILE,
-	COUNT_DEATHS,
-	COUNT_CONNECTS,
-	COUNT_MAILS,
-	COUNT_MAILS_REFUSED,
-	COUNT_NEW_SITES,
-	COUNT_SESSIONS,
-	COUNTS
+struct telnet_counts {
+	uint64_t accepted, refused, hostile, deaths, connects, mails, mails_refused, new_sites;
+	uint64_t sessions;
 };
+#define COUNT(name, member, kind, help)                                          \
+	{                                                                        \
+		name, NULL, kind, help, COUNTER_AT(struct telnet_counts, member) \
+	}
 static const struct counter_def counter_defs[] = {
-	[COUNT_ACCEPTED] = {"accepted", NULL, COUNTER_TOTAL, "sessions that began"},
-	[COUNT_REFUSED] = {"refused", NULL, COUNTER_TOTAL, "connections that were one too many"},
-	[COUNT_HOSTILE] = {"hostile", NULL, COUNTER_TOTAL,
-			   "sessions hung up on, for what their users sent in place of telnet"},
-	[COUNT_DEATHS] = {"session_deaths", NULL, COUNTER_TOTAL,
-			  "sessions that ended otherwise than by themselves"},
-	[COUNT_CONNECTS] = {"connects", NULL, COUNTER_TOTAL,
-			    "connections to the queuer that sessions were handed"},
-	[COUNT_MAILS] = {"mails", NULL, COUNTER_TOTAL, "results that were mailed"},
-	[COUNT_MAILS_REFUSED] = {"mails_refused", NULL, COUNTER_TOTAL,
-				 "results and requests for sites that were not sent"},
-	[COUNT_NEW_SITES] = {"new_sites", NULL, COUNTER_TOTAL, "requests that a site be indexed"},
-	[COUNT_SESSIONS] = {"sessions", NULL, COUNTER_GAUGE, "sessions now"},
+	COUNT("accepted", accepted, COUNTER_TOTAL, "sessions that began"),
+	COUNT("refused", refused, COUNTER_TOTAL, "connections that were one too many"),
+	COUNT("hostile", hostile, COUNTER_TOTAL,
+	      "sessions hung up on, for what their users sent in place of telnet"),
+	COUNT("session_deaths", deaths, COUNTER_TOTAL,
+	      "sessions that ended otherwise than by themselves"),
+	COUNT("connects", connects, COUNTER_TOTAL,
+	      "connections to the queuer that sessions were handed"),
+	COUNT("mails", mails, COUNTER_TOTAL, "results that were mailed"),
+	COUNT("mails_refused", mails_refused, COUNTER_TOTAL,
+	      "results and requests for sites that were not sent"),
+	COUNT("new_sites", new_sites, COUNTER_TOTAL, "requests that a site be indexed"),
+	COUNT("sessions", sessions, COUNTER_GAUGE, "sessions now"),
 };
 
 struct telnet_role {
@@ -125,7 +121,7 @@ struct telnet_role {
 	size_t held; /* bytes of what sessions are handing over */
 	struct link couriers;
 	size_t ncouriers;
-	uint64_t counts[COUNTS];
+	struct telnet_counts counts;
 };
 
 /* One session, as its parent has it. */
@@ -180,7 +176,7 @@ static void serve_connect(struct served *s)
 	served_answer(s, fd < 0 ? "the server does not search now" : NULL, fd);
 	if (fd < 0)
 		return;
-	s->r->counts[COUNT_CONNECTS]++;
+	s->r->counts.connects++;
 	close(fd);
 }
 
@@ -188,7 +184,7 @@ static bool may_try(struct served *s)
 {
 	if (s->tries++ < TRIES_MOST)
 		return true;
-	s->r->counts[COUNT_MAILS_REFUSED]++;
+	s->r->counts.mails_refused++;
 	return false;
 }
 
@@ -272,7 +268,7 @@ static void courier_ended(void *ctx, unsigned what)
 	struct err err;
 	(void)what;
 	int rc = courier_result(k, &err);
-	r->counts[rc < 0 ? COUNT_MAILS_REFUSED : is_mail ? COUNT_MAILS : COUNT_NEW_SITES]++;
+	++*(rc < 0 ? &r->counts.mails_refused : is_mail ? &r->counts.mails : &r->counts.new_sites);
 	if (rc == 0)
 		FAULT("telnet.mail_sent");
 	courier_free(k);
@@ -322,7 +318,7 @@ static void serve_sending(struct served *s, const struct hand_ask *ask)
 		rc = courier_start(s, ask, &err);
 	if (rc == 0)
 		return;
-	r->counts[COUNT_MAILS_REFUSED]++;
+	r->counts.mails_refused++;
 	served_answer(s, told_of(s, &err), -1);
 }
 
@@ -464,14 +460,14 @@ static void on_ended(void *ctx, unsigned what)
 	bool died = info.si_code != CLD_EXITED || info.si_status >= TELNET_UNLOCKED;
 	if (died) {
 		proc_reason(&info, reason, sizeof reason);
-		r->counts[COUNT_DEATHS]++;
+		r->counts.deaths++;
 		log_warn(ROLE,
 			 info.si_code == CLD_EXITED
 				 ? "a session could not be confined, and was ended"
 				 : "a session died",
 			 KV_TEXT("from", s->peer.text), KV_TEXT("of", reason));
 	} else if (info.si_status == TELNET_HOSTILE) {
-		r->counts[COUNT_HOSTILE]++;
+		r->counts.hostile++;
 	}
 	served_free(s);
 }
@@ -548,12 +544,11 @@ static void tell_counters(void *ctx)
 {
 	struct telnet_role *r = ctx;
 	if (r->listener) {
-		r->counts[COUNT_ACCEPTED] = listener_stats(r->listener)->accepted;
-		r->counts[COUNT_REFUSED] = listener_stats(r->listener)->refused;
+		r->counts.accepted = listener_stats(r->listener)->accepted;
+		r->counts.refused = listener_stats(r->listener)->refused;
 	}
-	r->counts[COUNT_SESSIONS] = gate_inside(r->gate);
-	role_loop_tell(&r->role, r->counts, COUNTS, "%" PRIu64 " sessions",
-		       r->counts[COUNT_SESSIONS]);
+	r->counts.sessions = gate_inside(r->gate);
+	role_loop_tell_of(&r->role, &r->counts, "%" PRIu64 " sessions", r->counts.sessions);
 }
 
 static void kill_sessions(void *ctx)

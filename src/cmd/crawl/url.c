@@ -21,7 +21,7 @@ struct work {
 	struct equiv *equiv; /* NULL: none was given */
 	struct buf out;
 	uint64_t done, failed;
-	struct buf line; /* batch: one of which the end has not come yet */
+	struct cmd_lines lines; /* batch */
 };
 
 /* What is told of a URL; what is NULL or empty is not told. */
@@ -131,49 +131,37 @@ static void flush_out(struct work *w)
 }
 
 /* A line that did not fit is answered by its beginning, which is too long as well. */
-static void answer_line(struct work *w)
+static int take_line(void *ctx, const char *name, uint64_t number, struct str line, struct err *err)
 {
-	struct str line = buf_str(&w->line), base;
-	if (str_ends(line, STR("\r")))
-		line.n--;
+	struct work *w = ctx;
 	size_t tab = str_find_byte(line, '\t');
-	base = str_from(line, tab + 1);
+	struct str base = str_from(line, tab + 1);
+	(void)name, (void)number, (void)err;
 	print_answer(w, str_head(line, tab), base.n ? base : str_of(w->options.base));
-	buf_clear(&w->line);
-}
-
-static void add_to_line(struct work *w, struct str text)
-{
-	buf_add_str(&w->line, str_head(text, LINE_MAX_BYTES - w->line.n));
+	if (w->out.n > OUT_FULL)
+		flush_out(w);
+	return ferror(w->call->out) ? 1 : 0;
 }
 
 /* Answers go out when everything that was there to read has been answered, or they are many. */
 static int take_piece(void *ctx, const char *name, struct str piece, struct err *err)
 {
 	struct work *w = ctx;
-	(void)name;
-	(void)err;
-	if (piece.n == 0 && w->line.n)
-		answer_line(w);
-	for (size_t end; (end = str_find_byte(piece, '\n')) < piece.n;) {
-		add_to_line(w, str_head(piece, end));
-		answer_line(w);
-		piece = str_from(piece, end + 1);
-		if (w->out.n > OUT_FULL)
-			flush_out(w);
-		if (ferror(w->call->out))
-			return 1;
-	}
-	add_to_line(w, piece);
+	int rc = cmd_split(&w->lines, name, piece, err);
 	flush_out(w);
-	return ferror(w->call->out) ? 1 : 0;
+	return rc == 0 && ferror(w->call->out) ? 1 : rc;
 }
 
 static int run_batch(struct work *w, struct err *err)
 {
-	if (cmd_read(w->call, 0, take_piece, w, err) < 0)
-		return -1;
-	return 0;
+	w->lines = (struct cmd_lines){.take = take_line,
+				      .ctx = w,
+				      .most = LINE_MAX_BYTES - 1,
+				      .cut = true,
+				      .begun = BUF_INIT(LINE_MAX_BYTES)};
+	int rc = cmd_read(w->call, 0, take_piece, w, err);
+	buf_free(&w->lines.begun);
+	return MIN(rc, 0);
 }
 
 static int run_arguments(struct work *w)
@@ -201,7 +189,6 @@ static int run(const struct cmd_call *call, struct err *err)
 		.call = call,
 		.options = *(const struct url_options *)call->options,
 		.out = BUF_INIT(OUT_MAX),
-		.line = BUF_INIT(LINE_MAX_BYTES),
 	};
 	if (call->argc == 0 && !w.options.batch)
 		return err_set(err, ERR_USAGE, "url: no URL given; see garner url --help");
@@ -211,7 +198,6 @@ static int run(const struct cmd_call *call, struct err *err)
 	int code = w.options.batch ? run_batch(&w, err) : run_arguments(&w);
 	equiv_free(&w.equiv);
 	buf_free(&w.out);
-	buf_free(&w.line);
 	return code;
 }
 

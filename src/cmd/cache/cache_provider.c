@@ -241,22 +241,15 @@ struct terms {
 static int change_parse(const struct provider_options *o, struct terms *t, struct pidb_change *ret,
 			struct err *err)
 {
-	*ret = (struct pidb_change){0};
-	if (o->priority && o->priority[0]) {
-		if (priority_parse(o->priority, &t->priority, err) < 0)
-			return -1;
-		ret->priority = &t->priority;
-	}
-	if (o->quota_files && o->quota_files[0]) {
-		if (quota_parse("quota-files", VALUE_INT, o->quota_files, &t->files, err) < 0)
-			return -1;
-		ret->quota_files = &t->files;
-	}
-	if (o->quota_space && o->quota_space[0]) {
-		if (quota_parse("quota-space", VALUE_SIZE, o->quota_space, &t->space, err) < 0)
-			return -1;
-		ret->quota_space = &t->space;
-	}
+	*ret = (struct pidb_change){.priority = o->priority[0] ? &t->priority : NULL,
+				    .quota_files = o->quota_files[0] ? &t->files : NULL,
+				    .quota_space = o->quota_space[0] ? &t->space : NULL};
+	if ((ret->priority && priority_parse(o->priority, &t->priority, err) < 0) ||
+	    (ret->quota_files &&
+	     quota_parse("quota-files", VALUE_INT, o->quota_files, &t->files, err) < 0) ||
+	    (ret->quota_space &&
+	     quota_parse("quota-space", VALUE_SIZE, o->quota_space, &t->space, err) < 0))
+		return -1;
 	return 0;
 }
 
@@ -295,8 +288,7 @@ static int run(const struct cmd_call *call, struct err *err)
 	const struct provider_options *o = call->options;
 	CLEANUP(cache_desk_close) struct cache_desk d = {0};
 	uint64_t id = 0;
-	bool changes = (o->priority && o->priority[0]) || (o->quota_files && o->quota_files[0]) ||
-		       (o->quota_space && o->quota_space[0]) || o->remove;
+	bool changes = o->priority[0] || o->quota_files[0] || o->quota_space[0] || o->remove;
 	if (call->argc == 0 && changes)
 		return err_set(err, ERR_USAGE, "whose? garner cache provider ID ...");
 	if (call->argc && (!str_u64(str_of(call->argv[0]), &id) || id == 0 || id > INT64_MAX))

@@ -52,15 +52,14 @@ struct session {
 	uint64_t *refused_hash, *lost;
 	size_t nrefused, refused_room, nlost, lost_room;
 	struct refused *refused;
-	size_t nsaid, said_room;
-	uint64_t left_type, left_room;
+	struct left_out *left;
+	size_t nsaid, said_room, nleft, left_room;
+	bool left_partly; /* of what is left out: not by the type of a file of a tree */
 	struct lococa_end end;
 	char end_text[TEXT_MOST];
 	bool ended;
 	const char *result; /* from here on for --json */
 	bool is_accepted, is_failed;
-	struct left_out *left;
-	size_t nleft;
 };
 
 void push_close(struct push *g)
@@ -334,33 +333,28 @@ static int session_remember(struct session *s, struct err *err)
 	return rc;
 }
 
-static void count_left(struct session *s)
+static void list_left(struct session *s)
 {
 	for (size_t i = 0; i < s->changes.n; i++) {
-		s->left_type += s->changes.change[i].fate == PROVIDER_NO_TYPE;
-		s->left_room += s->changes.change[i].fate == PROVIDER_NO_ROOM;
+		const struct provider_change *c = &s->changes.change[i];
+		const struct provider_url *url = provider_change_url(c);
+		if (c->fate != PROVIDER_NO_TYPE && c->fate != PROVIDER_NO_ROOM)
+			continue;
+		bool is_type = c->fate == PROVIDER_NO_TYPE;
+		s->left_partly |= !is_type || url->origin == 0;
+		*VEC_PUSH(s->left, s->nleft, s->left_room) = (struct left_out){
+			url->c, url->mime,
+			is_type ? "the cache does not take its type" : "over the quota"};
 	}
-}
-
-static const char *fate_words(uint8_t fate)
-{
-	return fate == PROVIDER_NO_TYPE ? "the cache does not take its type" : "over the quota";
 }
 
 static void say_left(const struct session *s)
 {
-	size_t said = 0;
-	for (size_t i = 0; i < s->changes.n; i++) {
-		const struct provider_change *c = &s->changes.change[i];
-		if (c->fate != PROVIDER_NO_TYPE && c->fate != PROVIDER_NO_ROOM)
-			continue;
-		const struct provider_url *url = provider_change_url(c);
-		if (said++ < SAID_MOST)
-			fprintf(stderr, "left out: %.*s (%.*s): %s\n", (int)url->c.n, url->c.p,
-				(int)url->mime.n, url->mime.p, fate_words(c->fate));
-	}
-	if (said > SAID_MOST)
-		fprintf(stderr, "left out: %zu more\n", said - SAID_MOST);
+	for (size_t i = 0; i < MIN(s->nleft, (size_t)SAID_MOST); i++)
+		fprintf(stderr, "left out: " STR_FMT " (" STR_FMT "): %s\n",
+			STR_ARG(s->left[i].url), STR_ARG(s->left[i].mime), s->left[i].why);
+	if (s->nleft > SAID_MOST)
+		fprintf(stderr, "left out: %zu more\n", s->nleft - SAID_MOST);
 }
 
 static void say_refused(const struct session *s)
@@ -469,33 +463,14 @@ static void json_end(struct session *s)
 	s->result = words[s->end.how];
 	s->is_accepted = s->end.how == LOCOCA_ACCEPTED;
 	s->is_failed = !s->is_accepted && s->end.how != LOCOCA_QUIT;
-	size_t room = 0;
-	for (size_t i = 0; i < s->changes.n; i++) {
-		const struct provider_change *c = &s->changes.change[i];
-		if (c->fate != PROVIDER_NO_TYPE && c->fate != PROVIDER_NO_ROOM)
-			continue;
-		const struct provider_url *url = provider_change_url(c);
-		*VEC_PUSH(s->left, s->nleft, room) =
-			(struct left_out){url->c, url->mime, fate_words(c->fate)};
-	}
 	cmd_row_json(s->g->p->call, &outcome_rows, s);
-}
-
-/* Of a tree, other types are as if they were not there. */
-static bool is_partly(const struct session *s)
-{
-	for (size_t i = 0; i < s->changes.n; i++)
-		if (s->changes.change[i].fate == PROVIDER_NO_TYPE &&
-		    provider_change_url(&s->changes.change[i])->origin == 0)
-			return true;
-	return s->nrefused || s->left_room;
 }
 
 static int session_code(const struct session *s)
 {
 	if (s->end.how != LOCOCA_ACCEPTED && s->end.how != LOCOCA_QUIT)
 		return ERR_REMOTE;
-	if (is_partly(s))
+	if (s->nrefused || s->left_partly)
 		return ERR_PARTLY;
 	return s->end.how == LOCOCA_QUIT ? 1 : 0;
 }
@@ -524,7 +499,7 @@ static bool is_news(const struct session *s)
 static int session_finish(struct session *s, struct err *err)
 {
 	provider_changes_refused(&s->changes, s->refused_hash, s->nrefused);
-	count_left(s);
+	list_left(s);
 	if (s->g->o->json) {
 		json_end(s);
 	} else {
@@ -548,7 +523,7 @@ static const struct column planned_columns[] = {
 };
 static const struct rows planned_rows = {ROWS(struct planned, planned_columns)};
 
-static int print_changes(const struct session *s)
+static int print_changes(struct session *s)
 {
 	struct buf out = BUF_INIT((size_t)4 << 30);
 	size_t n = 0;
@@ -569,6 +544,7 @@ static int print_changes(const struct session *s)
 		}
 	}
 	cmd_print(s->g->p->call, &out);
+	list_left(s);
 	if (!s->g->o->json)
 		say_left(s);
 	return n ? 0 : 1;

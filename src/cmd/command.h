@@ -28,7 +28,7 @@ struct cmd_exit {
 struct cmd_call;
 
 /* What completion offers in the place of arguments. */
-enum cmd_words { CMD_FILES, CMD_COMMANDS, CMD_ROLES, CMD_SETTINGS };
+enum cmd_words { CMD_FILES, CMD_COMMANDS, CMD_SETTINGS };
 
 struct command {
 	const char *name; /* "status" */

@@ -65,9 +65,9 @@ static void add_word(struct buf *words, const char *word)
 	buf_printf(words, "%s%s", words->n ? " " : "", word);
 }
 
-static void add_all_names(struct buf *words, const struct program *program, bool commands_too)
+static void add_all_names(struct buf *words, const struct program *program)
 {
-	for (size_t i = 0; commands_too && i < program->ncommands; i++)
+	for (size_t i = 0; i < program->ncommands; i++)
 		add_word(words, program->commands[i]->name);
 	for (size_t i = 0; i < program->nroles; i++)
 		add_word(words, program->roles[i]->name);
@@ -109,11 +109,10 @@ static void args_kind(const struct program *program, const struct command *comma
 	struct buf words = BUF_INIT(HELP_MOST);
 	if (command->args_words)
 		add_list(&words, command->args_words);
-	else if (command->args_kind == CMD_COMMANDS || command->args_kind == CMD_ROLES)
-		add_all_names(&words, program, command->args_kind == CMD_COMMANDS);
+	else if (command->args_kind == CMD_COMMANDS)
+		add_all_names(&words, program);
 	buf_clear(out);
-	if (command->args_words || command->args_kind == CMD_COMMANDS ||
-	    command->args_kind == CMD_ROLES)
+	if (words.n)
 		buf_printf(out, "=%s", buf_text(&words));
 	else
 		buf_add_text(out, command->args_kind == CMD_SETTINGS ? "k" : "f");
@@ -193,7 +192,7 @@ void completion_bash(const struct program *program, struct buf *out)
 	struct buf empty = BUF_INIT(HELP_MOST), names = empty;
 	struct tables t = {program, empty, empty, empty, empty, empty};
 	buf_add_text(out, "# bash completion for garner, made by `garner completion bash`\n");
-	add_all_names(&names, program, true);
+	add_all_names(&names, program);
 	put_entry(&t.subs, "garner", "", buf_text(&names));
 	for (size_t i = 0; i < program->ncommands; i++)
 		put_command(&t, "garner", program->commands[i]);

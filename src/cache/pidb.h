@@ -3,6 +3,7 @@
  * write it, each a few rows at a time; so each function is one short transaction, durable when it
  * returns 0. Functions may wait some hundred milliseconds for another process: not for loops. */
 #pragma once
+#include "base/arena.h"
 #include "cache/hours.h"
 
 struct pidb;
@@ -86,9 +87,10 @@ int pidb_get(struct pidb *p, uint64_t id, int64_t since_us, struct pidb_provider
 /* In the order of their ids, after that one. 1: there are no more. */
 int pidb_next(struct pidb *p, uint64_t after, int64_t since_us, struct pidb_provider *ret,
 	      struct err *err);
-/* The prefixes of a provider, each with a NUL at its end; *ret_n of them. */
-typedef void pidb_prefix_fn(void *ctx, struct str prefix);
-int pidb_prefixes(struct pidb *p, uint64_t id, pidb_prefix_fn *fn, void *ctx, struct err *err);
+/* The prefixes of a provider, in the arena; more than PIDB_PREFIXES are damage. 1: there is no such
+ * provider. */
+int pidb_prefixes(struct pidb *p, uint64_t id, struct arena *arena, char ***ret, size_t *ret_n,
+		  struct err *err);
 
 /* The contract: what is set is changed. 1: there is no such provider. */
 struct pidb_change {

@@ -31,6 +31,9 @@ int pidb_number(struct pidb *p, const char *sql, const struct sql_value *v, size
 		struct err *err);
 #define PIDB_COUNT(p, ret, err, sql, ...) pidb_number(p, sql, SQL_VALUES(__VA_ARGS__), ret, err)
 
+/* 1: there is no such provider. */
+int pidb_is_there(struct pidb *p, uint64_t id, struct err *err);
+
 /* A transaction that writes: others wait from here on. Negative: it was not begun. */
 int pidb_begin(struct pidb *p, struct err *err);
 /* rc: what its work returned; it is committed where that is 0, else taken back. Returns rc, or -1

@@ -62,31 +62,32 @@ int pidb_next(struct pidb *p, uint64_t after, int64_t since_us, struct pidb_prov
 	return rc;
 }
 
-static int prefixes_read(struct pidb *p, uint64_t id, pidb_prefix_fn *fn, void *ctx,
-			 struct err *err)
+static int prefixes_read(struct pidb *p, uint64_t id, struct arena *arena, char ***ret,
+			 size_t *ret_n, struct err *err)
 {
 	struct sql_st *st;
-	char prefix[PIDB_URL_MAX + 1];
+	size_t room = 0;
 	int rc;
-	if (sql_ask(&p->sql, "SELECT prefix FROM prefix WHERE provider=? ORDER BY prefix",
-		    SQL_VALUES(SQL_N(id)), &st, err) < 0)
+	/* one more than there may be, so that damage shows and stays small */
+	if (sql_ask(&p->sql, "SELECT prefix FROM prefix WHERE provider=? ORDER BY prefix LIMIT ?",
+		    SQL_VALUES(SQL_N(id), SQL_N(PIDB_PREFIXES + 1)), &st, err) < 0)
 		return -1;
-	while ((rc = sql_step(&p->sql, st, err)) == 0) {
-		pidb_text(st, 0, prefix, sizeof prefix);
-		fn(ctx, str_of(prefix));
-	}
+	while ((rc = sql_step(&p->sql, st, err)) == 0)
+		*ARENA_PUSH(arena, *ret, *ret_n, room) =
+			arena_text(arena, str_head(sql_str(st, 0), PIDB_URL_MAX));
 	sql_finish(&st);
 	return MIN(rc, 0);
 }
 
-int pidb_prefixes(struct pidb *p, uint64_t id, pidb_prefix_fn *fn, void *ctx, struct err *err)
+int pidb_prefixes(struct pidb *p, uint64_t id, struct arena *arena, char ***ret, size_t *ret_n,
+		  struct err *err)
 {
-	int64_t n;
+	*ret = NULL;
+	*ret_n = 0;
 	pidb_lock(p);
-	int rc = PIDB_COUNT(p, &n, err, "SELECT count(*) FROM provider WHERE id=?",
-			    SQL_N(MIN(id, INT64_MAX)));
+	int rc = pidb_is_there(p, id, err);
 	if (rc == 0)
-		rc = n ? prefixes_read(p, id, fn, ctx, err) : 1;
+		rc = prefixes_read(p, id, arena, ret, ret_n, err);
 	pidb_unlock(p);
 	return rc;
 }
@@ -128,13 +129,11 @@ static int change_rows(struct pidb *p, uint64_t id, const struct pidb_change *c,
 
 int pidb_change(struct pidb *p, uint64_t id, const struct pidb_change *change, struct err *err)
 {
-	int64_t n = 0;
 	if (pidb_begin(p, err) < 0)
 		return -1;
-	int rc = PIDB_COUNT(p, &n, err, "SELECT count(*) FROM provider WHERE id=?",
-			    SQL_N(MIN(id, INT64_MAX)));
+	int rc = pidb_is_there(p, id, err);
 	if (rc == 0)
-		rc = n ? change_rows(p, id, change, err) : 1;
+		rc = change_rows(p, id, change, err);
 	return pidb_end(p, rc, err);
 }
 

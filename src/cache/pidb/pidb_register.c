@@ -94,14 +94,6 @@ int pidb_register(struct pidb *p, const char *site, const char *mail, const char
 	return 0;
 }
 
-static int provider_is_there(struct pidb *p, uint64_t id, struct err *err)
-{
-	int64_t n;
-	if (PIDB_COUNT(p, &n, err, "SELECT count(*) FROM provider WHERE id=?", SQL_N(id)) < 0)
-		return -1;
-	return n ? 0 : 1;
-}
-
 int pidb_secret_add(struct pidb *p, uint64_t id, const char *secret, int64_t now_us,
 		    struct err *err)
 {
@@ -109,7 +101,7 @@ int pidb_secret_add(struct pidb *p, uint64_t id, const char *secret, int64_t now
 	ENSURE(strlen(secret) == PIDB_SECRET);
 	if (pidb_begin(p, err) < 0)
 		return -1;
-	int rc = provider_is_there(p, id, err);
+	int rc = pidb_is_there(p, id, err);
 	if (rc == 1)
 		rc = err_set(err, ERR_USAGE, "there is no provider %llu", (unsigned long long)id);
 	if (rc == 0)
@@ -130,7 +122,7 @@ int pidb_secrets(struct pidb *p, uint64_t id, int64_t expired_us, char (*ret)[PI
 	struct sql_st *st;
 	size_t n = 0;
 	pidb_lock(p);
-	int rc = provider_is_there(p, id, err);
+	int rc = pidb_is_there(p, id, err);
 	if (rc == 0)
 		rc = sql_ask(&p->sql,
 			     "SELECT secret FROM secret WHERE provider=? AND created_us>=?"

@@ -41,6 +41,13 @@ int pidb_number(struct pidb *p, const char *sql, const struct sql_value *v, size
 	return sql_number(&p->sql, sql, v, n, ret, err) < 0 ? -1 : 0;
 }
 
+int pidb_is_there(struct pidb *p, uint64_t id, struct err *err)
+{
+	int64_t one;
+	return sql_number(&p->sql, "SELECT 1 FROM provider WHERE id=?",
+			  SQL_VALUES(SQL_N(MIN(id, INT64_MAX))), &one, err);
+}
+
 int pidb_begin(struct pidb *p, struct err *err)
 {
 	pidb_lock(p);

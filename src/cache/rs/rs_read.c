@@ -50,31 +50,15 @@ int rs_numbers_reserve(struct rs *rs, struct err *err)
 	return rc == 0 && last ? pidb_reserve(rs->pidb, last, err) : rc;
 }
 
-struct prefix_list {
-	struct arena *arena;
-	char **prefix;
-	size_t n, room;
-};
-
-static void prefix_add(void *ctx, struct str prefix)
-{
-	struct prefix_list *list = ctx;
-	*ARENA_PUSH(list->arena, list->prefix, list->n, list->room) =
-		arena_text(list->arena, prefix);
-}
-
 int rs_state(struct http_request *req, struct rs_state *ret, struct err *err)
 {
 	struct rs *rs = rs_of(req);
-	struct prefix_list list = {.arena = &req->arena};
 	uint64_t id = rs_who(req)->id;
 	*ret = (struct rs_state){.who = *rs_who(req)};
 	/* What a handler has just changed is to be seen. */
 	if (pidb_get(rs->pidb, id, rs_since_us(rs), &ret->who, err) < 0 ||
-	    pidb_prefixes(rs->pidb, id, prefix_add, &list, err) < 0)
+	    pidb_prefixes(rs->pidb, id, &req->arena, &ret->prefix, &ret->nprefixes, err) < 0)
 		return -1;
-	ret->prefix = list.prefix;
-	ret->nprefixes = list.n;
 	struct db *db;
 	int rc = rs_db_take(rs, &db, err);
 	if (rc == 0) {

@@ -49,19 +49,6 @@ int prefix_of_file(struct str text, char ret[PIDB_URL_MAX + 1], struct err *err)
 	return 0;
 }
 
-struct prefix_list {
-	struct buf text;
-	size_t n;
-};
-
-static void list_add(void *ctx, struct str prefix)
-{
-	struct prefix_list *list = ctx;
-	buf_add_str(&list->text, prefix);
-	buf_add(&list->text, "", 1);
-	list->n++;
-}
-
 void prefixes_free(struct prefixes *p)
 {
 	mem_free(&p->text);
@@ -70,16 +57,20 @@ void prefixes_free(struct prefixes *p)
 
 int prefixes_load(struct prefixes *ret, struct pidb *db, uint64_t provider, struct err *err)
 {
-	struct prefix_list list = {.text = BUF_INIT(PIDB_PREFIXES * (PIDB_URL_MAX + 1) + 1)};
-	int rc = pidb_prefixes(db, provider, list_add, &list, err);
-	if (rc == 0 && list.text.over)
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 20);
+	CLEANUP(buf_free) struct buf text = BUF_INIT(PIDB_PREFIXES * (PIDB_URL_MAX + 1) + 1);
+	char **prefix;
+	size_t n;
+	int rc = pidb_prefixes(db, provider, &arena, &prefix, &n, err);
+	if (rc == 0 && n > PIDB_PREFIXES)
 		rc = err_set(err, ERR_DAMAGED, "provider %llu has more prefixes than there may be",
 			     (unsigned long long)provider);
-	if (rc == 0)
-		*ret = (struct prefixes){list.n,
-					 list.n ? mem_copy(list.text.p, list.text.n) : NULL};
-	buf_free(&list.text);
-	return rc;
+	if (rc != 0)
+		return rc;
+	for (size_t i = 0; i < n; i++)
+		buf_add(&text, prefix[i], strlen(prefix[i]) + 1);
+	*ret = (struct prefixes){n, n ? mem_copy(text.p, text.n) : NULL};
+	return 0;
 }
 
 bool prefixes_cover(const struct prefixes *p, const struct url *url, struct str *ret)

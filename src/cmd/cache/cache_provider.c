@@ -130,26 +130,27 @@ static void put_limited(struct text_table *t, const char *what, uint64_t used, u
 	put_line(t, what, "%s%s", buf_text(&text), quota == UINT64_MAX ? ", without a quota" : "");
 }
 
-static void add_prefix(void *ctx, struct str prefix)
-{
-	CLEANUP(buf_free) struct buf text = BUF_INIT(4096);
-	put_safe(&text, prefix);
-	put_line(ctx, "prefix", "%s", buf_text(&text));
-}
-
 static int show_text(const struct cache_desk *d, const struct provider_row *row, struct buf *out,
 		     struct err *err)
 {
 	const struct pidb_provider *p = &row->p;
 	CLEANUP(buf_free) struct buf safe = BUF_INIT(4096);
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 20);
 	struct text_table t = {.ncolumns = 2};
+	char **prefix;
+	size_t n;
 	put_line(&t, "provider", "%" PRIu64 "%s", p->id, p->is_verified ? "" : ", not verified");
 	put_safe(&safe, str_of(p->site));
 	put_line(&t, "site", "%s", buf_text(&safe));
 	buf_clear(&safe);
 	put_safe(&safe, str_of(p->mail));
 	put_line(&t, "mail", "%s", buf_text(&safe));
-	int rc = pidb_prefixes(d->pidb, p->id, add_prefix, &t, err);
+	int rc = pidb_prefixes(d->pidb, p->id, &arena, &prefix, &n, err);
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		buf_clear(&safe);
+		put_safe(&safe, str_of(prefix[i]));
+		put_line(&t, "prefix", "%s", buf_text(&safe));
+	}
 	put_line(&t, "priority", "%" PRId64, p->priority);
 	put_limited(&t, "files", row->tally.files, p->quota_files, false);
 	put_limited(&t, "space", row->tally.space, p->quota_space, true);

@@ -42,11 +42,6 @@ static uint64_t add_verified(struct pidb *p, const char *secret, const char *pre
 	return id;
 }
 
-static void collect_prefix(void *ctx, struct str prefix)
-{
-	buf_printf(ctx, "%s ", prefix.p);
-}
-
 static void registers_and_verifies(void **state)
 {
 	(void)state;
@@ -75,11 +70,14 @@ static void registers_and_verifies(void **state)
 	assert_int_equal(pidb_open(&p, folder, &err), 0);
 	assert_int_equal(pidb_get(p, id, 0, &who, &err), 0);
 	assert_true(who.is_verified && who.verified_us == NOW);
-	struct buf text = BUF_INIT(1000);
-	assert_int_equal(pidb_prefixes(p, id, collect_prefix, &text, &err), 0);
-	assert_str(buf_str(&text), "http://a.example.com/ http://www.example.com/ ");
-	assert_int_equal(pidb_prefixes(p, id + 1, collect_prefix, &text, &err), 1);
-	buf_free(&text);
+	struct arena arena = ARENA_INIT(1 << 20);
+	char **prefix;
+	assert_int_equal(pidb_prefixes(p, id, &arena, &prefix, &n, &err), 0);
+	assert_int_equal(n, 2);
+	assert_string_equal(prefix[0], "http://a.example.com/");
+	assert_string_equal(prefix[1], "http://www.example.com/");
+	assert_int_equal(pidb_prefixes(p, id + 1, &arena, &prefix, &n, &err), 1);
+	arena_free(&arena);
 	pidb_close(&p);
 }
 

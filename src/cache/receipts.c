@@ -61,7 +61,7 @@ int receipts_open_kept(struct receipts **ret, const char *unsdb, uint64_t provid
 		       struct err *err)
 {
 	struct receipts r = {.bytes = BUF_INIT(PIECE_MAX), .rest = reader_of(STR(""))};
-	int rc = unsdb_reader_open(&r.kept, unsdb, provider, number, err);
+	int rc = unsdb_reader_open(&r.kept, unsdb, provider, number, false, err);
 	if (rc != 0)
 		return rc;
 	r.set = set_of_kept(unsdb_reader_set(r.kept));
@@ -298,7 +298,7 @@ static int kept_sets_look(void *ctx, const char *path, struct err *err)
 {
 	struct url_ask *a = ctx;
 	struct receipts r = {.bytes = BUF_INIT(PIECE_MAX)};
-	int rc = unsdb_reader_open_all(&r.kept, path, a->url->provider, err);
+	int rc = unsdb_reader_open(&r.kept, path, a->url->provider, 0, true, err);
 	while (rc == 0 && (rc = unsdb_reader_next(r.kept, err)) == 0) {
 		r.set = set_of_kept(unsdb_reader_set(r.kept));
 		rc = set_look(a, &r, err);

@@ -52,13 +52,10 @@ uint64_t unsdb_waiting(struct unsdb *u);
 
 /* Sets that wait, read in any process, also while the file is written. */
 struct unsdb_reader;
-/* The set of a provider under that number, 0: its latest. 1: none, or no such file. */
+/* The set of a provider under that number, 0: its latest; or `all` sets of a provider, 0: of all
+ * providers, in their order, each after unsdb_reader_next(). 1: none, or no such file. */
 int unsdb_reader_open(struct unsdb_reader **ret, const char *path, uint64_t provider,
-		      uint64_t number, struct err *err);
-/* All sets of a provider, 0: of all providers, in their order, each after unsdb_reader_next(). 1:
- * none, or no such file. */
-int unsdb_reader_open_all(struct unsdb_reader **ret, const char *path, uint64_t provider,
-			  struct err *err);
+		      uint64_t number, bool all, struct err *err);
 /* The next set. 1: there are no more, or they went to the queue manager meanwhile. */
 int unsdb_reader_next(struct unsdb_reader *r, struct err *err);
 void unsdb_reader_free(struct unsdb_reader **r);

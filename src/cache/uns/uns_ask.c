@@ -18,11 +18,6 @@ static uint64_t client_of(const char *address)
 	return n ? n : 1;
 }
 
-static int64_t period_begins_us(const struct uns *u)
-{
-	return clock_wall_us() - u->cache->fullset_period_us;
-}
-
 /* The thread of `reads`. */
 
 struct db *uns_db(struct uns *u)
@@ -210,24 +205,30 @@ static void login_run(struct pool_job *job)
 	pool_post(a->u->hashes, &a->job);
 }
 
-void uns_ask_login(struct uns_session *ss, uint64_t provider, struct str password)
+static struct uns_login *login_make(struct uns_session *ss, uint64_t provider)
 {
-	struct uns *u = ss->u;
+	const struct cache_conf *cache = ss->u->cache;
 	struct uns_login *a = mem_alloc(sizeof *a);
-	*a = (struct uns_login){.u = u,
+	*a = (struct uns_login){.u = ss->u,
 				.ss = ss,
 				.id = provider,
-				.since_us = period_begins_us(u),
+				.since_us = clock_wall_us() - cache->fullset_period_us,
 				.now_mono_us = clock_mono_us(),
-				.errors_most = (size_t)u->cache->errors_kept,
+				.errors_most = (size_t)cache->errors_kept,
 				.arena = ARENA_INIT(ARENA_MOST)};
+	ss->login = a;
+	return a;
+}
+
+void uns_ask_login(struct uns_session *ss, uint64_t provider, struct str password)
+{
+	struct uns_login *a = login_make(ss, provider);
 	password = str_head(password, sizeof a->password - 1);
 	memcpy(a->password, password.n ? password.p : "", password.n);
 	snprintf(a->address, sizeof a->address, "%s", session_peer(ss->session));
 	a->job = (struct pool_job){
 		.run = login_run, .client = client_of(a->address), .beyond = true};
-	ss->login = a;
-	pool_post(u->asks, &a->job);
+	pool_post(ss->u->asks, &a->job);
 }
 
 void uns_login_leave(struct uns_login *a)
@@ -238,15 +239,25 @@ void uns_login_leave(struct uns_login *a)
 
 /* Full sets. */
 
+static unsigned fullset_refusal(const struct uns_login *a)
+{
+	if (a->rc < 0)
+		log_warn(ROLE, "a provider could not be looked up", KV_TEXT("why", a->err.msg));
+	if (a->rc != 0)
+		return a->rc < 0 ? CACHE_INTERNAL : CACHE_UNKNOWN;
+	bool may = a->provider.wanted != PIDB_NOT_WANTED || fullsets_left(a->u, &a->provider) > 0;
+	return may ? 0 : CACHE_FULLSETS;
+}
+
 static void fullset_answered(void *ctx)
 {
-	struct uns_recheck *a = ctx;
+	struct uns_login *a = ctx;
 	struct uns_session *ss = a->ss;
-	unsigned code = a->code;
-	mem_free(&a);
+	unsigned code = fullset_refusal(a);
+	login_free_all(a);
 	if (!ss)
 		return;
-	ss->recheck = NULL;
+	ss->login = NULL;
 	ss->is_asking = false;
 	if (code)
 		uns_session_refuse(ss, code, cache_code_text(code));
@@ -256,29 +267,16 @@ static void fullset_answered(void *ctx)
 
 static void fullset_run(struct pool_job *job)
 {
-	struct uns_recheck *a = LIST_OF(struct uns_recheck, job, job);
-	struct pidb_provider p;
-	struct err err;
-	int rc = pidb_get(a->u->pidb, a->provider, a->since_us, &p, &err);
-	if (rc < 0)
-		log_warn(ROLE, "a provider could not be looked up", KV_TEXT("why", err.msg));
-	if (rc != 0)
-		a->code = rc < 0 ? CACHE_INTERNAL : CACHE_UNKNOWN;
-	else if (p.wanted == PIDB_NOT_WANTED && fullsets_left(a->u, &p) == 0)
-		a->code = CACHE_FULLSETS;
+	struct uns_login *a = LIST_OF(struct uns_login, job, job);
+	a->rc = pidb_get(a->u->pidb, a->id, a->since_us, &a->provider, &a->err);
 	loop_post(a->u->role.loop, fullset_answered, a);
 }
 
 /* The number that was told at init may be used up by now. */
 void uns_ask_fullset(struct uns_session *ss)
 {
-	struct uns_recheck *a = mem_alloc(sizeof *a);
-	*a = (struct uns_recheck){.u = ss->u,
-				  .ss = ss,
-				  .provider = ss->provider,
-				  .since_us = period_begins_us(ss->u)};
+	struct uns_login *a = login_make(ss, ss->provider);
 	a->job = (struct pool_job){.run = fullset_run, .beyond = true};
-	ss->recheck = a;
 	pool_post(ss->u->asks, &a->job);
 }
 

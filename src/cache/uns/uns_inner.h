@@ -46,7 +46,8 @@ struct uns {
 	bool db_has_failed;
 };
 
-/* What a thread finds out of a provider who wants to come in; it lives until he is answered. */
+/* Result of a login check, or of a later look at the same provider. Freed once the provider has
+ * been answered. */
 struct uns_login {
 	struct pool_job job;
 	struct uns *u;
@@ -83,16 +84,6 @@ struct uns_accept {
 	int64_t now_us;
 };
 
-/* Whether a further full set may be sent unasked. */
-struct uns_recheck {
-	struct pool_job job;
-	struct uns *u;
-	struct uns_session *ss;
-	uint64_t provider;
-	int64_t since_us;
-	unsigned code; /* why not; 0: it may */
-};
-
 struct uns_receipts;
 
 struct uns_session {
@@ -112,7 +103,6 @@ struct uns_session {
 	int64_t over_us;
 	/* Whom a thread works for. */
 	struct uns_login *login;
-	struct uns_recheck *recheck;
 	struct uns_receipts *receipts;
 	struct uns_accept *accept;
 	/* The provider, when he is in. */

@@ -358,8 +358,6 @@ static void on_closed(struct session *s, enum conn_end end)
 	loop_timer_stop(&ss->timer);
 	if (ss->login)
 		uns_login_leave(ss->login);
-	if (ss->recheck)
-		ss->recheck->ss = NULL;
 	if (ss->accept)
 		ss->accept->ss = NULL;
 	if (ss->receipts)

@@ -480,41 +480,22 @@ int unsdb_reader_next(struct unsdb_reader *r, struct err *err)
 	return rc < 0 ? -1 : 1;
 }
 
-static int reader_open(struct unsdb_reader **ret, const char *path, uint64_t provider,
-		       uint64_t number, uint64_t *ret_first, struct err *err)
+int unsdb_reader_open(struct unsdb_reader **ret, const char *path, uint64_t provider,
+		      uint64_t number, bool all, struct err *err)
 {
 	struct unsdb_reader *r = mem_alloc(sizeof *r);
+	uint64_t first;
 	*r = (struct unsdb_reader){.provider = provider, .number = number};
 	int rc = record_reader_open(&r->reader, path, &unsdb_kind, err);
 	if (rc == 0)
-		rc = reader_scan(r, ret_first, err);
+		rc = reader_scan(r, &first, err);
+	if (rc == 0)
+		record_seek(r->reader, all ? first : r->last);
+	if (rc == 0 && !all)
+		rc = unsdb_reader_next(r, err);
 	if (rc != 0)
 		unsdb_reader_free(&r);
 	*ret = r;
-	return rc;
-}
-
-int unsdb_reader_open(struct unsdb_reader **ret, const char *path, uint64_t provider,
-		      uint64_t number, struct err *err)
-{
-	uint64_t first;
-	int rc = reader_open(ret, path, provider, number, &first, err);
-	if (rc != 0)
-		return rc;
-	record_seek((*ret)->reader, (*ret)->last);
-	rc = unsdb_reader_next(*ret, err);
-	if (rc != 0)
-		unsdb_reader_free(ret);
-	return rc;
-}
-
-int unsdb_reader_open_all(struct unsdb_reader **ret, const char *path, uint64_t provider,
-			  struct err *err)
-{
-	uint64_t first;
-	int rc = reader_open(ret, path, provider, 0, &first, err);
-	if (rc == 0)
-		record_seek((*ret)->reader, first);
 	return rc;
 }
 

@@ -13,30 +13,30 @@ static const struct value_spec specs[] = {
 	{"mime", VALUE_LIST_AT(S, mime),
 	 "text/* application/pdf application/xml application/xhtml+xml application/json "
 	 "application/msword application/rtf application/postscript",
-	 .help = "types of contents that providers may announce; text/* stands for all of text"},
+	 .help = "content types that providers may announce; text/* stands for every type of text"},
 	{"slot_seconds", VALUE_TIME_AT(S, slot_us), "1h", 60e6, 3600e6,
-	 .help = "length of a time slot: how often sets that wait for their hours are looked at; "
-		 "an hour must be a multiple of it"},
+	 .help = "length of a time slot, the interval at which sets that wait for their hours are "
+		 "checked; must divide an hour"},
 	{"slot_period", VALUE_WORD_AT(S, slot_period), "day", .words = periods,
-	 .help = "after which time slots, and so the hours of providers, repeat: day or week"},
+	 .help = "period after which time slots and the hours of providers repeat: day or week"},
 	{"fullsets", VALUE_INT_AT(S, fullsets), "4", 0, 1000000,
-	 .help = "full sets that a provider may send in each fullset_period without being asked"},
+	 .help = "full sets that a provider may send unasked in each fullset_period"},
 	{"fullset_period", VALUE_TIME_AT(S, fullset_period_us), "30d", 1e6, 3650 * 86400e6,
-	 .help = "the time in which unasked full sets are counted"},
+	 .help = "period in which unasked full sets are counted"},
 	{"quota_files", VALUE_INT_AT(S, quota_files), "1000000", 0, 1e15,
-	 .help = "files that a new provider may have stored; garner cache provider sets another "
-		 "number"},
+	 .help = "maximum number of stored files of a new provider; garner cache provider changes "
+		 "it"},
 	{"quota_space", VALUE_SIZE_AT(S, quota_space), "10G", 0, INFINITY,
-	 .help = "bytes that a new provider may have stored"},
+	 .help = "maximum size of the stored files of a new provider, in bytes"},
 	{"errors_kept", VALUE_INT_AT(S, errors_kept), "100", 1, 10000,
-	 .help = "errors that a provider is told of, each with its URL, when it connects"},
+	 .help = "maximum number of errors reported to a provider when it connects"},
 	{"receipts_kept", VALUE_TIME_AT(S, receipts_kept_us), "30d", 60e6, 3650 * 86400e6,
-	 .help = "how long providers can ask what has become of a set"},
+	 .help = "time for which the receipts of a set are available"},
 };
 
 const struct config_section cache_section = {
 	.name = "cache",
-	.help = "What the cache takes from providers, and how it goes about it.",
+	.help = "What the cache accepts from providers, and how.",
 	.size = sizeof(S),
 	.specs = specs,
 	.nspecs = ARRAY_LEN(specs),

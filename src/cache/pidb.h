@@ -42,49 +42,50 @@ struct pidb_provider {
 	uint64_t fullsets_used; /* unasked, since `since_us` of the reader */
 };
 
-/* The folder is DATA/cache; the database is made where it is not there. */
+/* Opens the database in the folder DATA/cache; creates it if it does not exist. */
 int pidb_open(struct pidb **ret, const char *folder, struct err *err);
 void pidb_close(struct pidb **p);
-/* Changes whenever another process, or this one, has changed something: cheap to ask. */
+/* Returns a number that changes with every commit of any process; cheap. */
 uint64_t pidb_version(struct pidb *p);
 
-/* Numbers up to this one are never given: another database has rows of them, and this one may be
- * new, or an older copy. */
+/* Never assigns numbers up to this one: the cache has rows of them, and this database may be new or
+ * an older copy. */
 int pidb_reserve(struct pidb *p, uint64_t id, struct err *err);
-/* Registration. Step one: a provider that cannot do anything yet. password: a line of
- * role/password.h. ERR_BUSY: `address` has had `most_a_day`, or there are too many that wait. */
+/* Registers a provider, which may do nothing until it is verified. password: a line of
+ * role/password.h. ERR_BUSY: `address` has registered `most_a_day` times, or too many secrets
+ * wait. */
 int pidb_register(struct pidb *p, const char *site, const char *mail, const char *password,
 		  const char *secret, const char *address, unsigned most_a_day, int64_t now_us,
 		  uint64_t *ret_id, struct err *err);
-/* Whether it would be refused for that, before a password is hashed for it: 0, or ERR_BUSY. */
+/* Checks these limits alone, before a password is hashed: 0, or ERR_BUSY. */
 int pidb_may_register(struct pidb *p, const char *address, unsigned most_a_day, int64_t now_us,
 		      struct err *err);
-/* A further secret, for a further prefix of a verified provider; at most 10 wait. */
+/* Adds a secret for a further prefix of a verified provider; at most 10 wait. */
 int pidb_secret_add(struct pidb *p, uint64_t id, const char *secret, int64_t now_us,
 		    struct err *err);
-/* The secrets that wait for their file, up to `most`; those from before expired_us do not count.
- * 1: there is no such provider. */
+/* Lists up to `most` secrets that wait for their file and were made since expired_us. 1: no such
+ * provider. */
 int pidb_secrets(struct pidb *p, uint64_t id, int64_t expired_us, char (*ret)[PIDB_SECRET + 1],
 		 size_t most, size_t *ret_n, struct err *err);
-/* Step two has succeeded: the secret goes, the prefix is the provider's, who is verified. 1: that
- * secret does not wait any more. ERR_USAGE: too many prefixes. */
+/* The secret was found: deletes it, adds the prefix and marks the provider as verified. 1: the
+ * secret no longer waits. ERR_USAGE: too many prefixes. */
 int pidb_verify(struct pidb *p, uint64_t id, const char *secret, const char *prefix, int64_t now_us,
 		struct err *err);
-/* Providers that were not verified, and secrets, from before that time go; so does what was counted
- * for limits in a future that has not come: the clock was wrong then. */
+/* Deletes unverified providers and secrets from before before_us, and counts for limits dated later
+ * than now_us: the clock was wrong then. */
 int pidb_expire(struct pidb *p, int64_t before_us, int64_t now_us, struct err *err);
 int pidb_password_set(struct pidb *p, uint64_t id, const char *password, struct err *err);
-/* The provider goes at once, and with it all that it may do; what is stored is removed by qm, which
- * finds it in pidb_gone(). 1: there is none. */
+/* Deletes the provider and its rights at once; qm then removes its stored files, which it finds by
+ * pidb_gone(). 1: no such provider. */
 int pidb_deregister(struct pidb *p, uint64_t id, int64_t now_us, struct err *err);
-/* One that has gone and whose rows are still there. 1: none. */
+/* Returns a deleted provider whose rows still exist in the cache. 1: none. */
 int pidb_gone(struct pidb *p, uint64_t *ret_id, struct err *err);
 int pidb_gone_done(struct pidb *p, uint64_t id, struct err *err);
 
-/* 1: there is no such provider. since_us: where the period of unasked full sets begins. */
+/* 1: no such provider. since_us: start of the period in which unasked full sets are counted. */
 int pidb_get(struct pidb *p, uint64_t id, int64_t since_us, struct pidb_provider *ret,
 	     struct err *err);
-/* In the order of their ids, after that one. 1: there are no more. */
+/* Returns the provider with the next higher id. 1: no more. */
 int pidb_next(struct pidb *p, uint64_t after, int64_t since_us, struct pidb_provider *ret,
 	      struct err *err);
 /* The prefixes of a provider, in the arena; more than PIDB_PREFIXES are damage. 1: there is no such
@@ -92,7 +93,7 @@ int pidb_next(struct pidb *p, uint64_t after, int64_t since_us, struct pidb_prov
 int pidb_prefixes(struct pidb *p, uint64_t id, struct arena *arena, char ***ret, size_t *ret_n,
 		  struct err *err);
 
-/* The contract: what is set is changed. 1: there is no such provider. */
+/* Changes those terms of the contract that are not NULL. 1: no such provider. */
 struct pidb_change {
 	const int64_t *priority;
 	const uint64_t *quota_files, *quota_space, *bandwidth;
@@ -100,21 +101,21 @@ struct pidb_change {
 };
 int pidb_change(struct pidb *p, uint64_t id, const struct pidb_change *change, struct err *err);
 
-/* Sessions. Counts one and remembers where it came from; *ret is what there was before, but for
- * seq, which is this one's. */
+/* Counts a session and stores its address; *ret is the row before, except for seq, which is that of
+ * this session. */
 int pidb_session(struct pidb *p, uint64_t id, const char *address, int64_t since_us,
 		 struct pidb_provider *ret, struct err *err);
-/* It has finished: the errors up to that count were told. was: what it found in errors_told; a
- * count below that is of a cache's database that was begun anew. */
+/* Ends a session: the provider has been told of errors up to errors_told. was: errors_told when it
+ * began; a lower count means that the cache's database was created again. */
 int pidb_session_done(struct pidb *p, uint64_t id, uint64_t errors_told, uint64_t was,
 		      struct err *err);
-/* A full set was accepted: it is not wanted any more, or counts as unasked. */
+/* Records an accepted full set: it is no longer wanted, or counts as unasked. */
 int pidb_fullset(struct pidb *p, uint64_t id, int64_t now_us, struct err *err);
-/* A full set is wanted, for this reason or one that is greater; id 0: of all providers. */
+/* Asks for a full set, for this reason unless a greater one is set; id 0: of all providers. */
 int pidb_want(struct pidb *p, uint64_t id, enum pidb_wanted why, struct err *err);
 
-/* Looks at the pages and at the rows: hours, the form of passwords, whose the prefixes are. Calls
- * fn with each finding; changes nothing. */
+/* Checks pages and rows (hours, form of passwords, owners of prefixes) and calls fn with each
+ * finding. Changes nothing. */
 enum { PIDB_FINDING_MAX = 800 };
 typedef void pidb_finding_fn(void *ctx, const char *text);
 int pidb_check(const char *folder, pidb_finding_fn *fn, void *ctx, struct err *err);

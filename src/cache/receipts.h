@@ -1,31 +1,30 @@
-/* Receipts: what has become of each URL of a set, read out of the database, or out of unsdb while
- * the queue manager does not have the set; for uns and rs. The set's notices say which URLs it had,
- * the rows what they are now. */
+/* Receipts: the state of each URL of a set, read from the database, or from unsdb until the queue
+ * manager has the set; for uns and rs. The set's notices say which URLs it named, the rows what
+ * became of them. */
 #pragma once
 #include "cache/db.h"
 
 struct receipts;
 
-/* The set that `uns` (NULL: any, the latest of that number) took from the provider under that
- * number; 0: the latest. 1: none is known, not yet or not any more. db: for reading, the caller's;
- * one thread. */
+/* Opens the set that `uns` (NULL: any, the latest of that number) took from the provider under that
+ * number; 0: the latest. 1: unknown, not yet or no longer. The caller owns db; not thread-safe. */
 int receipts_open(struct receipts **ret, struct db *db, uint64_t provider, const char *uns,
 		  uint64_t number, struct err *err);
-/* The same of a set that a notification server keeps, by its unsdb: all of it is queued. */
+/* Opens a set that a notification server keeps in its unsdb: all its URLs are queued. */
 int receipts_open_kept(struct receipts **ret, const char *unsdb, uint64_t provider, uint64_t number,
 		       struct err *err);
-/* Of all that there is in the folder DATA/cache: the latest. db NULL: there is none yet. */
+/* Opens the latest of all in the folder DATA/cache. db NULL: there is none yet. */
 int receipts_open_any(struct receipts **ret, struct db *db, const char *folder, uint64_t provider,
 		      uint64_t number, struct err *err);
 void receipts_free(struct receipts **r);
 const struct db_set *receipts_set(const struct receipts *r);
 const char *receipts_state(const struct receipts *r); /* "kept", "queued", "absorbed" */
-/* Leaves out so many rows. */
+/* Skips n rows. */
 int receipts_skip(struct receipts *r, uint64_t n, struct err *err);
-/* The next accepted URL, in the order in which they came; slices are in the arena. 1: no more. */
+/* Returns the next accepted URL in order of arrival; slices are in the arena. 1: no more. */
 int receipts_next(struct receipts *r, struct arena *arena, struct db_receipt *ret, struct err *err);
 
-/* Of one URL, by whichever set. */
+/* One URL, whichever set named it. */
 struct receipts_url {
 	uint64_t provider; /* 0: of all */
 	struct str c;      /* as url_parse() gives it */

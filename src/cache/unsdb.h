@@ -1,7 +1,6 @@
 /* unsdb: sets that a notification server keeps while the queue manager is away, one file of records
- * (doc/formats/unsdb.md). They come out in the order in which they went in; when the last one has,
- * the file is empty again. All functions may be called from any thread; those that are not marked
- * wait for the disk. */
+ * (doc/formats/unsdb.md), first in, first out. The file is truncated when the last set has left it.
+ * Thread-safe; functions that are not marked may block on the disk. */
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
@@ -9,8 +8,8 @@
 struct format;
 extern const struct format unsdb_format;
 
-/* Whether a file of DATA/cache is one: unsdb, unsdb@2. What was moved away has a dot in its name.
- */
+/* Whether this is the name of one in DATA/cache: unsdb, unsdb@2. Damaged ones that were set aside
+ * have a dot in their name. */
 bool unsdb_is_name(const char *name);
 
 struct unsdb;
@@ -24,33 +23,33 @@ struct unsdb_set {
 	uint64_t place, bytes;
 };
 
-/* The file is made if it is not there; what a crash left of a set that was not whole goes.
- * ERR_BUSY: another process has it. */
+/* Creates the file if it does not exist; truncates an incomplete set left by a crash. ERR_BUSY:
+ * another process has it open. */
 int unsdb_open(struct unsdb **ret, const char *path, struct err *err);
 void unsdb_close(struct unsdb **u);
 
-/* The pieces of a set, one after the other, appended to `out`; 1: there are no more. */
+/* Appends the next piece of the set to `out`. 1: no more. */
 typedef int unsdb_pieces_fn(void *ctx, struct buf *out, struct err *err);
-/* Durable when it returns 0. Else nothing of it is left. */
+/* Stores a set: durable when it returns 0, otherwise nothing of it remains. */
 int unsdb_put(struct unsdb *u, const struct unsdb_set *set, unsdb_pieces_fn *fn, void *ctx,
 	      struct err *err);
 
-/* [does not wait] The first set that waits after that place, 0: of all. 1: none. */
+/* [does not block] Finds the first waiting set after that place; 0: the first of all. 1: none. */
 int unsdb_next(struct unsdb *u, uint64_t after, struct unsdb_set *ret);
-/* [does not wait] The set of a provider that waits under that number; 0: its latest. 1: none. */
+/* [does not block] Finds the waiting set of a provider by its number; 0: its latest. 1: none. */
 int unsdb_find(struct unsdb *u, uint64_t provider, uint64_t number, struct unsdb_set *ret);
-/* [does not wait] The URLs of all sets of a provider that wait. */
+/* [does not block] Counts the URLs of all waiting sets of a provider. */
 uint64_t unsdb_urls(struct unsdb *u, uint64_t provider);
-/* The next piece of a set; *place is the set's place at first. 1: there are no more. */
+/* Appends the next piece of a set; start with *place = the set's place. 1: no more. */
 int unsdb_piece(struct unsdb *u, uint64_t *place, struct buf *out, struct err *err);
-/* The set that has waited longest is elsewhere now. Durable later: it may come out once more. */
+/* Removes the oldest set. Not durable at once: after a crash it may come out again. */
 int unsdb_taken(struct unsdb *u, struct err *err);
 
-/* [do not wait] Bytes of the file, and sets that wait. */
+/* [do not block] Size of the file in bytes; number of waiting sets. */
 uint64_t unsdb_size(struct unsdb *u);
 uint64_t unsdb_waiting(struct unsdb *u);
 
-/* Sets that wait, read in any process, also while the file is written. */
+/* Reads waiting sets from any process, also while the file is written. */
 struct unsdb_reader;
 /* The set of a provider under that number, 0: its latest; or `all` sets of a provider, 0: of all
  * providers, in their order, each after unsdb_reader_next(). 1: none, or no such file. */

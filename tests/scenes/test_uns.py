@@ -84,7 +84,7 @@ def test_a_set_that_was_not_answered_is_sent_again_under_its_number(uns):
         return False if len(heard) < 3 else None
 
     qm = FakeQm(g.qm, answer=answer)
-    wait_for("the link", lambda: g.uns.lines("queue manager is here"))
+    wait_for("the link", lambda: g.uns.lines("queue manager connected"))
     assert accepted(notify(g.door, g.id, ROWS)) == (2, 1)
     wait_for("the set", lambda: qm.sets)
     assert heard[:3] == [1, 1, 1] and [n for _, n in qm.order] == [1]
@@ -110,7 +110,7 @@ def test_a_queue_manager_that_does_not_greet_is_away(uns):
 def test_what_the_queue_manager_refuses_is_rejected(uns):
     g = uns()
     qm = FakeQm(g.qm, answer=lambda n: (203, "over <quota>") if n == 1 else None)
-    wait_for("the link", lambda: g.uns.lines("queue manager is here"))
+    wait_for("the link", lambda: g.uns.lines("queue manager connected"))
     result = notify(g.door, g.id, ROWS)
     assert code_of(result) == 203 and result.find("set_rejected").text == "over <quota>"
     assert accepted(notify(g.door, g.id, ROWS)) == (2, 2)
@@ -134,7 +134,7 @@ def test_who_loses_a_set_that_was_accepted_is_asked_for_a_full_one(uns, fault):
         g.uns = g.start("uns").wait_ready()
     wait_for("the second", lambda: [n for _, n in qm.order][-1:] == [2])
     assert wait_for("the flag", lambda: wanted(g, g.id)) == "crash" and wanted(g, other) is None
-    assert g.uns.lines("set 1, which was accepted, is refused")
+    assert g.uns.lines("queue manager refused accepted set 1")
     wait_for("an empty file", lambda: waiting(g) == [])
     qm.close()
 
@@ -178,9 +178,9 @@ def test_a_full_set_that_is_refused_while_it_is_being_accepted_is_wanted_again(u
         return (203, "over") if number == 2 else None
 
     qm = FakeQm(g.qm, answer=answer)
-    wait_for("the link", lambda: g.uns.lines("queue manager is here"))
+    wait_for("the link", lambda: g.uns.lines("queue manager connected"))
     assert accepted(notify(g.door, g.id, ROWS, "full")) == (2, 2)
-    g.uns.wait_line("set 2, which was accepted, is refused")
+    g.uns.wait_line("queue manager refused accepted set 2")
     assert wait_for("the flag", lambda: wanted(g, g.id)) == "crash"
     qm.close()
 
@@ -398,7 +398,7 @@ def test_while_unsdb_is_full_nobody_is_let_in(uns):
 def test_an_empty_unsdb_is_not_full_even_where_it_may_have_nothing(uns):
     g = uns(more="unsdb_max = 0")
     qm = FakeQm(g.qm)
-    g.uns.wait_line("queue manager is here")
+    g.uns.wait_line("queue manager connected")
     assert accepted(notify(g.door, g.id, ROWS)) == (2, 1)
     assert len(qm.sets) == 1
     qm.close()
@@ -483,7 +483,7 @@ def test_sessions_within_a_set_are_told_when_the_role_stops(uns):
 def test_large_sets_take_no_memory(uns):
     g = uns()
     qm = FakeQm(g.qm)
-    wait_for("the link", lambda: g.uns.lines("queue manager is here"))
+    wait_for("the link", lambda: g.uns.lines("queue manager connected"))
     notify(g.door, g.id, ROWS)  # a login takes memory, once
     rows = big(20000)
     before = peak(g)
@@ -644,7 +644,7 @@ def test_each_url_of_a_set_has_a_receipt(uns):
         assert [(row.get("url"), row.get("mime")) for row in last] == [(SITE + "x", "text/plain")]
         s.send(s.tag("receipts", set=1) + "/>")  # and does not wait for the answer
     qm.kill()
-    wait_for("its end to be seen", lambda: g.uns.lines("queue manager is away"))
+    wait_for("its end to be seen", lambda: g.uns.lines("queue manager disconnected"))
     assert accepted(notify(g.door, g.id, [url(SITE + "y")])) == (1, 3)
     with Session(g.door) as s:
         assert s.init(g.id).find("processing_status").get("processing") == str(n + 2)
@@ -683,7 +683,7 @@ def test_a_url_is_queued_by_its_name_from_the_moment_it_is_accepted(uns):
     failed = [("text/html", "failed")]
     wait_for("the verdict", lambda: known(a) == (failed, failed))
     qm.kill()
-    wait_for("its end to be seen", lambda: g.uns.lines("queue manager is away"))
+    wait_for("its end to be seen", lambda: g.uns.lines("queue manager disconnected"))
     assert accepted(notify(g.door, g.id, [url(a, op="remove"), url(a, "text/plain")])) == (2, 2)
     assert sorted(known(a)[0]) == sorted(known(a)[1]) == [html, plain]
     assert known(a, "text/plain") == ([plain], [plain])

@@ -25,30 +25,30 @@ static const struct value_spec specs[] = {
 	{"botm_listen", VALUE_LISTEN_AT(S, botm_listen), .fallback = "127.0.0.1:8193",
 	 .moves = "net.port", .help = "where the botm connects to that has URLs fetched"},
 	{"overload", VALUE_PERCENT_AT(S, overload), .fallback = "10%", .min = 0, .max = 1000,
-	 .help = "how far the botm is filled beyond its capacity, so that robots need not wait for "
-		 "URLs"},
+	 .help = "percentage by which the botm is filled beyond its capacity, so that robots never "
+		 "wait for URLs"},
 	{"qdb_max", VALUE_INT_AT(S, qdb_max), .fallback = "20000000", .min = 1, .max = 1e12,
-	 .help = "URLs in the queue; beyond it no sets are taken until it is down to 80% of that"},
+	 .help = "URLs in the queue above which sets are refused, until it is down to 80% of that"},
 	{"wheel_slots", VALUE_INT_AT(S, wheel_slots), .fallback = "900", .min = 2, .max = 100000,
 	 .help = "steps of the wheel in which providers wait for their bandwidth; who has to wait "
 		 "for longer waits in a time slot"},
 	{"wheel_step", VALUE_TIME_AT(S, wheel_step_us), .fallback = "4s", .min = 10e3,
 	 .max = 3600e6, .help = "length of a step of that wheel"},
 	{"retries", VALUE_INT_AT(S, retries), .fallback = "5", .min = 0, .max = 100,
-	 .help = "how often a URL with a temporary error of its own is tried again"},
+	 .help = "retries of a URL after temporary errors of its own"},
 	{"retry_wait", VALUE_TIME_AT(S, retry_wait_us), .fallback = "10min", .min = 1e3,
 	 .max = 86400e6,
-	 .help = "how long a set waits of which only such URLs are left; doubled each time"},
+	 .help = "wait before a set that has only such URLs left is tried again; doubled each "
+		 "time"},
 	{"site_wait", VALUE_TIME_AT(S, site_wait_us), .fallback = "1min", .min = 1e3,
 	 .max = 86400e6,
-	 .help = "how long a provider waits after an error of its site; doubled each time, up to a "
-		 "day"},
+	 .help = "wait of a provider after an error of its site; doubled each time, up to a day"},
 	{"old_after", VALUE_TIME_AT(S, old_after_us), .fallback = "90d", .min = 1e6,
 	 .max = 36500 * 86400e6,
-	 .help = "a full set is wanted of a provider whose URLs were not confirmed for so long; "
-		 "only time while qm runs counts"},
+	 .help = "age of unconfirmed URLs at which their provider is asked for a full set; only "
+		 "time while qm runs counts"},
 	{"expire_after", VALUE_TIME_AT(S, expire_after_us), .fallback = "180d", .min = 1e6,
-	 .max = 36500 * 86400e6, .help = "URLs that were not confirmed for so long are deleted"},
+	 .max = 36500 * 86400e6, .help = "age at which unconfirmed URLs are deleted"},
 	DRAIN_SPEC(S, drain_us, "5s"),
 	SERVER_LIMITS_IDLE_AT(S, limits, "0"),
 	TLS_SPECS(S, tls),
@@ -156,9 +156,9 @@ static void tell_counters(void *ctx)
 static void peer_say(const char *peer, bool is_trouble, const char *what, const char *who)
 {
 	if (is_trouble)
-		log_warn(ROLE, peer, KV_TEXT("what", what), KV_TEXT("who", who));
+		log_warn(ROLE, what, KV_TEXT("peer", peer), KV_TEXT("who", who));
 	else
-		log_info(ROLE, peer, KV_TEXT("what", what), KV_TEXT("who", who));
+		log_info(ROLE, what, KV_TEXT("peer", peer), KV_TEXT("who", who));
 }
 
 static void say_botm(void *ctx, bool is_trouble, const char *what, const char *who)
@@ -179,9 +179,9 @@ static void on_overload(void *ctx, bool is_over)
 {
 	struct role_qm *q = ctx;
 	if (is_over)
-		log_warn(ROLE, "the queue is full, or the disk: no sets are taken");
+		log_warn(ROLE, "queue or disk full; sets refused");
 	else
-		log_info(ROLE, "sets are taken again");
+		log_info(ROLE, "sets accepted again");
 	qm_link_overload(q->link, is_over);
 }
 

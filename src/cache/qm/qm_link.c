@@ -190,10 +190,10 @@ static void uns_name(struct uns *u, struct str name)
 	struct qm_link *l = u->l;
 	LIST_EACH (struct uns, other, &l->sessions, link)
 		if (other != u && str_is(name, other->name))
-			uns_end(other, "there is a newer connection of it");
+			uns_end(other, "replaced by a newer connection");
 	memcpy(u->name, name.p, name.n);
 	u->name[name.n] = 0;
-	link_say(l, false, "a notification server is here", u->name);
+	link_say(l, false, "notification server connected", u->name);
 }
 
 static void uns_set(struct uns *u, const struct link_message *m)
@@ -241,7 +241,7 @@ static void on_message(struct session *s, struct str bytes)
 	else if (kind == LINK_END && u->taking && u->taking->set.number == m.number)
 		uns_ended(u);
 	else
-		uns_end(u, "a message that may not come there");
+		uns_end(u, "unexpected message");
 }
 
 static const struct server_protocol protocol = {

@@ -13,20 +13,18 @@
 
 static const struct value_spec specs[] = {
 	{"listen", VALUE_LISTEN_AT(S, listen), .fallback = "127.0.0.1:8083", .moves = "net.port",
-	 .help = "where people and programs register"},
+	 .help = "where providers register: an address with a port, or unix:PATH"},
 	{"url", VALUE_TEXT_AT(S, url),
-	 .help = "the address of these pages as people type it, for mails; its host belongs into "
-		 "web.names"},
+	 .help = "address of these pages as used in mails; add its host to web.names"},
 	{"register_expiry", VALUE_TIME_AT(S, expiry_us), "7d", 1e6, 365 * 86400e6,
-	 .help = "after this time a registration, or a further secret, whose file was not found is "
-		 "forgotten"},
+	 .help = "time after which an unproved registration or secret is deleted"},
 	{"registers_per_day", VALUE_INT_AT(S, registers_per_day), "10", 1, 1000000,
-	 .help = "registrations from one address (of IPv6: one /64) in 24 hours; after a proxy "
-		 "all have its address"},
+	 .help = "maximum number of registrations from one address (of IPv6: one /64) in 24 hours; "
+		 "after a proxy all clients share its address"},
 	{"mail_from", VALUE_TEXT_AT(S, mail_from),
-	 .help = "from whom mails with registrations come; empty: garner@ and this machine's name"},
+	 .help = "sender of mails with registrations; empty: garner@ and this machine's name"},
 	{"mails_per_day", VALUE_INT_AT(S, mails_per_day), "100", 0, 1000000,
-	 .help = "mails with registrations that are sent in a day, to all together"},
+	 .help = "maximum number of mails with registrations a day, to all recipients together"},
 	ACCESS_LOG_SPEC(S, access_log),
 	DRAIN_SPEC(S, drain_us, "5s"),
 	HTTP_LIMIT_SPECS(S, http),
@@ -181,7 +179,7 @@ static void expire_once(struct rs *rs, int64_t *steady_us)
 		*steady_us && steady - *steady_us < US_PER_MIN && *steady_us - steady < US_PER_MIN;
 	*steady_us = steady;
 	if (is_steady && pidb_expire(rs->pidb, now_us - rs->conf->expiry_us, now_us, &err) < 0)
-		log_warn(ROLE, "registrations did not expire", KV_TEXT("why", err.msg));
+		log_warn(ROLE, "expiring registrations failed", KV_TEXT("why", err.msg));
 }
 
 static void *keep_house(void *ctx)

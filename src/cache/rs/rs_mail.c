@@ -19,7 +19,7 @@ static bool mail_allowed(const struct rs *rs, const char **ret_why)
 			    clock_wall_us(), &err);
 	*ret_why = rc < 0 ? "it could not be sent" : "too many mails were sent today";
 	if (rc < 0)
-		log_warn(ROLE, "a mail was not sent", KV_TEXT("why", err.msg));
+		log_warn(ROLE, "sending a mail failed", KV_TEXT("why", err.msg));
 	return rc == 0;
 }
 
@@ -68,7 +68,7 @@ bool rs_mail(struct rs *rs, const char *to, const struct rs_registered *r, const
 	if (mail_compose(&mail, clock_wall_us(), &message, &err) < 0 ||
 	    mail_send(rs->mail, mail.from, mail.to, buf_str(&message), clock_mono_us() + SEND_US,
 		      &err) != MAIL_SENT) {
-		log_warn(ROLE, "a mail was not sent", KV_UINT("provider", r->id),
+		log_warn(ROLE, "sending a mail failed", KV_UINT("provider", r->id),
 			 KV_TEXT("why", err.msg));
 		return false;
 	}

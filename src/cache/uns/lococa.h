@@ -1,7 +1,7 @@
 /* A session of the notification protocol (doc/protocols/lococa.md) without input and output: bytes
- * of a provider become events, answers become bytes. Each URL of a set is checked here, and handed
- * over as a notice or as an error. Nothing is allocated for a URL, and a session that has said
- * nothing yet holds next to nothing. */
+ * of a provider become events, answers become bytes. Checks each URL of a set and passes it on as a
+ * notice or as an error. Allocates nothing per URL; a session that has received nothing yet takes
+ * almost no memory. */
 #pragma once
 #include "cache/cache_conf.h"
 #include "cache/db.h"
@@ -23,37 +23,34 @@ void lococa_shared_free(struct lococa_shared **s);
 
 struct lococa;
 
-/* Slices are good during the call. From inside of them the functions of this header may be called,
- * but for lococa_put() and lococa_free(). */
+/* Slices are valid during the call. These callbacks may call every function of this header except
+ * lococa_put() and lococa_free(). */
 struct lococa_ops {
-	/* To be answered by lococa_accept() or lococa_refuse() before more is put. provider 0: what
-	 * was said is not a number. */
+	/* Answer with lococa_accept() or lococa_refuse() before the next lococa_put(). provider 0:
+	 * the id is not a number. */
 	void (*init)(void *ctx, uint64_t provider, struct str password);
-	/* 0: of the latest. More may be put when the answer is out. */
+	/* set 0: the latest. The next lococa_put() must wait until the answer is sent. */
 	void (*receipts)(void *ctx, uint64_t set);
 	void (*set)(void *ctx, bool is_full);
-	/* Of a set: a URL that is right; or one that is wrong and stands in a full set, whose op is
-	 * NOTICE_NAMED. */
+	/* A valid URL of a set; or, with op NOTICE_NAMED, an invalid one of a full set. */
 	void (*notice)(void *ctx, const struct notice *n);
-	/* A URL in error: the element that tells of it, after lococa_say_set(). */
+	/* An invalid URL: the element that reports it; send it after lococa_say_set(). */
 	void (*wrong)(void *ctx, struct str element);
-	/* The set is whole; `received` of its URLs are right. */
+	/* The set is complete; `received` of its URLs are valid. */
 	void (*whole)(void *ctx, uint64_t received);
-	/* The session cannot go on, and nothing is called any more: to be told by lococa_refuse(),
-	 * within a set or not. */
+	/* The session has failed; no callback follows. Report it with lococa_refuse(). */
 	void (*error)(void *ctx, unsigned code, const char *text);
 };
 
-/* shared and ops are used where they are. */
+/* shared and ops must outlive it. */
 struct lococa *lococa_new(struct lococa_shared *shared, const struct lococa_ops *ops, void *ctx);
 void lococa_free(struct lococa **l);
 
-/* Reads at most to the end of a message; *ret_n of the bytes were taken, all of them where the
- * session is over. */
+/* Reads at most one message; *ret_n: bytes consumed, all of them once the session is over. */
 void lococa_put(struct lococa *l, struct str bytes, size_t *ret_n);
-/* Nothing is called any more. */
+/* Stops reading: no callback follows. */
 void lococa_stop(struct lococa *l);
-/* Of the set that is arriving, until it is over. */
+/* Whether a set is arriving. */
 bool lococa_in_set(const struct lococa *l);
 
 /* Answers, in the prefix of the peer. */
@@ -67,13 +64,13 @@ struct lococa_welcome {
 	uint64_t errors, processing;
 	const struct db_error *error; /* n of them, the latest first */
 	size_t n;
-	/* What its URLs have to lie below; used where it is. */
+	/* URLs of its sets must lie below one of these; must outlive the session. */
 	const struct prefixes *prefixes;
 };
 void lococa_accept(struct lococa *l, const struct lococa_welcome *w, struct buf *out);
-/* In the form that the state of the session asks for; it is over then. */
+/* Rejects in the form that fits the state, and ends the session. */
 void lococa_refuse(struct lococa *l, unsigned code, const char *text, struct buf *out);
-/* What an error in a row needs before it; nothing for the second. */
+/* Opens the answer to a set, and its list of errors; does nothing the second time. */
 void lococa_say_set(struct lococa *l, bool has_error, struct buf *out);
 void lococa_say_taken(struct lococa *l, uint64_t received, uint64_t set, struct buf *out);
 

@@ -24,20 +24,20 @@ enum {
 
 static const struct value_spec specs[] = {
 	{"listen", VALUE_LISTEN_AT(S, listen), .fallback = "127.0.0.1:8194", .moves = "net.port",
-	 .help = "where providers say what has changed: an address with a port, or unix:PATH"},
+	 .help = "where providers connect: an address with a port, or unix:PATH"},
 	{"plain", VALUE_BOOL_AT(S, plain), .fallback = "no",
-	 .help = "other machines may connect without TLS, and so say their passwords for anyone to "
-		 "hear"},
+	 .help = "allow other machines to connect without TLS, which sends their passwords in the "
+		 "clear"},
 	{"qm", VALUE_TEXT_AT(S, qm), .fallback = "127.0.0.1:8192", .moves = "net.port",
-	 .help = "the address of the queue manager"},
+	 .help = "address of the queue manager"},
 	{"set_max", VALUE_INT_AT(S, set_max), .fallback = "10000000", .min = 1, .max = 1e12,
-	 .help = "URLs of one set, those in error included"},
+	 .help = "maximum number of URLs in one set, including invalid ones"},
 	{"set_bytes", VALUE_SIZE_AT(S, set_bytes), .fallback = "4G", .min = 65536, .max = INFINITY,
-	 .help = "bytes of one set"},
+	 .help = "maximum size of one set, in bytes"},
 	{"set_time", VALUE_TIME_AT(S, set_us), .fallback = "6h", .min = 0, .max = INFINITY,
-	 .help = "how long a set may take to arrive; 0: any time"},
+	 .help = "time within which a set must arrive; 0: no limit"},
 	{"unsdb_max", VALUE_SIZE_AT(S, unsdb_max), .fallback = "1G", .min = 0, .max = INFINITY,
-	 .help = "while the sets that wait for the queue manager take more, no others are taken"},
+	 .help = "size of the sets waiting for the queue manager above which sets are refused"},
 	DRAIN_SPEC(S, drain_us, "5s"),
 	SERVER_LIMITS_AT(S, limits),
 	TLS_SPECS_FROM(S, tls, NULL, "net.tls_cert", "net.tls_key", NULL),
@@ -151,11 +151,11 @@ static void out_said(void *ctx, bool is_trouble, const char *what, const char *w
 {
 	(void)ctx;
 	if (is_trouble)
-		log_warn(ROLE, "trouble", KV_TEXT("what", what), KV_TEXT("why", why));
+		log_warn(ROLE, what, KV_TEXT("why", why));
 	else if (why[0])
-		log_info(ROLE, "link", KV_TEXT("what", what), KV_TEXT("why", why));
+		log_info(ROLE, what, KV_TEXT("why", why));
 	else
-		log_info(ROLE, "link", KV_TEXT("what", what));
+		log_info(ROLE, what);
 }
 
 static int set_lost(void *ctx, uint64_t provider, struct err *err)
@@ -306,7 +306,8 @@ static int uns_make(struct uns *u, struct err *err)
 		return -1;
 	/* each session may have a spool */
 	if (listener_make_room(2 * u->conf->limits.max_connections, &has, &wants) != 0)
-		log_warn(ROLE, "few descriptors", KV_UINT("has", has), KV_UINT("wants", wants));
+		log_warn(ROLE, "too few file descriptors", KV_UINT("has", has),
+			 KV_UINT("wants", wants));
 	u->login = login_new(u->pidb);
 	u->conns = conn_pool_new(u->role.loop, LINK_MEMORY);
 	u->shared = lococa_shared_new(u->cache, (uint64_t)u->conf->set_max, u->conf->set_bytes);

@@ -1,7 +1,7 @@
-/* What threads ask databases for a session, and what follows from the answers. A login goes through
- * two of them: the one that may wait for the providers' database, and the one that has the cache's.
- * What they work on belongs to them until the loop has heard of it; a session that goes meanwhile
- * only takes its name off it. */
+/* Jobs of threads that query databases for a session, and what follows from the results. A login
+ * passes two threads: one that may block on the providers' database, and the one that owns the
+ * cache's. A thread owns its job until the loop has the result; a session that closes meanwhile
+ * only detaches itself from it. */
 #include "base/fault.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -27,7 +27,7 @@ struct db *uns_db(struct uns *u)
 		db_close(&u->db);
 	int rc = u->db ? 0 : db_open(&u->db, u->folder, DB_READ, &err);
 	if (rc < 0 && !u->db_has_failed)
-		log_warn(ROLE, "the cache's database cannot be read", KV_TEXT("why", err.msg));
+		log_warn(ROLE, "reading cache.db failed", KV_TEXT("why", err.msg));
 	u->db_has_failed = rc < 0;
 	return u->db;
 }
@@ -45,7 +45,7 @@ static void tally_read(struct uns_login *a)
 	if (!db)
 		return;
 	if (db_tally(db, a->id, &a->tally, &err) < 0) {
-		log_warn(ROLE, "the cache's database cannot be read", KV_TEXT("why", err.msg));
+		log_warn(ROLE, "reading cache.db failed", KV_TEXT("why", err.msg));
 		return;
 	}
 	a->has_tally = true;
@@ -55,7 +55,7 @@ static void tally_read(struct uns_login *a)
 		return;
 	a->error = mem_array(most, sizeof *a->error);
 	if (db_errors(db, a->id, most, &a->arena, a->error, &a->nerrors, &err) < 0)
-		log_warn(ROLE, "errors cannot be read", KV_TEXT("why", err.msg));
+		log_warn(ROLE, "reading errors failed", KV_TEXT("why", err.msg));
 }
 
 /* Logins. */
@@ -114,7 +114,7 @@ static void login_answered(void *ctx)
 	struct uns_login *a = ctx;
 	struct uns_session *ss = a->ss;
 	if (a->rc < 0)
-		log_warn(ROLE, "a provider could not be looked up", KV_TEXT("why", a->err.msg));
+		log_warn(ROLE, "provider lookup failed", KV_TEXT("why", a->err.msg));
 	if (ss) {
 		ss->login = NULL;
 		ss->is_asking = false;
@@ -242,7 +242,7 @@ void uns_login_leave(struct uns_login *a)
 static unsigned fullset_refusal(const struct uns_login *a)
 {
 	if (a->rc < 0)
-		log_warn(ROLE, "a provider could not be looked up", KV_TEXT("why", a->err.msg));
+		log_warn(ROLE, "provider lookup failed", KV_TEXT("why", a->err.msg));
 	if (a->rc != 0)
 		return a->rc < 0 ? CACHE_INTERNAL : CACHE_UNKNOWN;
 	bool may = a->provider.wanted != PIDB_NOT_WANTED || fullsets_left(a->u, &a->provider) > 0;
@@ -294,7 +294,7 @@ static void lost_note(const struct uns_accept *a)
 {
 	struct err err;
 	if (pidb_want(a->u->pidb, a->provider, PIDB_CRASH, &err) < 0)
-		log_warn(ROLE, "a set that was accepted is lost, which could not be noted",
+		log_warn(ROLE, "recording the loss of an accepted set failed",
 			 KV_UINT("provider", a->provider), KV_TEXT("why", err.msg));
 }
 
@@ -339,7 +339,7 @@ static void accept_run(struct pool_job *job)
 		rc = pidb_session_done(a->u->pidb, a->provider, a->errors_told, a->errors_were,
 				       &err);
 	if (rc < 0)
-		log_warn(ROLE, "the session of a set that was accepted could not be noted",
+		log_warn(ROLE, "recording the session of an accepted set failed",
 			 KV_UINT("provider", a->provider), KV_TEXT("why", err.msg));
 	loop_post(a->u->role.loop, accept_answered, a);
 }

@@ -27,8 +27,8 @@ struct uns {
 	char folder[PATH_MAX]; /* DATA/cache */
 	struct pool *disk;     /* spools, unsdb */
 	struct pool *asks;     /* the providers' database */
-	struct pool *hashes;   /* passwords that are not known yet: one thread */
-	struct pool *reads;    /* the cache's database: one thread, which alone has it */
+	struct pool *hashes;   /* hashes passwords that are not remembered: one thread */
+	struct pool *reads;    /* reads the cache's database, alone: one thread */
 	struct conn_pool *conns;
 	struct server *server;
 	struct lococa_shared *shared;
@@ -36,13 +36,13 @@ struct uns {
 	struct uns_out *out;
 	struct pidb *pidb;
 	struct login *login;
-	struct link sessions; /* that have said something */
+	struct link sessions; /* that have sent something */
 	struct link accepts;
 	struct uns_counts counts;
 	bool is_draining, disk_is_full;
-	/* The thread's of `reads`. */
+	/* Owned by the thread of `reads`. */
 	struct db *db;   /* NULL: there is none yet */
-	size_t db_users; /* receipts that are half read */
+	size_t db_users; /* receipts being read */
 	bool db_has_failed;
 };
 
@@ -51,8 +51,8 @@ struct uns {
 struct uns_login {
 	struct pool_job job;
 	struct uns *u;
-	struct uns_session *ss; /* NULL: has gone */
-	atomic_bool is_left;    /* it has, for the thread */
+	struct uns_session *ss; /* NULL: closed */
+	atomic_bool is_left;    /* closed, as the thread sees it */
 	uint64_t id;
 	char password[1100], address[PIDB_ADDRESS_MAX + 1];
 	int64_t since_us, now_mono_us;
@@ -72,15 +72,15 @@ struct uns_login {
 	size_t nerrors;
 };
 
-/* A set that is whole, until its provider has heard what became of it. */
+/* A complete set, until its provider has the answer. */
 struct uns_accept {
 	struct link link; /* of uns.accepts */
 	struct pool_job job;
 	struct uns *u;
-	struct uns_session *ss; /* NULL: has gone */
+	struct uns_session *ss; /* NULL: closed */
 	uint64_t provider, received, number, errors_told, errors_were;
 	bool is_full;
-	bool is_lost; /* it was refused in the meantime, after unsdb had taken it */
+	bool is_lost; /* refused by the queue manager after unsdb had accepted it */
 	int64_t now_us;
 };
 
@@ -91,24 +91,24 @@ struct uns_session {
 	struct uns *u;
 	struct session *session;
 	struct lococa *l;
-	struct buf rest; /* input that has to wait */
+	struct buf rest; /* input not parsed yet */
 	struct loop_timer timer;
-	/* Why no input is read now. */
-	bool is_asking; /* a thread */
+	/* Reasons not to read input. */
+	bool is_asking; /* a thread is working for it */
 	bool is_spooling, is_choked;
-	bool is_over;       /* the last word is said */
-	bool is_discarding; /* and what comes is thrown away */
+	bool is_over;       /* the final answer is sent */
+	bool is_discarding; /* and further input is discarded */
 	bool is_paused;
 	uint64_t thrown, thrown_before;
 	int64_t over_us;
-	/* Whom a thread works for. */
+	/* Jobs of threads. */
 	struct uns_login *login;
 	struct uns_receipts *receipts;
 	struct uns_accept *accept;
-	/* The provider, when he is in. */
+	/* The provider, once logged in. */
 	uint64_t provider;
 	struct prefixes prefixes;
-	uint64_t errors_told, errors_were; /* when the session ends, and when it began */
+	uint64_t errors_told, errors_were; /* at the end of the session; at its beginning */
 	/* The set. */
 	bool is_full;
 	struct uns_spool *spool;
@@ -118,27 +118,26 @@ struct uns_session {
 /* uns_session.c */
 extern const struct server_protocol uns_protocol;
 void uns_session_send(struct uns_session *ss, struct str bytes);
-/* The last word: in the form that the state asks for. */
+/* Rejects in the form that fits the state, and ends the session. */
 void uns_session_refuse(struct uns_session *ss, unsigned code, const char *text);
-/* Nothing more is to be said. */
+/* Ends the session after what was sent. */
 void uns_session_finish(struct uns_session *ss);
-/* A thread has answered, or so: more can be read, if nothing else is in its way. */
+/* Reads on, unless there is another reason not to. */
 void uns_session_go_on(struct uns_session *ss);
 void uns_sessions_drain(struct uns *u);
-/* Less than disk_free is left: sets that arrive are rejected, which frees what they have taken. */
+/* Disk full: rejects all arriving sets and frees their spools. */
 void uns_sessions_without_room(struct uns *u);
 
-/* uns_ask.c: threads ask databases. Each has a struct of its own, which the session is told of in
- * the loop. */
+/* uns_ask.c: jobs of threads that query databases; the loop passes the results to sessions. */
 void uns_ask_login(struct uns_session *ss, uint64_t provider, struct str password);
-void uns_login_leave(struct uns_login *a); /* the session goes */
+void uns_login_leave(struct uns_login *a); /* the session is closing */
 void uns_ask_fullset(struct uns_session *ss);
 void uns_ask_accept(struct uns_accept *a);
 void uns_accept_free(struct uns_accept **a);
-/* In the thread of `reads`: the database, or NULL: there is none, or it cannot be read. */
+/* In the thread of `reads`: the database; NULL: there is none, or it cannot be read. */
 struct db *uns_db(struct uns *u);
 
 /* uns_receipts.c */
 void uns_receipts_begin(struct uns_session *ss, uint64_t set);
-void uns_receipts_go_on(struct uns_receipts *r); /* what was sent is out */
-void uns_receipts_leave(struct uns_receipts *r); /* the session goes */
+void uns_receipts_go_on(struct uns_receipts *r); /* the connection has drained */
+void uns_receipts_leave(struct uns_receipts *r); /* the session is closing */

@@ -93,7 +93,7 @@ static void numbers_reserved(void *ctx)
 		number_give(o);
 		return;
 	}
-	uns_out_say(o, true, "numbers of sets cannot be kept", r->err.msg);
+	uns_out_say(o, true, "reserving numbers for sets failed", r->err.msg);
 	for (struct out_set *s; (s = LIST_FIRST(struct out_set, &o->unnumbered, link));)
 		uns_out_settle(o, s, CACHE_LATER, "the set could not be kept");
 }
@@ -153,7 +153,7 @@ static void set_stored(void *ctx)
 	struct out_set *s = st->set;
 	st->set = NULL;
 	if (st->rc < 0 && !o->has_failed)
-		uns_out_say(o, true, "a set could not be kept", st->err.msg);
+		uns_out_say(o, true, "storing a set in unsdb failed", st->err.msg);
 	o->has_failed = st->rc < 0;
 	o->counts.stored += st->rc == 0;
 	o->counts.failed += st->rc < 0;
@@ -194,7 +194,7 @@ static int unsdb_begin(struct uns_out *o, struct err *err)
 		return 0;
 	if (err->code != ERR_DAMAGED)
 		return -1;
-	uns_out_say(o, true, "unsdb is moved away, and all providers are asked for full sets",
+	uns_out_say(o, true, "unsdb damaged; set aside, all providers are asked for full sets",
 		    err->msg);
 	buf_printf(&away, "%s.", o->unsdb_path);
 	time_print_name(&away, clock_wall_us());

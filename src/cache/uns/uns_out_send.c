@@ -75,7 +75,7 @@ static void send_read(struct uns_out *o)
 		return;
 	}
 	if (r->rc < 0) {
-		uns_out_say(o, true, "a set could not be read", r->err.msg);
+		uns_out_say(o, true, "reading a set failed", r->err.msg);
 		uns_link_drop(o->link, "a set could not be read");
 		o->turn++;
 		s->f = NULL;
@@ -193,7 +193,7 @@ static void sets_taken(void *ctx)
 		return;
 	}
 	if (t->rc < 0)
-		uns_out_say(o, true, "what was sent could not be noted", t->err.msg);
+		uns_out_say(o, true, "recording sent sets failed", t->err.msg);
 	if (o->is_stopped)
 		return;
 	take_next(o);
@@ -245,7 +245,7 @@ void uns_out_on_here(void *ctx)
 	o->is_choked = false;
 	o->counts.is_here = true;
 	o->drained_to = 0;
-	uns_out_say(o, false, "the queue manager is here", "");
+	uns_out_say(o, false, "queue manager connected", "");
 	uns_out_pump(o);
 }
 
@@ -261,7 +261,7 @@ void uns_out_on_away(void *ctx, const char *why)
 {
 	struct uns_out *o = ctx;
 	if (o->counts.is_here || strcmp(o->why_away, why) != 0)
-		uns_out_say(o, false, "the queue manager is away", why);
+		uns_out_say(o, false, "queue manager disconnected", why);
 	snprintf(o->why_away, sizeof o->why_away, "%s", why);
 	o->turn++;
 	o->sending.f = NULL;
@@ -291,7 +291,7 @@ static void unsdb_answered(struct uns_out *o, const struct flying *f, unsigned c
 	o->counts.drained += code == 0;
 	if (code) {
 		o->counts.refused++;
-		snprintf(what, sizeof what, "set %" PRIu64 ", which was accepted, is refused",
+		snprintf(what, sizeof what, "queue manager refused accepted set %" PRIu64,
 			 f->number);
 		uns_out_say(o, true, what, text);
 		o->o.refused(o->o.ctx, f->number);

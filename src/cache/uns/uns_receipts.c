@@ -150,7 +150,7 @@ static void chunk_answered(void *ctx)
 		return;
 	}
 	if (a->rc < 0) {
-		log_warn(ROLE, "receipts cannot be read", KV_TEXT("why", a->err.msg));
+		log_warn(ROLE, "reading receipts failed", KV_TEXT("why", a->err.msg));
 		receipts_end(a);
 		conn_close(session_conn(ss->session)); /* the answer may have begun */
 		return;

@@ -1,10 +1,10 @@
-/* A session of a provider: bytes of its connection go through lococa.h a few kilobytes at a time,
- * and stop while a thread is asked, while the spool or the connection is full. So a session holds
- * one piece of input and what a few kilobytes of it can make, however fast its peer sends and
- * however little it reads. One that has said nothing holds nothing.
+/* A session of a provider: feeds the bytes of its connection to lococa.h a few kilobytes at a time,
+ * and pauses while a thread works for it, or while the spool or the connection is full. So a
+ * session holds one piece of input and what a few kilobytes of it can produce, however fast its
+ * peer sends and however slowly it reads. A session that has received nothing holds nothing.
  *
- * After a rejection what still comes is thrown away for a while, so that the answer arrives; a peer
- * that has stopped to send is not kept waiting. */
+ * After a rejection it discards further input for a while, so that the answer arrives; a peer that
+ * has stopped sending is released at once. */
 #include "base/fault.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -184,7 +184,7 @@ static void set_spooled(struct uns_session *ss)
 	if (rc > 0)
 		return; /* spool_moved() comes */
 	if (rc < 0) {
-		log_warn(ROLE, "a set could not be spooled", KV_TEXT("why", err.msg));
+		log_warn(ROLE, "spooling a set failed", KV_TEXT("why", err.msg));
 		ss->u->counts.refused_sets++;
 		uns_session_refuse(ss, CACHE_LATER, "the disk is full");
 		return;
@@ -202,7 +202,7 @@ static void spool_moved(void *ctx)
 		return;
 	}
 	if (uns_spool_failed(ss->spool, &err)) {
-		log_warn(ROLE, "a set could not be spooled", KV_TEXT("why", err.msg));
+		log_warn(ROLE, "spooling a set failed", KV_TEXT("why", err.msg));
 		uns_session_refuse(ss, CACHE_LATER, "the disk is full");
 		return;
 	}

@@ -32,7 +32,7 @@ struct searcher {
 	struct buf out;
 	/* Of the search that runs. */
 	struct archie_id id;
-	int64_t end_us; /* by the clock */
+	int64_t limit_us, end_us; /* how long it may take; the end by the clock */
 	bool stopped, late, found;
 	struct archie_writer writer; /* its lists */
 	struct archie_answer answer;
@@ -72,9 +72,9 @@ static bool rows_left(const struct names_query *q, uint64_t total)
 
 /* Files by their names */
 
-static int find_files(struct searcher *s, struct archie_ask *ask, int64_t limit_us, struct err *err)
+static int find_files(struct searcher *s, const struct archie_ask *ask, struct err *err)
 {
-	struct names_query *q = &ask->query;
+	struct names_query query = ask->query, *q = &query;
 	struct names_hits hits;
 	size_t at;
 	if (q->offset > ARCHIE_OFFSET_MOST) {
@@ -84,7 +84,7 @@ static int find_files(struct searcher *s, struct archie_ask *ask, int64_t limit_
 			       ARCHIE_OFFSET_MOST, q->offset);
 	}
 	q->maxhits = most_of(q);
-	q->budget_us = limit_us;
+	q->budget_us = s->limit_us;
 	q->stop = search_over;
 	q->stop_ctx = s;
 	if (names_query(s->names, q, &s->arena, &hits, &at, err) < 0) {
@@ -366,8 +366,14 @@ static int names_ready(struct searcher *s, struct err *err)
 		       "make one");
 }
 
-static int search_run(struct searcher *s, struct str bytes, int64_t limit_us, struct err *err)
+static int search_run(struct searcher *s, struct str bytes, struct err *err)
 {
+	static int (*const find[ARCHIE_WHATS])(struct searcher *, const struct archie_ask *,
+					       struct err *) = {
+		[ARCHIE_FIND] = find_files,    [ARCHIE_WHATIS] = find_descriptions,
+		[ARCHIE_SITES] = find_sites,   [ARCHIE_SITE] = list_site,
+		[ARCHIE_FOLDER] = list_folder,
+	};
 	struct archie_ask ask;
 	const struct names_site *site = NULL;
 	size_t sites = 0;
@@ -379,21 +385,7 @@ static int search_run(struct searcher *s, struct str bytes, int64_t limit_us, st
 	if (s->names)
 		site = names_sites(s->names, &sites);
 	archie_writer_begin(&s->writer, site, arena_array(&s->arena, sites, sizeof(uint32_t)));
-	switch (ask.what) {
-	case ARCHIE_FIND:
-		return find_files(s, &ask, limit_us, err);
-	case ARCHIE_WHATIS:
-		return find_descriptions(s, &ask, err);
-	case ARCHIE_SITES:
-		return find_sites(s, &ask, err);
-	case ARCHIE_SITE:
-		return list_site(s, &ask, err);
-	case ARCHIE_FOLDER:
-		return list_folder(s, &ask, err);
-	case ARCHIE_WHATS:
-		break;
-	}
-	return err_set(err, ERR_USAGE, "nothing is asked");
+	return find[ask.what](s, &ask, err);
 }
 
 static int write_all(int fd, struct str bytes, struct err *err)
@@ -412,12 +404,13 @@ static int search_answer(struct searcher *s, struct str bytes, int64_t limit_us,
 	struct archie_message m = {.id = s->id};
 	int64_t cpu_us = clock_thread_us();
 	struct err why;
+	s->limit_us = limit_us;
 	s->end_us = clock_mono_us() + limit_us;
 	s->stopped = s->late = false;
 	s->answer = (struct archie_answer){0};
 	buf_clear(&s->out);
 	FAULT("searcher.begun");
-	if (search_run(s, bytes, limit_us, &why) < 0) {
+	if (search_run(s, bytes, &why) < 0) {
 		m.why = s->why == ARCHIE_NOT_REFUSED ? ARCHIE_FAILED : s->why;
 		m.text = str_of(why.msg);
 		message_write(&archie_finds, ARCHIE_WORD_REFUSED, &m, &s->out);

@@ -48,43 +48,28 @@ static void take_key(struct telnet_wire *w, char key)
 
 static void take_command(struct telnet_wire *w, unsigned char command)
 {
-	switch (command) {
-	case TELNET_IP:
-	case TELNET_BREAK:
-	case IAC_ABORT:
-	case IAC_SUSP:
+	if (command == TELNET_IP || command == TELNET_BREAK || command == IAC_ABORT ||
+	    command == IAC_SUSP) {
 		buf_clear(&w->typed);
 		w->interrupted = true;
-		break;
-	case TELNET_EC:
+	} else if (command == TELNET_EC) {
 		take_key(w, KEY_ERASE);
-		break;
-	case TELNET_EL:
+	} else if (command == TELNET_EL) {
 		take_key(w, KEY_KILL);
-		break;
-	case TELNET_AYT:
+	} else if (command == TELNET_AYT) {
 		telnet_text(STR("\n[Yes]\n"), &w->out);
-		break;
-	case IAC_EOF:
+	} else if (command == IAC_EOF) {
 		w->ended = true;
-		break;
-	default:
-		break;
 	}
 }
 
 static void take_agreed(struct telnet_wire *w, unsigned char option, bool agreed)
 {
-	switch (option) {
-	case TELNET_TELOPT_ECHO:
+	if (option == TELNET_TELOPT_ECHO) {
 		w->keys = agreed;
 		w->wanted &= ~(unsigned)WANT_ECHO;
-		break;
-	case TELNET_TELOPT_SGA:
+	} else if (option == TELNET_TELOPT_SGA) {
 		w->wanted &= ~(unsigned)WANT_SGA;
-		break;
-	default:
-		break;
 	}
 }
 

@@ -20,6 +20,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -79,17 +80,15 @@ static int url_of_key(struct str key, struct arena *arena, struct str *ret, stru
 	return 0;
 }
 
+static int site_cmp(const void *key, const void *site)
+{
+	return str_cmp(*(const struct str *)key, ((const struct archie_site *)site)->key);
+}
+
 static const struct archie_site *site_of_key(const struct archie_sites *sites, struct str key)
 {
-	size_t from = 0, to = sites->n;
-	while (from < to) {
-		size_t at = from + (to - from) / 2;
-		int c = str_cmp(sites->site[at].key, key);
-		if (c == 0)
-			return &sites->site[at];
-		*(c < 0 ? &from : &to) = c < 0 ? at + 1 : at;
-	}
-	return NULL;
+	const struct archie_site *all = sites->site;
+	return sites->n ? bsearch(&key, all, sites->n, sizeof *all, site_cmp) : NULL;
 }
 
 /* What the list says of it, or what the key alone does. */
@@ -234,48 +233,47 @@ static int build_from(struct build *b, const struct build_site *site, const stru
 	return rc;
 }
 
-static int path_of(const struct build *b, const char *folder, struct str key, struct buf *out,
-		   struct err *err)
+/* Returns ret: the path of a site's file; without a key that of the folder. "", which no file has,
+ * if it does not fit. */
+static const char *path_of(const struct build *b, const char *folder, struct str key,
+			   char ret[PATH_MAX])
 {
-	buf_printf(out, "%s/%s/" STR_FMT, b->o->folder, folder, STR_ARG(key));
-	return out->over ? err_set(err, ERR_USAGE, "%s: the path is too long", b->o->folder) : 0;
+	int n = snprintf(ret, PATH_MAX, "%s/%s%s" STR_FMT, b->o->folder, folder, key.n ? "/" : "",
+			 STR_ARG(key));
+	if (n >= PATH_MAX)
+		ret[0] = 0;
+	return ret;
 }
 
 /* A listing that led to nothing is kept for somebody to look at; the last one of each site. */
 static void move_to_failed(const struct build *b, struct str key, struct err *err)
 {
-	CLEANUP(buf_free)
-	struct buf folder = BUF_INIT(PATH_MAX), from = BUF_INIT(PATH_MAX), to = BUF_INIT(PATH_MAX);
+	char from[PATH_MAX], to[PATH_MAX];
 	struct err second;
-	buf_printf(&folder, "%s/failed", b->o->folder);
 	FAULT("archie.build.refused");
-	if (path_of(b, "lslr", key, &from, &second) < 0 ||
-	    path_of(b, "failed", key, &to, &second) < 0 ||
-	    dir_make(buf_text(&folder), DIR_MODE, &second) < 0 ||
-	    file_rename(buf_text(&from), buf_text(&to), &second) < 0)
+	if (dir_make(path_of(b, "failed", STR(""), to), DIR_MODE, &second) < 0 ||
+	    file_rename(path_of(b, "lslr", key, from), path_of(b, "failed", key, to), &second) < 0)
 		(void)err_then(err, "its listing could not be moved: %s", second.msg);
 	else
-		(void)err_then(err, "the old database stays, the listing is in %s", buf_text(&to));
+		(void)err_then(err, "the old database stays, the listing is in %s", to);
 }
 
 /* Why the last listing led to nothing, for those who look at the site (archie_rows.h). That it
  * cannot be written down changes nothing. */
 static void note_error(const struct build *b, struct str key, const struct err *why)
 {
-	CLEANUP(buf_free) struct buf folder = BUF_INIT(PATH_MAX), path = BUF_INIT(PATH_MAX);
+	char path[PATH_MAX];
 	struct err ignored;
-	buf_printf(&folder, "%s/errors", b->o->folder);
-	if (path_of(b, "errors", key, &path, &ignored) == 0 &&
-	    dir_make(buf_text(&folder), DIR_MODE, &ignored) == 0)
-		(void)file_replace(buf_text(&path), str_of(why->msg), 0640, &ignored);
+	if (dir_make(path_of(b, "errors", STR(""), path), DIR_MODE, &ignored) == 0)
+		(void)file_replace(path_of(b, "errors", key, path), str_of(why->msg), 0640,
+				   &ignored);
 }
 
 static void forget_error(const struct build *b, struct str key)
 {
-	CLEANUP(buf_free) struct buf path = BUF_INIT(PATH_MAX);
+	char path[PATH_MAX];
 	struct err ignored;
-	if (path_of(b, "errors", key, &path, &ignored) == 0)
-		(void)file_remove(buf_text(&path), &ignored);
+	(void)file_remove(path_of(b, "errors", key, path), &ignored);
 }
 
 /* A listing that was found in a folder of the site begins there. */
@@ -298,13 +296,12 @@ static int build_listing(struct build *b, struct build_site *site, const struct 
 			 struct archie_built *ret, struct err *err)
 {
 	const struct names_site *now = site_built(b, site->key);
-	CLEANUP(buf_free) struct buf path = BUF_INIT(PATH_MAX);
+	char path[PATH_MAX];
 	struct stat st;
 	bool theirs;
-	if (path_of(b, "lslr", site->key, &path, err) < 0)
-		return -1;
+	path_of(b, "lslr", site->key, path);
 	if (fstat(f->fd, &st) != 0)
-		return err_sys(err, "%s", buf_text(&path));
+		return err_sys(err, "%s", path);
 	find_root(b, site, st.st_mtime);
 	int rc = is_not_newer(now, st.st_mtime)
 			 ? 1
@@ -318,7 +315,7 @@ static int build_listing(struct build *b, struct build_site *site, const struct 
 		return rc;
 	FAULT("archie.build.committed");
 	forget_error(b, site->key);
-	if (file_remove(buf_text(&path), err) < 0)
+	if (file_remove(path, err) < 0)
 		return err_then(err, "it was built; its listing is removed the next time");
 	FAULT("archie.build.removed");
 	return rc;
@@ -327,9 +324,8 @@ static int build_listing(struct build *b, struct build_site *site, const struct 
 /* Opens a listing below lslr. 1: there is none. */
 static int open_listing(const struct build *b, struct str key, struct file *ret, struct err *err)
 {
-	CLEANUP(buf_free) struct buf folder = BUF_INIT(PATH_MAX);
-	buf_printf(&folder, "%s/lslr", b->o->folder);
-	return beneath_read(buf_text(&folder), key, ret, err);
+	char folder[PATH_MAX];
+	return beneath_read(path_of(b, "lslr", STR(""), folder), key, ret, err);
 }
 
 /* A site that nobody lists any more is built only if somebody asks for it. */
@@ -386,11 +382,10 @@ static void expect_listing(struct build *b, struct str key)
 
 static int build_all(struct build *b, struct err *err)
 {
-	CLEANUP(buf_free) struct buf folder = BUF_INIT(PATH_MAX);
+	char folder[PATH_MAX];
 	struct dir d;
 	const char *name;
-	buf_printf(&folder, "%s/lslr", b->o->folder);
-	int rc = dir_init_own(&d, buf_text(&folder), err);
+	int rc = dir_init_own(&d, path_of(b, "lslr", STR(""), folder), err);
 	if (rc)
 		return MIN(rc, 0);
 	for (size_t i = 0; i < d.n; i++)

@@ -156,14 +156,26 @@ static int edit_put(struct edit *e, const struct archie_sites *now, const struct
 	return local_write(e, &text, err);
 }
 
+/* Begins a change of a site; *ret_now: what there is. *ret_site: NULL: it is not listed. */
+static int edit_begin_site(struct edit *e, const char *folder, struct str url,
+			   struct archie_sites *ret_now, const struct archie_site **ret_site,
+			   struct err *err)
+{
+	if (edit_begin(e, folder, err) < 0)
+		return -1;
+	edit_merge(e, buf_str(&e->local), ret_now);
+	*ret_site = site_of_url(ret_now, url);
+	return 0;
+}
+
 int archie_sites_add(const char *folder, const struct archie_site *site, struct err *err)
 {
 	CLEANUP(edit_end) struct edit e;
 	struct archie_sites now;
-	if (edit_begin(&e, folder, err) < 0)
+	const struct archie_site *old;
+	if (edit_begin_site(&e, folder, site->url, &now, &old, err) < 0)
 		return -1;
-	edit_merge(&e, buf_str(&e.local), &now);
-	return site_of_url(&now, site->url) ? 1 : edit_put(&e, &now, site, err);
+	return old ? 1 : edit_put(&e, &now, site, err);
 }
 
 int archie_sites_move(const char *folder, struct str url, struct str name,
@@ -171,10 +183,9 @@ int archie_sites_move(const char *folder, struct str url, struct str name,
 {
 	CLEANUP(edit_end) struct edit e;
 	struct archie_sites now;
-	if (edit_begin(&e, folder, err) < 0)
+	const struct archie_site *old;
+	if (edit_begin_site(&e, folder, url, &now, &old, err) < 0)
 		return -1;
-	edit_merge(&e, buf_str(&e.local), &now);
-	const struct archie_site *old = site_of_url(&now, url);
 	if (!old)
 		return 1;
 	struct archie_site site = *old;
@@ -188,10 +199,10 @@ int archie_sites_remove(const char *folder, struct str url, struct err *err)
 	CLEANUP(edit_end) struct edit e;
 	CLEANUP(buf_free) struct buf text = BUF_INIT(ARCHIE_LIST_MOST);
 	struct archie_sites now, after;
-	if (edit_begin(&e, folder, err) < 0)
+	const struct archie_site *old;
+	if (edit_begin_site(&e, folder, url, &now, &old, err) < 0)
 		return -1;
-	edit_merge(&e, buf_str(&e.local), &now);
-	if (!site_of_url(&now, url))
+	if (!old)
 		return 1;
 	copy_others(&e, url, &text);
 	edit_merge(&e, buf_str(&text), &after);

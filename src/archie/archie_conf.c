@@ -17,61 +17,56 @@
 
 static const struct value_spec specs[] = {
 	{"max_age", VALUE_TIME_AT(S, max_age_us), "7d", 1e6, 3650 * 86400e6,
-	 .help = "how old the database of a site may become before its listing is got again; the "
-		 "site's own max_age in the site list counts more"},
+	 .help = "age of a site's database after which its listing is fetched again; max_age in "
+		 "the site list overrides it"},
 	{"walk_max", VALUE_INT_AT(S, walk_max), "2000", 1, 1000000,
-	 .help = "the most folders that are asked for, one by one, where a site has no listing"},
+	 .help = "most folders to ask for, one by one, where a site has no listing"},
 	{"listing_max", VALUE_SIZE_AT(S, listing_max), "4G", 1024, INFINITY,
-	 .help = "a larger listing is not taken, whether packed or unpacked"},
+	 .help = "largest listing to accept, packed or unpacked"},
 	{"idle_max", VALUE_TIME_AT(S, idle_us), "10min", 10e3, 86400e6,
-	 .help = "how long a server may send nothing while a listing is got"},
+	 .help = "time without data after which fetching a listing is given up"},
 	{"time_max", VALUE_TIME_AT(S, total_us), "6h", 10e3, 7 * 86400e6,
-	 .help = "how long getting the listing of one site may take"},
+	 .help = "time allowed to fetch the listing of one site"},
 	{"retry_min", VALUE_TIME_AT(S, retry_min_us), "1h", 1e6, 365 * 86400e6,
-	 .help = "how long a site is left alone after a failure; twice as long after each further "
-		 "one"},
+	 .help = "time to wait after a site fails; doubled after each further failure"},
 	{"retry_max", VALUE_TIME_AT(S, retry_max_us), "7d", 1e6, 365 * 86400e6,
-	 .help = "the longest time for which a site that fails is left alone"},
+	 .help = "longest time to wait after a site fails"},
 	{"at_once", VALUE_INT_AT(S, at_once), "20", 1, 1000,
-	 .help = "sites whose listings are got at a time"},
+	 .help = "sites whose listings are fetched at the same time"},
 	{"errors_max", VALUE_INT_AT(S, errors_max), "5", 0, 100,
 	 .help = "percentage of bad lines above which a listing is refused"},
 	{"memory", VALUE_SIZE_AT(S, memory), "1G", 4 << 20, INFINITY,
 	 .help = "memory for the names of a site while its database is built"},
 	{"nightly_at", VALUE_TEXT_AT(S, nightly_at), "03:00",
-	 .help = "when listings are got and databases built, each day, by the clock of this "
-		 "machine"},
+	 .help = "local time at which listings are fetched and databases built, each day"},
 	{"queue_max", VALUE_INT_AT(S, queue_max), "10000", 1, 1000000,
-	 .help = "requests that may wait for a searcher, at most 20 of one address, "
-		 "and 200 of one user of this machine; further ones "
-		 "are "
-		 "told that the server is busy"},
+	 .help = "requests that may wait for a searcher; at most 20 from one address and 200 from "
+		 "one local user; further requests are refused as busy"},
 	{"searchers", VALUE_INT_AT(S, searchers), "0", 0, 64,
-	 .help = "processes that search, at least 2, of which one takes cheap requests only; 0: "
-		 "one "
-		 "for each CPU"},
+	 .help = "search processes, at least 2, one of which takes only cheap requests; 0: one for "
+		 "each CPU"},
 	{"search_time_limit", VALUE_TIME_AT(S, search_time_limit_us), "60s", 1e3, 3600e6,
-	 .help = "how long a search may take; what it has found by then is the answer"},
+	 .help = "time allowed for a search; whatever it has found by then is the answer"},
 	{"host", VALUE_TEXT_AT(S, host),
-	 .help = "what users call this server; empty: what the machine is called"},
+	 .help = "host name of this server for users; empty: the name of this machine"},
 	{"layout", VALUE_WORD_AT(S, layout), "3.5", .words = shell_layout_words,
-	 .help = "the version of the old server whose layouts telnet, mail and login shell have"},
+	 .help = "version of the old server whose output layout telnet, mail and login shell use"},
 	{"servers", VALUE_LIST_AT(S, servers),
-	 .help = "other servers that search archives, HOST:PORT of their archie-ng; they are named "
-		 "to those who ask for servers, and asked for their load each minute"},
+	 .help = "other archive servers, HOST:PORT of their archie-ng; users who ask for servers "
+		 "see them, and each is asked for its load every minute"},
 	{"errors", VALUE_TEXT_AT(S, errors),
-	 .help = "the address that mails of this server come from, and bounce to; it must not lead "
-		 "back to garner archie mail; empty: archie-errors at archie.host"},
+	 .help = "sender address of this server's mails, to which they bounce; it must not lead to "
+		 "garner archie mail; empty: archie-errors at archie.host"},
 	{"master", VALUE_TEXT_AT(S, master),
-	 .help = "the address of the master, which gets requests that a site be indexed; empty: "
-		 "they are refused"},
+	 .help = "address of the master, which receives requests to index a site; empty: such "
+		 "requests are refused"},
 	{"mails_per_day", VALUE_INT_AT(S, mails_per_day), "50", 0, 1000000,
-	 .help = "mails that one address gets in a day, each part of a reply counted"},
+	 .help = "mails to one address in a day; each part of a reply counts"},
 };
 
 const struct config_section archie_section = {
 	.name = "archie",
-	.help = "How listings of archives are got, and databases of file names built and searched.",
+	.help = "Fetching the listings of archives, and building and searching their databases.",
 	.size = sizeof(S),
 	.specs = specs,
 	.nspecs = ARRAY_LEN(specs),

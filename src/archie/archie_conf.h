@@ -1,4 +1,4 @@
-/* The section [archie]: how listings are got, databases built and searched. */
+/* The section [archie]: fetching listings, building and searching databases. */
 #pragma once
 #include "role/config.h"
 
@@ -20,7 +20,7 @@ struct archie_conf {
 };
 extern const struct config_section archie_section;
 
-/* The longest that a site is left alone after a failure. */
+/* The longest time to wait after a site fails. */
 static inline int64_t archie_retry_most_us(const struct archie_conf *conf)
 {
 	return MAX(conf->retry_max_us, conf->retry_min_us);
@@ -28,22 +28,21 @@ static inline int64_t archie_retry_most_us(const struct archie_conf *conf)
 
 /* The time of day, "03:00", in seconds after midnight. */
 int archie_nightly_s(const struct archie_conf *conf, int64_t *ret_s, struct err *err);
-/* What users call this server: archie.host, or the name of the machine. Returns ret. */
+/* The host name of this server for users: archie.host, or the name of the machine. Returns ret. */
 enum { ARCHIE_HOST_MOST = 256 };
 const char *archie_host(const struct archie_conf *conf, char ret[ARCHIE_HOST_MOST]);
 /* The port that a socket is bound to; 0: none. */
 unsigned archie_port(int fd);
-/* Whose name is on our mails, and where they bounce to: archie.errors, or archie-errors at
- * archie_host(). Returns ret. */
+/* The sender of our mails, to which they bounce: archie.errors, or archie-errors at archie_host().
+ * Returns ret. */
 enum { ARCHIE_ERRORS_MOST = ARCHIE_HOST_MOST + 16 };
 const char *archie_errors(const struct archie_conf *conf, char ret[ARCHIE_ERRORS_MOST]);
-/* The `check` of every role of the archive, of [archie] and [mail]: whether names, addresses,
- * servers, times and the way of mails have their forms. With a wrong sender no mail would be sent.
- */
+/* The `check` of every role of the archive: checks the form of names, addresses, servers and times
+ * in [archie], and of mail.via. With a wrong sender no mail would be sent. */
 int archie_conf_check(const struct config *config, const struct config_section *of,
 		      struct err *err);
-/* Whether the program that mail.via names can be executed, where it names one. It need not be there
- * where nobody wants mails. ERR_USAGE says why not. */
+/* Checks that the program in mail.via, if there is one, can be executed. Only for roles that send
+ * mail. ERR_USAGE says why not. */
 int archie_mail_check(const struct config *config, struct err *err);
-/* ERR_SYSTEM: fewer bytes than the setting disk_free are free where the folder lies. */
+/* ERR_SYSTEM: the disk of the folder has fewer free bytes than the setting disk_free. */
 int archie_has_room(const char *folder, uint64_t disk_free, struct err *err);

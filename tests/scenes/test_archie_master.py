@@ -138,7 +138,7 @@ def test_an_answer_that_cannot_be_sent_waits_with_its_request(master, ftp):
     mail(g, f"From: ann@x.test\nMessage-ID: <7@x.test>\nSubject: addnewsite {one.host}\n\n")
     mail(g, "From: bob@x.test\nMessage-ID: <7@x.test>\n\naddnewsite ftp.test:25\n")
     for who in "ann", "bob":
-        g.role.wait_line(f"an answer cannot be sent now to={who}@x.test")
+        g.role.wait_line(f"answer cannot be sent now; trying again later to={who}@x.test")
     assert len(listed(g)) == 1 and sent(g) == []
     told = [c for c in json.loads(g.run("doctor", "--json").out)["checks"] if c["name"] == "mails"]
     assert told[0]["reason"].startswith("2 answers of archie-master cannot be sent, the first for "), told
@@ -199,14 +199,14 @@ def test_listed_sites_are_tested_anew_and_leave_when_they_fail_for_long(master, 
     wait_for("another test", lambda: len(one.said) > said)
     one.stop()
     wait_for("its leaving", lambda: listed(g) == [f"{two.url} {two.address}"])
-    assert g.role.wait_line("a site has left the list.*connect")
+    assert g.role.wait_line("site left the list.*connect")
     shown = g.run("dump", g.data / "garner.db", "archie_master").out
     assert one.url in shown and "connect" in shown
     (g.data / "archie/master/sites.local").write_text("")  # the operator takes the other one out
     wait_for("the empty list", lambda: listed(g) == [])
     # one that no record has room for; the others are tested all the same
     (g.data / "archie/master/sites.local").write_text(f"ftp://127.0.0.9/{'a' * 400}/ 127.0.0.9\n{two.url} {two.address}\n")
-    g.role.wait_line("too long, the site is left out")
+    g.role.wait_line("site left out: its URL is too long")
     said = len(two.said)
     wait_for("its test", lambda: len(two.said) > said)
     assert listed(g) == [f"{two.url} {two.address}"]
@@ -219,7 +219,7 @@ def test_a_site_that_fails_for_89_days_stays(master, ftp):
     one.stop()
     for days, stays in ((31, True), (31 + 89, True), (31 + 91, False)):
         role = g.start("archie-master", env=shifted(days * 86400)).wait_ready()
-        role.wait_line("a listed site fails")
+        role.wait_line("listed site failed its test")
         wait_for("the list", lambda: bool(listed(g)) == stays)
         assert role.stop() == 0
 

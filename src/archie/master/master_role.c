@@ -37,14 +37,14 @@ struct master_conf {
 
 static const struct value_spec specs[] = {
 	{"retest", VALUE_TIME_AT(struct master_conf, retest_us), "30d", 1e6, 3650 * 86400e6,
-	 .help = "how often every listed site is tested anew; one that fails is tried again after "
-		 "archie.retry_min, then less and less often, up to archie.retry_max"},
+	 .help = "time between tests of a listed site; a site that fails is tested again after "
+		 "archie.retry_min, then ever less often, up to archie.retry_max"},
 	{"leave_after", VALUE_TIME_AT(struct master_conf, leave_us), "90d", 1e6, 3650 * 86400e6,
-	 .help = "a site all of whose tests have failed for so long leaves the list"},
+	 .help = "time after which a site that fails every test leaves the list"},
 };
 static const struct config_section section = {
 	.name = ROLE,
-	.help = "The master: which sites the archive servers index.",
+	.help = "The master: the list of sites that archive servers index.",
 	.size = sizeof(struct master_conf),
 	.specs = specs,
 	.nspecs = ARRAY_LEN(specs),
@@ -56,18 +56,17 @@ struct master_counts {
 };
 #define COUNTED(member) COUNTER_AT(struct master_counts, member)
 static const struct counter_def counter_defs[] = {
-	{"requests", NULL, COUNTER_TOTAL, "requests that were taken", COUNTED(requests)},
-	{"answers", "end=\"listed\"", COUNTER_TOTAL, "sites that were asked for", COUNTED(listed)},
-	{"answers", "end=\"known\"", COUNTER_TOTAL, "sites that were asked for", COUNTED(known)},
-	{"answers", "end=\"refused\"", COUNTER_TOTAL, "sites that were asked for",
-	 COUNTED(refused)},
+	{"requests", NULL, COUNTER_TOTAL, "requests accepted", COUNTED(requests)},
+	{"answers", "end=\"listed\"", COUNTER_TOTAL, "requests answered", COUNTED(listed)},
+	{"answers", "end=\"known\"", COUNTER_TOTAL, "requests answered", COUNTED(known)},
+	{"answers", "end=\"refused\"", COUNTER_TOTAL, "requests answered", COUNTED(refused)},
 	{"tests", "end=\"good\"", COUNTER_TOTAL, "tests of listed sites", COUNTED(good)},
 	{"tests", "end=\"failed\"", COUNTER_TOTAL, "tests of listed sites", COUNTED(failed)},
 	{"left", NULL, COUNTER_TOTAL, "sites that left the list", COUNTED(left)},
 	{"sites", NULL, COUNTER_GAUGE, "sites in the list", COUNTED(sites)},
-	{"failing", NULL, COUNTER_GAUGE, "of these, whose last test failed", COUNTED(failing)},
-	{"waiting", NULL, COUNTER_GAUGE, "requests that are not answered yet", COUNTED(waiting)},
-	{"under_way", NULL, COUNTER_GAUGE, "sites that are tested now", COUNTED(under_way)},
+	{"failing", NULL, COUNTER_GAUGE, "listed sites whose last test failed", COUNTED(failing)},
+	{"waiting", NULL, COUNTER_GAUGE, "requests not answered yet", COUNTED(waiting)},
+	{"under_way", NULL, COUNTER_GAUGE, "sites being tested", COUNTED(under_way)},
 };
 
 struct master {
@@ -90,7 +89,7 @@ struct master {
 	struct loop_timer timer;
 };
 
-/* What must not fail: the next start begins where this one was. */
+/* Ends the role; the next start goes on from what was saved. */
 static void master_fail(struct master *m, const struct err *err)
 {
 	role_loop_fail(&m->role, err);
@@ -113,13 +112,13 @@ static void take_break(struct master *m, const char *what, const char *why)
 
 /* The list */
 
-/* Who serves it to others may be another user, whatever our umask is. */
+/* Whatever our umask is: the web or FTP server may run as another user. */
 static int let_read(const char *path, mode_t mode, struct err *err)
 {
 	return chmod(path, mode) == 0 ? 0 : err_sys(err, "%s: let others read it", path);
 }
 
-/* archie/public/sites has these sites from now on; anyone may read it. folder: archie/. */
+/* Writes archie/public/sites, which anyone may read. folder: archie/. */
 static int list_publish(const char *folder, const struct archie_sites *sites, struct err *err)
 {
 	CLEANUP(buf_free) struct buf text = BUF_INIT(ARCHIE_LIST_MOST), old = text;
@@ -146,7 +145,7 @@ static int list_publish(const char *folder, const struct archie_sites *sites, st
 	return let_read(path, 0644, err);
 }
 
-/* What no record has room for cannot be tested, and is not offered to others. */
+/* Drops sites whose URL does not fit into a record: they cannot be tested or published. */
 static void list_leave_out_long(struct master *m)
 {
 	size_t n = 0;
@@ -154,7 +153,7 @@ static void list_leave_out_long(struct master *m)
 		if (m->sites.site[i].url.n <= MASTER_URL)
 			m->sites.site[n++] = m->sites.site[i];
 		else
-			log_warn(ROLE, "a URL in the list is too long, the site is left out",
+			log_warn(ROLE, "site left out: its URL is too long",
 				 KV_UINT("bytes", m->sites.site[i].url.n),
 				 KV_STR("host", archie_site_host(&m->sites.site[i])));
 	m->sites.n = n;
@@ -177,14 +176,14 @@ static void list_use(struct master *m)
 		return;
 	}
 	for (size_t i = 0; i < m->sites.problems; i++)
-		log_warn(ROLE, "a line of the list means nothing",
+		log_warn(ROLE, "line of the site list skipped",
 			 KV_TEXT("line", m->sites.problem[i]));
 	if (master_state_trim(&m->state, &m->sites, now_us - m->times.leave_us))
 		(void)state_save(m);
 	m->due_us = 0;
 }
 
-/* Also when somebody has edited it. */
+/* Reads the list again if it has changed, for example because somebody edited it. */
 static void list_look(struct master *m)
 {
 	struct err err;
@@ -215,7 +214,7 @@ static void answer_free(struct answer **ap)
 	mem_free(ap);
 }
 
-/* Sent, refused for good, or to be sent again later. */
+/* Forgets a request whose answer was sent or can never be; schedules another try otherwise. */
 static void answer_settle(struct master *m, size_t request, const struct answer *a)
 {
 	struct master_record *r = &m->state.request[request];
@@ -234,7 +233,7 @@ static void answer_settle(struct master *m, size_t request, const struct answer 
 	r->changed = true;
 	r->failures++;
 	r->next_us = now_us + backoff_us(r->failures, ANSWER_MIN_US, ANSWER_MAX_US);
-	log_warn(ROLE, "an answer cannot be sent now", KV_TEXT("to", r->reply_to),
+	log_warn(ROLE, "answer cannot be sent now; trying again later", KV_TEXT("to", r->reply_to),
 		 KV_TEXT("why", a->err.msg));
 }
 
@@ -265,7 +264,7 @@ static void answer_run(struct pool_job *job)
 	loop_post(a->m->role.loop, answer_done, a);
 }
 
-/* 1: nothing is known of the site any more, so that it has to be tested again. */
+/* 1: the site is no longer known and must be tested again. */
 static int answer_print(const struct master *m, const struct master_record *request,
 			struct buf *out)
 {
@@ -306,7 +305,7 @@ static void answer_send(struct master *m, struct master_record *request)
 	pool_post(m->pool, &a->job);
 }
 
-/* A time that is too far away was written by a clock that was wrong. */
+/* A time too far in the future was written while the clock was wrong. */
 static void send_answers(struct master *m, int64_t now_us)
 {
 	for (size_t i = 0; i < m->state.requests && !m->answer; i++) {
@@ -316,7 +315,7 @@ static void send_answers(struct master *m, int64_t now_us)
 	}
 }
 
-/* The requests about this site need no more tests. */
+/* Answers all requests for this site. */
 static void answer_requests(struct master *m, struct str url)
 {
 	CLEANUP(buf_free) struct buf sentence = BUF_INIT(2 << 10);
@@ -327,7 +326,7 @@ static void answer_requests(struct master *m, struct str url)
 		struct master_record *r = &m->state.request[i];
 		if (r->tested_us || !str_is(url, r->url))
 			continue;
-		log_info(ROLE, "a request is answered", KV_TEXT("host", r->host),
+		log_info(ROLE, "request answered", KV_TEXT("host", r->host),
 			 KV_STR("answer", buf_str(&sentence)));
 		r->tested_us = now_us;
 		r->changed = true;
@@ -348,7 +347,7 @@ static bool is_asked(const struct master *m, struct str url)
 	return false;
 }
 
-/* The fifth step. Negative: it is ours that it cannot be done. */
+/* The fifth step. Negative: a failure of ours. */
 static int site_list(struct master *m, const struct master_verdict *v, struct master_record *r,
 		     int64_t now_us, struct err *err)
 {
@@ -368,14 +367,14 @@ static int site_list(struct master *m, const struct master_verdict *v, struct ma
 	return 0;
 }
 
-/* Negative: there is nothing to answer yet. */
+/* Handles the test of a requested site. Negative: there is nothing to answer yet. */
 static int told_new(struct master *m, const struct master_verdict *v, int64_t now_us)
 {
 	struct master_record *r = master_state_of(&m->state, v->url);
 	char why[GETTER_TEXT + 1];
 	struct err err;
 	if (v->end == MASTER_GOOD && site_list(m, v, r, now_us, &err) < 0) {
-		take_break(m, "a site cannot be listed; it is tested again later", err.msg);
+		take_break(m, "site cannot be listed; testing it again later", err.msg);
 		return -1;
 	}
 	if (v->end == MASTER_KNOWN) {
@@ -393,7 +392,8 @@ static int told_new(struct master *m, const struct master_verdict *v, int64_t no
 	return 0;
 }
 
-/* The reason is kept before the site goes: one that is listed all the same is just tested again. */
+/* Saves the reason before removing the site: if we are killed in between, the site is tested again.
+ */
 static void site_leave(struct master *m, struct master_record *r)
 {
 	struct err err;
@@ -405,13 +405,13 @@ static void site_leave(struct master *m, struct master_record *r)
 	if (archie_sites_remove(m->folder, str_of(r->url), &err) < 0) {
 		r->kind = MASTER_LISTED;
 		r->changed = true;
-		take_break(m, "a site cannot be taken out of the list; later", err.msg);
+		take_break(m, "site cannot be removed from the list; trying again later", err.msg);
 		return;
 	}
 	FAULT("master.left");
 	m->count.left++;
-	log_warn(ROLE, "a site has left the list", KV_TEXT("site", r->url),
-		 KV_TEXT("cause", r->cause), KV_TEXT("why", r->error));
+	log_warn(ROLE, "site left the list", KV_TEXT("site", r->url), KV_TEXT("cause", r->cause),
+		 KV_TEXT("why", r->error));
 	list_use(m);
 }
 
@@ -425,7 +425,7 @@ static void told_again(struct master *m, const struct master_verdict *v, int64_t
 	} else {
 		m->count.failed++;
 		master_note_failed(r, v->cause, v->why, &m->times, now_us);
-		log_outside(ROLE, "a listed site fails", KV_TEXT("site", r->url),
+		log_outside(ROLE, "listed site failed its test", KV_TEXT("site", r->url),
 			    KV_TEXT("cause", r->cause), KV_TEXT("why", r->error));
 		if (master_is_over(r, &m->times, now_us))
 			site_leave(m, r);
@@ -448,7 +448,7 @@ static void site_told(void *ctx, const struct master_verdict *v)
 	int64_t now_us = clock_wall_us();
 	list_look(m); /* the getter may have found that it moved */
 	if (v->ours)
-		take_break(m, "a test could not be made; later", v->why);
+		take_break(m, "site could not be tested; trying again later", v->why);
 	else if (v->end != MASTER_KNOWN && is_listed(m, v->url))
 		told_again(m, v, now_us);
 	else if (!is_asked(m, v->url) || told_new(m, v, now_us) < 0)
@@ -469,7 +469,7 @@ static int take_line(void *ctx, struct str line, struct err *err)
 	int64_t now_us = clock_wall_us();
 	(void)err;
 	if (!newsite_parse(line, &n)) {
-		log_warn(ROLE, "a line that is not a request", KV_STR("line", str_head(line, 200)));
+		log_warn(ROLE, "line skipped: not a request", KV_STR("line", str_head(line, 200)));
 		return 0;
 	}
 	m->count.requests++;
@@ -477,7 +477,7 @@ static int take_line(void *ctx, struct str line, struct err *err)
 		master_state_ask(&m->state, url, &n, now_us);
 		return 0;
 	}
-	log_outside(ROLE, "a request for what is not a host", KV_TEXT("why", why.msg));
+	log_outside(ROLE, "request refused: not a host", KV_TEXT("why", why.msg));
 	m->count.refused++;
 	if (n.reply_to.n)
 		master_state_refuse(&m->state, &n, why.msg, now_us);
@@ -496,8 +496,7 @@ static void take_requests(struct master *m)
 		return;
 	FAULT("master.taken");
 	if (requests_kept(m->requests, &err) < 0)
-		log_warn(ROLE, "a request cannot be taken, it is left alone",
-			 KV_TEXT("why", err.msg));
+		log_warn(ROLE, "request file cannot be removed", KV_TEXT("why", err.msg));
 }
 
 static bool may_begin(const struct master *m)
@@ -512,8 +511,7 @@ static bool is_under_way(void *ctx, struct str url)
 	return master_tests_has(m->tests, url);
 }
 
-/* One sender has at most half of what may be under way: sites that never end would hold up those of
- * others. */
+/* One sender may have at most half of all tests: slow sites would hold up those of others. */
 static void begin_requests(struct master *m)
 {
 	size_t abreast = (size_t)MAX(m->archie->at_once / 2, INT64_C(1)), next;
@@ -635,11 +633,12 @@ const struct role archie_master_role = {
 	.only_named = true,
 	.summary = "keep the list of the sites that archive servers index",
 	.description =
-		"Takes requests that sites be indexed (garner archie newsite), tests each site, "
-		"lists it if its listing can be used, and answers who asked. Every listed site is "
-		"tested anew, and leaves the list if it fails for too long. The list is "
-		"archie/public/sites; it is to be offered to all archive servers by FTP or on the "
-		"web. The role should have a machine of its own, without archie-queuer.",
+		"Accepts requests to index a site (garner archie newsite), tests the site, lists "
+		"it if its listing can be used, and answers the asker. Every listed site is tested "
+		"again from time to time, and leaves the list if it fails for too long. The list "
+		"is "
+		"archie/public/sites; offer it to all archive servers by FTP or on the web. Give "
+		"this role a machine of its own, without archie-queuer.",
 	.section = &section,
 	.counters = counter_defs,
 	.ncounters = ARRAY_LEN(counter_defs),

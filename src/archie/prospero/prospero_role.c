@@ -53,18 +53,18 @@ struct prospero_conf {
 
 static const struct value_spec specs[] = {
 	{"listen", VALUE_UDP_AT(struct prospero_conf, listen), .fallback = "udp:127.0.0.1:1525",
-	 .moves = "net.port", .help = "Where clients of Prospero ask for files"},
+	 .moves = "net.port", .help = "Address on which clients of Prospero are answered"},
 	{"daemons", VALUE_INT_AT(struct prospero_conf, daemons), .fallback = "4", .min = 1,
-	 .max = 64, .help = "How many processes answer at this address, under garner up"},
+	 .max = 64, .help = "Processes that garner up runs at this address"},
 	{"unacked", VALUE_SIZE_AT(struct prospero_conf, unacked), .fallback = "64K", .min = 4096,
 	 .max = INFINITY,
-	 .help = "The most bytes that one address is sent in a second without proof that it "
-		 "receives them; after 16 times as many a 16th of it a second"},
+	 .help = "Most bytes to send to one address in a second without proof that they arrive; "
+		 "after 16 times as many, a 16th of it"},
 };
 
 static const struct config_section section = {
 	.name = ROLE,
-	.help = "Files of archives for clients of the 1990s: Prospero over UDP.",
+	.help = "Searching archives by Prospero over UDP, for clients of the 1990s.",
 	.several = true,
 	.size = sizeof(struct prospero_conf),
 	.specs = specs,
@@ -78,28 +78,28 @@ struct prospero_counts {
 };
 #define COUNTED(member) COUNTER_AT(struct prospero_counts, member)
 static const struct counter_def counter_defs[] = {
-	{"packets", NULL, COUNTER_TOTAL, "packets that came in", COUNTED(packets)},
-	{"garbage", NULL, COUNTER_TOTAL, "packets that are nothing, and dropped", COUNTED(garbage)},
-	{"strays", NULL, COUNTER_TOTAL, "acks of what is not known here", COUNTED(strays)},
+	{"packets", NULL, COUNTER_TOTAL, "packets received", COUNTED(packets)},
+	{"garbage", NULL, COUNTER_TOTAL, "packets that make no sense, dropped", COUNTED(garbage)},
+	{"strays", NULL, COUNTER_TOTAL, "acks of unknown replies", COUNTED(strays)},
 	{"requests", "version=\"1\"", COUNTER_TOTAL, "requests by dialect", COUNTED(requests_1)},
 	{"requests", "version=\"5\"", COUNTER_TOTAL, "requests by dialect", COUNTED(requests_5)},
-	{"repeated", NULL, COUNTER_TOTAL, "requests that came again", COUNTED(repeated)},
+	{"repeated", NULL, COUNTER_TOTAL, "requests that were repeated", COUNTED(repeated)},
 	{"cancelled", NULL, COUNTER_TOTAL, "requests that were cancelled", COUNTED(cancelled)},
-	{"refused", NULL, COUNTER_TOTAL, "requests that were one too many", COUNTED(refused)},
-	{"links", NULL, COUNTER_TOTAL, "results told", COUNTED(links)},
-	{"left_out", NULL, COUNTER_TOTAL, "results that the client could not read",
+	{"refused", NULL, COUNTER_TOTAL, "requests refused for lack of room", COUNTED(refused)},
+	{"links", NULL, COUNTER_TOTAL, "results sent", COUNTED(links)},
+	{"left_out", NULL, COUNTER_TOTAL, "results left out because the client could not read them",
 	 COUNTED(left_out)},
 	{"waits", NULL, COUNTER_TOTAL, "packets that tell a client to wait", COUNTED(waits)},
 	{"sent", NULL, COUNTER_TOTAL, "packets sent", COUNTED(sent)},
 	{"sent_bytes", NULL, COUNTER_TOTAL, "bytes sent", COUNTED(sent_bytes)},
 	{"held_back", NULL, COUNTER_TOTAL,
-	 "packets that had to wait, since nothing shows that they are received",
+	 "packets delayed because nothing proves that the client receives them",
 	 COUNTED(held_back)},
-	{"proven_bytes", NULL, COUNTER_TOTAL,
-	 "bytes that acks proved to be received, of those that should", COUNTED(proven_bytes)},
-	{"evicted", NULL, COUNTER_TOTAL,
-	 "replies that were forgotten before all of it was received", COUNTED(evicted)},
-	{"unsent", NULL, COUNTER_TOTAL, "packets that the system did not take", COUNTED(unsent)},
+	{"proven_bytes", NULL, COUNTER_TOTAL, "bytes that acks proved to have arrived",
+	 COUNTED(proven_bytes)},
+	{"evicted", NULL, COUNTER_TOTAL, "replies dropped before the client had all of them",
+	 COUNTED(evicted)},
+	{"unsent", NULL, COUNTER_TOTAL, "packets that the system refused to send", COUNTED(unsent)},
 	{"asking", NULL, COUNTER_GAUGE, "requests that wait for the queuer", COUNTED(asking)},
 	{"kept", NULL, COUNTER_GAUGE, "replies that are kept", COUNTED(kept)},
 };
@@ -776,12 +776,12 @@ static int role_run(struct role_env *env, struct err *err)
 const struct role archie_prospero_role = {
 	.name = ROLE,
 	.only_named = true,
-	.summary = "answer clients of Prospero that look for files of archives",
+	.summary = "answer Prospero clients that search archives",
 	.description =
-		"What the programs archie and xarchie of the 1990s speak: questions and answers in "
-		"packets of UDP, in the dialects of versions 1 and 5. It asks the role "
+		"The protocol of the programs archie and xarchie of the 1990s: questions and "
+		"answers in UDP packets, in the dialects of versions 1 and 5. It asks the role "
 		"archie-queuer. garner up runs as many processes of it as the setting daemons "
-		"says. doc/protocols/archie-prospero.md has its packets and lines.",
+		"says. Packets and lines: doc/protocols/archie-prospero.md.",
 	.section = &section,
 	.processes = "daemons",
 	.counters = counter_defs,

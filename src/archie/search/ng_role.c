@@ -23,14 +23,14 @@ struct ng_conf {
 
 static const struct value_spec specs[] = {
 	{"listen", VALUE_LISTEN_AT(struct ng_conf, listen), .fallback = "127.0.0.1:1527",
-	 .moves = "net.port", .help = "Where programs ask for files"},
+	 .moves = "net.port", .help = "Address on which programs are answered"},
 	SERVER_LIMITS_AT(struct ng_conf, limits),
 	DRAIN_SPEC(struct ng_conf, drain_us, "2s"),
 };
 
 static const struct config_section section = {
 	.name = ROLE,
-	.help = "Files of archives for programs: a line protocol over TCP.",
+	.help = "Searching archives by a line protocol over TCP, for programs.",
 	.size = sizeof(struct ng_conf),
 	.specs = specs,
 	.nspecs = ARRAY_LEN(specs),
@@ -59,10 +59,10 @@ struct ng_now {
 	struct server_stats server;
 };
 #define COUNTED(member) COUNTER_AT(struct ng_now, member)
-#define REQUEST(verb, word)                                                              \
-	{                                                                                \
-		"requests", "verb=\"" word "\"", COUNTER_TOTAL, "requests that came in", \
-			COUNTED(ng.requests[verb])                                       \
+#define REQUEST(verb, word)                                                          \
+	{                                                                            \
+		"requests", "verb=\"" word "\"", COUNTER_TOTAL, "requests received", \
+			COUNTED(ng.requests[verb])                                   \
 	}
 static const struct counter_def counter_defs[] = {
 	REQUEST(NG_SET, "set"),
@@ -76,15 +76,15 @@ static const struct counter_def counter_defs[] = {
 	REQUEST(NG_CANCEL, "cancel"),
 	REQUEST(NG_HELP, "help"),
 	REQUEST(NG_QUIT, "quit"),
-	{"errors", NULL, COUNTER_TOTAL, "answers that were an error", COUNTED(ng.errors)},
-	{"results", NULL, COUNTER_TOTAL, "files, descriptions and sites told", COUNTED(ng.results)},
-	{"cut", NULL, COUNTER_TOTAL, "answers that are not whole", COUNTED(ng.cut)},
-	{"accepted", NULL, COUNTER_TOTAL, "connections that came in",
+	{"errors", NULL, COUNTER_TOTAL, "requests answered with an error", COUNTED(ng.errors)},
+	{"results", NULL, COUNTER_TOTAL, "files, descriptions and sites sent", COUNTED(ng.results)},
+	{"cut", NULL, COUNTER_TOTAL, "answers that were cut", COUNTED(ng.cut)},
+	{"accepted", NULL, COUNTER_TOTAL, "connections accepted",
 	 COUNTED(server.listeners.accepted)},
-	{"refused", NULL, COUNTER_TOTAL, "connections that were one too many",
+	{"refused", NULL, COUNTER_TOTAL, "connections refused for lack of room",
 	 COUNTED(server.listeners.refused)},
 	{"connections", NULL, COUNTER_GAUGE, "connections now", COUNTED(server.inside)},
-	{"held_bytes", NULL, COUNTER_GAUGE, "answers that are not sent yet", COUNTED(ng.held)},
+	{"held_bytes", NULL, COUNTER_GAUGE, "answers not sent yet", COUNTED(ng.held)},
 	{"servers_up", NULL, COUNTER_GAUGE, "other servers that are connected",
 	 COUNTED(ng.servers_up)},
 };
@@ -204,11 +204,12 @@ static int role_run(struct role_env *env, struct err *err)
 const struct role archie_ng_role = {
 	.name = ROLE,
 	.only_named = true,
-	.summary = "answer programs that look for files of archives",
+	.summary = "answer programs that search archives",
 	.description =
-		"A line protocol over TCP: FIND and a string, and each file is a line. It asks the "
-		"role archie-queuer, and every minute the servers that archie.servers names for "
-		"their load, so that clients can choose. doc/protocols/archie-ng.md has its lines.",
+		"A line protocol over TCP: send FIND and a string, get a line for each file. It "
+		"asks the role archie-queuer, and every minute it asks the servers in "
+		"archie.servers for their load, so that clients can choose. Lines: "
+		"doc/protocols/archie-ng.md.",
 	.section = &section,
 	.counters = counter_defs,
 	.ncounters = ARRAY_LEN(counter_defs),

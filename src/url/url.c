@@ -609,7 +609,7 @@ static bool is_strict(struct str text)
 	return p == end;
 }
 
-static struct str without_dots(struct str host)
+struct str url_host_bare(struct str host)
 {
 	while (host.n && host.p[host.n - 1] == '.')
 		host.n--;
@@ -627,7 +627,7 @@ static int put_canonical(struct url_out *o, const struct url *u, struct url *ret
 {
 	struct url c = {.protocol = u->protocol, .host_kind = u->host_kind, .port = u->port};
 	char *start = o->p;
-	struct str host = without_dots(u->host);
+	struct str host = url_host_bare(u->host);
 	if (host.n == 0)
 		return -URL_SYNTAX;
 	if (c.port == 0)

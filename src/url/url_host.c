@@ -15,6 +15,7 @@
 #include "base/library.h"
 #include "url/url_inner.h"
 
+#include <arpa/inet.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -156,75 +157,6 @@ static void ipv4_print(struct url_out *o, uint32_t v)
 	}
 }
 
-/* The dotted end of an IPv6 address: four numbers up to 255 without leading zeroes. */
-static bool ipv6_tail(struct str s, uint16_t ret[2])
-{
-	struct str label;
-	unsigned n = 0;
-	uint64_t v[4] = {0};
-	for (; str_cut(&s, '.', &label) == 0; n++)
-		if (n == 4 || label.n > 3 || !str_u64(label, &v[n]) || v[n] > 255 ||
-		    (label.n > 1 && label.p[0] == '0'))
-			return false;
-	ret[0] = (uint16_t)(v[0] << 8 | v[1]);
-	ret[1] = (uint16_t)(v[2] << 8 | v[3]);
-	return n == 4;
-}
-
-/* Up to four digits; how many there were. */
-static size_t ipv6_piece(struct str s, uint16_t *ret)
-{
-	unsigned v = 0;
-	size_t n = 0;
-	for (; n < MIN(s.n, (size_t)4) && ascii_hex(s.p[n]) >= 0; n++)
-		v = v << 4 | (unsigned)ascii_hex(s.p[n]);
-	*ret = (uint16_t)v;
-	return n;
-}
-
-static bool ipv6_parse(struct str s, uint16_t ret[8])
-{
-	uint16_t piece[8] = {0};
-	size_t n = 0, gap = 8; /* pieces; those before the "::" */
-	if (str_starts(s, STR("::"))) {
-		s = str_from(s, 2);
-		gap = 0;
-	} else if (s.n == 0 || s.p[0] == ':') {
-		return false;
-	}
-	while (s.n) {
-		if (n == 8)
-			return false;
-		if (s.p[0] == ':') { /* the second of two */
-			if (gap != 8)
-				return false;
-			gap = n;
-			s = str_from(s, 1);
-			continue;
-		}
-		size_t digits = ipv6_piece(s, &piece[n]);
-		if (digits < s.n && s.p[digits] == '.') {
-			if (n > 6 || digits == 0 || !ipv6_tail(s, &piece[n]))
-				return false;
-			n += 2;
-			break;
-		}
-		n++;
-		s = str_from(s, digits);
-		if (s.n && (s.p[0] != ':' || s.n == 1))
-			return false;
-		if (digits == 0)
-			return false;
-		s = str_from(s, 1);
-	}
-	if (gap == 8 ? n != 8 : n == 8)
-		return false;
-	memset(ret, 0, 8 * sizeof *ret);
-	for (size_t i = 0; i < n; i++)
-		ret[i < gap ? i : 8 - n + i] = piece[i];
-	return true;
-}
-
 /* The first of the longest runs of zero pieces, two at least: where "::" goes. */
 static size_t ipv6_gap(const uint16_t piece[8], size_t *ret_n)
 {
@@ -262,10 +194,15 @@ static void ipv6_print(struct url_out *o, const uint16_t piece[8])
 static int put_ipv6_host(struct url_out *o, struct str host)
 {
 	uint16_t piece[8];
-	if (host.n < 2 || host.p[host.n - 1] != ']')
+	char text[INET6_ADDRSTRLEN];
+	if (host.n < 2 || host.n >= sizeof text + 2 || host.p[host.n - 1] != ']')
 		return -URL_SYNTAX;
-	if (!ipv6_parse((struct str){host.p + 1, host.n - 2}, piece))
+	memcpy(text, host.p + 1, host.n - 2);
+	text[host.n - 2] = 0;
+	if (strlen(text) != host.n - 2 || inet_pton(AF_INET6, text, piece) != 1)
 		return -URL_SYNTAX;
+	for (size_t i = 0; i < 8; i++)
+		piece[i] = ntohs(piece[i]);
 	ipv6_print(o, piece);
 	return 0;
 }
@@ -388,17 +325,10 @@ static bool is_address_text(struct str host)
 	return host.p[0] == '[' || ascii_is_digit(host.p[host.n - 1]);
 }
 
-static struct str without_last_dots(struct str host)
-{
-	while (host.n && host.p[host.n - 1] == '.')
-		host.n--;
-	return host;
-}
-
 int url_domain(struct str host, struct str *ret)
 {
 	char name[NAME_MAX_BYTES + 1];
-	host = without_last_dots(host);
+	host = url_host_bare(host);
 	if (host.n == 0 || host.n >= sizeof name || is_address_text(host))
 		return 1;
 	ENSURE(pthread_once(&psl.once, psl_load) == 0);
@@ -414,8 +344,8 @@ int url_domain(struct str host, struct str *ret)
 bool url_same_domain(struct str a, struct str b)
 {
 	struct str domain_a, domain_b;
-	a = without_last_dots(a);
-	b = without_last_dots(b);
+	a = url_host_bare(a);
+	b = url_host_bare(b);
 	return str_eq(a, b) || (url_domain(a, &domain_a) == 0 && url_domain(b, &domain_b) == 0 &&
 				str_eq(domain_a, domain_b));
 }

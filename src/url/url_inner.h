@@ -30,6 +30,7 @@ void url_put_number(struct url_out *o, unsigned v);
 extern const uint8_t url_host_byte[256];
 /* The host between userinfo and port, as it is written. Returns 0 or -(enum url_error). */
 int url_put_host(struct url_out *o, struct str host, enum url_host_kind *ret);
+struct str url_host_bare(struct str host); /* without trailing dots */
 /* 0: not the form of an IPv4 address; 1: *ret is it; negative: meant as one, but wrong. `host` is
  * lower case. */
 int url_ipv4(struct str host, uint32_t *ret);

@@ -376,40 +376,31 @@ static void use_addresses(struct job *job, const struct dns_result *result)
 	ask_robots(job);
 }
 
-/* Behind a proxy nobody knows the server's address; sites count as servers there, by an address
- * that no server has. */
-static void resolve_for_proxy(struct job *job)
+/* At this address, unless the policy refuses the one that was named. */
+static void use_address(struct job *job, const struct addr *named, const struct addr *at)
 {
-	uint64_t hash = hash64(job->target.host);
-	struct addr literal;
-	struct str host = job->target.host;
-	if (host.n && host.p[0] == '[')
-		host = (struct str){host.p + 1, host.n - 2};
-	const char *why = addr_parse(host, &literal)
-				  ? policy_refuses(job->robot->parts.policy, &literal)
-				  : NULL;
+	const char *why = named ? policy_refuses(job->robot->parts.policy, named) : NULL;
 	if (why) {
 		end_plainly(job, OUTCOME_ADDRESS, ROBOT_CAUSE_ADDRESS, why);
 		return;
 	}
-	job->addr[0] = (struct addr){.family = 10 /* AF_INET6 on Linux */};
-	memcpy(job->addr[0].b, &hash, sizeof hash);
-	job->addr[0].b[0] = 0x7f;
+	job->addr[0] = *at;
 	job->naddrs = 1;
 	ask_robots(job);
 }
 
-/* The one that the job brought along. */
-static void use_own_address(struct job *job)
+/* Behind a proxy nobody knows the server's address; sites count as servers there, by an address
+ * that no server has. */
+static void resolve_for_proxy(struct job *job)
 {
-	const char *why = policy_refuses(job->robot->parts.policy, &job->address);
-	if (why) {
-		end_plainly(job, OUTCOME_ADDRESS, ROBOT_CAUSE_ADDRESS, why);
-		return;
-	}
-	job->addr[0] = job->address;
-	job->naddrs = 1;
-	ask_robots(job);
+	struct str host = job->target.host;
+	uint64_t hash = hash64(host);
+	struct addr literal, at = {.family = 10 /* AF_INET6 on Linux */};
+	if (host.n && host.p[0] == '[')
+		host = (struct str){host.p + 1, host.n - 2};
+	memcpy(at.b, &hash, sizeof hash);
+	at.b[0] = 0x7f;
+	use_address(job, addr_parse(host, &literal) ? &literal : NULL, &at);
 }
 
 static void job_resolve(struct job *job)
@@ -418,7 +409,7 @@ static void job_resolve(struct job *job)
 	if (job->robot->has_proxy)
 		resolve_for_proxy(job);
 	else if (job->own_host && str_is(job->target.host, job->own_host))
-		use_own_address(job);
+		use_address(job, &job->address, &job->address);
 	else if (dns_lookup(job->robot->parts.dns, job->target.host, DNS_ANY, &job->dns, &result) ==
 		 0)
 		use_addresses(job, &result);

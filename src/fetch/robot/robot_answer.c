@@ -153,12 +153,12 @@ struct robot_class robot_class_dns(enum dns_outcome outcome)
 
 #define SENT_LATE_US (US_PER_MS / 10)
 
-void request_stop(struct request *q, enum outcome outcome, enum robot_cause cause)
+bool request_stop(struct request *q, enum outcome outcome, enum robot_cause cause)
 {
-	if (q->is_stopped)
-		return;
+	if (!q->is_stopped)
+		q->stop = (struct robot_class){outcome, cause};
 	q->is_stopped = true;
-	q->stop = (struct robot_class){outcome, cause};
+	return false;
 }
 
 /* The answer. Each returns the bytes it was given, or something else to end the transfer. */
@@ -176,10 +176,8 @@ static bool check_address(struct request *q)
 		return true;
 	q->address_checked = true;
 	q->robot->curl->easy_getinfo(q->easy, CURLINFO_PRIMARY_IP, &ip);
-	if (ip && strcmp(ip, q->address) == 0)
-		return true;
-	request_stop(q, OUTCOME_ADDRESS, ROBOT_CAUSE_ADDRESS);
-	return false;
+	return (ip && strcmp(ip, q->address) == 0) ||
+	       request_stop(q, OUTCOME_ADDRESS, ROBOT_CAUSE_ADDRESS);
 }
 
 size_t answer_header(char *p, size_t size, size_t n, void *ctx)
@@ -190,21 +188,15 @@ size_t answer_header(char *p, size_t size, size_t n, void *ctx)
 	q->head_bytes += n;
 	if (!check_address(q))
 		return 0;
-	if (n > limits->head_line) {
-		request_stop(q, OUTCOME_LIMIT, ROBOT_CAUSE_HEAD_LINE);
-		return 0;
-	}
-	if (q->head_bytes > limits->head) {
-		request_stop(q, OUTCOME_LIMIT, ROBOT_CAUSE_HEAD);
-		return 0;
-	}
+	if (n > limits->head_line)
+		return request_stop(q, OUTCOME_LIMIT, ROBOT_CAUSE_HEAD_LINE);
+	if (q->head_bytes > limits->head)
+		return request_stop(q, OUTCOME_LIMIT, ROBOT_CAUSE_HEAD);
 	if (is_ftp(q))
 		return n;
 	robot_head_line(&q->head, (struct str){p, n});
-	if (q->head.status == 101) {
-		request_stop(q, OUTCOME_TEMPORARY, ROBOT_CAUSE_PROTOCOL);
-		return 0;
-	}
+	if (q->head.status == 101)
+		return request_stop(q, OUTCOME_TEMPORARY, ROBOT_CAUSE_PROTOCOL);
 	return n;
 }
 
@@ -265,10 +257,8 @@ static int take_decoded(void *ctx, struct str bytes)
 	for (size_t i = 0; q->size + i < sizeof q->first && i < bytes.n; i++)
 		q->first[q->size + i] = (unsigned char)bytes.p[i];
 	bool is_over = q->size + bytes.n > q->job->limits.body;
-	if (is_over && !(q->job->flags & ROBOT_CUT)) {
-		request_stop(q, OUTCOME_LIMIT, ROBOT_CAUSE_BODY);
-		return 1;
-	}
+	if (is_over && !(q->job->flags & ROBOT_CUT))
+		return !request_stop(q, OUTCOME_LIMIT, ROBOT_CAUSE_BODY);
 	q->size += bytes.n;
 	q->is_hashing = true;
 	digest_add(q->md5, bytes.p, bytes.n);
@@ -284,11 +274,8 @@ static int take_decoded(void *ctx, struct str bytes)
 /* The page around an error need not be readable for the error to count. */
 static int stop_undecoded(struct request *q, enum robot_cause cause)
 {
-	if (is_document(q))
-		request_stop(q, OUTCOME_TEMPORARY, cause);
-	else
-		request_stop(q, OUTCOME_OK, ROBOT_CAUSE_ANSWER);
-	return 1;
+	return is_document(q) ? !request_stop(q, OUTCOME_TEMPORARY, cause)
+			      : !request_stop(q, OUTCOME_OK, ROBOT_CAUSE_ANSWER);
 }
 
 static int decode_body(struct request *q, struct str bytes)
@@ -314,19 +301,16 @@ size_t answer_body(char *p, size_t size, size_t n, void *ctx)
 	n *= size;
 	if (leads_elsewhere(q)) {
 		q->size += n;
-		if (q->size <= ROBOT_REDIRECT_BODY)
-			return n;
-		request_stop(q, OUTCOME_REDIRECT, ROBOT_CAUSE_ANSWER);
-		return 0;
+		return q->size <= ROBOT_REDIRECT_BODY
+			       ? n
+			       : request_stop(q, OUTCOME_REDIRECT, ROBOT_CAUSE_ANSWER);
 	}
 	q->packed += n;
 	if (n && decode_body(q, (struct str){p, n}))
 		return 0;
 	/* libcurl would wait for the end of the connection */
-	if (q->head.is_identity && (int64_t)q->packed == q->head.length) {
-		request_stop(q, OUTCOME_OK, ROBOT_CAUSE_ANSWER);
-		return 0;
-	}
+	if (q->head.is_identity && (int64_t)q->packed == q->head.length)
+		return request_stop(q, OUTCOME_OK, ROBOT_CAUSE_ANSWER);
 	return n;
 }
 

@@ -144,8 +144,9 @@ int answer_send(void *request, char *to, char *from, int to_port, int from_port)
 bool robot_is_over(const struct robot *r);
 /* What was let go last is on its way by now. */
 void sent_by_now(struct robot *r, int64_t now_us);
-/* It is to end, for this; the first reason counts. */
-void request_stop(struct request *q, enum outcome outcome, enum robot_cause cause);
+/* It is to end, for this; the first reason counts. Always false, which is also the 0 that ends a
+ * transfer when a callback of libcurl returns it. */
+bool request_stop(struct request *q, enum outcome outcome, enum robot_cause cause);
 /* What the end of a transfer means; before the handle is taken from libcurl's list, and after. */
 struct robot_class answer_class(struct request *q, CURLcode code);
 struct robot_class answer_end(struct request *q, struct robot_class class);

@@ -92,8 +92,8 @@ static bool wire_is_over(struct sock *s)
 	return robot_wire_is_over(s->fd, s->wire_base, s->request->wire_limit);
 }
 
-/* From outside of libcurl's callbacks. */
-static void request_give_up(struct request *q, enum outcome outcome, enum robot_cause cause)
+/* From outside of libcurl's callbacks. Always negative: the request is over. */
+static int request_give_up(struct request *q, enum outcome outcome, enum robot_cause cause)
 {
 	long connected = 0;
 	curl_off_t connect_us = 0;
@@ -105,6 +105,7 @@ static void request_give_up(struct request *q, enum outcome outcome, enum robot_
 	}
 	request_stop(q, outcome, cause);
 	request_finish(q, CURLE_ABORTED_BY_CALLBACK);
+	return -1;
 }
 
 /* When an ftp server answers EPSV at once, libcurl 7.88 waits for neither a socket nor a time
@@ -123,25 +124,18 @@ static int check_limits(struct request *q, int64_t now_us)
 {
 	const struct robot_limits *limits = &q->job->limits;
 	if (!q->sent_us &&
-	    robot_is_over(q->robot)) { /* libcurl's own timer may have read the socket */
-		request_give_up(q, OUTCOME_CANCELLED, ROBOT_CAUSE_LEASE);
-		return -1;
-	}
-	if (now_us - q->started_us >= limits->total_us) {
-		request_give_up(q, OUTCOME_TEMPORARY, ROBOT_CAUSE_TIME);
-		return -1;
-	}
-	if (now_us - q->active_us >= limits->idle_us) {
-		request_give_up(q, OUTCOME_TEMPORARY, ROBOT_CAUSE_IDLE);
-		return -1;
-	}
+	    robot_is_over(q->robot)) /* libcurl's own timer may have read the socket */
+		return request_give_up(q, OUTCOME_CANCELLED, ROBOT_CAUSE_LEASE);
+	if (now_us - q->started_us >= limits->total_us)
+		return request_give_up(q, OUTCOME_TEMPORARY, ROBOT_CAUSE_TIME);
+	if (now_us - q->active_us >= limits->idle_us)
+		return request_give_up(q, OUTCOME_TEMPORARY, ROBOT_CAUSE_IDLE);
 	if (now_us - q->renewed_us < POLITE_LEASE_US / 4)
 		return 0;
 	q->renewed_us = now_us;
 	if (polite_renew(q->robot->parts.polite, &q->job->lease, now_us) == 0)
 		return 0;
-	request_give_up(q, OUTCOME_CANCELLED, ROBOT_CAUSE_LEASE);
-	return -1;
+	return request_give_up(q, OUTCOME_CANCELLED, ROBOT_CAUSE_LEASE);
 }
 
 /* Looking at all requests now and then costs less than a timer for each. What ends meanwhile may
@@ -176,9 +170,9 @@ static void on_ready(void *ctx, unsigned what)
 	}
 	s->request->active_us = loop_now_us(r->parts.loop);
 	if (!s->request->sent_us && robot_is_over(r)) /* nor may TLS be begun */
-		request_give_up(s->request, OUTCOME_CANCELLED, ROBOT_CAUSE_LEASE);
+		(void)request_give_up(s->request, OUTCOME_CANCELLED, ROBOT_CAUSE_LEASE);
 	else if (++s->events % WIRE_EVENTS == 0 && wire_is_over(s))
-		request_give_up(s->request, OUTCOME_LIMIT, ROBOT_CAUSE_WIRE);
+		(void)request_give_up(s->request, OUTCOME_LIMIT, ROBOT_CAUSE_WIRE);
 	else
 		shard_act(s->shard, s->fd, what & LOOP_READ ? CURL_CSELECT_IN : CURL_CSELECT_OUT);
 }

@@ -28,15 +28,8 @@ static uint32_t queue_new(struct hostq *q, qkey key)
 	if (i) {
 		q->free = q->queue[i].next;
 	} else {
-		if (q->nqueues == 0)
-			q->nqueues = 1;
-		if (q->nqueues >= q->cap) {
-			ENSURE(q->cap < HOSTQ_QUEUES_MAX);
-			uint32_t cap = q->cap ? q->cap + q->cap / 2 : 64;
-			q->queue = huge_resize(q->queue, q->cap * sizeof *q->queue,
-					       cap * sizeof *q->queue);
-			q->cap = cap;
-		}
+		ENSURE(q->nqueues < HOSTQ_QUEUES_MAX);
+		q->queue = numbers_grow(q->queue, &q->nqueues, &q->cap, sizeof *q->queue);
 		i = q->nqueues++;
 	}
 	q->queue[i] = (struct queue){.key = key, .used = true, .trouble_us = INT64_MIN};
@@ -348,12 +341,7 @@ static uint32_t slot_new(struct hostq *q)
 		q->slot_free = q->slot[i].next;
 		return i;
 	}
-	if (q->nslots == 0)
-		q->nslots = 1;
-	if (q->nslots >= q->slot_cap) {
-		q->slot_cap = q->slot_cap ? q->slot_cap + q->slot_cap / 2 : 16;
-		q->slot = mem_resize(q->slot, q->slot_cap * sizeof *q->slot);
-	}
+	q->slot = numbers_grow(q->slot, &q->nslots, &q->slot_cap, sizeof *q->slot);
 	i = q->nslots++;
 	q->slot[i] = (struct slot){.payload = BUF_INIT(HOSTQ_PAYLOAD_MAX), .turn = q->options.turn};
 	return i;
@@ -548,29 +536,39 @@ static void queue_learn(struct queue *u, const struct slot *s, enum outcome outc
 	}
 }
 
-bool hostq_sent(struct hostq *q, const struct hostq_job *job, int64_t sent_us)
+/* NULL: it is not out. */
+static struct slot *slot_out(struct hostq *q, const struct hostq_job *job)
 {
 	struct hostq_job out;
-	if (!hostq_job_of(q, job->slot, job->turn, &out))
+	return hostq_job_of(q, job->slot, job->turn, &out) ? &q->slot[job->slot] : NULL;
+}
+
+bool hostq_sent(struct hostq *q, const struct hostq_job *job, int64_t sent_us)
+{
+	const struct slot *s = slot_out(q, job);
+	if (!s)
 		return false;
-	uint32_t queue = q->slot[job->slot].queue;
-	struct queue *u = &q->queue[queue];
+	struct queue *u = &q->queue[s->queue];
 	u->due_us = MAX(u->due_us, sent_us + polite_pause_us(u->delay_us, u->troubles));
-	queue_settle(q, queue);
+	queue_settle(q, s->queue);
 	return true;
+}
+
+/* It is not out any more; `waiting` more URLs wait. */
+static void slot_settle(struct hostq *q, uint32_t queue, int64_t waiting)
+{
+	queue_count(q, &q->queue[queue], waiting, -1);
+	queue_settle(q, queue);
 }
 
 bool hostq_done(struct hostq *q, const struct hostq_job *job, enum outcome outcome, int64_t now_us)
 {
-	struct hostq_job out;
-	if (!hostq_job_of(q, job->slot, job->turn, &out))
+	const struct slot *s = slot_out(q, job);
+	if (!s)
 		return false;
-	struct slot *s = &q->slot[job->slot];
-	uint32_t queue = s->queue;
-	queue_learn(&q->queue[queue], s, outcome, now_us);
+	queue_learn(&q->queue[s->queue], s, outcome, now_us);
 	slot_free(q, job->slot);
-	queue_count(q, &q->queue[queue], 0, -1);
-	queue_settle(q, queue);
+	slot_settle(q, s->queue, 0);
 	return true;
 }
 
@@ -601,35 +599,30 @@ static void take_back_delay(struct hostq *q, const struct slot *s)
 
 bool hostq_unasked(struct hostq *q, const struct hostq_job *job)
 {
-	struct hostq_job out;
-	if (!hostq_job_of(q, job->slot, job->turn, &out))
+	const struct slot *s = slot_out(q, job);
+	if (!s)
 		return false;
-	uint32_t queue = q->slot[job->slot].queue;
-	take_back_delay(q, &q->slot[job->slot]);
+	take_back_delay(q, s);
 	slot_free(q, job->slot);
-	queue_count(q, &q->queue[queue], 0, -1);
-	queue_settle(q, queue);
+	slot_settle(q, s->queue, 0);
 	return true;
 }
 
 bool hostq_lost(struct hostq *q, const struct hostq_job *job)
 {
-	struct hostq_job out;
-	if (!hostq_job_of(q, job->slot, job->turn, &out))
+	const struct slot *s = slot_out(q, job);
+	if (!s)
 		return false;
-	uint32_t queue = q->slot[job->slot].queue;
 	hostq_slot_return(q, job->slot);
-	queue_count(q, &q->queue[queue], 1, -1);
-	queue_settle(q, queue);
+	slot_settle(q, s->queue, 1);
 	return true;
 }
 
 bool hostq_put_back(struct hostq *q, const struct hostq_job *job, int64_t until_us)
 {
-	struct hostq_job out;
-	if (!hostq_job_of(q, job->slot, job->turn, &out))
+	const struct slot *s = slot_out(q, job);
+	if (!s)
 		return false;
-	struct slot *s = &q->slot[job->slot];
 	struct queue *u = &q->queue[s->queue];
 	take_back_delay(q, s);
 	u->due_us = MAX(u->due_us, until_us);
@@ -737,23 +730,13 @@ static int url_list_drain(struct hostq *q, uint32_t from, uint32_t to, struct er
 	return 0;
 }
 
-static bool has_list(const struct hostq *q, uint32_t queue, unsigned priority)
+/* The first list of a queue, as it is, into another that has none of its priority: to its place. */
+static void url_list_move(struct hostq *q, uint32_t from, uint32_t to, uint32_t *at)
 {
-	for (uint32_t i = q->queue[queue].lists; i; i = q->store.list[i].next)
-		if (q->store.list[i].priority == priority)
-			return true;
-	return false;
-}
-
-/* The first list of a queue, as it is, into another that has none of its priority. */
-static void url_list_move(struct hostq *q, uint32_t from, uint32_t to)
-{
-	uint32_t number = q->queue[from].lists, *at = &q->queue[to].lists;
+	uint32_t number = q->queue[from].lists;
 	struct url_list *l = &q->store.list[number];
 	q->queue[from].lists = l->next;
 	q->queue[from].recent = 0;
-	while (*at && q->store.list[*at].priority < l->priority)
-		at = &q->store.list[*at].next;
 	l->next = *at;
 	*at = number;
 	queue_count(q, &q->queue[from], -(int64_t)l->urls, 0);
@@ -764,8 +747,9 @@ static int lists_merge(struct hostq *q, uint32_t from, uint32_t to, struct err *
 {
 	while (q->queue[from].lists) {
 		unsigned priority = q->store.list[q->queue[from].lists].priority;
-		if (!has_list(q, to, priority))
-			url_list_move(q, from, to);
+		uint32_t *at = url_list_place(q, &q->queue[to], priority);
+		if (!*at || q->store.list[*at].priority != priority)
+			url_list_move(q, from, to, at);
 		else if (url_list_drain(q, from, to, err) < 0)
 			return -1;
 	}

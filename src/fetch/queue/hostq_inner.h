@@ -97,9 +97,9 @@ void url_list_push(struct store *s, struct url_list *l, struct str payload, uint
 int url_list_shift(struct store *s, struct url_list *l, struct buf *ret_payload, uint64_t *ret_user,
 		   struct err *err);
 
-/* Arrays that are visited in no order: from a size on in huge pages, where the system has them,
- * because finding a small page costs more than the visit. `had` bytes are kept; freed as others. */
-void *huge_resize(void *p, size_t had, size_t n) MUST_USE;
+/* Room for one more element after the n of an array whose element 0 is none; freed as others. What
+ * is new in it is not set. */
+void *numbers_grow(void *p, uint32_t *n, uint32_t *cap, size_t size) MUST_USE;
 
 /* Queues, the heap of those that wait for their time, jobs that are out. */
 

@@ -3,6 +3,7 @@
  * Memory comes in chunks of 256 bytes out of huge pages, because a crawl has millions of queues
  * with a few URLs each and visits them in no order. What does not fit is spilled as extents of up
  * to 64 KiB to a file without a name, which is written anew when most of it is dead. */
+#include "base/cursor.h"
 #include "base/fault.h"
 #include "base/vec.h"
 #include "fetch/queue/hostq_inner.h"
@@ -34,7 +35,9 @@ static char *chunk_data(const struct chunks *m, uint32_t number)
 	return chunk_at(m, number) + (CHUNK_SIZE - CHUNK_DATA);
 }
 
-void *huge_resize(void *p, size_t had, size_t n)
+/* Arrays that are visited in no order: from a size on in huge pages, where the system has them,
+ * because finding a small page costs more than the visit. `had` bytes are kept; freed as others. */
+static void *huge_resize(void *p, size_t had, size_t n)
 {
 	size_t round = (n + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
 	if (n < HUGE_PAGE)
@@ -46,6 +49,16 @@ void *huge_resize(void *p, size_t had, size_t n)
 		memcpy(fresh, p, had);
 	mem_free(&p);
 	return fresh;
+}
+
+void *numbers_grow(void *p, uint32_t *n, uint32_t *cap, size_t size)
+{
+	*n = MAX(*n, 1u);
+	if (*n < *cap)
+		return p;
+	uint32_t had = *cap;
+	*cap = had ? had + had / 2 : 64;
+	return huge_resize(p, had * size, *cap * size);
 }
 
 static uint32_t chunk_new(struct chunks *m)
@@ -182,50 +195,23 @@ static uint64_t zigzag_undo(uint64_t before, uint64_t v)
 	return before + ((v >> 1) ^ -(v & 1));
 }
 
-static size_t varint_write(uint64_t v, char *p)
-{
-	size_t n = 0;
-	for (; v >= 0x80; v >>= 7)
-		p[n++] = (char)(v | 0x80);
-	p[n++] = (char)v;
-	return n;
-}
-
 /* The bytes of a record up to its payload. */
 static size_t record_head(uint64_t before, uint64_t user, size_t n, char ret[RECORD_HEAD_MAX])
 {
-	size_t at = varint_write(zigzag_of(before, user), ret);
-	return at + varint_write(n, ret + at);
-}
-
-static bool varint_cut(struct str *rest, uint64_t *ret)
-{
-	uint64_t v = 0;
-	for (size_t i = 0; i < rest->n && i < 10; i++) {
-		uint8_t b = (uint8_t)rest->p[i];
-		if (i == 9 && b > 1)
-			return false;
-		v |= (uint64_t)(b & 0x7f) << 7 * i;
-		if (b < 0x80) {
-			*rest = str_from(*rest, i + 1);
-			*ret = v;
-			return true;
-		}
-	}
-	return false;
+	return (size_t)(varint_write(varint_write(ret, zigzag_of(before, user)), n) - ret);
 }
 
 /* One record off the beginning of *rest; *user goes from the record before to this one. false:
  * these bytes are not a record, or not all of one; nothing has changed. */
 static bool record_cut(struct str *rest, uint64_t *user, struct str *ret_payload)
 {
-	struct str left = *rest;
-	uint64_t difference, n;
-	if (!varint_cut(&left, &difference) || !varint_cut(&left, &n) || n > HOSTQ_PAYLOAD_MAX ||
-	    n > left.n)
+	struct reader r = reader_of(*rest);
+	uint64_t difference = reader_varint(&r);
+	struct str payload = reader_text(&r, HOSTQ_PAYLOAD_MAX);
+	if (r.bad)
 		return false;
-	*ret_payload = str_head(left, (size_t)n);
-	*rest = str_from(left, (size_t)n);
+	*ret_payload = payload;
+	*rest = str_from(*rest, reader_at(&r));
 	*user = zigzag_undo(*user, difference);
 	return true;
 }
@@ -311,14 +297,7 @@ uint32_t store_list_new(struct store *s, unsigned priority)
 	if (number) {
 		s->free = s->list[number].next;
 	} else {
-		if (s->nlists == 0)
-			s->nlists = 1;
-		if (s->nlists >= s->cap) {
-			uint32_t cap = s->cap ? s->cap + s->cap / 2 : 64;
-			s->list = huge_resize(s->list, s->cap * sizeof *s->list,
-					      cap * sizeof *s->list);
-			s->cap = cap;
-		}
+		s->list = numbers_grow(s->list, &s->nlists, &s->cap, sizeof *s->list);
 		number = s->nlists++;
 	}
 	s->list[number] = (struct url_list){.priority = (uint8_t)priority};
@@ -518,8 +497,7 @@ static int spill_chain(struct spilling *to, const struct chain *c, uint64_t user
 	buf_clear(&s->piece);
 	while (cursor_have(&at) > 0) {
 		uint64_t difference = cursor_varint(&at), n = cursor_varint(&at);
-		size_t head_n = varint_write(difference, head);
-		head_n += varint_write(n, head + head_n);
+		size_t head_n = (size_t)(varint_write(varint_write(head, difference), n) - head);
 		if (s->piece.n + head_n + n > EXTENT_MAX) {
 			if (spill_piece(to, before, urls, err) < 0)
 				return -1;

@@ -18,7 +18,6 @@
 
 #include <limits.h>
 #include <stdio.h>
-#include <sys/statvfs.h>
 
 #define PATIENCE_US (15 * US_PER_MIN) /* a server that wants more is answered for now */
 #define LOOK_US (1 * US_PER_S)        /* at the free space */
@@ -574,9 +573,9 @@ static void on_beat(void *ctx)
 static void on_look(void *ctx)
 {
 	struct bot *b = ctx;
-	struct statvfs v;
-	bool full =
-		statvfs(b->o.folder, &v) == 0 && (uint64_t)v.f_bavail * v.f_frsize < b->o.disk_free;
+	uint64_t left;
+	struct err ignored;
+	bool full = file_space(b->o.folder, &left, NULL, &ignored) == 0 && left < b->o.disk_free;
 	if (full == b->is_full)
 		return;
 	b->is_full = full;

@@ -262,35 +262,99 @@ void robot_tag_add(struct robot_tag *tag, struct str value, struct str agent, in
 
 /* The head. */
 
-enum field {
-	CONTENT_ENCODING,
-	CONTENT_LENGTH,
-	CONTENT_TYPE,
-	DATE,
-	ETAG,
-	LAST_MODIFIED,
-	LOCATION,
-	RETRY_AFTER,
-	TRANSFER_ENCODING,
-	X_ROBOTS_TAG,
-};
+static void take_length(struct robot_head *h, struct str value)
+{
+	uint64_t n;
+	if (str_u64(value, &n) && n <= INT64_MAX)
+		h->length = (int64_t)n;
+}
+
+static void take_transfer(struct robot_head *h, struct str value)
+{
+	if (str_eq_nocase(value, STR("identity")))
+		h->is_identity = true;
+	else if (!str_eq_nocase(value, STR("chunked")))
+		h->has_odd_transfer = true;
+}
+
+static void take_coding(struct robot_head *h, struct str value)
+{
+	if (h->coding.n)
+		buf_add_byte(&h->coding, ',');
+	buf_add_str(&h->coding, value);
+}
+
+static void take_type(struct robot_head *h, struct str value)
+{
+	(void)!robot_content_type(value, h->mime, h->charset);
+}
+
+/* The first one counts. */
+static void keep_first(struct buf *first, struct str value)
+{
+	if (first->n == 0)
+		buf_add_str(first, value);
+}
+
+static void take_date(struct robot_head *h, struct str value)
+{
+	keep_first(&h->date, value);
+}
+
+static void take_retry(struct robot_head *h, struct str value)
+{
+	keep_first(&h->retry, value);
+}
+
+static void take_location(struct robot_head *h, struct str value)
+{
+	if (!h->has_location)
+		buf_add_str(&h->location, value);
+	h->has_location = true;
+}
+
+bool robot_can_send(struct str validator, size_t most)
+{
+	return validator.n > 0 && validator.n <= most && !str_has_control(validator);
+}
+
+static void put_validator(char *ret, size_t most, struct str value)
+{
+	if (ret[0] || !robot_can_send(value, most))
+		return;
+	memcpy(ret, value.p, value.n);
+	ret[value.n] = 0;
+}
+
+static void take_etag(struct robot_head *h, struct str value)
+{
+	put_validator(h->etag, ROBOT_ETAG_MAX, value);
+}
+
+static void take_modified(struct robot_head *h, struct str value)
+{
+	put_validator(h->last_modified, ROBOT_DATE_MAX, value);
+}
+
+static void take_tag(struct robot_head *h, struct str value)
+{
+	robot_tag_add(&h->tag, value, h->agent, h->now_us);
+}
 
 static const struct {
-	const char *name;
-	size_t n;
+	struct str name;
+	void (*take)(struct robot_head *h, struct str value);
 } fields[] = {
-#define F(field, text) [field] = {text, sizeof text - 1}
-	F(CONTENT_ENCODING, "content-encoding"),
-	F(CONTENT_LENGTH, "content-length"),
-	F(CONTENT_TYPE, "content-type"),
-	F(DATE, "date"),
-	F(ETAG, "etag"),
-	F(LAST_MODIFIED, "last-modified"),
-	F(LOCATION, "location"),
-	F(RETRY_AFTER, "retry-after"),
-	F(TRANSFER_ENCODING, "transfer-encoding"),
-	F(X_ROBOTS_TAG, "x-robots-tag"),
-#undef F
+	{{"content-encoding", 16}, take_coding},
+	{{"content-length", 14}, take_length},
+	{{"content-type", 12}, take_type},
+	{{"date", 4}, take_date},
+	{{"etag", 4}, take_etag},
+	{{"last-modified", 13}, take_modified},
+	{{"location", 8}, take_location},
+	{{"retry-after", 11}, take_retry},
+	{{"transfer-encoding", 17}, take_transfer},
+	{{"x-robots-tag", 12}, take_tag},
 };
 
 void robot_head_init(struct robot_head *h, struct str agent)
@@ -329,85 +393,10 @@ void robot_head_begin(struct robot_head *h, int64_t now_wall_us)
 	buf_clear(&h->date);
 }
 
-bool robot_can_send(struct str validator, size_t most)
-{
-	return validator.n > 0 && validator.n <= most && !str_has_control(validator);
-}
-
-static void put_validator(char *ret, size_t most, struct str value)
-{
-	if (ret[0] || !robot_can_send(value, most))
-		return;
-	memcpy(ret, value.p, value.n);
-	ret[value.n] = 0;
-}
-
-static void take_length(struct robot_head *h, struct str value)
-{
-	uint64_t n;
-	if (str_u64(value, &n) && n <= INT64_MAX)
-		h->length = (int64_t)n;
-}
-
-static void take_transfer(struct robot_head *h, struct str value)
-{
-	if (str_eq_nocase(value, STR("identity")))
-		h->is_identity = true;
-	else if (!str_eq_nocase(value, STR("chunked")))
-		h->has_odd_transfer = true;
-}
-
-static void take_coding(struct robot_head *h, struct str value)
-{
-	if (h->coding.n)
-		buf_add_byte(&h->coding, ',');
-	buf_add_str(&h->coding, value);
-}
-
-static void take_field(struct robot_head *h, int field, struct str value)
-{
-	switch (field) {
-	case CONTENT_ENCODING:
-		take_coding(h, value);
-		break;
-	case CONTENT_LENGTH:
-		take_length(h, value);
-		break;
-	case TRANSFER_ENCODING:
-		take_transfer(h, value);
-		break;
-	case CONTENT_TYPE:
-		(void)!robot_content_type(value, h->mime, h->charset);
-		break;
-	case DATE:
-		if (h->date.n == 0)
-			buf_add_str(&h->date, value);
-		break;
-	case ETAG:
-		put_validator(h->etag, ROBOT_ETAG_MAX, value);
-		break;
-	case LAST_MODIFIED:
-		put_validator(h->last_modified, ROBOT_DATE_MAX, value);
-		break;
-	case LOCATION:
-		if (!h->has_location)
-			buf_add_str(&h->location, value);
-		h->has_location = true;
-		break;
-	case RETRY_AFTER:
-		if (h->retry.n == 0)
-			buf_add_str(&h->retry, value);
-		break;
-	case X_ROBOTS_TAG:
-		robot_tag_add(&h->tag, value, h->agent, h->now_us);
-		break;
-	}
-}
-
 static void field_flush(struct robot_head *h)
 {
 	if (h->field >= 0 && !h->value.over)
-		take_field(h, h->field, str_trim_field(buf_str(&h->value)));
+		fields[h->field].take(h, str_trim_field(buf_str(&h->value)));
 	h->field = -1;
 }
 
@@ -418,8 +407,8 @@ static void begin_field(struct robot_head *h, struct str line)
 	if (colon == line.n)
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
-		if (name.n == fields[i].n && (name.p[0] | 0x20) == fields[i].name[0] &&
-		    str_eq_nocase(name, (struct str){fields[i].name, fields[i].n})) {
+		if (name.n == fields[i].name.n && (name.p[0] | 0x20) == fields[i].name.p[0] &&
+		    str_eq_nocase(name, fields[i].name)) {
 			h->field = (int)i;
 			buf_clear(&h->value);
 			buf_add_str(&h->value, str_from(line, colon + 1));
@@ -435,7 +424,7 @@ static int status_of(struct str line)
 	return str_u64(str_head(rest, 3), &status) ? (int)status : 0;
 }
 
-static void take_retry(struct robot_head *h)
+static void retry_tell(struct robot_head *h)
 {
 	int64_t date_us;
 	if (!robot_date(buf_str(&h->date), h->now_us, &date_us))
@@ -450,7 +439,7 @@ static void end_of_head(struct robot_head *h)
 	if (h->status < 200 && h->status != 101)
 		return;
 	if (h->retry.n)
-		take_retry(h);
+		retry_tell(h);
 	h->is_complete = true;
 }
 

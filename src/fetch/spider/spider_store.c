@@ -21,7 +21,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <sys/statvfs.h>
 
 /* Results that come so soon after another share its sync. Where syncs take long, they are also so
  * long apart: half of the time there is none, whatever else the disk has to do. */
@@ -186,8 +185,9 @@ static void space_look(void *ctx)
 {
 	struct spider_store *s = ctx;
 	const struct spider_store_host *host = s->host;
-	struct statvfs v;
-	s->full = statvfs(s->path, &v) == 0 && (uint64_t)v.f_bavail * v.f_frsize < s->disk_free;
+	uint64_t left;
+	struct err ignored;
+	s->full = file_space(s->path, &left, NULL, &ignored) == 0 && left < s->disk_free;
 	store_tell(s, "less is free on the disk than disk_free");
 	loop_timer_in(s->loop, &s->space, SPACE_LOOK_US);
 	if (spider_store_room(s))

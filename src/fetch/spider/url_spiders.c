@@ -139,18 +139,24 @@ static uint64_t spider_weight(const struct feed_spider *s, qkey key)
 	return xxh64_end(&h);
 }
 
+enum presence { IS_GONE, IS_AWAITED, IS_THERE };
+
+static enum presence presence_of(const struct feed_spider *s)
+{
+	return s->gone ? IS_GONE : s->up ? IS_THERE : IS_AWAITED;
+}
+
 /* Of those that may be chosen the one that key and address together make first: the same one after
  * a restart, also with another version of a library, and when another comes or goes only the queues
  * of that one move. */
-static struct feed_spider *spider_of_key(struct url_feed *f, qkey key,
-					 bool (*may)(const struct feed_spider *s))
+static struct feed_spider *spider_of_key(struct url_feed *f, qkey key, enum presence least)
 {
 	struct feed_spider *best = NULL;
 	uint64_t most = 0;
 	for (size_t i = 0; i < f->o.nspiders; i++) {
 		struct feed_spider *s = &f->spider[i];
 		uint64_t weight = spider_weight(s, key);
-		if (may(s) && (!best || weight > most)) {
+		if (presence_of(s) >= least && (!best || weight > most)) {
 			best = s;
 			most = weight;
 		}
@@ -158,28 +164,12 @@ static struct feed_spider *spider_of_key(struct url_feed *f, qkey key,
 	return best;
 }
 
-static bool is_awaited(const struct feed_spider *s)
-{
-	return !s->gone;
-}
-
-static bool is_there(const struct feed_spider *s)
-{
-	return s->up && !s->gone;
-}
-
-static bool is_any(const struct feed_spider *s)
-{
-	(void)s;
-	return true;
-}
-
 void spider_choose(struct url_feed *f, struct place *p)
 {
 	struct feed_spider **home = homes_get(&f->homes, p->key);
 	struct feed_spider *best =
-		home && !(*home)->gone ? *home : spider_of_key(f, p->key, is_awaited);
-	place_move(f, p, best ? best : spider_of_key(f, p->key, is_any));
+		home && !(*home)->gone ? *home : spider_of_key(f, p->key, IS_AWAITED);
+	place_move(f, p, best ? best : spider_of_key(f, p->key, IS_GONE));
 }
 
 /* Queues of those that were given up go to those that are up. */
@@ -190,7 +180,7 @@ static void places_spread(struct url_feed *f)
 		if (!s->gone)
 			continue;
 		LIST_EACH (struct place, p, &s->places, link)
-			if ((to = spider_of_key(f, p->key, is_there))) {
+			if ((to = spider_of_key(f, p->key, IS_THERE))) {
 				f->counts.moved++;
 				place_move(f, p, to);
 			}

@@ -100,6 +100,14 @@ const char *bucket_end_wrong(const char *p, size_t n)
 	return NULL;
 }
 
+int bucket_ends_at(const struct file *f, uint64_t end, struct err *err)
+{
+	char p[4];
+	size_t n;
+	int rc = file_read(f, p, sizeof p, end - sizeof p, &n, err);
+	return rc == 0 && (n < sizeof p || bucket_word(p) != BUCKET_TRAILER) ? 1 : rc;
+}
+
 size_t bucket_marker(unsigned shift, char *p)
 {
 	size_t total = (size_t)bucket_total(shift, 0);
@@ -199,8 +207,7 @@ static bool shift_fits_file(const struct file *f, uint64_t size, unsigned shift,
 			return false;
 		*ret_sure = at && head.oid != BUCKET_DELETED;
 		at += bucket_total(shift, head.length);
-		if (file_read(f, p, 4, at - 4, &n, &ignored) < 0 || n < 4 ||
-		    bucket_word(p) != BUCKET_TRAILER)
+		if (bucket_ends_at(f, at, &ignored) != 0)
 			return false;
 	}
 	return true;
@@ -264,14 +271,13 @@ static int file_check_ends(const struct buckets *b, bool with_end, struct err *e
 			       "%s: %" PRIu64 " bytes are not a multiple of %" PRIu64
 			       "; cut it to a checkpoint, or audit and fix it",
 			       b->file.path, b->size, UINT64_C(1) << b->shift);
-	if (file_read(&b->file, p, 4, b->size - 4, &n, err) < 0)
-		return -1;
-	if (n < 4 || bucket_word(p) != BUCKET_TRAILER)
+	int rc = bucket_ends_at(&b->file, b->size, err);
+	if (rc == 1)
 		return err_set(err, ERR_DAMAGED,
 			       "%s: the last bucket has no trailer (at %" PRIu64
 			       "); cut the file to a checkpoint, or audit and fix it",
 			       b->file.path, b->size - 4);
-	return 0;
+	return rc;
 }
 
 /* A new file, made so that it tells its shift. */
@@ -741,8 +747,6 @@ int bucket_delete(struct buckets *b, uint32_t oid, struct err *err)
 static int cut_check_length(const struct buckets *b, uint64_t size, uint64_t length,
 			    struct err *err)
 {
-	char p[4];
-	size_t n;
 	if (length > size)
 		return err_set(err, ERR_DAMAGED,
 			       "%s: is %" PRIu64 " bytes long, the checkpoint says %" PRIu64
@@ -754,14 +758,13 @@ static int cut_check_length(const struct buckets *b, uint64_t size, uint64_t len
 		return err_set(err, ERR_DAMAGED,
 			       "%s: the checkpoint %" PRIu64 " is not a multiple of %" PRIu64,
 			       b->file.path, length, UINT64_C(1) << b->shift);
-	if (file_read(&b->file, p, 4, length - 4, &n, err) < 0)
-		return -1;
-	if (n < 4 || bucket_word(p) != BUCKET_TRAILER)
+	int rc = bucket_ends_at(&b->file, length, err);
+	if (rc == 1)
 		return err_set(err, ERR_DAMAGED,
 			       "%s: no bucket ends at the checkpoint %" PRIu64
 			       "; audit and fix the file",
 			       b->file.path, length);
-	return 0;
+	return rc;
 }
 
 int bucket_quick(struct buckets *b, uint64_t to, struct err *err)

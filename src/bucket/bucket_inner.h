@@ -26,6 +26,8 @@ const char *bucket_head_wrong(const struct bucket_head *head, unsigned shift, ui
 			      uint64_t left);
 /* What follows the data of a bucket: zeroes and the trailer. NULL: they are right. */
 const char *bucket_end_wrong(const char *p, size_t n);
+/* Whether a trailer ends there. 1: it does not. */
+int bucket_ends_at(const struct file *f, uint64_t end, struct err *err);
 
 struct buckets {
 	struct file file; /* through the page cache: reads, ends, deletions */

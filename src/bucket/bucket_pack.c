@@ -148,16 +148,6 @@ static int dict_for_class(struct bucket_packer *p, unsigned class, struct dict *
 	return 0;
 }
 
-/* The dictionary in use for a class; empty when there is none. */
-static int dict_in_use(struct bucket_packer *p, unsigned class, struct str *ret, struct err *err)
-{
-	struct dict *dict;
-	if (dict_for_class(p, class, &dict, err) < 0)
-		return -1;
-	*ret = dict ? dict->bytes : (struct str){0};
-	return 0;
-}
-
 static int dict_keep(struct bucket_packer *p, struct str payload, struct err *err)
 {
 	struct record_writer *w = NULL;
@@ -396,14 +386,15 @@ static int train_class(struct trainer *t, unsigned class, struct err *err)
 {
 	const struct samples *samples = &t->samples[class];
 	size_t test = samples->n / HELD_BACK;
-	struct str now;
+	struct dict *now;
 	if (samples->n < SAMPLES_LEAST)
 		return 1;
-	if (dict_in_use(t->packer, class, &now, err) < 0)
+	if (dict_for_class(t->packer, class, &now, err) < 0)
 		return -1;
 	char *fresh = mem_alloc(DICT_SIZE);
 	size_t n = train_make_dict(samples->sample + test, samples->n - test, fresh);
-	size_t before = pack_trial(t->packer, now, samples->sample, test);
+	size_t before =
+		pack_trial(t->packer, now ? now->bytes : (struct str){0}, samples->sample, test);
 	int rc = 1;
 	if (n && pack_trial(t->packer, (struct str){fresh, n}, samples->sample, test) <=
 			 before - before / 20)

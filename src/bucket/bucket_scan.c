@@ -39,9 +39,7 @@ static bool scan_whole_at(const struct file *f, unsigned shift, uint64_t at, uin
 	struct bucket_head head = bucket_head_parse(p);
 	if (bucket_head_wrong(&head, shift, at, to - at))
 		return false;
-	uint64_t end = at + bucket_total(shift, head.length);
-	return file_read(f, p, 4, end - 4, &n, &ignored) == 0 && n == 4 &&
-	       bucket_word(p) == BUCKET_TRAILER;
+	return bucket_ends_at(f, at + bucket_total(shift, head.length), &ignored) == 0;
 }
 
 /* Only such as are not deleted: the number of its place is not in a page by chance, nor by

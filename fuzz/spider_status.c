@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	struct str line = {(const char *)data + 1, size - 1};
 	bool words = data[0] % 2;
-	if (spider_status_read(line, words, &s) != SPIDER_FINE)
+	if (!spider_status_read(line, words, &s))
 		return 0;
 	ENSURE(s.outcome <= DOCINDEX_DONE);
 	buf_printf(&again, "%" PRIu32 ".%" PRIu32 " %s", s.slot, s.turn,

@@ -166,17 +166,23 @@ static bool entry_is_ours(const struct polite *p, const struct polite_entry *e)
 	return (uint32_t)(e->meta >> 32) == p->boot;
 }
 
-/* What the entry says, made sound. */
-static struct state state_read(struct polite *p, struct polite_entry *e, int64_t now_us)
+/* Without its times, whatever a bad file says. */
+static struct state state_sound(const struct polite_entry *e)
 {
-	struct state s = {
+	return (struct state){
 		.troubles = MIN(polite_troubles(e->meta), (unsigned)POLITE_TROUBLES_MAX),
-		/* a process that looked at the clock a little later may have been faster */
-		.start_us = MIN(e->start_us, now_us + US_PER_S),
-		.next_us = MIN(e->next_us, now_us + POLITE_RETRY_MAX_US),
 		.delay_us = clamp_us(e->delay_us, 0, POLITE_RETRY_MAX_US),
 		.trouble_s = (uint32_t)(e->check >> 32),
 	};
+}
+
+/* What the entry says, made sound. */
+static struct state state_read(struct polite *p, struct polite_entry *e, int64_t now_us)
+{
+	struct state s = state_sound(e);
+	/* a process that looked at the clock a little later may have been faster */
+	s.start_us = MIN(e->start_us, now_us + US_PER_S);
+	s.next_us = MIN(e->next_us, now_us + POLITE_RETRY_MAX_US);
 	bool whole = entry_is_whole(e);
 	if (whole && entry_is_ours(p, e))
 		return s;
@@ -359,11 +365,7 @@ static void state_raise(struct polite *p, struct polite_entry *e, int64_t sent_u
 {
 	if (!entry_is_whole(e) || !entry_is_ours(p, e))
 		return;
-	struct state s = {
-		.troubles = MIN(polite_troubles(e->meta), (unsigned)POLITE_TROUBLES_MAX),
-		.delay_us = clamp_us(e->delay_us, 0, POLITE_RETRY_MAX_US),
-		.trouble_s = (uint32_t)(e->check >> 32),
-	};
+	struct state s = state_sound(e);
 	int64_t next_us = sent_us + MAX(polite_pause_us(s.delay_us, s.troubles), rest_us);
 	s.start_us = clamp_us(e->start_us, sent_us, INT64_MAX / 2); /* any time, in a bad file */
 	s.next_us = clamp_us(e->next_us, next_us, INT64_MAX / 2);

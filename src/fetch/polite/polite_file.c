@@ -46,21 +46,16 @@ static bool polite_lock_try(const struct polite *p, enum polite_lock kind, uint3
 	return lock_ask(p, F_OFD_SETLK, F_WRLCK, kind, number, &lock) == 0;
 }
 
-/* The same for at most so long. */
+/* The same for at most this long. */
 static bool polite_lock_wait(const struct polite *p, enum polite_lock kind, uint32_t number,
 			     int64_t most_us)
 {
-	for (int i = 0; i < 100; i++) {
-		if (polite_lock_try(p, kind, number))
-			return true;
-		sched_yield();
-	}
-	for (int64_t left = most_us; left > 0; left -= US_PER_MS) {
+	for (int64_t left = most_us; !polite_lock_try(p, kind, number); left -= US_PER_MS) {
+		if (left <= 0)
+			return false;
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-		if (polite_lock_try(p, kind, number))
-			return true;
 	}
-	return false;
+	return true;
 }
 
 static void polite_lock_end(const struct polite *p, enum polite_lock kind, uint32_t number)

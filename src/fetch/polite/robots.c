@@ -20,7 +20,6 @@
 #include "base/cursor.h"
 #include "base/vec.h"
 
-#include <endian.h>
 #include <stdlib.h>
 
 enum { ROBOTS_VERSION = 1, ROBOTS_HEAD = 16, ROBOTS_LITERAL = 12, ROBOTS_WILD = 20 };
@@ -72,13 +71,11 @@ static struct octet octet_take(struct str in, size_t *at)
 {
 	size_t i = *at;
 	struct octet o = {.c = (unsigned char)in.p[i]};
-	if (o.c == '%' && in.n - i > 2) {
-		int high = ascii_hex(in.p[i + 1]), low = ascii_hex(in.p[i + 2]);
-		if (high >= 0 && low >= 0) {
-			o.c = (unsigned char)(high << 4 | low);
-			o.encoded = true;
-			i += 2;
-		}
+	int byte = o.c == '%' && in.n - i > 2 ? ascii_hex_byte(in.p + i + 1) : -1;
+	if (byte >= 0) {
+		o.c = (unsigned char)byte;
+		o.encoded = true;
+		i += 2;
 	}
 	*at = i + 1;
 	o.last = *at == in.n;
@@ -560,39 +557,18 @@ static const char disallow_all[] = "\1\0\1\0\0\0\0\0\0\0\0\0\1\0\0\0"
 const struct str robots_allow_all = {allow_all, sizeof allow_all};
 const struct str robots_disallow_all = {disallow_all, sizeof disallow_all - 1};
 
-static uint16_t form_get16(const char *p)
-{
-	uint16_t v;
-	memcpy(&v, p, sizeof v);
-	return le16toh(v);
-}
-
-static uint32_t form_get32(const char *p)
-{
-	uint32_t v;
-	memcpy(&v, p, sizeof v);
-	return le32toh(v);
-}
-
-static uint64_t form_get64(const char *p)
-{
-	uint64_t v;
-	memcpy(&v, p, sizeof v);
-	return le64toh(v);
-}
-
 static bool view_of(struct str c, struct view *ret)
 {
 	if (c.n < ROBOTS_HEAD || c.p[0] != ROBOTS_VERSION)
 		return false;
-	struct view v = {.flags = (uint8_t)c.p[1],
-			 .nliterals = form_get16(c.p + 2),
-			 .nwilds = form_get16(c.p + 4),
-			 .nsitemaps = form_get16(c.p + 6),
-			 .delay_ms = form_get32(c.p + 8),
-			 .literals = c.p + ROBOTS_HEAD};
+	struct reader r = reader_of(str_from(c, 1));
+	struct view v = {.flags = reader_u8(&r), .literals = c.p + ROBOTS_HEAD};
+	v.nliterals = reader_u16le(&r);
+	v.nwilds = reader_u16le(&r);
+	v.nsitemaps = reader_u16le(&r);
+	v.delay_ms = reader_u32le(&r);
 	size_t tables = v.nliterals * ROBOTS_LITERAL + v.nwilds * ROBOTS_WILD;
-	size_t text = form_get32(c.p + 12);
+	size_t text = reader_u32le(&r);
 	if (c.n - ROBOTS_HEAD < tables || c.n - ROBOTS_HEAD - tables < text)
 		return false;
 	v.wilds = v.literals + v.nliterals * ROBOTS_LITERAL;
@@ -605,13 +581,14 @@ static bool view_of(struct str c, struct view *ret)
 /* At p: offset, rule, length, one more. A place outside of the text is taken as empty. */
 static struct rule rule_at(const struct view *v, const char *p)
 {
-	uint32_t at = form_get32(p), rule = form_get32(p + 4);
-	uint16_t n = form_get16(p + 8);
+	struct reader r = reader_of((struct str){p, ROBOTS_LITERAL});
+	uint32_t at = reader_u32le(&r), rule = reader_u32le(&r);
+	uint16_t n = reader_u16le(&r);
 	bool good = at <= v->text.n && n <= v->text.n - at;
 	return (struct rule){.text = {v->text.p + (good ? at : 0), good ? n : 0},
 			     .line = rule >> 1,
 			     .allow = rule & 1,
-			     .more = form_get16(p + 10)};
+			     .more = reader_u16le(&r)};
 }
 
 static struct rule literal_at(const struct view *v, size_t i)
@@ -626,7 +603,8 @@ static struct rule wild_at(const struct view *v, size_t i)
 
 static uint64_t wild_mask(const struct view *v, size_t i)
 {
-	return form_get64(v->wilds + i * ROBOTS_WILD);
+	struct reader r = reader_of((struct str){v->wilds + i * ROBOTS_WILD, 8});
+	return reader_u64le(&r);
 }
 
 static bool rule_is_better(const struct rule *a, const struct rule *b)

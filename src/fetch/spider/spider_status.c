@@ -13,21 +13,20 @@ static bool trans_number(struct str s, uint32_t *ret)
 	return true;
 }
 
-enum spider_wrong spider_status_read(struct str line, bool words, struct spider_status *ret)
+bool spider_status_read(struct str line, bool words, struct spider_status *ret)
 {
-	struct str trans = STR(""), slot = STR(""), word;
+	struct str trans = STR(""), slot = STR(""), word = STR("");
 	struct spider_status s = {.outcome = DOCINDEX_DONE};
 	(void)str_cut(&line, ' ', &trans);
 	(void)str_cut(&trans, '.', &slot);
 	if (!trans.p || !trans_number(slot, &s.slot) || !trans_number(trans, &s.turn))
-		return SPIDER_NO_TRANS;
-	if (!line.p || str_cut(&line, ' ', &word) != 0)
-		return SPIDER_NO_WORD;
+		return false;
+	(void)str_cut(&line, ' ', &word);
 	s.done = str_is(word, "DONE");
 	if (!s.done && !str_is(word, "WORKING"))
-		return SPIDER_NO_WORD;
+		return false;
 	if (line.p && (!s.done || !words || !docindex_outcome_parse(line, &s.outcome)))
-		return SPIDER_NO_WORD;
+		return false;
 	*ret = s;
-	return SPIDER_FINE;
+	return true;
 }

@@ -7,19 +7,11 @@
 
 enum { SPIDER_LINE_MAX = 8192 };
 
-/* Why a line says nothing. */
-enum spider_wrong {
-	SPIDER_FINE,
-	SPIDER_NO_TRANS, /* the first word is none that a URL server sends */
-	SPIDER_NO_WORD,  /* the rest is not one of those above */
-};
-
 struct spider_status {
 	uint32_t slot, turn; /* the TRANS_ID */
 	bool done;           /* else it is being worked on */
 	unsigned outcome;    /* as docindex_wire.h has them; DOCINDEX_DONE: not said */
 };
 
-/* words: whether an outcome may follow. */
-enum spider_wrong spider_status_read(struct str line, bool words,
-				     struct spider_status *ret) MUST_USE;
+/* words: whether an outcome may follow. false: the line says none of that. */
+bool spider_status_read(struct str line, bool words, struct spider_status *ret) MUST_USE;

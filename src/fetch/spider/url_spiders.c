@@ -269,7 +269,7 @@ static void words_complain(struct feed_spider *s, struct str line)
 {
 	struct url_feed *f = s->feed;
 	struct spider_status said;
-	if (s->told_words || spider_status_read(line, true, &said) != SPIDER_FINE)
+	if (s->told_words || !spider_status_read(line, true, &said))
 		return;
 	s->told_words = true;
 	f->o.said(f->o.ctx, true,
@@ -284,7 +284,7 @@ static int line_take(struct feed_spider *s, struct str line)
 	struct url_feed *f = s->feed;
 	struct spider_status said;
 	struct hostq_job job;
-	if (spider_status_read(line, f->o.status_words, &said) != SPIDER_FINE) {
+	if (!spider_status_read(line, f->o.status_words, &said)) {
 		f->counts.garbage++;
 		words_complain(s, line);
 		return -1;

@@ -14,11 +14,11 @@ struct brake {
 
 /* Durable when it returns 0. */
 int brake_save(const char *data, const struct selected *selected, int64_t now_us, struct err *err);
-/* 1: the brake does not hold. */
+/* 1: the brake is off. */
 int brake_load(const char *data, struct brake *ret, struct err *err);
-/* It does not hold any more; durable. 0 also where it did not. */
+/* Releases the brake, durably. 0 also if it was not on. */
 int brake_clear(const char *data, struct err *err);
 /* Whether somebody allows the next select. */
 bool brake_is_disabled(const char *data);
-/* That select was made: neither the permission nor the brake is there any more; durable. */
+/* Removes permission and brake after that select, durably. */
 int brake_let_through(const char *data, struct err *err);

@@ -202,7 +202,7 @@ extern const char *const crawl_auto[];
  */
 int crawl_conf_check(const struct crawl_conf *conf, struct err *err);
 
-/* What a module works with. */
+/* What a module gets. */
 struct crawl {
 	const struct crawl_conf *conf;
 	const struct filter *filter;
@@ -213,9 +213,8 @@ struct crawl {
 	int64_t cycle_us; /* how long the next reap may take */
 	int64_t now_us;
 	struct buckets *buckets; /* merge, select, record, cleanup; others: NULL */
-	/* What takes long asks between blocks of its work whether it is to stop: it then returns 1
-	 * and has done nothing that counts, so the phase is done again another time. NULL: nobody
-	 * stops it. */
+	/* Asked between blocks of long work. If true, the module returns 1 without a result, and
+	 * the phase is repeated later. NULL: never stopped. */
 	bool (*stopped)(void *ctx);
 	void *ctx;
 };
@@ -226,15 +225,15 @@ int crawl_sort_new(struct sort **ret, const struct crawl *c, const struct state 
 /* The rules of cf/filter in the folder of the crawl, with the settings that stand before them. */
 int crawl_load_filter(const struct crawl_conf *conf, const char *folder, struct filter **ret,
 		      struct err *err);
-/* Whether the bucket file is so near to bucket_file_size that it has to be cleaned. */
+/* Whether the bucket file is so close to bucket_file_size that it has to be cleaned. */
 bool crawl_file_is_full(const struct crawl_conf *conf, uint64_t bytes);
 /* The names of the filter's sections, in order; "": they are too long. */
 void crawl_sections(const struct filter *filter, char ret[STATE_SECTIONS]);
 /* Whether the sections of an index have the numbers that the filter gives them: else its list was
  * changed, and they mean nothing until a cleanup. */
 bool crawl_sections_hold(const struct filter *filter, const struct state_course *course);
-/* When the next URL of a state is due, seconds since 1970; INT64_MAX: none is. A time later than
- * can be was noted by another clock, and is now. */
+/* When the next URL of a state is due, seconds since 1970; INT64_MAX: none is. An impossibly late
+ * time comes from a wrong clock and counts as now. */
 int64_t crawl_due_s(const struct crawl_conf *conf, const struct state_course *course,
 		    int64_t now_s);
 /* How long the reap of a state may take. */
@@ -322,7 +321,7 @@ enum plan_limit {
 };
 extern const char *const plan_limit_names[PLAN_LIMITS]; /* "not-due", "site" ... */
 
-/* What plan found. */
+/* Result of plan. */
 struct planned {
 	uint64_t urls, sites;           /* in the plan */
 	uint64_t robots;                /* sites whose robots.txt is asked for; not in urls */
@@ -335,12 +334,12 @@ struct planned {
 	uint64_t types[ITEM_TYPES]; /* all URLs of the index */
 	int64_t next_s; /* when the next URL will be due, seconds since 1970; INT64_MAX: none */
 };
-/* Writes the plan of a state in PHASE_PLAN, and what it learned into its params. With `write` false
- * it only looks. Where the params say that nothing is due yet, the index is not read. */
+/* Writes the plan of a state in PHASE_PLAN and updates its params; with `write` false, only counts.
+ * Does not read the index if the params say that nothing is due yet. */
 int crawl_plan(struct state *st, const struct crawl *c, bool write, struct planned *ret,
 	       struct err *err);
 
-/* Applies the journal to the index, and what it tells of servers to the sites. */
+/* Applies the journal to the index and the site list. */
 int crawl_cork(struct state *st, const struct crawl *c, struct err *err);
 
 /* Contributions were added, or their page was known, or nobody wants it. */
@@ -351,7 +350,7 @@ struct merged {
 	uint64_t forgotten, duplicates; /* errors and duplicates; the latter alone */
 	struct err lost; /* why not all contributions could be read; ERR_NONE: all were */
 };
-/* Joins index and contributions. Where there is nothing to do index and sites stay as they are. */
+/* Joins index and contributions. Writes nothing if nothing changes. */
 int crawl_merge(struct state *st, const struct crawl *c, struct merged *ret, struct err *err);
 
 /* Sets `norm` of every site by c->equiv. */
@@ -370,18 +369,18 @@ struct selected {
 	uint64_t stale_notes;             /* items with R that record has to drop */
 	bool braked;                      /* so many would be lost that nothing was written */
 };
-/* Decides which URLs are wanted. brake: whether the safety brake works. */
+/* Decides which URLs are wanted. brake: whether the safety brake is on. */
 int crawl_select(struct state *st, const struct crawl *c, bool brake, struct selected *ret,
 		 struct err *err);
 
-/* Makes a thin bucket for every new URL, so that the state needs no contributions any more. 1:
- * stopped; buckets were appended that nobody knows. */
+/* Makes a thin bucket for every new URL, so that the state no longer needs its contributions. 1:
+ * stopped; the buckets appended so far belong to no URL. */
 int crawl_record(struct state *st, const struct crawl *c, uint64_t *ret_made, struct err *err);
 
 /* What a cleanup did. */
 struct cleaned_up {
 	uint64_t before, after; /* bytes of the bucket file */
-	uint64_t dropped;       /* buckets that no URL needs any more */
+	uint64_t dropped;       /* buckets that no URL needs */
 	uint64_t rejected;      /* URLs that went because the filters reject them */
 	uint64_t ranked;        /* URLs that went so that the file fits */
 	uint64_t resectioned;   /* URLs whose section has another number now */

@@ -14,8 +14,8 @@ struct feedback {
 };
 
 /* Writing. number: not 0, and greater than those before it. Entries come in ascending order, no
- * footprint twice. Until feedback_finish() returns 0 the file that was there stays; then the new
- * one is durable. It also ends the writer on failure. */
+ * footprint twice. The old file stays until feedback_finish() returns 0; then the new one is
+ * durable. It also ends the writer on failure. */
 struct feedback_writer;
 int feedback_create(struct feedback_writer **ret, const char *path, uint64_t number,
 		    struct err *err);

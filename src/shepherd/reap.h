@@ -1,6 +1,6 @@
-/* Reap: gathers what the plan of a state names, as fast as politeness allows. Each URL goes queue,
- * name, robots.txt, reaper (reaper.h), bucket, journal; what it links to becomes contributions.
- * Checkpoints come every half second. One loop and its thread. */
+/* Reap: fetches the planned URLs, as fast as politeness allows. Each URL passes its queue, name
+ * lookup, robots.txt, a reaper (reap/reaper.h), bucket and journal; its links become contributions.
+ * Makes a checkpoint every half second. Runs in one loop, in its thread. */
 #pragma once
 #include "disk/requests.h"
 #include "fetch/kit.h"
@@ -58,45 +58,46 @@ struct reap_options {
 	const struct crawl_conf *conf;
 	struct counters *counters; /* NULL: nobody counts */
 	size_t counters_at;
-	/* Called with every checkpoint, before it: hands over URLs that were asked for by hand,
-	 * line by line. They become contributions, and are gathered at once. May be NULL. */
+	/* Called before every checkpoint: passes on URLs that were asked for by hand, line by line.
+	 * They become contributions and are fetched at once. May be NULL. */
 	int (*requests)(void *ctx, requests_fn *fn, void *fn_ctx, struct err *err);
-	void (*kept)(void *ctx); /* after it: they are kept */
-	/* Several times a second: whether there is no room for what would be fetched. May be NULL.
+	void (*kept)(void *ctx); /* after it: they are durable */
+	/* Called several times a second: whether the disk is full. May be NULL.
 	 */
 	bool (*full)(void *ctx);
 	/* What reapers of other machines do, and what became of the URL log; for the log. May be
 	 * NULL. */
 	void (*said)(void *ctx, const char *who, bool is_trouble, const char *what);
 	void *ctx;
-	/* A run ends when its requests have; else what is under way at its end goes on, and is
-	 * judged by the next. */
+	/* Whether a run waits for its outstanding requests; else these go on, and the next run
+	 * judges them. */
 	bool waits;
 };
 
-/* Lives over many cycles; all in the options must outlive it. */
+/* Lives for many cycles. Everything in the options must outlive it. */
 struct reap;
 int reap_new(struct reap **ret, const struct reap_options *options, struct err *err);
 void reap_free(struct reap **r);
 
-/* What a run did. */
+/* Result of a run. */
 struct reaped {
 	uint64_t done, left;      /* URLs; left: planned or asked for, and not done */
-	int64_t took_us, full_us; /* full: so long it could not do more at once */
-	uint64_t asked;           /* by hand, were not known, and were not gathered either */
+	int64_t took_us, full_us; /* full: time without room for another request */
+	uint64_t asked; /* URLs asked for by hand that were unknown and were not fetched */
 };
-/* Works off the plan of a state in PHASE_REAP, for at most c->cycle_us, and ends with a
- * checkpoint. Runs the loop. Negative: the state is left to recovery. */
+/* Fetches the plan of a state in PHASE_REAP, for at most c->cycle_us, and ends with a checkpoint.
+ * Runs the loop. Negative: recovery has to repair the state. */
 int reap_run(struct reap *r, struct state *st, const struct crawl *c, struct reaped *ret,
 	     struct err *err);
-/* From a callback of the loop: it ends soon, with a checkpoint. Holds until the next reap_run(). */
+/* Ends the run soon, with a checkpoint. Call it from a callback of the loop. Lasts until the end of
+ * the next reap_run(). */
 void reap_stop(struct reap *r);
-/* The URL log goes on in the file that has its name now. */
+/* Reopens the URL log by its name. */
 void reap_reopen_log(struct reap *r);
-/* What of its files was damaged when it was made, and is lost; NULL: nothing. */
+/* Which of its files was damaged at the start and is lost; NULL: none. */
 const struct err *reap_lost(const struct reap *r);
-/* What was fetched could not be kept: next time one page is fetched, and no other before that one
- * is kept. */
+/* Call it when fetched pages could not be stored: the next run fetches one page, and no other until
+ * that one is durable. */
 void reap_be_careful(struct reap *r);
-/* The state that it works on; NULL: none. */
+/* The state of the current run; NULL: none. */
 const struct state *reap_state(const struct reap *r);

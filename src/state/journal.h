@@ -8,24 +8,24 @@
 #include "state/url_index.h"
 #include "url/qkey.h"
 
-/* What followers of the crawl hear of it. The first two are nothing to them. */
+/* What followers of the crawl are told. They ignore the first two. */
 enum change_op {
-	CHANGE_NONE,    /* it was tried, they need not know */
-	CHANGE_ADD,     /* known from now on */
-	CHANGE_REFRESH, /* looked at again and unchanged */
+	CHANGE_NONE,    /* tried; followers need not know */
+	CHANGE_ADD,     /* newly known */
+	CHANGE_REFRESH, /* fetched again, unchanged */
 	CHANGE_UPDATE,  /* new or changed: its bucket has the text */
-	CHANGE_DELETE,  /* not to be found any more; set only where it was known */
+	CHANGE_DELETE,  /* no longer available; set only if followers knew it */
 	CHANGE_OPS,
 };
 extern const char *const change_op_names[CHANGE_OPS];
 
-/* What came of a URL that was tried; or, with type ITEM_QKEY, path 0 and flag ITEM_ROBOTS, which
- * key a site has from now on. */
+/* Result of fetching a URL; or, with type ITEM_QKEY, path 0 and flag ITEM_ROBOTS, the new key of a
+ * site. */
 struct journal_entry {
 	struct footprint fp;
 	int64_t time_us; /* when it was tried */
 	enum change_op op;
-	enum item_type type; /* what it is from now on; ITEM_TEMPORARY: as before, tried again */
+	enum item_type type; /* new type; ITEM_TEMPORARY: unchanged, to be tried again */
 	bool no_target;
 	uint8_t flags;         /* enum item_flag, to be set */
 	uint16_t code;         /* as in the index */
@@ -63,7 +63,7 @@ struct change {
 	int64_t time_us;
 	enum change_op op;
 	enum phase by;
-	bool forgotten;    /* it is not in the index any more */
+	bool forgotten;    /* no longer in the index */
 	struct str url;    /* always there for updates, refreshes and deletes */
 	struct str reason; /* for people: "404 for the third time" */
 };
@@ -93,16 +93,16 @@ struct gone {
 	enum gone_reason reason;
 };
 
-/* Entries are gathered and appended many at a time. */
+/* Entries are buffered and appended many at a time. */
 struct gone_writer;
 int gone_open(struct gone_writer **ret, const char *path, struct err *err);
-/* The group is that of the records which are appended when enough has come together. */
+/* group: of the record that is appended when the buffer is full. */
 int gone_add(struct gone_writer *w, const struct gone *g, struct record_group *group,
 	     struct err *err);
-/* Hands what was gathered to the record file, whose sync makes it durable. */
+/* Flushes the buffer to the record file, whose sync makes it durable. */
 int gone_flush(struct gone_writer *w, struct record_group *group, struct err *err);
 struct record_writer *gone_records(struct gone_writer *w);
-/* Durable, and ended as a file that was closed; of what was handed over. */
+/* Closes the file; what was flushed is durable. */
 int gone_close(struct gone_writer **w, struct err *err);
 void gone_drop(struct gone_writer **w);
 
@@ -114,7 +114,8 @@ int gone_find(const char *path, struct footprint fp, struct gone *ret, int64_t *
  * ends it: all before it was given. */
 int gone_each(const char *path, int (*fn)(void *ctx, const struct gone *g, struct err *err),
 	      void *ctx, struct err *err);
-/* Replaces the file by one without the entries before a time. Nobody has it open for writing. */
+/* Replaces the file by one without the entries before a time. No process may have it open for
+ * writing. */
 int gone_trim(const char *path, int64_t before_us, struct err *err);
 
 extern const struct record_kind gone_kind;

@@ -18,12 +18,12 @@ struct recovery {
 	unsigned rolled_back; /* 0 or 1 */
 	unsigned renumbered;  /* 0 or 1: an interrupted cleanup was brought to its end */
 	unsigned rebuilt;     /* indexes made again from buckets */
-	unsigned damaged;     /* things that were damaged; each has a line in `told` */
-	struct buf told;      /* a line for each thing that was done or found; to be freed */
+	unsigned damaged;     /* damaged things; each has a line in `told` */
+	struct buf told;      /* a line for each thing done or found; freed by recovery_free() */
 };
 
-/* 0 also when there was damage that could be mended: see ret->damaged. ERR_DAMAGED: there was some
- * that could not: the bucket file is lost, or two states are open. */
+/* Returns 0 also if it repaired damage: see ret->damaged. ERR_DAMAGED: some cannot be repaired: the
+ * bucket file is lost, or two states are open. */
 int states_recover(struct states *s, int64_t now_us, struct recovery *ret, struct err *err);
 /* All of it, by hand: also reads every bucket, and every file of the states that are done. Where a
  * bucket is damaged, or rebuild says so, the index is made again by rule 2, in a new state; states

@@ -16,12 +16,12 @@ struct site {
 	qkey qkey;                                  /* 0: not asked yet */
 	uint32_t active, inactive, gathered, fresh; /* URLs: wanted, sleeping, gathered, new */
 	uint32_t download_ms;                       /* mean of its transfers; 0: unknown */
-	uint32_t limit;                             /* URLs that may be active; 0: the usual */
-	uint8_t error_cycles; /* cycles in a row in which nothing of it could be had */
+	uint32_t limit;       /* most URLs that may be active; 0: the default */
+	uint8_t error_cycles; /* cycles in a row in which every fetch failed */
 	uint8_t oscillations; /* how often its queue key changed lately */
 	uint32_t failed_s;    /* when the last of these ended; 0: none */
-	uint32_t demand;      /* refreshes that its URLs want in a refresh cycle, all together */
-	uint32_t delay_ms;    /* between requests; 0: the usual */
+	uint32_t demand;      /* refreshes that its URLs need in a refresh cycle, in all */
+	uint32_t delay_ms;    /* between requests; 0: the default */
 };
 
 /* As URLs have it. */
@@ -40,8 +40,8 @@ int sites_save(struct sites *s, const char *path, struct err *err);
 
 size_t sites_count(const struct sites *s);
 struct site *sites_get(const struct sites *s, uint64_t fp); /* NULL: not known */
-/* The one with this footprint; a new one is made of protocol, port and host, which is copied.
- * Pointers that were given out before stay good. */
+/* The site with this footprint; a new one if there is none. Copies the host. Earlier pointers stay
+ * valid. */
 struct site *sites_put(struct sites *s, struct url_site site, bool *ret_new);
 /* In ascending order of footprints; n is sites_count(). */
 struct site *const *sites_sorted(struct sites *s);
@@ -49,9 +49,9 @@ struct site *const *sites_sorted(struct sites *s);
 /* From end to end. */
 struct sites_scan;
 int sites_scan_open(struct sites_scan **ret, const char *path, struct err *err); /* 1: no file */
-/* The host is good until the next call. 1: the end. */
+/* The host is valid until the next call. 1: the end. */
 int sites_scan_next(struct sites_scan *s, struct site *ret, struct err *err);
-/* The site with this footprint, passing over those before it; good until the next call. Questions
+/* The site with this footprint, skipping those before it; valid until the next call. Questions
  * come in ascending order, and may repeat. 1: it is not known. */
 int sites_scan_find(struct sites_scan *s, uint64_t fp, const struct site **ret, struct err *err);
 /* Which one of the list that was found, or given last: 0 is the first. */

@@ -30,27 +30,26 @@ struct state;
 enum { STATE_NAME = 16 };       /* 15 characters and a NUL */
 enum { STATE_SECTIONS = 2048 }; /* for the names of sections */
 
-/* What is known of a state without its files. */
+/* What `control` says of a state, without its other files. */
 struct state_params {
 	char from[STATE_NAME]; /* what it was cloned from, "" */
 	int64_t created_us;
 	uint64_t crawl;         /* the same in all states of a crawl, another in every other */
-	uint64_t objects, gone; /* lengths when it was made: they are cut to these when recovery
-				 * deletes the state */
-	/* What a clone takes over from its origin, and modules change (state_params_put). All zero:
-	 * nothing is known, as after they were lost. */
+	uint64_t objects, gone; /* lengths at its creation; recovery cuts back to these */
+	/* Copied from the origin by a clone, and changed by modules (state_params_put). All zero:
+	 * unknown, for example after a loss. */
 	struct state_course {
 		uint64_t urls[ITEM_TYPES]; /* in the index, by type */
 		uint64_t due_s;            /* nothing is due before; seconds since 1970 */
-		uint64_t rate_milli;       /* URLs that reaping does in 1,000 s */
+		uint64_t rate_milli;       /* URLs that reap fetches in 1,000 s */
 		uint64_t rounds;           /* corks since the last merge */
-		uint64_t asked;    /* contributions by hand since then that reap has not gathered */
-		uint64_t feedback; /* number of the last one that was applied */
-		uint64_t passes_us; /* how long the modules but reap took in the last cycle */
+		uint64_t asked;     /* URLs added by hand since then that reap has not fetched */
+		uint64_t feedback;  /* number of the last feedback applied */
+		uint64_t passes_us; /* time that all modules except reap took in the last cycle */
 		uint64_t cleaned_bytes,
 			cleaned_s;                /* the bucket file after the last cleanup; when */
 		uint64_t bucket_bytes, url_bytes; /* means, measured then */
-		char sections[STATE_SECTIONS];    /* names of sections by number, with blanks */
+		char sections[STATE_SECTIONS];    /* names in order, with blanks */
 	} course;
 };
 
@@ -58,26 +57,24 @@ struct state_info {
 	char name[STATE_NAME];
 	enum phase phase;
 	struct state_params params;
-	bool locked;  /* a reader needs it, or one before it */
+	bool locked;  /* a reader needs it, or an older one */
 	bool damaged; /* control cannot be read; phase is PHASE_RECOVER */
 };
 
 /* The folder. */
 
-/* Makes folder, bucket file (shift: see bucket.h, 0: the usual) and a first, empty, closed state.
- * ERR_USAGE: there is one already, or there are buckets whose states are lost. */
+/* Creates the folder, the bucket file (shift: see bucket.h, 0: the default) and a first, empty,
+ * closed state. ERR_USAGE: there is a crawl already, or there are buckets but no states. */
 int states_init(const char *folder, unsigned shift, int64_t now_us, struct err *err);
-/* write: ERR_BUSY when another process writes. 1: nothing was made there yet. ERR_DAMAGED:
- * all states are lost, and only buckets are left. Does not recover: states_recover() comes first in
- * a writer. */
+/* write: ERR_BUSY if another process writes. 1: there is no crawl yet. ERR_DAMAGED: all states are
+ * lost and only buckets are left. A writer must call states_recover() first. */
 int states_open(struct states **ret, const char *folder, bool write, struct err *err);
 void states_close(struct states **s);
 /* A path below it, in the arena: "objects", "gone", "state/20261115-120000/index". */
 char *states_path(const struct states *s, struct arena *arena, const char *below);
 
-/* How far the bucket file is known to be whole while it grows: to the last
- * checkpoint. buckets: that file, open. 0: nothing is known of it. 1: it is not the file of this
- * crawl any more (bucket_current()): open it again. */
+/* Sets *ret_length to the part of the bucket file that the last checkpoint covers; 0: unknown.
+ * buckets: that file, open. 1: it has been replaced (bucket_current()); open it again. */
 int states_objects(struct states *s, const struct buckets *buckets, uint64_t *ret_length,
 		   struct err *err);
 
@@ -85,18 +82,18 @@ int states_objects(struct states *s, const struct buckets *buckets, uint64_t *re
  * where there is no state. ERR_DAMAGED: it was cut. */
 int states_know_objects(const char *path, struct err *err);
 
-/* All states, oldest first. What is not a state is not listed. */
+/* Lists all states, oldest first. */
 int states_list(struct states *s, int64_t now_us, struct arena *arena, struct state_info **ret,
 		size_t *ret_n, struct err *err);
 
-/* How many are kept. The oldest go first and only they go, so that the changes of those left have
- * no gap: while there are too many of either kind, the oldest goes, whichever kind it is. What a
- * reader's lock needs stays, and so do the newest closed one and all after it. */
+/* How many states to keep. While there are too many of either kind the oldest state is deleted,
+ * whatever its kind, so that the changes of the others have no gap. States that a reader's lock
+ * needs stay; so do the newest closed state and all after it. */
 struct states_keep {
 	int64_t closed, corked; /* at most this many of each, at least 1 closed */
 	int64_t gone_us;        /* how long entries of `gone` are kept; 0: for ever */
 };
-/* To be called when no state is open. Also removes the locks that have expired. */
+/* Deletes what is too old. No state may be open. Also removes expired locks. */
 int states_audit(struct states *s, const struct states_keep *keep, int64_t now_us,
 		 unsigned *ret_deleted, struct err *err);
 
@@ -113,12 +110,12 @@ void states_follower_is_at(struct states *s, const char *who, int64_t time_us);
 
 /* name: a state's, "closed" or "current". 1: there is no such state. */
 int state_open(struct state **ret, struct states *s, const char *name, struct err *err);
-/* A new state in PHASE_PREPARE with index and sites of `from`, which is closed or corked and the
- * newest. contrib: that too, to be read; appending to it first makes a copy. It is there completely
- * or not at all. ERR_USAGE: one is open. */
+/* Creates a state in PHASE_PREPARE with the index and sites of `from`, which is closed or corked
+ * and the newest. contrib: shares the contributions, too; the first append copies them. Atomic.
+ * ERR_USAGE: a state is open. */
 int state_clone(struct state **ret, struct state *from, bool contrib, int64_t now_us,
 		struct err *err);
-void state_free(struct state **st); /* gives the handle back; what was not synced is lost */
+void state_free(struct state **st); /* loses what was not synced */
 
 const char *state_name(const struct state *st);
 enum phase state_phase(const struct state *st);
@@ -130,16 +127,16 @@ const char *state_folder(const struct state *st);
 /* A path in it, in the arena: "plan". */
 char *state_path(const struct state *st, struct arena *arena, const char *file);
 
-/* Makes a checkpoint where anything was appended, then enters the phase, durably. closed, corked:
- * nothing can be written any more, and the links follow. buckets as in state_checkpoint(). */
+/* Makes a checkpoint if anything was appended, then enters the phase, durably. A closed or corked
+ * state can no longer be written, and the links follow it. buckets: as in state_checkpoint(). */
 int state_enter(struct state *st, enum phase phase, struct buckets *buckets, int64_t now_us,
 		struct err *err);
 
-/* The index, opened at the first call; the state's until state_free() or the next
+/* Opens the index at the first call. The state owns it; valid until state_free() or the next
  * state_index_put(). */
 int state_index(struct state *st, const struct url_index **ret, struct err *err);
-/* A new one. Finish it with state_index_put(), which puts it in the place of the old
- * one; or url_index_drop(). */
+/* Begins a new index. End it with state_index_put(), which replaces the old one, or with
+ * url_index_drop(). */
 int state_index_create(struct state *st, struct url_index_writer **ret, struct err *err);
 int state_index_put(struct state *st, struct url_index_writer **w, struct err *err);
 /* For cleanup, before bucket_shakedown(): an index from state_index_create() with what it keeps, by
@@ -156,36 +153,36 @@ int state_renumber(struct state *st, uint64_t *ret_forgotten, struct err *err);
 int state_sites_scan(struct state *st, struct sites_scan **ret, struct err *err);
 int state_sites_create(struct state *st, struct sites_writer **ret, struct err *err);
 int state_sites_finish(struct state *st, struct sites_writer **w, struct err *err);
-/* Sites are loaded as a whole and belong to the caller. */
+/* The whole list in memory; the caller owns it. */
 int state_sites(struct state *st, struct sites **ret, struct err *err);
 int state_sites_put(struct state *st, struct sites *sites, struct err *err);
 
-/* Appending, to a state that is open. Each is kept with the next state_checkpoint() or
- * state_enter(). Negative: this one is not taken, and what was appended to that file since the last
- * checkpoint may be lost: stop; recovery rolls back. */
+/* Appends to an open state; durable with the next state_checkpoint() or state_enter(). Negative:
+ * the entry was not appended, and earlier ones since the last checkpoint may be lost. Stop then:
+ * recovery rolls back. */
 int state_journal(struct state *st, const struct journal_entry *e, struct err *err);
 /* ret_place may be NULL: what ITEM_CONTRIB items have in `where`. */
 int state_contrib(struct state *st, const struct contrib *c, uint64_t *ret_place, struct err *err);
 int state_change(struct state *st, const struct change *c, struct err *err);
 int state_gone(struct state *st, const struct gone *g, struct err *err);
 
-/* Lengths that belong together: all before them is durable. */
+/* Lengths of files that belong together: everything before them is durable. */
 struct checkpoint {
 	uint64_t number; /* from 1 on in each state */
 	int64_t time_us;
 	uint64_t objects, journal, contrib, changes, gone;
 };
-/* Syncs the bucket file (NULL: as it was at the last checkpoint) and all that was appended, at the
- * same time, then writes the lengths down. At most two syncs long. Followers see the journal up to
- * here. `buckets` is used by another thread meanwhile. */
+/* Syncs the bucket file (NULL: unchanged since the last checkpoint) and everything appended, in
+ * parallel, then records the lengths. Takes at most the time of two syncs. Followers see the
+ * journal up to here. Another thread uses `buckets` meanwhile. */
 int state_checkpoint(struct state *st, struct buckets *buckets, int64_t now_us, struct err *err);
-/* A checkpoint, after which all that was appended to is closed, if anything was: the process ends
- * here, and the next module of the state is another's. The next append opens it again. */
+/* Makes a checkpoint if anything was appended, and closes the files, because the next module runs
+ * in another process. The next append opens them again. */
 int state_rest(struct state *st, int64_t now_us, struct err *err);
-/* Whether something was appended since the last one, or there is none. */
+/* Whether anything was appended since the last checkpoint, or there is none. */
 bool state_grown(const struct state *st);
-/* By how much the slowest follower lags behind time_us; 0: none does. One that gave no sign lately
- * is not waited for. */
+/* How far the slowest follower lags behind time_us; 0: none does. Ignores followers that gave no
+ * sign lately. */
 int64_t state_behind_us(const struct state *st, int64_t time_us, int64_t now_us);
 /* Reading what was appended: from the first record on, up to the last checkpoint while the state is
  * open. 1: there is none. Read on with journal_read(), contrib_read(), change_read() of the
@@ -201,7 +198,7 @@ static inline uint64_t contrib_place(unsigned round, uint64_t at)
 {
 	return (uint64_t)round << 40 | at;
 }
-/* One contribution by such a place. The slices are good until the next call. */
+/* One contribution by such a place. The slices are valid until the next call. */
 int state_contrib_at(struct state *st, uint64_t place, struct contrib *ret, struct err *err);
 
 extern const struct format control_format, checkpoints_format;

@@ -81,9 +81,9 @@ struct state_control {
 int control_write(const char *folder, const struct state_control *c, struct err *err);
 /* 1: there is none. */
 int control_read(const char *folder, struct state_control *ret, struct err *err);
-/* The lengths that the files have: what counts where nothing says how far they are good. */
+/* The lengths that the files have now: used if no checkpoint can be read. */
 struct checkpoint checkpoint_measured(const char *folder, const struct state_params *params);
-/* Removes what only an open state needs. */
+/* Removes the files that only an open state needs. */
 int state_forget_work(struct states *s, const char *folder, struct err *err);
 
 /* The newest state of all, of those that are done, or that are closed. 1: there is none. */
@@ -104,9 +104,9 @@ int states_delete(struct states *s, const char *name, struct err *err);
 int states_make(struct states *s, const struct state *from, bool contrib, enum phase phase,
 		int64_t now_us, struct state **ret, struct err *err);
 
-/* All writers are given back; sync: durably. */
+/* Closes all writers; sync: durably. */
 int state_end_appends(struct state *st, bool sync, struct err *err);
-/* A file that another state has too is copied, before it is changed. */
+/* Copies a file that another state shares, before it is changed. */
 int state_own_file(const char *path, struct err *err);
 /* Notes where the entries of journal and changes lie (places.h), before the state is done. */
 int state_places_write(struct state *st, struct err *err);

@@ -29,7 +29,7 @@ struct why {
 	char reason[256];          /* of that try */
 	struct gone gone;          /* of WHY_GONE */
 	int64_t remembered_us;     /* of WHY_NEVER: what was forgotten before this is not known */
-	uint64_t passed;           /* not 0: it was looked for only among so many contributions */
+	uint64_t passed;           /* not 0: only this many contributions were searched */
 	char state[STATE_NAME];
 	bool site_known;
 	struct site site; /* where known; in `class` the site that stands for it */
@@ -39,7 +39,7 @@ struct why {
 	size_t decisions;
 };
 
-/* So many contributions that wait are looked through at most: a second's worth. */
+/* Most waiting contributions to look through: a second's worth. */
 enum { WHY_CONTRIBS = 2000000 };
 
 /* url: canonical. contribs: usually WHY_CONTRIBS. What is found lives in the arena. 1: there is no

@@ -165,21 +165,21 @@ void reap_job_free(struct reap_job *job);
 /* Hands it to a reaper, with an ID of its own. As submit(). */
 int reap_submit(struct reap_job *job, struct reaper_job *out, const struct reaper_rules *rules,
 		struct err *err);
-/* It is judged and told. */
+/* The job has been judged and its result recorded. */
 void reap_job_done(struct reap_job *job);
-/* It ends without its server having been asked. */
+/* Ends a job whose server was not asked. */
 void reap_end_unasked(struct reap_job *job, uint16_t code, const char *why);
 /* The same of one that is still only a place in a queue. */
 void reap_answer_unasked(struct reap *r, const struct hostq_job *out, uint16_t code,
 			 const char *why);
 /* Whether it is a page, and neither robots.txt nor a sitemap. */
 bool reap_is_page(const struct hostq_job *out);
-/* It is left for another cycle. */
+/* Leaves it for another cycle. */
 void reap_leave(struct reap *r, const struct hostq_job *out);
 /* A sitemap that a site's robots.txt names, or with depth 1 another sitemap: it joins the queues.
  * Canonical. */
 void reap_push_sitemap(struct reap *r, struct str url, struct str site_name, uint8_t depth);
-/* Requests that are still under way from the last run belong to this one. */
+/* Takes over the requests that the last run left under way. */
 int reap_adopt(struct reap *r, struct err *err);
 /* What was answered in between. */
 void reap_adopted(struct reap *r);
@@ -191,12 +191,12 @@ struct reap_site *reap_site_of(struct reap *r, uint64_t fp);
 int reap_resolve(struct reap_job *job, const struct url *url);
 /* The server that a proxy asked; 0: not known. */
 void reap_key_learned(struct reap *r, struct reap_site *site, qkey key, struct url_site of);
-/* The job waits for its site, and keeps its place. */
+/* Parks the job until its site is ready; it keeps its place in the queue. */
 void reap_park(struct reap_job *job);
-/* All that wait go back to their places, not to be asked for before until_us. */
+/* Returns all parked jobs to their places, not to be fetched before until_us. */
 void reap_unpark(struct reap *r, struct reap_site *site, int64_t until_us);
-/* Nothing more of the site is asked for in this cycle; of those that wait the first page is
- * answered with this code (0: none is), or, where none waits, the first that comes. */
+/* Fetches nothing more of the site in this cycle. The first page that is parked, or else the next
+ * one, gets this code (0: none does). */
 void reap_site_off(struct reap *r, struct reap_site *site, uint16_t code, const char *why);
 /* The name of a site is asked for before the turn of its URLs comes, of which one is in this
  * bucket. */
@@ -236,9 +236,9 @@ void reap_rule_answered(struct reap *r, qkey key, uint16_t code);
 
 /* reap_page.c */
 
-/* What a reaper says of a page, or reap itself, is kept and told. */
+/* Stores and records the answer for a page. */
 void reap_page(struct reap_job *job, const struct reaper_answer *answer);
-/* What a sitemap lists. */
+/* Contributes what a sitemap lists. */
 void reap_sitemap(struct reap_job *job, const struct reaper_answer *answer);
 /* What is known of the site of a URL, for the filter. */
 struct filter_where reap_where(const struct reap *r, uint64_t site, bool by_hand);

@@ -26,7 +26,7 @@ void reap_job_free(struct reap_job *job)
 	mem_free(&job);
 }
 
-/* A URL is not waited for any more. */
+/* Stops waiting for a URL. */
 static void url_done(struct reap *r, struct footprint fp)
 {
 	struct seen *awaited = r->awaited ? reap_seen_slot(&r->awaited, fp) : NULL;
@@ -187,7 +187,7 @@ void reap_leave(struct reap *r, const struct hostq_job *out)
 	url_done(r, entry.fp);
 }
 
-/* It was not asked for, and is first of its class again after a while. */
+/* Puts a job that was not sent back at the front of its class, for a while. */
 static void job_put_back(struct reap_job *job, int64_t wait_us)
 {
 	struct reap *r = job->reap;

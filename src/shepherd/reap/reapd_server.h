@@ -23,9 +23,9 @@ struct reapd_server_options {
 	uint64_t capacity;
 	const char *dict_path;            /* where dictionaries of the master are kept */
 	const struct robot_limits *robot; /* of heads, which jobs do not name */
-	/* Nothing may be sent after this time of the loop. */
+	/* Requests may be sent until this time of the loop. */
 	void (*until)(void *ctx, int64_t mono_us);
-	/* Everything that the reaper does is dropped; it answers none of it. */
+	/* Drops everything the reaper is doing; it answers none of it. */
 	int (*drop)(void *ctx, struct err *err);
 	/* What is known of robots.txt of a site; ERR_DAMAGED: these are no rules. */
 	int (*rules)(void *ctx, const struct reaper_rules *rules, struct err *err);

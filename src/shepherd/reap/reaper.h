@@ -13,8 +13,8 @@
 #include "url/qkey.h"
 
 enum reaper_what {
-	REAPER_PAGE,    /* is read, and packed into a bucket */
-	REAPER_ROBOTS,  /* its body comes back as it is, and a bucket with it */
+	REAPER_PAGE,    /* is parsed and packed into a bucket */
+	REAPER_ROBOTS,  /* its body comes back unchanged, with a bucket */
 	REAPER_SITEMAP, /* only what it lists comes back */
 	REAPER_WHATS,
 };
@@ -26,9 +26,9 @@ struct reaper_job {
 	bool refresh; /* there is a copy */
 	struct str url;
 	struct footprint fp;
-	struct addr addr; /* the one to connect to, with its port; policy has taken it */
+	struct addr addr; /* address and port to connect to; allowed by policy */
 	int64_t now_s;    /* wall clock of the crawl: D and J of the bucket follow it */
-	/* Of the copy; empty: nothing is said of it, and it is fetched whatever it is. */
+	/* Of the copy; empty: fetch it unconditionally. */
 	struct str etag, last_modified;
 	struct str md5; /* 32 digits; a document with this one is unchanged */
 	struct robot_limits limits;
@@ -45,7 +45,7 @@ struct reaper_link {
 	bool is_sitemap;    /* of a sitemap: leads to another one */
 };
 
-/* All of it is good during the call. */
+/* Valid during the call. */
 struct reaper_answer {
 	uint64_t id;
 	uint16_t code;   /* code.h */
@@ -80,8 +80,8 @@ struct reaper;
 /* Whom a reaper answers. */
 struct reaper_host {
 	void (*done)(void *ctx, struct reaper *r, const struct reaper_answer *answer);
-	/* It will not be answered: the reaper lost it. Its server may have been asked, and must be
-	 * left alone for rests_us. */
+	/* The job is lost: there will be no answer. Its server may have been asked; send it nothing
+	 * for rests_us. */
 	void (*lost)(void *ctx, struct reaper *r, uint64_t id, int64_t rests_us);
 	/* There may be room again. */
 	void (*room)(void *ctx, struct reaper *r);
@@ -90,7 +90,7 @@ struct reaper_host {
 	void *ctx;
 };
 
-/* What is known of robots.txt of a site. */
+/* Rules from the robots.txt of a site. */
 struct reaper_rules {
 	struct str site; /* as url_site_print() writes it */
 	bool is_reachable;
@@ -119,15 +119,15 @@ struct reaper_ops {
 	 * it is none that can be fetched; else as failed(). */
 	int (*submit)(struct reaper *r, const struct reaper_job *job,
 		      const struct reaper_rules *rules, struct err *err);
-	void (*cancel)(struct reaper *r, uint64_t id); /* no answer is wanted any more */
-	void (*free)(struct reaper **r);               /* what is out is not answered */
+	void (*cancel)(struct reaper *r, uint64_t id); /* its answer is no longer wanted */
+	void (*free)(struct reaper **r);               /* outstanding jobs get no answer */
 };
 
 /* What is counted of each, for garner shep reapers. */
 struct reaper_counts {
 	uint64_t jobs, out; /* ever; now */
 	uint64_t documents, bytes, errors, lost;
-	uint64_t late;    /* answers to jobs that were not out any more: refused */
+	uint64_t late;    /* answers to jobs that were no longer out: ignored */
 	int64_t round_us; /* mean time from job to answer */
 	uint64_t rounds;  /* that it is taken over */
 };

@@ -17,8 +17,7 @@ struct reaper_local_options {
 };
 int reaper_local_new(struct reaper **ret, const struct reaper_local_options *options,
 		     struct err *err);
-/* Ends everything that is under way, connections too; none of it is answered. Negative: it cannot
- * go on. */
+/* Aborts all jobs and connections; none is answered. Negative: the reaper is unusable. */
 int reaper_local_drop(struct reaper *r, struct err *err);
 
 /* Attributes in the header of a bucket that only reapers know: validators as they came, and the MD5

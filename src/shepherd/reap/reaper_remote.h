@@ -17,7 +17,7 @@ struct reaper_remote_options {
 	void (*said)(void *ctx, struct reaper *r, bool is_trouble, const char *what);
 	void *ctx;
 };
-/* ERR_USAGE: the address has no form. */
+/* ERR_USAGE: the address is invalid. */
 int reaper_remote_new(struct reaper **ret, const struct reaper_remote_options *options,
 		      struct err *err);
 

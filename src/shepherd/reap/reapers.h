@@ -23,14 +23,14 @@ struct reapers_options {
 	void (*said)(void *ctx, struct reaper *r, bool is_trouble, const char *what);
 	void *ctx;
 };
-/* ERR_USAGE: one of conf->reapers has no form. */
+/* ERR_USAGE: an address in conf->reapers is invalid. */
 int reapers_new(struct reapers **ret, const struct reapers_options *options, struct err *err);
 /* An orderly end: the servers of what is still out rest, in the table of politeness. */
 void reapers_free(struct reapers **rs);
 
 /* A reap begins: as reaper_ops.begin, for all of them. */
 int reapers_begin(struct reapers *rs, const char *dict_path, struct err *err);
-/* How many more jobs they would take now, those that may take part. */
+/* How many more jobs the reapers would take now. */
 uint64_t reapers_room(struct reapers *rs);
 /* Whose turn it is: the one with room that has got the least so far for what it can do. It counts
  * as having got a job. 1: there is none. */

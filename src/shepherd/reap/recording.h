@@ -1,4 +1,4 @@
-/* Thin buckets: what is kept of a URL that was not gathered, or whose text is not wanted any more.
+/* Thin buckets: what is stored for a URL that was never fetched, or whose text is no longer needed.
  */
 #pragma once
 #include "shepherd/crawl.h"

@@ -1,6 +1,6 @@
 /* The URL log: a line of text for each URL that was judged (doc/reap.md, "The URL log"). Lines are
  * kept in memory until there are 64 KB, or until they are flushed: those since then are lost in a
- * crash. Nothing depends on it, so what cannot be written is told once, and the crawl goes on. */
+ * crash. Nothing depends on it: a failure to write is reported once, and the crawl goes on. */
 #pragma once
 #include "base/err.h"
 #include "url/qkey.h"
@@ -27,8 +27,8 @@ struct url_log_line {
 /* log may be NULL: nobody wants it. */
 void url_log_add(struct url_log *log, const struct url_log_line *line);
 
-/* Writes what is kept. Negative: that failed, now or in url_log_add(), and the lines are lost; it
- * is told once until one has succeeded again. NULL as above. */
+/* Writes the buffered lines. Negative: that failed, now or in url_log_add(), and the lines are
+ * lost; reported once until a write succeeds again. log may be NULL. */
 int url_log_flush(struct url_log *log, struct err *err);
 /* Flushes, and goes on in the file that has the name now, so that the old one can be moved away.
  * Negative: as url_log_flush(), or that could not be opened, and the old one is used as before. */

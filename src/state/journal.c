@@ -7,7 +7,6 @@
 #include "base/cursor.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "base/value.h"
 #include "state/state_inner.h"
 
 #include <inttypes.h>

@@ -2,7 +2,6 @@
  * records, or in its last one, looks like one that a killed process left; but what a checkpoint
  * names was durable, and a file of a state that is done was closed. */
 #include "base/file.h"
-#include "bucket/bucket.h"
 #include "bucket/bucket_shake.h"
 #include "state/state_inner.h"
 

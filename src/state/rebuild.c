@@ -124,10 +124,8 @@ static int rebuild_read_index(struct building *b, const char *path, struct err *
 		rc = err_set(err, ERR_DAMAGED, "%s: the index is lost", path);
 	if (rc == 0)
 		rc = url_index_scan(&scan, index, (struct footprint){0, 0}, err);
-	if (rc < 0 && err->code == ERR_DAMAGED) {
-		recovery_damage(b->r, "%s", err->msg);
-		bad = rc = 1;
-	}
+	rc = recovery_bear(b->r, rc, err, "");
+	bad = rc == 1;
 	while (rc == 0) {
 		rc = url_index_next(scan, &item, err);
 		if (rc == 0) {
@@ -255,22 +253,17 @@ static int rebuild_add_told(struct building *b, struct state *st, struct err *er
 static int rebuild_read_gone(struct building *b, struct err *err)
 {
 	int rc = gone_each(states_path(b->st->s, &b->arena, "gone"), rebuild_add_gone, b, err);
-	if (rc >= 0 || err->code != ERR_DAMAGED)
-		return MIN(rc, 0);
-	recovery_damage(b->r, "%s", err->msg);
-	return 0;
+	return MIN(recovery_bear(b->r, rc, err, ""), 0);
 }
 
 /* Sites */
 
 static int rebuild_save_sites(struct building *b, struct err *err)
 {
-	int rc = state_sites(b->st, &b->sites, err);
-	if (rc == 0 || err->code != ERR_DAMAGED)
-		return rc;
-	recovery_damage(b->r, "%s", err->msg);
-	b->sites = sites_new();
-	return 0;
+	int rc = recovery_bear(b->r, state_sites(b->st, &b->sites, err), err, "");
+	if (rc == 1)
+		b->sites = sites_new();
+	return MIN(rc, 0);
 }
 
 /* The buckets */

@@ -70,6 +70,14 @@ void recovery_damage(struct recovery *r, const char *fmt, ...)
 	va_end(args);
 }
 
+int recovery_bear(struct recovery *r, int rc, const struct err *err, const char *then)
+{
+	if (rc >= 0 || err->code != ERR_DAMAGED)
+		return rc;
+	recovery_damage(r, "%s%s", err->msg, then);
+	return 1;
+}
+
 void recovery_free(struct recovery *r)
 {
 	buf_free(&r->told);
@@ -249,10 +257,8 @@ static int recover_gone(struct recovering *x, struct err *err)
 	if (stat(path, &is) != 0 || is.st_size > VERIFY_GONE)
 		return 0;
 	int rc = format_verify(&gone_format, path, err);
-	if (rc < 0 && err->code != ERR_DAMAGED)
+	if (recovery_bear(x->r, rc, err, "; what can be read of it is kept") < 0)
 		return -1;
-	if (rc < 0)
-		recovery_damage(x->r, "%s; what can be read of it is kept", err->msg);
 	rc = gone_open(&w, path, err);
 	if (rc == 0)
 		return gone_close(&w, err);
@@ -348,9 +354,8 @@ static int back_shared(struct recovering *x, struct state *st, struct err *err)
 	int rc = bucket_cut_file(path, 0, st->last.objects, NULL, err);
 	if (rc == 1)
 		return err_set(err, ERR_DAMAGED, "%s: the bucket file is lost", path);
-	if (rc == 0 || err->code != ERR_DAMAGED)
+	if (recovery_bear(x->r, rc, err, "") <= 0)
 		return rc;
-	recovery_damage(x->r, "%s", err->msg);
 	return objects_fix(x, err) < 0 ? -1 : 1;
 }
 
@@ -455,12 +460,9 @@ static int recover_cleanup(struct recovering *x, struct state **st, struct err *
 		rc = state_renumber(*st, &forgotten, err);
 	if (rc == 0)
 		rc = recover_measured(x, *st, err);
-	if (rc < 0) {
-		if (err->code != ERR_DAMAGED)
-			return -1;
-		recovery_damage(x->r, "%s", err->msg);
-		return recover_build(x, st, err);
-	}
+	rc = recovery_bear(x->r, rc, err, "");
+	if (rc)
+		return rc < 0 ? rc : recover_build(x, st, err);
 	x->r->renumbered++;
 	recovery_tell(x->r, "%s: buckets were renumbered, the index follows; %" PRIu64 " forgotten",
 		      (*st)->name, forgotten);
@@ -645,10 +647,7 @@ static int recover_check_index(struct recovering *x, struct state *st, struct bu
 		rc = samples_fit(x, index, buckets, err);
 	if (rc == 1)
 		recovery_damage(x->r, "%s: its index does not fit the bucket file", st->name);
-	if (rc >= 0 || err->code != ERR_DAMAGED)
-		return rc;
-	recovery_damage(x->r, "%s", err->msg);
-	return 1;
+	return recovery_bear(x->r, rc, err, "");
 }
 
 /* Opens the bucket file; one that does not pass the quick check is mended first. */
@@ -657,9 +656,8 @@ static int objects_open(struct recovering *x, struct buckets **ret, struct err *
 	const struct bucket_options options = {.mode = BUCKET_APPEND};
 	char *path = states_path(x->s, &x->arena, "objects");
 	int rc = bucket_open(ret, path, &options, err);
-	if (rc == 0 || err->code != ERR_DAMAGED)
+	if (rc >= 0 || recovery_bear(x->r, rc, err, "") < 0)
 		return rc;
-	recovery_damage(x->r, "%s", err->msg);
 	return objects_fix(x, err) < 0 ? -1 : bucket_open(ret, path, &options, err);
 }
 
@@ -675,11 +673,7 @@ static int recover_name_rest(struct recovering *x, const struct state *st, struc
 	if (st->phase == PHASE_CORKED)
 		rc = records_check(state_path(st, &x->arena, "contrib"), &contrib_kind,
 				   st->last.contrib, &sound, err);
-	if (rc < 0 && err->code != ERR_DAMAGED)
-		return -1;
-	if (rc < 0)
-		recovery_damage(x->r, "%s; left to the next cycle", err->msg);
-	return 0;
+	return MIN(recovery_bear(x->r, rc, err, "; left to the next cycle"), 0);
 }
 
 /* What a module leaves that was killed when its state was done already. */
@@ -753,12 +747,10 @@ static const struct {
 static int places_drop_damaged(struct recovering *x, const char *name, struct err *err)
 {
 	char *path = arena_printf(&x->arena, "%s/state/%s/places", x->s->folder, name);
-	if (access(path, F_OK) != 0 || format_verify(&places_format, path, err) >= 0)
-		return 0;
-	if (err->code != ERR_DAMAGED)
-		return -1;
-	recovery_damage(x->r, "%s; removed", err->msg);
-	return MIN(file_remove(path, err), 0);
+	int rc = access(path, F_OK) == 0 ? format_verify(&places_format, path, err) : 0;
+	if (recovery_bear(x->r, rc, err, "; removed") == 1)
+		rc = file_remove(path, err);
+	return MIN(rc, 0);
 }
 
 /* Whether a file of it is damaged; err names the first. */

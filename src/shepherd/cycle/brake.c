@@ -7,8 +7,6 @@
 #include "base/file.h"
 #include "store/small.h"
 
-#include <stdio.h>
-
 #define S struct brake
 static const struct column columns[] = {
 	COL("time", S, time_us, .unit = UNIT_TIME),

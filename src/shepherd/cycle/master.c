@@ -8,9 +8,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/rows.h"
-#include "bucket/bucket_shake.h"
 #include "disk/requests.h"
-#include "disk/small_file.h"
 #include "extract/cage_section.h"
 #include "role/notify.h"
 #include "shepherd/brake.h"
@@ -24,7 +22,6 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #define LOOK_US (500 * US_PER_MS) /* how often an idle master looks for requests */
@@ -330,6 +327,19 @@ static bool master_is_held(struct master *m, const struct state *done)
 	return held;
 }
 
+/* The plan of a state is fetched; one that was being worked on when the role stopped goes on where
+ * it was. */
+static int master_go_on(struct master *m, struct state *st, struct err *err)
+{
+	int rc = 0;
+	if (state_phase(st) != PHASE_CORK)
+		rc = cycle_run(m->cycle, MODULE_REAP, &st, err);
+	if (rc == 0)
+		rc = cycle_run(m->cycle, MODULE_CORK, &st, err);
+	state_free(&st);
+	return MIN(rc, 0);
+}
+
 /* A cycle begins: something is due, or somebody asks for something; else it is waited for. */
 static int master_begin(struct master *m, struct state *done, struct err *err)
 {
@@ -347,21 +357,7 @@ static int master_begin(struct master *m, struct state *done, struct err *err)
 	struct state *st = NULL;
 	int rc = master_plan(m, done, &st, err);
 	if (rc == 0)
-		rc = cycle_run(m->cycle, MODULE_REAP, &st, err);
-	if (rc == 0)
-		rc = cycle_run(m->cycle, MODULE_CORK, &st, err);
-	state_free(&st);
-	return MIN(rc, 0);
-}
-
-/* A state that was being worked on when the role stopped goes on where it was. */
-static int master_go_on(struct master *m, struct state *st, struct err *err)
-{
-	int rc = 0;
-	if (state_phase(st) == PHASE_REAP)
-		rc = cycle_run(m->cycle, MODULE_REAP, &st, err);
-	if (rc == 0)
-		rc = cycle_run(m->cycle, MODULE_CORK, &st, err);
+		return master_go_on(m, st, err);
 	state_free(&st);
 	return MIN(rc, 0);
 }

@@ -6,7 +6,6 @@
 #include "shepherd/reap/reap_sitemap.h"
 #include "shepherd/reap/recording.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 enum { SEEN = 1 << 18 /* a power of two */, INDEX_SITEMAPS = 100, CIRCLE_MOST = 20 };

@@ -7,7 +7,6 @@
 #include "shepherd/reap/recording.h"
 
 #include "base/clock.h"
-#include "bucket/bucket.h"
 #include "bucket/bucket_attrs.h"
 
 int thin_put(struct buckets *b, struct footprint fp, struct str url, int64_t since_s,

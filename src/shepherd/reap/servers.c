@@ -11,7 +11,6 @@
 #include "base/hash.h"
 #include "base/table.h"
 #include "base/vec.h"
-#include "fetch/polite.h"
 
 TABLE(server_table, qkey, uint32_t, hash_u64, table_same_u64)
 

@@ -168,7 +168,7 @@ static int find_matches(struct admin *a, struct dropping *d, uint32_t oid[DROP_M
 	return 0;
 }
 
-/* What was hidden by what was deleted comes to light, so it looks until nothing is found. */
+/* Deleting an object can uncover its twin, so this repeats until nothing matches. */
 static int drop_matches(struct admin *a, struct dropping *d, struct err *err)
 {
 	uint32_t oid[DROP_MOST];

@@ -60,7 +60,7 @@ static int collect_until_end(struct collect_loop *l, struct collector *c, struct
 			return -1;
 		l->failures = 0;
 		if (collector_trouble(c, err) == 0)
-			log_error(COLLECTOR, "merging or compacting failed, will be tried again",
+			log_error(COLLECTOR, "merging or compacting failed; will retry",
 				  KV_TEXT("why", err->msg));
 		if (rc > 0)
 			collector_wait(c, fd, ARRAY_LEN(fd), INT64_MAX);
@@ -107,8 +107,8 @@ static int collect_all(const struct broker_role_options *options, struct err *er
 		if (rc == 0 || l.ended)
 			break;
 		int64_t wait_us = backoff_us(++l.failures, AGAIN_MIN_US, AGAIN_MAX_US);
-		log_error(COLLECTOR, "collecting failed, will be tried again",
-			  KV_TEXT("why", err->msg), KV_INT("seconds", wait_us / US_PER_S));
+		log_error(COLLECTOR, "collecting failed; will retry", KV_TEXT("why", err->msg),
+			  KV_INT("seconds", wait_us / US_PER_S));
 		pause_until(&l, clock_mono_us() + wait_us);
 		if (l.ended) {
 			rc = 0;

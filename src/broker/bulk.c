@@ -398,7 +398,7 @@ static int tell_update(struct bulk *b, const struct registry_object *o, struct b
 		rc = text_head(b, &type, &t.at, err);
 	if (rc < 0 && err->code == ERR_DAMAGED) {
 		if (b->lost++ == 0) /* with a path, which is not the client's */
-			log_error(QUERY, "a transfer has to leave out objects",
+			log_error(QUERY, "bulk transfer skips unreadable objects",
 				  KV_TEXT("why", err->msg));
 		return 0;
 	}

@@ -135,14 +135,13 @@ static int open_docs(struct collector *c, const struct registry_opened *was, str
 	if (docstore_open(&c->docs, c->docs_folder, &mark, &is, err) < 0)
 		return err->code == ERR_DAMAGED ? format_advise(&docstore_format, err), -1 : -1;
 	if (was->cut || is.cut)
-		log_info(COLLECTOR, "what was not committed is cut off",
+		log_info(COLLECTOR, "truncating uncommitted data",
 			 KV_INT("registry", (int64_t)was->cut),
 			 KV_INT("documents", (int64_t)is.cut));
 	if (was->remade)
-		log_info(COLLECTOR,
-			 "registry.tables was not there or of no use, and is made again");
+		log_info(COLLECTOR, "rebuilding registry.tables");
 	if (is.remade)
-		log_info(COLLECTOR, "the table of documents was damaged or lost, and is made again",
+		log_info(COLLECTOR, "rebuilding the table of documents",
 			 KV_TEXT("folder", c->docs_folder));
 	if (was->remade || is.remade) {
 		struct registry_stats stats;
@@ -163,7 +162,7 @@ static int open_stores(struct collector *c, struct err *err)
 	if (registry_open(&c->registry, c->folder, &options, &was, err) < 0)
 		return err->code == ERR_DAMAGED ? format_advise(&registry_format, err), -1 : -1;
 	if (was.miscounted)
-		log_warn(COLLECTOR, "the counts in the header were wrong and are written anew",
+		log_warn(COLLECTOR, "wrong counts in the header; rewriting them",
 			 KV_TEXT("file", "registry"));
 	if (open_docs(c, &was, err) < 0 ||
 	    indexer_open(&c->indexer, c->folder, c->registry, c->docs, err) < 0)
@@ -376,7 +375,7 @@ static void add_left_out(struct collector *c, const struct err *why)
 	count_add(c, COLLECTOR_BAD, 1);
 	if (c->added.bad > COLLECTOR_LEFT_OUT_SHOWN)
 		return;
-	log_warn(COLLECTOR, "an object was left out", KV_TEXT("file", addition_name(c->adding)),
+	log_warn(COLLECTOR, "object skipped", KV_TEXT("file", addition_name(c->adding)),
 		 KV_TEXT("why", why->msg));
 }
 

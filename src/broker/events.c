@@ -259,14 +259,13 @@ static void write_line(struct events *e, enum event_type type, const char *peer,
 	make_line(e, type, peer, clock_wall_us(), list);
 	if (put_line(e, &err) < 0) {
 		if (e->lost++ == 0)
-			log_error(EVENT,
-				  "the event log cannot be written, will be tried every second",
+			log_error(EVENT, "cannot write event log; retrying every second",
 				  KV_TEXT("why", err.msg));
 		e->rest_us = now_us + RETRY_US;
 		return;
 	}
 	if (e->lost)
-		log_info(EVENT, "the event log is written again", KV_UINT("lost", e->lost));
+		log_info(EVENT, "writing event log again", KV_UINT("lost", e->lost));
 	e->lost = 0;
 }
 

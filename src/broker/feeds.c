@@ -147,7 +147,7 @@ int feeds_new(struct feeds **ret, const struct feeds_env *env, struct err *err)
 static void say_left_out(struct feed *feed)
 {
 	if (feed->left_out > COLLECTOR_LEFT_OUT_SHOWN)
-		log_warn(COLLECTOR, "more objects were left out", KV_TEXT("feed", feed->def->name),
+		log_warn(COLLECTOR, "more objects skipped", KV_TEXT("feed", feed->def->name),
 			 KV_UINT("objects", feed->left_out - COLLECTOR_LEFT_OUT_SHOWN));
 	feed->left_out = 0;
 }
@@ -196,7 +196,7 @@ static void put_off(struct feeds *f, struct feed *feed, int64_t now_us, const st
 		f->env.count(f->env.ctx, COLLECTOR_FAILURES);
 		set_due(feed, backoff_us(feed->failures, MIN(POINT_RETRY_US, every_us), every_us),
 			now_us);
-		log_warn(COLLECTOR, "a collection failed, will be tried again",
+		log_warn(COLLECTOR, "collection failed; will retry",
 			 KV_TEXT("point", feed->def->name), KV_TEXT("why", err->msg),
 			 KV_INT("seconds", (feed->due_us - now_us) / US_PER_S));
 		event_write(f->env.options->events, COLLECTION, feed->def->name,
@@ -204,7 +204,7 @@ static void put_off(struct feeds *f, struct feed *feed, int64_t now_us, const st
 	} else {
 		set_due(feed, RETRY_US, now_us);
 		if (feed->failures == TELL_FAILURES)
-			log_warn(COLLECTOR, "a source cannot be read, is tried every second",
+			log_warn(COLLECTOR, "cannot read source; retrying every second",
 				 KV_TEXT("feed", feed->def->name), KV_TEXT("why", err->msg));
 	}
 	say_state(f, feed, POINT_FAILED, err->msg);
@@ -335,7 +335,7 @@ static int sweep_untold(struct feeds *f, struct feed *feed, struct err *err)
 /* Of a feed that is followed. */
 static void tell_all_again(struct feeds *f, struct feed *feed, int64_t now_us)
 {
-	log_info(COLLECTOR, "all is told again: what had expired was refreshed",
+	log_info(COLLECTOR, "rereading source: it refreshed an object that had expired",
 		 KV_TEXT("feed", feed->def->name));
 	close_source(f, feed);
 	feed->missing = false;
@@ -359,7 +359,7 @@ static int reach_end(struct feeds *f, struct feed *feed, int64_t now_us, struct 
 	feed->ended = feed->sweeps;
 	say_left_out(feed);
 	if (feed->sweeps && feed->unsure)
-		log_warn(COLLECTOR, "nothing is dropped: it is not known what was left out",
+		log_warn(COLLECTOR, "deletions skipped: unknown objects were skipped",
 			 KV_TEXT("feed", feed->def->name));
 	if (feed->sweeps) {
 		int rc = feed->unsure ? 1 : sweep_untold(f, feed, err);
@@ -402,8 +402,8 @@ static void leave_out(struct feeds *f, struct feed *feed, struct str url, const 
 	note_badly_told(f, feed, url);
 	if (++feed->left_out > COLLECTOR_LEFT_OUT_SHOWN)
 		return;
-	log_warn(COLLECTOR, "an object was left out", KV_TEXT("feed", feed->def->name),
-		 KV_STR("url", url), KV_TEXT("why", err->msg));
+	log_warn(COLLECTOR, "object skipped", KV_TEXT("feed", feed->def->name), KV_STR("url", url),
+		 KV_TEXT("why", err->msg));
 }
 
 /* What could not be read was skipped, unless the feed stands where it failed before and does not

@@ -1,10 +1,10 @@
-/* Gatherers as sources: each collection point is asked for what it has, or for what changed since
- * the last time, and what it tells comes out as changes while it arrives. Nothing is kept on disk,
- * and a point that is not read is not received either.
+/* Gatherers as sources: asks each collection point for everything, or for what changed since the
+ * last time, and returns changes while they arrive. Stores nothing on disk, and receives only as
+ * fast as the source is read.
  *
- * A collection counts as a whole: next() says 2 while it goes on, 1 when the closing line has come,
- * and only then does the cursor move. A gatherer that cannot be reached, breaks off, falls silent
- * or takes too long is ERR_SYSTEM, and the next call asks it again from the beginning.
+ * A collection counts only as a whole: next() returns 2 while it runs and 1 after the closing line,
+ * and only then does the cursor move. A gatherer that cannot be reached, hangs up, falls silent or
+ * takes too long is ERR_SYSTEM; the next call starts again from the beginning.
  *
  * All points share one loop in a thread of its own, which only moves bytes. Sources are used by one
  * thread. */
@@ -23,31 +23,31 @@ struct gatherers_conf {
 /* clang-format off */
 #define GATHERERS_SPECS(s, m) \
 	{"gatherer_connect", VALUE_TIME_AT(s, m.connect_us), "30s", 10e3, 3600e6, \
-	 .help = "how long a gatherer may take to accept a connection"}, \
+	 .help = "Time allowed for a gatherer to accept a connection"}, \
 	{"gatherer_idle", VALUE_TIME_AT(s, m.idle_us), "2min", 10e3, 86400e6, \
-	 .help = "how long a gatherer may be silent before its collection is given up"}, \
+	 .help = "Time without data after which a collection is aborted"}, \
 	{"gatherer_whole", VALUE_TIME_AT(s, m.whole_us), "12h", 10e3, 30 * 86400e6, \
-	 .help = "how long one collection may take"}, \
+	 .help = "Time allowed for one collection"}, \
 	{"gatherer_object", VALUE_SIZE_AT(s, m.object_max), "16M", 64 << 10, 64 << 20, \
-	 .help = "size of an object; larger ones are skipped"}, \
+	 .help = "Most bytes of an object; larger ones are skipped"}, \
 	{"gatherer_memory", VALUE_SIZE_AT(s, m.memory), "64M", 1 << 20, INFINITY, \
-	 .help = "memory for objects that are arriving, of all gatherers together; a collection " \
-		 "that would need more is given up and tried again later"}
+	 .help = "Memory for incoming objects, of all gatherers together; a collection that would " \
+		 "need more is aborted and retried later"}
 /* clang-format on */
 
-/* dns and policy: for points with a name; the policy must outlive it. The address of a point
- * without a name is allowed, since a person wrote it into the file. */
+/* dns and policy apply to points with a host name; the policy must outlive the gatherers. A point
+ * given by address is allowed, because the operator wrote it into the file. */
 int gatherers_new(struct gatherers **ret, const struct gatherers_conf *conf,
 		  const struct dns_conf *dns, const struct policy *policy, struct err *err);
 /* Its sources must have been closed. */
 void gatherers_free(struct gatherers **g);
 
-/* What store points to; it outlives the source. */
+/* `store` points to this; it must outlive the source. */
 struct gatherer_point {
 	struct gatherers *gatherers;
 	const char *host; /* a name, or an address without brackets */
 	uint16_t port;
 	bool full;       /* everything each time; otherwise what changed since the cursor */
-	bool compressed; /* asks for it; what comes is seen when it comes */
+	bool compressed; /* request compression; the answer may be plain all the same */
 };
 extern const struct source_ops source_gatherer_ops;

@@ -142,7 +142,7 @@ static int choose_folder(struct indexer *ix, struct err *err)
 	}
 	ix->rebuilds = old == 2;
 	if (ix->rebuilds && fresh != 0)
-		log_warn(COLLECTOR, "the words index is built again from the documents",
+		log_warn(COLLECTOR, "rebuilding the words index from the documents",
 			 KV_TEXT("why", why.msg));
 	return 0;
 }
@@ -208,7 +208,7 @@ static int open_all(struct indexer *ix, struct err *err)
 		return 0;
 	if (err->code != ERR_USAGE)
 		return -1;
-	log_warn(COLLECTOR, "the words index is built again from the documents",
+	log_warn(COLLECTOR, "rebuilding the words index from the documents",
 		 KV_TEXT("why", err->msg));
 	return begin_again(ix, err);
 }
@@ -217,8 +217,8 @@ int indexer_rebuild(struct indexer *ix, struct err *err)
 {
 	if (ix->rebuilds)
 		return 1;
-	log_info(COLLECTOR, "the words index is built again from the documents",
-		 KV_TEXT("why", "the administrator wants it"));
+	log_info(COLLECTOR, "rebuilding the words index from the documents",
+		 KV_TEXT("why", "ordered by the administrator"));
 	return begin_again(ix, err);
 }
 
@@ -404,7 +404,7 @@ static int tell_shown(struct indexer *ix, const struct registry_object *shown, s
 		*err = why;
 		return -1;
 	}
-	log_warn(COLLECTOR, "an object cannot be indexed", KV_STR("url", shown->url),
+	log_warn(COLLECTOR, "cannot index object", KV_STR("url", shown->url),
 		 KV_TEXT("why", why.msg));
 	return words_delete(ix->writer, shown->url, err) < 0 ? -1 : 0;
 }
@@ -451,7 +451,7 @@ static int take_place(struct indexer *ix, struct err *err)
 	if (dir_sync(ix->folder, err) < 0 || tree_remove(ix->fresh, err) < 0)
 		return -1;
 	ix->rebuilds = false;
-	log_info(COLLECTOR, "the new words index is in use");
+	log_info(COLLECTOR, "new words index in use");
 	return open_index(ix, err);
 }
 

@@ -146,7 +146,7 @@ static int show_text(struct objects *o, const struct registry_object *shown, con
 		return 0;
 	if (err->code != ERR_USAGE)
 		return -1;
-	log_warn(COLLECTOR, "an object cannot be indexed", KV_STR("url", obj->url),
+	log_warn(COLLECTOR, "cannot index object", KV_STR("url", obj->url),
 		 KV_TEXT("why", err->msg));
 	return 0;
 }
@@ -168,7 +168,7 @@ static int show_newest(struct objects *o, struct str url, const struct group *g,
 		return show_text(o, shown, &text, err);
 	if (rc < 0 && err->code != ERR_DAMAGED)
 		return -1;
-	log_warn(COLLECTOR, "a text is lost, its object is not found any more", KV_STR("url", url),
+	log_warn(COLLECTOR, "text lost; object no longer found", KV_STR("url", url),
 		 KV_INT("oid", shown->oid));
 	return indexer_drop(o->indexer, url, err);
 }
@@ -259,7 +259,7 @@ static int leave_text(struct objects *o, const struct registry_object *was, int6
 	if (rc < 0 && err->code != ERR_DAMAGED)
 		return -1;
 	if (rc != 0) {
-		log_warn(COLLECTOR, "a text is lost, its twins are not found any more",
+		log_warn(COLLECTOR, "text lost; its twins are no longer found",
 			 KV_STR("url", was->url), KV_INT("oid", was->oid));
 		return 0;
 	}

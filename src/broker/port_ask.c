@@ -279,7 +279,7 @@ const char *port_problem(const struct err *err)
 {
 	if (err->code != ERR_SYSTEM && err->code != ERR_DAMAGED)
 		return err->msg;
-	log_error(QUERY, "a request cannot be answered", KV_TEXT("why", err->msg));
+	log_error(QUERY, "cannot answer request", KV_TEXT("why", err->msg));
 	return "the broker cannot read its stores now";
 }
 

@@ -73,8 +73,8 @@ int registry_has_oid(struct registry *r, uint32_t oid, struct err *err);
 int registry_by_oid(struct registry *r, uint32_t oid, struct arena *arena,
 		    struct registry_object *ret, struct err *err);
 /* All objects of a URL, of any gatherer; the first `most` of one gatherer with this MD5 that have a
- * text, or that have none. No more are read than are told, in the order in which they were written.
- * *ret lies in the arena; *ret_n may be 0. */
+ * text, or that have none, in the order in which they were written. Reads only the records that it
+ * returns. *ret is in the arena; *ret_n may be 0. */
 int registry_of_url(struct registry *r, struct str url, struct arena *arena,
 		    struct registry_object **ret, size_t *ret_n, struct err *err);
 int registry_of_md5(struct registry *r, struct str gatherer_name, struct str gatherer_host,

@@ -59,15 +59,15 @@ void policy_free(struct policy **p);
 
 /* NULL: may be reached. Otherwise why not, in a word or two that last: "loopback", "private".
  * An address that carries an IPv4 address (mapped, NAT64, 6to4, Teredo) needs both to be allowed.
- * Cloud metadata services open only when a network names no more than them: anyone who names
- * fd00::/8 because it is his own must not open a neighbour that hands out keys. */
+ * A cloud metadata service is allowed only by a network that contains nothing else: allowing
+ * fd00::/8 for one's own machines must not open a service there that hands out keys. */
 const char *policy_refuses(const struct policy *p, const struct addr *a);
 
 /* The setting, for the table of a section; `m` is its struct value_list. */
 /* clang-format off */
 #define POLICY_SPECS(s, m) \
 	{"networks", VALUE_LIST_AT(s, m), \
-	 .help = "networks that may be reached though they are not public, such as 127.0.0.0/8, ::1 " \
+	 .help = "Networks that may be reached although they are not public, such as 127.0.0.0/8, ::1 " \
 		 "or 10.1.0.0/16; all other loopback, private, link-local, metadata and otherwise " \
 		 "special addresses are refused"}
 /* clang-format on */

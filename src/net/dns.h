@@ -1,10 +1,10 @@
-/* Names to addresses, asynchronously, over c-ares: both families are asked for, answers are kept
- * for as long as they hold, and whatever is handed out has passed the address policy. Lookups of
- * one name share its questions. Belongs to one loop and its thread.
+/* Resolves names to addresses asynchronously, over c-ares: asks for both families, caches answers
+ * for their time to live, and returns only addresses that the policy allows. Lookups of the same
+ * name share its queries. Belongs to one loop and its thread.
  *
- * Name servers alone are asked: /etc/hosts, the search list and the machine's other sources of
+ * Only name servers are asked: /etc/hosts, the search list and the machine's other sources of
  * names are for its users, and a document found on the web must not reach what they name.
- * "localhost" is loopback without a question (RFC 6761), "invalid" and "onion" are not names (RFC
+ * "localhost" is loopback without a query (RFC 6761), "invalid" and "onion" are not names (RFC
  * 7686). */
 #pragma once
 #include "base/list.h"
@@ -16,7 +16,7 @@
 struct dns;
 struct loop;
 
-/* Addresses of one family that are kept: the first. */
+/* Most addresses of one family that are kept. */
 enum { DNS_ADDRS = 16 };
 
 enum dns_outcome {
@@ -33,10 +33,10 @@ const char *dns_outcome_word(enum dns_outcome outcome); /* "no such name" */
 struct dns_result {
 	enum dns_outcome outcome;
 	const char *why; /* REFUSED: the policy's reason; FAILED, BROKEN: what is wrong; otherwise
-			    NULL. Lasts for ever */
+			    NULL. Static */
 	const struct addr *addr; /* n of them; those of one family stand together */
 	size_t n;
-	int64_t until_us; /* holds till then, on the clock of the caller */
+	int64_t until_us; /* valid until then, by the clock of the loop */
 	/* FOUND: the name at the end of the chain of aliases (CNAME), in small letters; empty: what
 	 * was asked for is not an alias, or of something that is not a host name. */
 	struct str canonical;
@@ -58,26 +58,26 @@ struct dns_conf {
 /* clang-format off */
 #define DNS_SPECS(s, m) \
 	{"dns_servers", VALUE_LIST_AT(s, m.servers), \
-	 .help = "name servers such as 192.0.2.53, 127.0.0.1:5353 or [2001:db8::53]:53; none: " \
+	 .help = "Name servers, such as 192.0.2.53, 127.0.0.1:5353 or [2001:db8::53]:53; empty: " \
 		 "those of /etc/resolv.conf"}, \
 	{"dns_order", VALUE_WORD_AT(s, m.order), "ipv4-first", .words = dns_order_words, \
-	 .help = "which addresses are asked for, and which come first"}, \
+	 .help = "Kinds of addresses to look up, in the order to try them"}, \
 	{"dns_timeout", VALUE_TIME_AT(s, m.timeout_us), "3s", 10e3, 60e6, \
-	 .help = "how long the first try of a question waits for its answer"}, \
+	 .help = "Time to wait for the answer to the first try of a query"}, \
 	{"dns_tries", VALUE_INT_AT(s, m.tries), "3", 1, 10, \
-	 .help = "how often a question is sent to each server"}, \
+	 .help = "Times that a query is sent to each server"}, \
 	{"dns_at_once", VALUE_INT_AT(s, m.at_once), "256", 1, 10e3, \
-	 .help = "names that are asked for at a time; further ones wait"}, \
+	 .help = "Names looked up at the same time; more wait"}, \
 	{"dns_cache_entries", VALUE_INT_AT(s, m.entries), "100000", 0, 100e6, \
-	 .help = "names that are remembered at most"}, \
+	 .help = "Most names in the cache; 0: no cache"}, \
 	{"dns_cache_size", VALUE_SIZE_AT(s, m.bytes), "64M", 64 << 10, INFINITY, \
-	 .help = "memory for the names that are remembered"}, \
+	 .help = "Memory for the cache"}, \
 	{"dns_ttl_min", VALUE_TIME_AT(s, m.ttl_min_us), "1min", 0, 86400e6, \
-	 .help = "an answer holds at least this long, whatever it says"}, \
+	 .help = "Least time that an answer stays in the cache, whatever it says"}, \
 	{"dns_ttl_max", VALUE_TIME_AT(s, m.ttl_max_us), "1d", 1e6, 30 * 86400e6, \
-	 .help = "an answer holds at most this long, whatever it says"}, \
+	 .help = "Most time that an answer stays in the cache, whatever it says"}, \
 	{"dns_failure_ttl", VALUE_TIME_AT(s, m.failure_ttl_us), "30s", 0, 3600e6, \
-	 .help = "how long a failure is remembered before the name is asked for again"}
+	 .help = "Time that a failed lookup stays in the cache"}
 /* clang-format on */
 extern const char *const dns_order_words[];
 
@@ -85,13 +85,13 @@ extern const char *const dns_order_words[];
  * ERR_USAGE. */
 int dns_new(struct dns **ret, struct loop *loop, const struct dns_conf *conf,
 	    const struct policy *policy, struct err *err);
-/* Lookups that are under way end without a word. Not from inside a done function. */
+/* Drops pending lookups without calling done(). Do not call it from a done function. */
 void dns_free(struct dns **d);
 
 enum dns_family { DNS_ANY, DNS_V4, DNS_V6 };
 
-/* A lookup under way, inside its owner: set done and ctx, zero the rest. It stays where it is until
- * done was called or dns_cancel(). */
+/* A pending lookup, part of its owner's struct: set done and ctx, zero the rest. Must not move
+ * until done() has been called or dns_cancel(). */
 struct dns_wait {
 	void (*done)(void *ctx, const struct dns_result *result);
 	void *ctx;
@@ -99,9 +99,9 @@ struct dns_wait {
 	enum dns_family family;
 };
 
-/* The addresses of a host: a name, or an address in text, also in brackets. 0: *ret has the answer,
- * good until the next call or the return to the loop. 1: it was asked for; wait->done is called
- * from the loop, never from here, and its result is good during the call. */
+/* Looks up a host: a name, or an address in text, also in brackets. 0: *ret has the answer, valid
+ * until the next call or the return to the loop. 1: a query is pending; the loop will call
+ * wait->done(), never this function, with a result that is valid during that call. */
 int dns_lookup(struct dns *d, struct str host, enum dns_family family, struct dns_wait *wait,
 	       struct dns_result *ret);
-void dns_cancel(struct dns_wait *wait); /* also of one that is not under way */
+void dns_cancel(struct dns_wait *wait); /* also safe if it is not pending */

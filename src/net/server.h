@@ -19,9 +19,9 @@ enum { SERVER_LISTENERS = 4 };
 
 /* What the server itself has to say. */
 enum server_word {
-	SERVER_LONG_LINE, /* then it hangs up */
-	SERVER_FULL,      /* too many connections; then it hangs up */
-	SERVER_STOPPING,  /* to idle clients when the server stops; then it hangs up */
+	SERVER_LONG_LINE, /* then the connection ends */
+	SERVER_FULL,      /* too many connections; then it ends */
+	SERVER_STOPPING,  /* to idle clients when the server stops; then it ends */
 	SERVER_WORDS,
 };
 
@@ -87,17 +87,17 @@ struct server_limits {
 /* The protocol and tls (NULL: none) are used where they are; ctx is for server_ctx(). */
 struct server *server_new(struct loop *loop, const struct server_protocol *protocol,
 			  const struct server_limits *limits, const struct tls *tls, void *ctx);
-/* For roles that must not obey anyone on the network: whether nobody but this machine (loopback, a
- * Unix socket) and peers that prove who they are get a word in on this listening socket. Else
- * ERR_USAGE, with the address and the settings. */
+/* For roles that must not obey everyone on the network: checks that only this machine (loopback, a
+ * Unix socket) and authenticated peers can use this listening socket. ERR_USAGE names the address
+ * and the settings. */
 int server_may_listen(int fd, const struct tls *tls, struct err *err);
-/* The same of an address as settings have it (base/endpoint.h; NULL or empty: none), before there
- * is a socket; whatever is wrong with the settings of TLS is told, too. */
+/* The same for an address as written in settings (base/endpoint.h; NULL or empty: none), before
+ * there is a socket. Also reports wrong TLS settings. */
 int server_may_listen_at(const char *address, const struct tls_conf *conf, struct err *err);
-/* Begins to accept; at most SERVER_LISTENERS times. The descriptor stays the caller's. */
+/* Starts accepting on fd, which the caller still owns. Call it at most SERVER_LISTENERS times. */
 int server_listen(struct server *s, int fd, struct err *err);
-/* Accepts nobody more, ends the idle at once and the others when they have their answers, all at
- * the latest after within_us; then done(ctx), never from inside this call. */
+/* Stops accepting, closes idle connections at once and the others once they have their answers, all
+ * within within_us; then calls done(ctx), never from inside this call. */
 void server_drain(struct server *s, int64_t within_us, void (*done)(void *ctx), void *ctx);
 /* Drops the connections that are left. Not from inside a callback of the protocol. */
 void server_free(struct server **s);

@@ -156,7 +156,7 @@ void layout_end(struct html *h)
 		const char *href, *text;
 	} links[] = {
 		{"/files", "Files"},
-		{"/status", "What runs"},
+		{"/status", "Status"},
 		{"/api/openapi.json", "For programs"},
 	};
 	html_close(h, "main");

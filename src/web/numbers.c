@@ -83,8 +83,8 @@ void numbers_of(const struct status *s, int64_t now_wall_us, struct numbers *ret
 	struct number *n = ret->n;
 	number_print(n++, "documents", "documents indexed", sum_counters(s, "broker", "documents"));
 	number_print(n++, "known", "URLs known", sum_counters(s, "shepherd", "urls"));
-	number_print(n++, "pages", "pages gathered", all - failed);
-	number_print(n++, "failed", "pages not gathered", failed);
+	number_print(n++, "pages", "pages fetched", all - failed);
+	number_print(n++, "failed", "pages not fetched", failed);
 	number_print(n++, "waiting",
 		     sum_counters(s, "shepherd", "waits_for_space")
 			     ? "pages waiting, for room on the disk"

@@ -25,7 +25,7 @@ static void raise_limit(int64_t connections)
 {
 	uint64_t has, wants;
 	if (listener_make_room(connections, &has, &wants) > 0)
-		log_warn(HTTP, "fewer descriptors than max_connections needs; raise LimitNOFILE",
+		log_warn(HTTP, "too few descriptors for max_connections; raise LimitNOFILE",
 			 KV_UINT("descriptors", has), KV_UINT("wanted", wants));
 }
 

@@ -39,9 +39,8 @@ static void put_plot(struct html *h)
 	layout_open(h, "figcaption", "dim");
 	html_close(h, "figcaption");
 	html_close(h, "figure");
-	html_put_text(h, "p",
-		      "With JavaScript this page follows what happens; without, load it again.",
-		      "id", "still", "class", "dim");
+	html_put_text(h, "p", "This page updates itself when JavaScript is on.", "id", "still",
+		      "class", "dim");
 }
 
 static void put_cell(struct html *h, const char *class, struct str text)
@@ -84,7 +83,7 @@ static void put_causes(struct html *h, const struct status *s)
 {
 	struct numbers_cause cause[NUMBERS_CAUSES];
 	size_t n = numbers_causes(s, cause);
-	open_table(h, "causes", "Pages that were not gathered", n == 0);
+	open_table(h, "causes", "Pages not fetched", n == 0);
 	for (size_t i = 0; i < n; i++) {
 		html_open(h, "tr");
 		put_cell(h, NULL, cause[i].result);
@@ -98,7 +97,7 @@ static void put_codes(struct html *h, const struct status *s)
 {
 	struct numbers_code code[NUMBERS_CODES];
 	size_t n = numbers_codes(s, code);
-	open_table(h, "codes", "What tries came to", n == 0);
+	open_table(h, "codes", "Fetch results by code", n == 0);
 	for (size_t i = 0; i < n; i++) {
 		layout_open(h, "tr", code[i].words[0] ? "code" : "class");
 		put_cell(h, NULL, code[i].name);
@@ -283,8 +282,8 @@ void web_status_html(struct html *h, const struct status *s, const struct web_re
 	struct numbers numbers;
 	struct layout_ask box = {.match = {.forgive = true}};
 	numbers_of(s, now_wall_us, &numbers);
-	layout_begin(h, "garner: what runs", &box);
-	html_put_text(h, "h1", "What runs");
+	layout_begin(h, "garner: status", &box);
+	html_put_text(h, "h1", "Status");
 	put_summary(h, s);
 	put_numbers(h, &numbers);
 	put_plot(h);

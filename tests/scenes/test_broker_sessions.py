@@ -421,13 +421,13 @@ def test_of_many_that_are_left_out_the_first_are_named_and_the_others_counted(ga
     bad = "@FILE { bad\n" * 50
     (broker.g.data / "broker/add/bad.soif").write_text(bad)
     assert broker.admin("#add-object bad.soif").said == ["0 objects were taken, 50 left out"]
-    assert len(broker.process.lines("an object was left out file=")) == 20
+    assert len(broker.process.lines("object skipped file=")) == 20
     assert broker.process.lines("added file=bad.soif objects=0 bad=50")
     (broker.g.data / "in/bad.new").write_text(bad)
     (broker.g.data / "in/bad.new").rename(broker.g.data / "in/1000.soif")
     # the last has no end yet, and may grow
-    broker.process.wait_line("more objects were left out feed=soif:in objects=29")
-    assert len(broker.process.lines("an object was left out feed=")) == 20
+    broker.process.wait_line("more objects skipped feed=soif:in objects=29")
+    assert len(broker.process.lines("object skipped feed=")) == 20
 
 
 def test_every_command_of_an_administrator_is_known(garner, hashed):

@@ -186,8 +186,8 @@ def test_status_tells_what_came_of_it(garner, web):
     w.pages["/robots.txt"] = (200, {"Content-Type": "text/plain"}, "User-agent: *\nDisallow: /no\n")
     c = Crawl(garner, [w.host], refresh="1h", forget="1h")
     c.add(f"{w.url}/")
-    wait_for("both", lambda: "not gathered: robots" in c.g.run("status").out and
-             "not gathered: permanent" in c.g.run("status").out, 20)
+    wait_for("both", lambda: "not fetched: robots" in c.g.run("status").out and
+             "not fetched: permanent" in c.g.run("status").out, 20)
 
     def lines():
         return [line.split(None, 1) for line in c.g.run("status").out.splitlines()]

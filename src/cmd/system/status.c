@@ -67,8 +67,7 @@ static void print_numbers(const struct status *s, struct buf *out)
 	}
 	for (size_t i = 0; i < n; i++) {
 		text_table_add(&t, "%lld", (long long)cause[i].count);
-		text_table_add(&t, "not gathered: " STR_FMT,
-			       STR_ARG(str_head(cause[i].result, 40)));
+		text_table_add(&t, "not fetched: " STR_FMT, STR_ARG(str_head(cause[i].result, 40)));
 	}
 	buf_add_byte(out, '\n');
 	text_table_print(&t, out);

@@ -168,7 +168,7 @@ static void numbers_causes_and_counters_are_shown(void **state)
 {
 	(void)state;
 	show(NULL, 0, 1);
-	assert_page_has("<dt>pages gathered</dt><dd id=\"n-pages\">1,200</dd>");
+	assert_page_has("<dt>pages fetched</dt><dd id=\"n-pages\">1,200</dd>");
 	assert_page_has("<dt>pages per second since the start</dt><dd id=\"n-rate\">12.3</dd>");
 	assert_page_has("<section id=\"causes\"><h2>");
 	assert_page_has("<td>refused</td><td class=\"n\">30</td>");

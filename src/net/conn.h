@@ -1,19 +1,20 @@
-/* Connections: a stream socket on the loop, with lines and counted bytes coming in, an output
- * queue, and bounds on everything. All connections of a loop share a pool: its scratch space, so
- * that one that keeps up owns no memory at all, and its byte budget.
+/* Connections: a stream socket on the loop that receives lines and counted bytes, with an output
+ * queue and bounds on everything. All connections of a loop share a pool: its scratch space, so
+ * that a connection that keeps up owns no memory, and its memory budget.
  *
- * Back-pressure: while the output queue is above its high mark, or the budget is used up, nothing
- * is read and no frame handed out; the producer stops when conn_send() says false and goes on
- * in drained(). Where both sides speak unasked, each could wait for the other to read: there one
- * of them reads on (read_mark), and bounds by itself what that makes it send.
+ * Back-pressure: while the output queue is above its high mark, or the budget is used up, the
+ * connection reads nothing and delivers no frame; the producer stops when conn_send() returns false
+ * and continues in drained(). If both sides send without being asked, each could wait for the other
+ * to read: then one of them keeps reading (read_mark) and must itself bound what it sends in
+ * return.
  *
- * With TLS (net/tls.h) all this begins after the handshake, which has its own limits: of time
- * (frame_us and idle_us, 30 s at most), and of memory (TLS_SHAKE_MEMORY, begun only within the
- * budget). What is sent before that waits in the queue.
+ * With TLS (net/tls.h) all this starts after the handshake, which has its own limits: time
+ * (frame_us and idle_us, at most 30 s) and memory (TLS_SHAKE_MEMORY, started only within the
+ * budget). Data sent before that waits in the queue.
  *
- * Calls back: never from inside a function of this header, and never again after closed(), which
- * comes exactly once, also after conn_close(). The connection is freed after it. All functions may
- * be called from inside callbacks, and do nothing once the connection is ending. */
+ * Callbacks never come from inside a function of this header, and never after closed(), which comes
+ * exactly once, also after conn_close(). The connection is freed after it. All functions may be
+ * called from inside callbacks, and do nothing once the connection is ending. */
 #pragma once
 #include "net/loop.h"
 
@@ -43,17 +44,17 @@ enum conn_end {
 const char *conn_end_text(enum conn_end end);
 
 struct conn_ops {
-	/* Slices are good until the callback returns. */
+	/* Slices are valid until the callback returns. */
 	void (*line)(void *ctx, struct str line); /* without LF or CRLF; or a message */
-	void (*bytes)(void *ctx, struct str piece, uint64_t left); /* left: yet to come; NULL: never
-								      asked for */
+	void (*bytes)(void *ctx, struct str piece, uint64_t left); /* left: still to come; NULL if
+								      never requested */
 	void (*drained)(void *ctx); /* the queue was above high_mark and is below a quarter of it;
 				       may be NULL */
-	/* May send a last word; the connection is finished after it. May be NULL. */
+	/* May send a last message before the connection is finished. May be NULL. */
 	void (*long_line)(void *ctx);
 	void (*closed)(void *ctx, enum conn_end end, int sys_errno); /* of FAILED, else 0 */
-	/* Once, before all others but closed(), when lines may flow: with TLS the peer has shown by
-	 * then who it is. May be NULL. */
+	/* Called once, before all others except closed(): the connection is usable and, with TLS,
+	 * the peer authenticated. May be NULL. */
 	void (*ready)(void *ctx);
 };
 
@@ -82,43 +83,47 @@ struct conn_stats {
 
 /* memory: bytes that all connections together may hold before reading stops. */
 struct conn_pool *conn_pool_new(struct loop *loop, uint64_t memory);
-/* Closes all that are left, closed() included; not from inside a callback of one of them. */
+/* Closes the connections that are left and calls their closed(). Do not call it from a callback of
+ * one of them. */
 void conn_pool_free(struct conn_pool **pool);
 const struct conn_stats *conn_pool_stats(const struct conn_pool *pool);
 struct loop *conn_pool_loop(const struct conn_pool *pool);
 
-/* Takes the descriptor, which must not block. Limits, ops and tls are used where they are; tls:
- * NULL for none. */
+/* Takes over fd, which must be non-blocking. Limits, ops and tls must outlive the connection; tls
+ * may be NULL. */
 struct conn *conn_new(struct conn_pool *pool, int fd, const struct tls *tls,
 		      const struct conn_limits *limits, const struct conn_ops *ops, void *ctx);
 
-/* Queues; what callbacks queue goes out together after them. false: stop producing, drained() will
- * come, unless the connection is ending. */
+/* Queues bytes; those queued by callbacks are sent together afterwards. false: stop producing until
+ * drained(), which comes unless the connection is ending. */
 bool conn_send(struct conn *c, struct str bytes);
 bool conn_printf(struct conn *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 size_t conn_queued(const struct conn *c);
 
-/* What comes next is not a line but n bytes: as one block (at most block_max), or in pieces as they
+/* Expects n bytes next instead of a line: as one block (at most block_max), or in pieces as they
  * arrive. Then lines again. 0 bytes are one empty piece. */
 void conn_want(struct conn *c, size_t n);
 void conn_want_pieces(struct conn *c, uint64_t n);
 
-/* No more frames, and nothing is read, until resumed: while an answer is being made. */
+/* Stops reading and delivering frames until conn_resume(), for instance while an answer is made. */
 void conn_pause(struct conn *c);
 void conn_resume(struct conn *c);
 
-/* Ends it when the queue is empty; what still comes in is thrown away, for a short while, so that
- * the peer gets our last words rather than a reset. */
+/* Ends the connection when the queue is empty. Discards what still arrives for a short while, so
+ * that the peer gets our last message rather than a reset. */
 void conn_finish(struct conn *c);
-/* Ends it now. */
+/* Ends the connection now. */
 void conn_close(struct conn *c);
-/* For closed(): why it ended, in words that say more than conn_end_text() where more is known: "the
- * peer has another key". Good until closed() returns. */
+/* For closed(): why the connection ended, more precisely than conn_end_text() if more is known:
+ * "the peer has another key". Valid until closed() returns. */
 const char *conn_why(const struct conn *c);
-/* For a TCP socket, before conn_new(): answers leave at once, and a peer whose machine went without
- * a word is noticed within two minutes, also by one that only waits for it. */
+/* For a TCP socket, before conn_new(): sends answers at once, and detects within two minutes that a
+ * peer's machine is gone. */
 void conn_tune_tcp(int fd);
-/* Whether the peer has something running here: frames, a pause, a queue. For drains. */
+/* Returns whether a request of the peer is still in progress: frames, a pause, a queue. For drains.
+ */
 bool conn_busy(const struct conn *c);
-/* Whether the peer has ended it, also where that was not read yet: asks the kernel. */
+/* Returns whether the peer has closed its side, even if that has not been read yet: asks the
+ * kernel.
+ */
 bool conn_is_cut(const struct conn *c);

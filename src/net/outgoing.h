@@ -1,6 +1,6 @@
-/* Outgoing connections: one address that is to be connected to as long as this lives. What fails or
- * ends is tried again, after a delay that doubles with each failure in a row and is spread at
- * random over its second half, so that many who lost the same peer do not come back together. */
+/* Outgoing connections: keeps a connection to one address. Reconnects after a failure or an end,
+ * with a delay that doubles with each failure in a row and is spread at random over its second
+ * half, so that many clients of a lost peer do not all return at once. */
 #pragma once
 #include "net/conn.h"
 
@@ -9,39 +9,40 @@ struct outgoing;
 
 struct outgoing_options {
 	/* "192.0.2.1:80", "[2001:db8::1]:80", "unix:/path"; or a name and a port, "host:80", which
-	 * is looked up anew for each try. After a failure the next of its addresses is tried. */
+	 * is looked up for each attempt. After a failure the next of its addresses is tried. */
 	const char *address;
-	const struct dns_conf *dns; /* whom to ask for names; NULL: the machine's name servers */
-	/* Another machine is connected to only where it proves who it is (tls); otherwise down()
-	 * says so, each time. */
+	const struct dns_conf *dns; /* resolver settings; NULL: the machine's name servers */
+	/* Connect to another machine only if TLS authenticates it; otherwise down() reports that
+	 * for each attempt. */
 	bool trusted;
-	int64_t connect_us; /* how long the peer may take to be found, and to accept */
+	int64_t connect_us; /* time allowed to resolve the name and connect */
 	int64_t retry_min_us, retry_max_us;
-	const struct conn_limits *limits; /* used where they are, as are the ops and tls */
+	const struct conn_limits *limits; /* these, ops and tls must outlive it */
 	const struct tls *tls;            /* NULL: none */
-	/* As for any connection; closed() is not called, down() is. */
+	/* As for any connection, but down() is called instead of closed(). */
 	const struct conn_ops *ops;
 	void (*up)(void *ctx, struct conn *c); /* with TLS after the handshake */
-	/* It could not be made, or has ended; c is gone. The next try is in retry_us. */
+	/* The attempt failed or the connection ended; c is freed. The next attempt is in retry_us.
+	 */
 	void (*down)(void *ctx, const char *why, int64_t retry_us);
 	uint64_t (*random)(void *ctx); /* all bits; NULL: the kernel's */
 	void *ctx;
 };
 
-/* The first try comes at once, but not from inside this call. Fails when the address has no form.
- */
+/* Starts the first attempt at once, but not from inside this call. Fails if the address is
+ * malformed. */
 int outgoing_new(struct outgoing **ret, struct conn_pool *pool,
 		 const struct outgoing_options *options, struct err *err);
-/* Whether an address has a form. ERR_USAGE. */
+/* Checks that an address is well-formed. ERR_USAGE. */
 int outgoing_check(const char *address, struct err *err);
-/* The same of an address as settings have it: whether it has a form, and, where it is a number,
- * whether it may be connected to as `trusted` has it. ERR_USAGE, with the settings, or with the
- * forms: others that this setting has are named first ("file:PATH, ", or "" for none). */
+/* The same for the address of a setting; also checks that a numeric one may be connected to under
+ * `trusted`. ERR_USAGE names the settings or the accepted forms; `others` are further forms of this
+ * setting, named first ("file:PATH, "; "": none). */
 int outgoing_may_connect(const char *address, const char *others, const struct tls *tls,
 			 struct err *err);
-/* Nothing is called any more. May be called from inside callbacks. */
+/* No callback comes after this. May be called from inside callbacks. */
 void outgoing_free(struct outgoing **o);
 struct conn *outgoing_conn(const struct outgoing *o); /* NULL: not up */
-/* Ends the connection; the next try comes after that long, or later. For a peer that would refuse
- * us again, until somebody has changed something. */
+/* Ends the connection and waits at least this long before the next attempt. For a peer that would
+ * refuse us again until an operator has changed something. */
 void outgoing_rest(struct outgoing *o, int64_t us);

@@ -10,11 +10,11 @@ struct role_loop {
 	/* Set by the owner. */
 	struct role_env *env;
 	void (*tell)(void *ctx); /* each second, and at the end: role_loop_tell() */
-	/* Ends what is under way, then calls loop_stop(); asked again at the next signal. NULL: the
-	 * loop stops at once. */
+	/* Finishes requests in progress, then calls loop_stop(); called again at the next signal.
+	 * NULL: the loop stops at once. */
 	void (*drain)(void *ctx);
 	void *ctx;
-	/* Its own; a tls that the owner has made is put here, and freed with the rest. */
+	/* Private; role_loop_close() also frees a tls that the owner has put here. */
 	struct loop *loop;
 	struct tls *tls;     /* of role_loop_socket() or tls_new(); NULL: none */
 	struct tls *tls_out; /* of tls_new(), for connections that the role makes; NULL: none */
@@ -23,20 +23,20 @@ struct role_loop {
 };
 
 int role_loop_open(struct role_loop *r, struct err *err);
-/* For roles that must not obey anyone on the network: the socket of the setting `listen`, after
- * server_may_listen() and with r->tls as the settings say. ERR_USAGE: it is empty. */
+/* For roles that must not obey everyone on the network: returns the socket of the setting `listen`
+ * after server_may_listen(), and sets r->tls by the settings. ERR_USAGE: the setting is empty. */
 int role_loop_socket(struct role_loop *r, const struct tls_conf *conf, int *ret_fd,
 		     struct err *err);
-/* Says that the role is ready, and runs until a signal or a failure ends it. */
+/* Reports readiness, then runs until a signal or a failure. */
 int role_loop_run(struct role_loop *r, struct err *err);
-/* The role cannot go on: role_loop_run() will return this; of several the first. role_loop: r, so
- * that parts of the role can be given this function. */
+/* Stops the role: role_loop_run() will return the first such error. role_loop is r, so that this
+ * function can be a callback of the role's parts. */
 void role_loop_fail(void *role_loop, const struct err *err);
-/* Each counter of the role as it is now, totals since the start; and a line for garner status. */
+/* Publishes all counters of the role, totals since the start, and a line for garner status. */
 void role_loop_tell(const struct role_loop *r, const uint64_t *now, size_t n, const char *status,
 		    ...) PRINTF_LIKE(4, 5);
-/* The same of a role whose counter_def say where in `counts` each of them is. */
+/* The same for a role whose counter_defs say where in `counts` each counter is. */
 void role_loop_tell_of(const struct role_loop *r, const void *counts, const char *status, ...)
 	PRINTF_LIKE(3, 4);
-/* After everything on the loop; also when it was not opened. */
+/* Call it after freeing everything on the loop. Safe if the loop was never opened. */
 void role_loop_close(struct role_loop *r);

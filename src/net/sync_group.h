@@ -1,10 +1,9 @@
-/* Group commit on a loop: many share one sync, and the loop never waits for the disk.
+/* Group commit on a loop: many changes share one sync, and the loop never waits for the disk.
  *
- * What has to be durable gathers with its owner, who says when the next turn may begin. Then
- * begin() declares what has gathered to be under way, run() makes it durable in a thread, and
- * done() hears whether it is. What comes meanwhile gathers for the turn after it. After a failed
- * turn nothing of it is kept; its owner may leave it under way or let it gather again, and ask for
- * another turn after a while. */
+ * The owner collects what has to be durable and says when the next turn may start. Then begin()
+ * takes what was collected, run() makes it durable in a thread, and done() gets the result. Changes
+ * that arrive meanwhile belong to the next turn. A failed turn stores nothing; its owner may retry
+ * it or collect it again, and ask for another turn later. */
 #pragma once
 #include "base/pool.h"
 #include "net/loop.h"
@@ -27,9 +26,9 @@ struct sync_group {
 };
 
 int sync_group_open(struct sync_group *g, struct err *err);
-/* The next turn begins in wait_us, or sooner if that was asked for before; never from inside this
- * call. While one is under way nothing happens: done() is where to ask again. */
+/* Starts the next turn in wait_us, or sooner if that was requested before; never from inside this
+ * call. Does nothing during a turn: ask again in done(). */
 void sync_group_soon(struct sync_group *g, int64_t wait_us);
-/* Waits for the turn that is under way and returns how it ended, in place of done(). Nothing is
- * called any more. Also of one that was not opened. */
+/* Waits for the current turn and returns its result, in place of done(). No callback comes after
+ * this. Safe if it was never opened. */
 int sync_group_close(struct sync_group *g, struct err *err);

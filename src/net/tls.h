@@ -1,9 +1,9 @@
 /* TLS 1.3 under line servers and outgoing connections: with one shared key, the same file on both
- * sides, or with certificates. A struct tls is what one side of many connections needs; a struct
- * tls_conn is one connection, and belongs to net/conn.c: what it reads and writes is what the
- * socket would have read and written without TLS.
+ * sides, or with certificates. A struct tls has the configuration of one side of many connections;
+ * a struct tls_conn is one connection, and belongs to net/conn.c, which reads and writes it like a
+ * socket.
  *
- * No tickets, no resumption, no early data: a connection is made once and lasts. */
+ * No tickets, no resumption, no early data: connections are long-lived. */
 #pragma once
 #include "base/value.h"
 
@@ -41,37 +41,37 @@ struct tls_conf {
 	 .inherits = from_ca}
 /* clang-format on */
 
-/* 1: nothing is set, there is no TLS (*ret is NULL). What cannot be used is ERR_USAGE, with the
- * setting and the file; so is a key that others may read. */
+/* 1: nothing is set, no TLS (*ret is NULL). ERR_USAGE names the setting and the file that cannot be
+ * used; a key that others may read is refused. */
 int tls_new(struct tls **ret, const struct tls_conf *conf, bool server, struct err *err);
-/* After all connections that use it. */
+/* Only after all connections that use it are freed. */
 void tls_free(struct tls **t);
-/* Whether those at that address are on this machine (loopback, a Unix socket), or have to prove who
- * they are: always with TLS (t, NULL: none), but on a server without tls_ca. For roles that must
- * not talk to anyone on the network. */
+/* Returns whether peers at that address are on this machine (loopback, a Unix socket) or have to
+ * authenticate: they do with TLS (t; NULL: none), except to a server without tls_ca. For roles that
+ * must not talk to everyone on the network. */
 bool tls_trusts(const struct tls *t, const struct sockaddr *at, size_t n);
 
-/* What one may hold in the handshake, whatever the peer sends; later it is two records (34 KB), and
- * nothing of them while it is idle. */
+/* Most memory of one connection in the handshake, whatever the peer sends; later at most two
+ * records (34 KB), and none while idle. */
 enum { TLS_SHAKE_MEMORY = 192 * 1024 };
 
-/* fd is a connected socket that does not block; it stays the caller's. */
+/* fd is a connected, non-blocking socket, which the caller still owns. */
 struct tls_conn *tls_conn_new(const struct tls *t, int fd);
 void tls_conn_free(struct tls_conn **c);
-/* The handshake, as far as it goes now. 0: done; 1: see tls_conn_wants(); negative: failed, errno
- * is set. */
+/* Continues the handshake without blocking. 0: done; 1: see tls_conn_wants(); negative: failed,
+ * errno is set. */
 int tls_conn_shake(struct tls_conn *c);
-/* As recv() and send(); at most one record is written. A failure that is TLS's own is EPROTO. */
+/* Like recv() and send(); writes at most one record. A failure of TLS itself is EPROTO. */
 ssize_t tls_conn_read(struct tls_conn *c, char *p, size_t cap);
 ssize_t tls_conn_write(struct tls_conn *c, const char *p, size_t n);
-/* Bytes that were written and that the socket has not taken. Tries again to send them; returns how
- * many it took, negative with errno when it failed. */
+/* Returns the number of bytes written that the socket has not accepted. tls_conn_flush() sends
+ * them; it returns the number sent, or negative with errno. */
 size_t tls_conn_held(const struct tls_conn *c);
 ssize_t tls_conn_flush(struct tls_conn *c);
-/* What the handshake or the last read waits for: LOOP_READ or LOOP_WRITE; 0: for nothing, there may
- * be more inside. */
+/* Returns what the handshake or the last read waits for: LOOP_READ or LOOP_WRITE; 0: nothing, more
+ * data may be buffered. */
 unsigned tls_conn_wants(const struct tls_conn *c);
-/* Tells the peer that nothing more will be written. 1: there is no room for that yet. */
+/* Sends close_notify. 1: there is no room for that yet. */
 int tls_conn_bye(struct tls_conn *c);
-/* In words, after EPROTO: "the peer has another key". Good as long as c. */
+/* Returns why EPROTO was set: "the peer has another key". Valid until c is freed. */
 const char *tls_conn_why(const struct tls_conn *c);

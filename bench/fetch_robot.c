@@ -104,7 +104,7 @@ int main(int argc, char **argv)
 	    policy_new(&policy, &conf.robot.networks, &err) < 0 ||
 	    dns_new(&dns, run.loop, &conf.dns, policy, &err) < 0 ||
 	    polite_open(&polite, path, NULL, &err) < 0 ||
-	    robots_cache_new(&robots, &cache, NULL, &err) < 0)
+	    robots_cache_new(&robots, &cache, &err) < 0)
 		die("%s", err.msg);
 	struct robot_parts parts = {run.loop, dns, policy, polite, robots};
 	if (robot_new(&run.robot, &parts, &conf.robot, &err) < 0)

@@ -9,7 +9,6 @@
 #include "fetch/docindex.h"
 #include "fetch/fetched_file.h"
 #include "fetch/polite.h"
-#include "fetch/robots_cache.h"
 #include "index/docstore.h"
 #include "index/names.h"
 #include "index/words.h"
@@ -54,7 +53,6 @@ const struct format *const formats[] = {
 	&registry_commit_format,
 	&registry_format,
 	&registry_tables_format,
-	&robots_format,
 	&sites_format,
 	&unsdb_format,
 	&whatis_format,

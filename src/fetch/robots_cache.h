@@ -1,5 +1,6 @@
 /* robots.txt of sites, as far as it is known: asked for once however many URLs wait for it, kept
- * for at most a day, and across restarts in a record file (doc/formats/robots.md).
+ * for at most a day, across restarts and for all processes in run/robots.db
+ * (doc/formats/database.md).
  *
  * What holds (RFC 9309, 2.3.1): a file that came; nothing, where there is none (4xx, too many
  * redirects); everything is forbidden for now where the site could not say (5xx, 429, no
@@ -14,7 +15,6 @@
 
 #define ROBOTS_KEEP_US US_PER_DAY          /* a file is not asked for again before */
 #define ROBOTS_RETRY_US (30 * US_PER_MIN)  /* how soon a site that gave no answer is asked again */
-#define ROBOTS_LOOK_US US_PER_S            /* between two looks at what another process writes */
 #define ROBOTS_FORGET_US (30 * US_PER_DAY) /* when unreachable becomes: there is none */
 
 struct robots_cache;
@@ -26,11 +26,8 @@ struct robots_cache_options {
 	int64_t now_us;   /* wall clock */
 };
 
-/* Where another process writes the file (*ret_busy, which may be NULL, says so), what it writes is
- * read, looked for every ROBOTS_LOOK_US at most, before a site is asked. When that process has
- * ended, the file is written from then on. */
 int robots_cache_new(struct robots_cache **ret, const struct robots_cache_options *options,
-		     bool *ret_busy, struct err *err);
+		     struct err *err);
 /* Writes what is not written. Nobody may wait any more. */
 int robots_cache_free(struct robots_cache **c, struct err *err);
 
@@ -78,11 +75,7 @@ int robots_cache_put(struct robots_cache *c, struct str site, bool is_reachable,
 		     struct str compiled, int64_t until_us, int64_t now_us,
 		     struct err *err) MUST_USE;
 
-/* What was damaged when the file was opened, and is asked for again; NULL: nothing. */
-const struct err *robots_cache_lost(const struct robots_cache *c);
-/* Whether something is to be written; makes it durable. */
+/* Whether something is to be written; writes it, where other processes see it and no kill loses it.
+ */
 bool robots_cache_dirty(const struct robots_cache *c);
 int robots_cache_sync(struct robots_cache *c, struct err *err);
-
-struct format;
-extern const struct format robots_format;

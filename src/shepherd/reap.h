@@ -94,8 +94,6 @@ int reap_run(struct reap *r, struct state *st, const struct crawl *c, struct rea
 void reap_stop(struct reap *r);
 /* Reopens the URL log by its name. */
 void reap_reopen_log(struct reap *r);
-/* Which of its files was damaged at the start and is lost; NULL: none. */
-const struct err *reap_lost(const struct reap *r);
 /* Call it when fetched pages could not be stored: the next run fetches one page, and no other until
  * that one is durable. */
 void reap_be_careful(struct reap *r);

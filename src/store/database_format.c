@@ -93,6 +93,8 @@ static const struct database {
 	 tables_print},
 	{DATABASE_SMALL, DATABASE_SMALL_VERSION, "/" SMALL_FILE, DATABASE_SMALL_REMEDY,
 	 small_verify, small_print, true},
+	{DATABASE_SMALL, DATABASE_SMALL_VERSION, "/robots.db", DATABASE_SMALL_REMEDY, small_verify,
+	 small_print, true},
 };
 
 static bool is_log(const char *path)

@@ -516,7 +516,7 @@ def test_what_is_remembered_of_robots_txt_can_be_looked_at(garner, serve):
     server = serve({"/robots.txt": (200, {}, b"User-agent: *\nDisallow: /y\n"), "/x": (200, {}, b"")})
     g = garner(settings())
     fetch(g, server.url + "/x")
-    dump = g.run("dump", g.data / "run" / "robots")
+    dump = g.run("dump", g.data / "run" / "robots.db")
     assert dump.code == 0 and server.url in dump.out
     assert g.run("check").code == 0
 
@@ -667,7 +667,7 @@ def test_a_server_that_wants_a_long_pause_is_given_up_on_and_a_shorter_one_is_sa
         assert (r["outcome"], r["cause"]) == ("site-temporary", "not-now"), r
         assert "left alone for 59min" in r["why"]
     # another process knows it, and robots.txt is not asked for either
-    (g.data / "run" / "robots").unlink()
+    (g.data / "run" / "robots.db").unlink()
     again = one(g, server.url + "/x", code=6)
     assert (again["outcome"], again["cause"]) == ("site-temporary", "not-now")
     assert server.paths() == ["/robots.txt", "/busy"]

@@ -104,7 +104,7 @@ def spoils(path, name, data, dice):
 
 
 # A killed process may leave these without their end, so that damage there is noted; all others were closed.
-MAY_BE_CUT = ("broker/registry.commit", "run/robots", "run/polite")
+MAY_BE_CUT = ("broker/registry.commit", "run/polite")
 
 
 def test_every_damage_to_every_file_is_named_with_a_remedy(crawled, garner, long_run, seed):
@@ -176,7 +176,7 @@ WRITTEN_ANEW = re.compile(r"^run/counters/")
 # A sample of files and damages whose start once said nothing.
 SILENT_ONCE = [("shepherd/gone", "another magic"), ("broker/registry.commit", "nothing left"),
                ("broker/registry", "all but a byte"), ("broker/docs/table", "half of it"),
-               ("broker/words/manifest", "nothing left"), ("run/robots", "another magic"),
+               ("broker/words/manifest", "nothing left"), ("run/robots.db", "another magic"),
                ("shepherd/objects", "half of it")]
 
 

@@ -1,23 +1,47 @@
-/* The robots.txt of sites: a table in memory, least recently used first out, and a record file that
- * one process writes and the others read along. Losing a record costs one more question to a site,
- * so records are synced now and then, and a disk that is full stops nothing. */
+/* The robots.txt of sites: a table in memory, least recently used first out, over a database that
+ * all processes share. A site is looked for there when it is not known, or no longer, so a start
+ * reads nothing. What was learned is written many sites at a time, in commits that a power cut may
+ * take: losing a row costs one more question to a site, and a disk that is full stops nothing. */
 #include "fetch/robots_cache.h"
 
-#include "base/cursor.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/table.h"
-#include "disk/record.h"
 #include "fetch/robots.h"
+#include "store/small.h"
 #include "url/url.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 
-/* Of a product token, in the file. */
-enum { AGENT_MAX = 256 };
+/* Of a product token, in the database; sites that wait to be written. */
+enum { AGENT_MAX = 256, UNKEPT_MOST = 1000 };
 
-static const struct record_kind kind = {"GARNERRB", 1,
-					ROBOTS_COMPILED_MAX + URL_SITE_MAX + AGENT_MAX + 64};
+struct robots_row {
+	char site[URL_SITE_MAX + 1], agent[AGENT_MAX + 1];
+	int64_t until_us, got_us, silent_us;
+	struct str rules;
+};
+
+#define S struct robots_row
+static const struct column robots_columns[] = {
+	COL("site", S, site),
+	COL("agent", S, agent),
+	COL("until", S, until_us, .unit = UNIT_TIME),
+	COL("got", S, got_us, .unit = UNIT_TIME),
+	COL("silent", S, silent_us, .unit = UNIT_TIME),
+	COL("rules", S, rules, .most = SMALL_STR_MOST),
+};
+#undef S
+
+static const struct small_table robots_table = {
+	.name = "robots",
+	.row = {ROWS(struct robots_row, robots_columns)},
+	.key = 2,
+	.most = 1000000,
+	.loose = true,
+	.writer = "every role that fetches",
+	.loss = "what is known of robots.txt; the sites are asked again",
+};
 
 /* What is known of one site. Those that were asked for lately are in front. */
 struct site {
@@ -29,6 +53,7 @@ struct site {
 	int64_t silent_us;   /* since when it cannot say; 0: it can */
 	bool asked;          /* a fetch is under way */
 	struct link waits;
+	struct link unkept; /* among those that are to be written */
 };
 
 TABLE(sites, struct str, struct site *, hash64, str_eq)
@@ -38,14 +63,9 @@ struct robots_cache {
 	struct link recent; /* sites, those asked for lately first */
 	uint64_t bytes, most;
 	char *agent;
-	char *path;                 /* NULL: in memory only */
-	struct record_writer *file; /* NULL: another process writes it */
-	struct record_group group;
-	struct record_reader *others; /* what that process writes; NULL: nothing to read yet */
-	uint64_t read;                /* bytes of records so far */
-	int64_t looked_us;            /* when it was last looked for */
-	bool dirty;
-	struct err lost; /* see robots_cache_lost() */
+	struct small *small; /* NULL: in memory only */
+	struct link unkept;  /* sites that are to be written */
+	unsigned nunkept;
 };
 
 /* Sites. */
@@ -55,9 +75,9 @@ static uint64_t site_cost(const struct site *s)
 	return sizeof *s + s->name.n + s->compiled.n + 64;
 }
 
-static bool is_waited_for(const struct site *s)
+static bool is_needed(const struct site *s)
 {
-	return s->asked || !list_is_empty(&s->waits);
+	return s->asked || !list_is_empty(&s->waits) || s->unkept.next;
 }
 
 static void site_drop(struct robots_cache *c, struct site *s)
@@ -70,13 +90,14 @@ static void site_drop(struct robots_cache *c, struct site *s)
 	mem_free(&s);
 }
 
+/* The site that was asked for last stays. */
 static void cache_shrink(struct robots_cache *c)
 {
-	for (struct link *at = c->recent.prev, *before; c->bytes > c->most && at != &c->recent;
+	for (struct link *at = c->recent.prev, *before; c->bytes > c->most && at != c->recent.next;
 	     at = before) {
 		struct site *s = LIST_OF(struct site, at, link);
 		before = at->prev;
-		if (!is_waited_for(s))
+		if (!is_needed(s))
 			site_drop(c, s);
 	}
 }
@@ -108,176 +129,117 @@ static void set_compiled(struct robots_cache *c, struct site *s, struct str comp
 	c->bytes += site_cost(s);
 }
 
-/* The file. */
+/* The database. */
 
-static void put_site(const struct site *s, struct str agent, struct buf *out)
-{
-	put_text(out, s->name);
-	put_text(out, agent);
-	put_u64le(out, (uint64_t)s->until_us);
-	put_u64le(out, (uint64_t)s->got_us);
-	put_u64le(out, (uint64_t)s->silent_us);
-	put_text(out, s->compiled);
-}
-
-/* name, compiled and the agent are slices of the payload. */
-static bool get_site(struct str payload, struct site *ret, struct str *ret_agent)
-{
-	struct reader r = reader_of(payload);
-	struct err ignored;
-	*ret = (struct site){0};
-	ret->name = reader_text(&r, URL_SITE_MAX);
-	*ret_agent = reader_text(&r, AGENT_MAX);
-	ret->until_us = (int64_t)reader_u64le(&r);
-	ret->got_us = (int64_t)reader_u64le(&r);
-	ret->silent_us = (int64_t)reader_u64le(&r);
-	ret->compiled = reader_text(&r, ROBOTS_COMPILED_MAX);
-	return !r.bad && reader_left(&r) == 0 && ret->name.n &&
-	       (ret->compiled.n == 0 || robots_check(ret->compiled, &ignored) == 0);
-}
-
-static int site_append(struct robots_cache *c, const struct site *s, struct err *err)
-{
-	CLEANUP(buf_free) struct buf out = BUF_INIT(kind.most);
-	put_site(s, str_of(c->agent), &out);
-	ENSURE(!out.over);
-	c->dirty = true;
-	return record_append(c->file, buf_str(&out), &c->group, NULL, err);
-}
-
-/* Losing a record costs a question to the site, so a full disk is no reason to stop. */
-static void site_keep(struct robots_cache *c, const struct site *s)
-{
-	struct err ignored;
-	if (c->file && site_append(c, s, &ignored) < 0)
-		c->group = (struct record_group){0};
-}
-
-static void load_site(struct robots_cache *c, const struct site *from, int64_t now_us)
+static void unkept_forget(struct robots_cache *c)
 {
 	struct site *s;
-	int64_t newest_us = MAX(from->got_us, from->until_us);
-	if (newest_us < now_us - ROBOTS_FORGET_US)
+	while ((s = LIST_FIRST(struct site, &c->unkept, unkept)))
+		list_remove(&s->unkept);
+	c->nunkept = 0;
+}
+
+/* Damage that is met while others have it open too: the next to open it alone mends it. */
+static void cache_forgo(struct robots_cache *c)
+{
+	unkept_forget(c);
+	small_close(&c->small);
+}
+
+static void row_begin(const struct robots_cache *c, struct str name, struct robots_row *ret)
+{
+	*ret = (struct robots_row){.rules = STR("")};
+	snprintf(ret->site, sizeof ret->site, STR_FMT, STR_ARG(name));
+	snprintf(ret->agent, sizeof ret->agent, "%s", c->agent);
+}
+
+/* A row more than there may be begins the table anew. */
+static int site_write(struct robots_cache *c, const struct site *s, struct err *err)
+{
+	struct robots_row row;
+	row_begin(c, s->name, &row);
+	row.until_us = s->until_us;
+	row.got_us = s->got_us;
+	row.silent_us = s->silent_us;
+	if (s->compiled.n)
+		row.rules = s->compiled;
+	int rc = small_put(c->small, &robots_table, &row, err);
+	if (rc == 1)
+		rc = small_replace(c->small, &robots_table, &row, 1, err);
+	return rc;
+}
+
+/* Rules that no row can hold are known until the process ends. */
+static void site_keep(struct robots_cache *c, struct site *s)
+{
+	struct err ignored;
+	if (!c->small || s->compiled.n > SMALL_STR_MOST || s->name.n > URL_SITE_MAX)
 		return;
-	s = site_of(c, from->name, true);
-	/* a clock that was put back must not keep a file for longer than a day */
-	int64_t until_us = MIN(from->until_us, now_us + ROBOTS_KEEP_US);
+	if (!s->unkept.next) {
+		list_append(&c->unkept, &s->unkept);
+		c->nunkept++;
+	}
+	if (c->nunkept >= UNKEPT_MOST)
+		(void)robots_cache_sync(c, &ignored);
+}
+
+static bool row_is_sound(const struct robots_row *row)
+{
+	struct err ignored;
+	return row->rules.n == 0 || robots_check(row->rules, &ignored) == 0;
+}
+
+static void site_take(struct robots_cache *c, struct site *s, const struct robots_row *row,
+		      int64_t now_us)
+{
+	/* after a clock was put back the site is asked again, and a file is not kept for longer */
+	int64_t until_us = row->until_us > now_us + ROBOTS_KEEP_US ? now_us : row->until_us;
 	if (until_us < s->until_us)
 		return; /* what we were told ourselves is newer */
 	s->until_us = until_us;
-	s->got_us = MAX(MIN(from->got_us, now_us), 0);
-	s->silent_us = MAX(MIN(from->silent_us, now_us), 0);
-	if (from->compiled.n)
-		set_compiled(c, s, from->compiled);
+	s->got_us = MIN(row->got_us, now_us);
+	s->silent_us = MIN(row->silent_us, now_us);
+	if (row->rules.n)
+		set_compiled(c, s, row->rules);
 	cache_shrink(c);
 }
 
-/* What stands in the file and was not read before. */
-static int cache_load(struct robots_cache *c, int64_t now_us, struct err *err)
+/* Before a site is asked, which another process may have done: what is known of it by now, or s. */
+static struct site *site_look(struct robots_cache *c, struct site *s, struct str name,
+			      int64_t now_us)
 {
-	struct record record;
-	struct site s;
-	struct str agent;
-	int rc = c->others ? 0 : record_reader_open(&c->others, c->path, &kind, err);
-	while (rc == 0 && (rc = record_next(c->others, &record, err)) == 0) {
-		c->read += record.payload.n;
-		/* rules of other robots do not matter to us */
-		if (get_site(record.payload, &s, &agent) && str_is(agent, c->agent))
-			load_site(c, &s, now_us);
-	}
-	return rc < 0 ? -1 : 0;
-}
-
-/* Writes the file anew when most of it is of the past. What a crash loses here is asked for again.
- */
-static int cache_rewrite(struct robots_cache *c, struct err *err)
-{
-	enum { SLACK = 1 << 20 };
-	if (c->read < 2 * c->bytes + SLACK)
-		return 0;
-	if (record_truncate(c->file, RECORD_HEADER, err) < 0)
-		return -1;
-	for (struct link *at = c->recent.prev; at != &c->recent; at = at->prev)
-		if (site_append(c, LIST_OF(struct site, at, link), err) < 0)
-			return -1;
-	return robots_cache_sync(c, err);
-}
-
-/* It is read from the beginning next. */
-static void forget_place(struct robots_cache *c)
-{
-	record_reader_free(&c->others);
-	c->read = 0;
-}
-
-/* It is a cache: what is damaged is asked for again. err: what is. */
-static int begin_anew(struct robots_cache *c, struct err *err)
-{
-	c->lost = *err;
-	record_drop(&c->file);
-	if (file_remove(c->path, err) < 0)
-		return -1;
-	return record_open(&c->file, c->path, &kind, 0644, NULL, err);
-}
-
-/* Reads the file, and writes it from now on if nobody else does. 1: somebody does. */
-static int open_file(struct robots_cache *c, int64_t now_us, struct err *err)
-{
-	int rc = record_open(&c->file, c->path, &kind, 0644, NULL, err);
-	if (rc < 0 && err->code == ERR_DAMAGED)
-		rc = begin_anew(c, err);
-	bool is_busy = rc < 0 && err->code == ERR_BUSY;
-	c->looked_us = now_us;
-	if (rc < 0 && !is_busy)
-		return -1;
-	if (!is_busy)
-		forget_place(c);
-	rc = cache_load(c, now_us, err);
-	if (rc < 0 && err->code != ERR_DAMAGED)
-		return -1;
-	/* a file that was cut meanwhile looks damaged, too */
-	if (rc < 0 || !is_busy)
-		record_reader_free(&c->others);
-	if (is_busy)
-		return 1;
-	if (rc < 0 && begin_anew(c, err) < 0)
-		return -1;
-	return cache_rewrite(c, err);
-}
-
-/* Before a site is asked: another process may have asked it. false: nothing can have changed. */
-static bool look_again(struct robots_cache *c, int64_t now_us)
-{
-	struct err ignored;
-	if (!c->path || c->file || llabs(now_us - c->looked_us) < ROBOTS_LOOK_US)
-		return false;
-	if (open_file(c, now_us, &ignored) < 0) {
-		record_drop(&c->file);
-		forget_place(c);
-	}
-	return true;
+	struct robots_row row;
+	struct err err;
+	if (!c->small || name.n > URL_SITE_MAX)
+		return s;
+	row_begin(c, name, &row);
+	int rc = small_get(c->small, &robots_table, &row, &err);
+	if (rc < 0 && err.code == ERR_DAMAGED)
+		cache_forgo(c);
+	if (rc != 0 || MAX(row.got_us, row.until_us) < now_us - ROBOTS_FORGET_US ||
+	    !row_is_sound(&row))
+		return s;
+	s = s ? s : site_of(c, name, true);
+	site_take(c, s, &row, now_us);
+	return s;
 }
 
 int robots_cache_new(struct robots_cache **ret, const struct robots_cache_options *options,
-		     bool *ret_busy, struct err *err)
+		     struct err *err)
 {
+	const struct small_table *const tables[] = {&robots_table};
 	struct robots_cache *c = mem_alloc(sizeof *c);
 	struct err ignored;
-	int rc = 0;
 	c->most = options->bytes ? options->bytes : 64 << 20;
 	list_init(&c->recent);
+	list_init(&c->unkept);
 	c->agent = mem_alloc(options->agent.n + 1);
 	memcpy(c->agent, options->agent.p, options->agent.n);
-	if (options->path) {
-		c->path = mem_text(options->path);
-		rc = open_file(c, options->now_us, err);
-	}
-	if (rc < 0) {
+	if (options->path &&
+	    small_open(&c->small, options->path, tables, 1, SMALL_WRITE, err) < 0) {
 		(void)robots_cache_free(&c, &ignored);
 		return -1;
 	}
-	if (ret_busy)
-		*ret_busy = rc == 1;
 	*ret = c;
 	return 0;
 }
@@ -285,41 +247,40 @@ int robots_cache_new(struct robots_cache **ret, const struct robots_cache_option
 int robots_cache_free(struct robots_cache **cp, struct err *err)
 {
 	struct robots_cache *c = *cp;
-	int rc = 0;
 	if (!c)
 		return 0;
-	if (c->file)
-		rc = record_close(&c->file, err);
+	int rc = robots_cache_sync(c, err);
 	LIST_EACH (struct site, s, &c->recent, link) {
 		ENSURE(list_is_empty(&s->waits));
 		site_drop(c, s);
 	}
 	sites_free(&c->sites);
-	record_reader_free(&c->others);
-	mem_free(&c->path);
+	small_close(&c->small);
 	mem_free(&c->agent);
 	mem_free(cp);
 	return rc;
 }
 
-const struct err *robots_cache_lost(const struct robots_cache *c)
-{
-	return c->lost.code == ERR_NONE ? NULL : &c->lost;
-}
-
 bool robots_cache_dirty(const struct robots_cache *c)
 {
-	return c->dirty;
+	return c->nunkept > 0;
 }
 
+/* What cannot be written is asked for again after the next start. */
 int robots_cache_sync(struct robots_cache *c, struct err *err)
 {
-	if (!c->dirty)
+	if (!c->nunkept)
 		return 0;
-	c->dirty = false;
-	struct record_group group = c->group;
-	c->group = (struct record_group){0};
-	return record_sync(c->file, &group, err);
+	int rc = small_begin(c->small, true, err);
+	if (rc == 0) {
+		LIST_EACH (struct site, s, &c->unkept, unkept)
+			rc = rc == 0 ? site_write(c, s, err) : rc;
+		rc = small_end(c->small, rc, err);
+	}
+	unkept_forget(c);
+	if (rc < 0 && err->code == ERR_DAMAGED)
+		cache_forgo(c);
+	return rc;
 }
 
 /* Questions. */
@@ -336,8 +297,8 @@ int robots_cache_ask(struct robots_cache *c, struct str name, int64_t now_us,
 		     struct robots_wait *wait, struct robots_answer *ret, bool *ret_first)
 {
 	struct site *s = site_of(c, name, true);
-	if (s->until_us <= now_us && !s->asked && look_again(c, now_us))
-		s = site_of(c, name, true); /* it may have been dropped for others */
+	if (s->until_us <= now_us && !s->asked)
+		s = site_look(c, s, name, now_us);
 	if (s->until_us > now_us) {
 		*ret = answer_of(s);
 		return 0;
@@ -352,14 +313,12 @@ int robots_cache_known(struct robots_cache *c, struct str name, int64_t now_us,
 		       struct robots_answer *ret)
 {
 	struct site *s = site_of(c, name, false);
-	bool is_fresh = s && s->until_us > now_us;
-	if (!is_fresh && look_again(c, now_us)) {
-		s = site_of(c, name, false);
-		is_fresh = s && s->until_us > now_us;
-	}
-	if (is_fresh)
-		*ret = answer_of(s);
-	return is_fresh ? 0 : 1;
+	if (!s || s->until_us <= now_us)
+		s = site_look(c, s, name, now_us);
+	if (!s || s->until_us <= now_us)
+		return 1;
+	*ret = answer_of(s);
+	return 0;
 }
 
 void robots_cache_cancel(struct robots_wait *wait)
@@ -454,33 +413,3 @@ int robots_cache_put(struct robots_cache *c, struct str name, bool is_reachable,
 		cache_shrink(c);
 	return 0;
 }
-
-/* The format. */
-
-static int show_site(struct str payload, struct buf *out, struct err *err)
-{
-	struct site s;
-	struct str agent;
-	if (!get_site(payload, &s, &agent))
-		return err_set(err, ERR_DAMAGED, "not a site: %zu bytes", payload.n);
-	buf_printf(out, STR_FMT " for " STR_FMT " until ", STR_ARG(s.name), STR_ARG(agent));
-	time_print(out, s.until_us, 0);
-	if (s.compiled.n)
-		buf_printf(out, ", %zu bytes of rules", s.compiled.n);
-	if (s.silent_us) {
-		buf_add_text(out, ", cannot be asked since ");
-		time_print(out, s.silent_us, 0);
-	}
-	return 0;
-}
-
-const struct format robots_format = {
-	.name = "robots",
-	.file = "run/robots",
-	.magic = "GARNERRB",
-	.version = 1,
-	.help = "what is known of the robots.txt of sites",
-	.remedy = "the next start asks the sites again",
-	.records = &kind,
-	.show = show_site,
-};

@@ -12,18 +12,17 @@ static int open_tables(struct kit *k, const char *data, const struct robot_secti
 {
 	char path[PATH_MAX];
 	struct str agent = str_of(conf->robot.agent);
-	bool busy;
 	snprintf(path, sizeof path, "%s/run", data);
 	if (dir_make(path, DIR_MODE, err) < 0)
 		return -1;
 	snprintf(path, sizeof path, "%s/run/polite", data);
 	if (polite_open(&k->polite, path, NULL, err) < 0)
 		return -1;
-	snprintf(path, sizeof path, "%s/run/robots", data);
+	snprintf(path, sizeof path, "%s/run/robots.db", data);
 	struct robots_cache_options robots = {.path = path,
 					      .agent = str_head(agent, str_find_byte(agent, '/')),
 					      .now_us = clock_wall_us()};
-	return robots_cache_new(&k->robots, &robots, &busy, err);
+	return robots_cache_new(&k->robots, &robots, err);
 }
 
 int kit_robot(struct kit *k, const struct robot_section_conf *conf, struct err *err)

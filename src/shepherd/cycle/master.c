@@ -584,9 +584,6 @@ static int master_make_reap(struct master *m, struct err *err)
 	if (reap_new(&m->reap, &options, err) < 0)
 		return -1;
 	m->cycle->o.reap = m->reap;
-	if (reap_lost(m->reap))
-		log_warn(ROLE, "known robots.txt damaged; fetching them again",
-			 KV_TEXT("why", reap_lost(m->reap)->msg));
 	return 0;
 }
 

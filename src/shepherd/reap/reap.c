@@ -131,11 +131,6 @@ void reap_stop(struct reap *r)
 	}
 }
 
-const struct err *reap_lost(const struct reap *r)
-{
-	return robots_cache_lost(r->kit.robots);
-}
-
 void reap_be_careful(struct reap *r)
 {
 	r->careful = true;

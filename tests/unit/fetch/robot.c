@@ -135,7 +135,7 @@ static void lab_open(struct robot_lab *lab, const char *table, int64_t delay_us)
 			 0);
 	assert_int_equal(polite_open(&lab->parts.polite, table, NULL, &err), 0);
 	struct robots_cache_options cache = {.agent = STR("garner")};
-	assert_int_equal(robots_cache_new(&lab->parts.robots, &cache, NULL, &err), 0);
+	assert_int_equal(robots_cache_new(&lab->parts.robots, &cache, &err), 0);
 	assert_int_equal(robot_new(&lab->robot, &lab->parts, &conf.robot, &err), 0);
 }
 

@@ -161,7 +161,7 @@ static void a_site_that_cannot_give_its_file_is_off(void **state)
 	serve_end(&served);
 }
 
-/* As after the loss of run/robots: nobody is asked. */
+/* As after the loss of run/robots.db: nobody is asked. */
 static void the_bucket_of_the_file_is_as_good_as_the_cache(void **state)
 {
 	(void)state;

@@ -710,6 +710,10 @@ static const struct cmd_exit exits[] = {
 	{ERR_SYSTEM, "the file cannot be read or written"},
 };
 
+/* What all of them have. */
+#define BUCKET_FILE(table) \
+	CMD_OPTIONS(table, struct buckets_options), CMD_SHARED_EXITS(exits), .run = run
+
 static const struct cmd_option list_options[] = {
 	OPTION_FILE,
 	OPTION('L', "all", all, "also the deleted ones"),
@@ -721,9 +725,7 @@ static const struct command list_command = {
 	.description = "Others may append meanwhile. What is damaged is named and passed over.",
 	CMD_EXAMPLES({"garner shep buckets list -L",
 		      "number, length and type of each, also of the deleted"}),
-	CMD_OPTIONS(list_options, struct buckets_options),
-	CMD_SHARED_EXITS(exits),
-	.run = run,
+	BUCKET_FILE(list_options),
 };
 
 static const struct cmd_option show_options[] = {
@@ -739,9 +741,7 @@ static const struct command get_command = {
 		       "several lines becomes several lines of the same name.",
 	CMD_ARGS("OID...", 1, -1, "numbers as garner shep buckets list prints them"),
 	CMD_EXAMPLES({"garner shep buckets extract 1a2", "the attributes of bucket 000001a2"}),
-	CMD_OPTIONS(show_options, struct buckets_options),
-	CMD_SHARED_EXITS(exits),
-	.run = run,
+	BUCKET_FILE(show_options),
 };
 static const struct command cat_command = {
 	.name = "cat",
@@ -749,9 +749,7 @@ static const struct command cat_command = {
 	.description = "As extract does, each followed by an empty line.",
 	CMD_EXAMPLES({"garner shep buckets cat | garner shep buckets insert -o copy",
 		      "a copy, packed again"}),
-	CMD_OPTIONS(show_options, struct buckets_options),
-	CMD_SHARED_EXITS(exits),
-	.run = run,
+	BUCKET_FILE(show_options),
 };
 
 static const struct cmd_option insert_options[] = {
@@ -770,9 +768,7 @@ static const struct command insert_command = {
 	CMD_ARGS("[FILE...]", 0, -1, "texts; none or -: standard input"),
 	CMD_EXAMPLES(
 		{"garner shep buckets insert pages.txt", "appends, and prints the new numbers"}),
-	CMD_OPTIONS(insert_options, struct buckets_options),
-	CMD_SHARED_EXITS(exits),
-	.run = run,
+	BUCKET_FILE(insert_options),
 };
 
 static const struct cmd_option plain_options[] = {OPTION_FILE};
@@ -782,9 +778,7 @@ static const struct command delete_command = {
 	CMD_ARGS("OID...", 1, -1, "numbers as garner shep buckets list prints them"),
 	CMD_EXAMPLES({"garner shep buckets delete 1a2 1b0",
 		      "these are gone; shakedown gives the space back"}),
-	CMD_OPTIONS(plain_options, struct buckets_options),
-	CMD_SHARED_EXITS(exits),
-	.run = run,
+	BUCKET_FILE(plain_options),
 };
 
 static const struct cmd_option audit_options[] = {
@@ -800,9 +794,7 @@ static const struct command audit_command = {
 		       "a file that is shaken down meanwhile it is the one from before.",
 	CMD_EXAMPLES(
 		{"garner shep buckets audit", "what is wrong, each with number, place and reason"}),
-	CMD_OPTIONS(audit_options, struct buckets_options),
-	CMD_SHARED_EXITS(exits),
-	.run = run,
+	BUCKET_FILE(audit_options),
 };
 static const struct command fix_command = {
 	.name = "fix",
@@ -812,18 +804,14 @@ static const struct command fix_command = {
 		"end is cut off. Nobody else may have the file open.",
 	CMD_EXAMPLES(
 		{"garner shep buckets fix", "the file is whole again, without what was damaged"}),
-	CMD_OPTIONS(audit_options, struct buckets_options),
-	CMD_SHARED_EXITS(exits),
-	.run = run,
+	BUCKET_FILE(audit_options),
 };
 static const struct command quick_command = {
 	.name = "quick",
 	.summary = "look at both ends of the file only",
 	.description = "While somebody appends, its end is that of the last checkpoint.",
 	CMD_EXAMPLES({"garner shep buckets quick || garner shep buckets fix", "as at every start"}),
-	CMD_OPTIONS(plain_options, struct buckets_options),
-	CMD_SHARED_EXITS(exits),
-	.run = run,
+	BUCKET_FILE(plain_options),
 };
 
 static const struct cmd_option shake_options[] = {
@@ -840,17 +828,13 @@ static const struct command shake_command = {
 	.description = "Rewrites the file without them and prints, for each bucket that is "
 		       "left, its old and its new number.",
 	CMD_EXAMPLES({"garner shep buckets shakedown -o copy", "prints old and new numbers"}),
-	CMD_OPTIONS(shake_options, struct buckets_options),
-	CMD_SHARED_EXITS(exits),
-	.run = run,
+	BUCKET_FILE(shake_options),
 };
 static const struct command train_command = {
 	.name = "train",
 	.summary = "make dictionaries for packing, where they pay",
 	CMD_EXAMPLES({"garner shep buckets train", "bodies are packed with them from now on"}),
-	CMD_OPTIONS(plain_options, struct buckets_options),
-	CMD_SHARED_EXITS(exits),
-	.run = run,
+	BUCKET_FILE(plain_options),
 };
 
 const struct command shep_buckets_command = {

@@ -96,16 +96,12 @@ static int run_stats(const struct cmd_call *call, struct err *err)
 	return cmd_print(call, &out);
 }
 
-static const struct cmd_exit open_exits[] = {
-	{ERR_DAMAGED, "the index is damaged or of another version"},
-	{ERR_SYSTEM, "the index cannot be read"},
-};
 const struct command index_stats_command = {
 	.name = "stats",
 	.summary = "how many documents, words and bytes there are",
 	CMD_JSON(0, "as JSON"),
 	CMD_ARGS("DIR", 1, 1, "the folder of the index"),
-	CMD_SHARED_EXITS(open_exits),
+	CMD_EXITS(INDEX_EXITS),
 	.run = run_stats,
 };
 
@@ -134,7 +130,7 @@ const struct command index_check_command = {
 	.description = "Reads all of it, also while it is written. garner check verifies single "
 		       "files.",
 	CMD_ARGS("DIR", 1, 1, "the folder of the index"),
-	CMD_SHARED_EXITS(open_exits),
+	CMD_EXITS(INDEX_EXITS),
 	.run = run_check,
 };
 
@@ -274,7 +270,6 @@ const struct command index_dump_command = {
 	CMD_EXAMPLES({"garner index words dump --soif DIR > all.soif", "everything that is in it"},
 		     {"garner index words dump --terms DIR | sort -t '\t' -nk3 | tail",
 		      "the commonest words"}),
-	CMD_EXITS({ERR_DAMAGED, "the index is damaged or of another version"},
-		  {ERR_SYSTEM, "the index cannot be read"}),
+	CMD_EXITS(INDEX_EXITS),
 	.run = run_dump,
 };

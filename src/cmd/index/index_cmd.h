@@ -12,6 +12,13 @@ void index_path(const char *folder, const char *name, char *ret);
 int index_open(const char *folder, struct words_reader **ret, struct docstore **ret_docs,
 	       struct err *err);
 
+/* Of commands that only read an index. */
+#define INDEX_EXITS                                                  \
+	{ERR_DAMAGED, "the index is damaged or of another version"}, \
+	{                                                            \
+		ERR_SYSTEM, "the index cannot be read"               \
+	}
+
 /* Facets for people; nothing where none were asked for. */
 void index_put_facets(struct buf *out, const struct hits *hits);
 

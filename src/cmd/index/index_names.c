@@ -21,11 +21,6 @@ enum {
 	LISTING_ERRORS_PERCENT = 5,
 };
 
-static const struct cmd_exit names_exits[] = {
-	{ERR_DAMAGED, "the index is damaged or of another version"},
-	{ERR_SYSTEM, "the index cannot be read"},
-};
-
 /* build */
 
 struct build_options {
@@ -399,7 +394,7 @@ static const struct command names_stats_command = {
 		       "and what is known of the files.",
 	CMD_JSON(0, "as JSON, with the sites"),
 	CMD_ARGS("DIR", 1, 1, "the folder of the index"),
-	CMD_SHARED_EXITS(names_exits),
+	CMD_EXITS(INDEX_EXITS),
 	.run = run_stats,
 };
 
@@ -427,7 +422,7 @@ static const struct command names_check_command = {
 		       "index with the line of the part that it stands for. garner check verifies "
 		       "single files.",
 	CMD_ARGS("DIR", 1, 1, "the folder of the index"),
-	CMD_SHARED_EXITS(names_exits),
+	CMD_EXITS(INDEX_EXITS),
 	.run = run_check,
 };
 
@@ -496,7 +491,7 @@ static const struct command names_dump_command = {
 		       "names are written \\n, \\r and \\\\. garner dump prints single files.",
 	CMD_ARGS("DIR", 1, 1, "the folder of the index"),
 	CMD_EXAMPLES({"garner index names dump DIR | cut -f5 | head", "the first paths"}),
-	CMD_SHARED_EXITS(names_exits),
+	CMD_EXITS(INDEX_EXITS),
 	.run = run_dump,
 };
 

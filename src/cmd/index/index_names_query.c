@@ -448,8 +448,6 @@ const struct command index_names_query_command = {
 		     {"garner index names query DIR --batch -k 100 < patterns",
 		      "paths and times as JSON lines"}),
 	CMD_EXITS({1, "no file was found"},
-		  {ERR_PARTLY, "some patterns of a batch could not be read"},
-		  {ERR_DAMAGED, "the index is damaged or of another version"},
-		  {ERR_SYSTEM, "the index cannot be read"}),
+		  {ERR_PARTLY, "some patterns of a batch could not be read"}, INDEX_EXITS),
 	.run = run_query,
 };

@@ -262,8 +262,6 @@ const struct command index_query_command = {
 		{"garner index words query DIR --batch -k 100 < queries",
 		 "keys and times as JSON lines"}),
 	CMD_EXITS({1, "no document was found"},
-		  {ERR_PARTLY, "some queries of a batch could not be read"},
-		  {ERR_DAMAGED, "the index is damaged or of another version"},
-		  {ERR_SYSTEM, "the index cannot be read"}),
+		  {ERR_PARTLY, "some queries of a batch could not be read"}, INDEX_EXITS),
 	.run = run_query,
 };

@@ -126,8 +126,6 @@ const struct command index_suggest_command = {
 	CMD_ARGS("DIR PREFIX...", 2, -1, "the folder of the index, and what was typed"),
 	CMD_EXAMPLES({"garner index words suggest DIR appl", "apple, apply ..."},
 		     {"garner index words suggest DIR --json file sy", "file system ..."}),
-	CMD_EXITS({1, "nothing begins so"},
-		  {ERR_DAMAGED, "the index is damaged or of another version"},
-		  {ERR_SYSTEM, "the index cannot be read"}),
+	CMD_EXITS({1, "nothing begins so"}, INDEX_EXITS),
 	.run = run_suggest,
 };

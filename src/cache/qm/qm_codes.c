@@ -33,30 +33,20 @@ static const struct {
 	{ROBOT_CAUSE_URL, CACHE_SYNTAX},
 };
 
+static const enum cache_code outcomes[] = {
+	[OUTCOME_LIMIT] = CACHE_TOO_LARGE,        [OUTCOME_ROBOTS] = CACHE_ROBOTS,
+	[OUTCOME_REDIRECT] = CACHE_PREFIX,        [OUTCOME_PERMANENT] = CACHE_NOT_FOUND,
+	[OUTCOME_SITE_PERMANENT] = CACHE_DNS,     [OUTCOME_ADDRESS] = CACHE_CONNECT,
+	[OUTCOME_SITE_TEMPORARY] = CACHE_CONNECT, [OUTCOME_TEMPORARY] = CACHE_SERVER,
+};
+
 static unsigned code_of(const struct bot_message *m)
 {
 	for (size_t i = 0; i < ARRAY_LEN(causes); i++)
 		if (str_is(m->cause, robot_cause_name(causes[i].cause)))
 			return causes[i].code;
-	switch (m->outcome) {
-	case OUTCOME_LIMIT:
-		return CACHE_TOO_LARGE;
-	case OUTCOME_ROBOTS:
-		return CACHE_ROBOTS;
-	case OUTCOME_REDIRECT:
-		return CACHE_PREFIX;
-	case OUTCOME_PERMANENT:
-		return CACHE_NOT_FOUND;
-	case OUTCOME_SITE_PERMANENT:
-		return CACHE_DNS;
-	case OUTCOME_ADDRESS:
-	case OUTCOME_SITE_TEMPORARY:
-		return CACHE_CONNECT;
-	case OUTCOME_TEMPORARY:
-		return CACHE_SERVER;
-	default:
-		return CACHE_INTERNAL;
-	}
+	return m->outcome < ARRAY_LEN(outcomes) && outcomes[m->outcome] ? outcomes[m->outcome]
+									: CACHE_INTERNAL;
 }
 
 struct qm_class qm_class_of(const struct bot_message *m, unsigned tries, unsigned retries)

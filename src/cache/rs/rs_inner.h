@@ -1,8 +1,7 @@
-/* Inside of the registration server: what its files share.
+/* The registration server: what its files share.
  *
- * Handlers run in several threads of a pool, and may wait. What is done is apart from how it is
- * said: rs_register.c and rs_read.c do it, rs_api.c says it as JSON, rs_pages.c and rs_mine.c as
- * HTML. */
+ * Handlers run in pool threads and may block. Work and presentation are separate: rs_register.c and
+ * rs_read.c do the work, rs_api.c presents it as JSON, rs_pages.c and rs_mine.c as HTML. */
 #pragma once
 #include "base/pool.h"
 #include "cache/cache_conf.h"
@@ -45,21 +44,21 @@ struct rs {
 	char folder[PATH_MAX]; /* DATA/cache */
 	struct pidb *pidb;
 	struct login *login;
-	struct pool *hashes; /* passwords that are not known yet: one thread */
+	struct pool *hashes; /* hashes passwords that are not remembered: one thread */
 	atomic_bool stops;
 	struct rs_robot *robot;
 	pthread_mutex_t lock;
-	struct db *db[RS_DBS]; /* lock; that nobody uses now */
+	struct db *db[RS_DBS]; /* lock; handles that no thread uses now */
 	size_t dbs;
-	/* The thread that lets registrations expire. */
+	/* The thread that deletes expired registrations. */
 	pthread_t keeper;
 	pthread_cond_t wake;
 	bool ends; /* lock */
 };
 
-/* Texts that were not sent, where "" means something: their default. */
+/* Default of texts for which "" is a value: the parameter is absent. */
 #define RS_UNSAID "-"
-/* Parameters: path and form in one struct, of which each route fills what it has. */
+/* Parameters of all routes, from path and form; each route fills its own. */
 struct rs_params {
 	int64_t id;
 	const char *site, *mail, *url, *mime, *bandwidth, *hours;
@@ -76,33 +75,33 @@ static inline const struct pidb_provider *rs_who(const struct http_request *req)
 	return req->who;
 }
 
-/* rs_login.c. Stopping: all whose passwords wait to be hashed are called again. */
+/* rs_login.c. rs_login_stop() fails all requests that wait for a hash. */
 int rs_login_open(struct rs *rs, struct err *err);
 void rs_login_stop(struct rs *rs);
 void rs_login_close(struct rs *rs);
 int rs_let_in(struct http_request *req, uint64_t number, struct str password, int64_t *ret_wait_us,
 	      struct err *err);
 
-/* Why something was not done, for the one who asked. */
+/* Why a request was refused, for the client. */
 struct rs_told {
 	int status;
 	char text[600];
 };
-/* What functions below return, and -1. */
+/* Results of the functions below; negative: failed. RS_LATER: return HTTP_LATER and make the same
+ * call when the handler is called again. */
 enum { RS_DONE, RS_TOLD, RS_LATER };
 /* Returns RS_TOLD. */
 int rs_tell(struct rs_told *ret, int status, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* A new password and the line of it. RS_LATER: the same call, of the request that is called again,
- * has it. */
+/* A new password and its line. */
 struct rs_password {
 	char text[PIDB_PASSWORD + 1], line[PASSWORD_LINE];
 };
 int rs_password_make(struct http_request *req, struct rs_password **ret, struct err *err);
 
-/* rs_register.c: what changes something, by the parameters of the request. */
+/* rs_register.c: changes, by the parameters of the request. */
 
-/* n characters and a NUL. */
+/* Writes n random characters and a NUL. */
 int rs_random_text(char *ret, size_t n, struct err *err);
 
 struct rs_registered {
@@ -110,10 +109,9 @@ struct rs_registered {
 	char password[PIDB_PASSWORD + 1], secret[PIDB_SECRET + 1];
 	int64_t expires_us;
 	bool mailed;
-	const char *not_mailed; /* why not, though it was wanted; NULL */
+	const char *not_mailed; /* why not, if it was wanted; else NULL */
 };
-/* RS_LATER: the handler returns HTTP_LATER, and calls it again when it is called again; of
- * rs_password() and rs_verify() as well. */
+/* May return RS_LATER, as may rs_password() and rs_verify(). */
 int rs_register(struct http_request *req, struct rs_registered *ret, struct rs_told *told,
 		struct err *err);
 int rs_verify(struct http_request *req, char ret[PIDB_URL_MAX + 1], struct rs_told *told,
@@ -123,20 +121,20 @@ int rs_secret(struct http_request *req, char ret[PIDB_SECRET + 1], int64_t *ret_
 int rs_password(struct http_request *req, char ret[PIDB_PASSWORD + 1], struct err *err);
 int rs_contract(struct http_request *req, struct rs_told *told, struct err *err);
 int rs_deregister(struct http_request *req, struct err *err);
-/* The secrets that still wait for a file. */
+/* Lists the secrets that wait for their file. */
 enum { RS_SECRETS = 10 };
 int rs_secrets(struct http_request *req, char (*ret)[PIDB_SECRET + 1], size_t *ret_n,
 	       struct err *err);
 /* Mails what was registered; *ret_why: why not. */
 bool rs_mail(struct rs *rs, const char *to, const struct rs_registered *r, const char **ret_why);
 
-/* rs_read.c: what is known of a provider; everything in the request's arena. */
+/* rs_read.c: reads what is known of a provider into the request's arena. */
 
-/* Before a number is given: none that the cache has rows of. */
+/* Keeps PIDB from assigning a number that the cache has rows of. */
 int rs_numbers_reserve(struct rs *rs, struct err *err);
 
 struct rs_plan {
-	uint64_t set; /* as the provider was told; 0: it is not known any more */
+	uint64_t set; /* its number as the provider knows it; 0: no longer known */
 	uint64_t urls;
 	int64_t at_us; /* 0: now, as its turn comes */
 	const char *why;
@@ -162,7 +160,7 @@ int rs_state(struct http_request *req, struct rs_state *ret, struct err *err);
 int rs_fetches(struct http_request *req, struct db_fetch **ret, size_t *ret_n, struct err *err);
 int rs_plan(struct http_request *req, struct rs_plan **ret, size_t *ret_n, struct err *err);
 int rs_receipts(struct http_request *req, struct rs_receipts *ret, struct err *err);
-int64_t rs_since_us(const struct rs *rs); /* where the period of full sets begins */
+int64_t rs_since_us(const struct rs *rs); /* start of the period in which full sets are counted */
 
 /* rs_api.c, rs_pages.c, rs_mine.c: handlers. */
 #define RS_HANDLER(name) \
@@ -189,7 +187,7 @@ RS_HANDLER(rs_page_deregister);
 RS_HANDLER(rs_page_receipts);
 
 struct html;
-/* rs_pages.c: what all pages have. */
+/* rs_pages.c: parts of all pages. */
 void rs_page_begin(struct html *h, const char *title);
 void rs_page_end(struct html *h);
 void rs_put_time(struct html *h, int64_t wall_us);
@@ -202,6 +200,6 @@ void rs_form(struct html *h, const char *action);
 void rs_field(struct html *h, const char *name, const char *label, const char *value,
 	      const char *help);
 void rs_form_end(struct html *h, const char *button);
-/* A page with nothing but this in it, and a link on. */
+/* A page with this message and a link. */
 void rs_put_told(struct http_answer *ret, const char *title, const struct rs_told *told,
 		 const char *path, const char *link);

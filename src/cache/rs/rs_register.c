@@ -117,9 +117,25 @@ int rs_register(struct http_request *req, struct rs_registered *ret, struct rs_t
 	return RS_DONE;
 }
 
+_Static_assert(RS_ROBOT_BODY == 1024, "TOO_LARGE says so");
+#define TOO_LARGE "the file is larger than 1024 bytes, and not the secret"
+#define TOO_SLOW "the server of that URL does not answer in time"
+
 /* What was found in place of the secret: never its bytes. */
 static int found_tell(const struct rs_fetch *f, struct rs_told *told)
 {
+	static const char *const words[ROBOT_NCAUSES] = {
+		[ROBOT_CAUSE_ADDRESS] = "the address of that host is refused: it is not a public "
+					"one, and the operator has not named its network",
+		[ROBOT_CAUSE_NO_NAME] = "that host has no address",
+		[ROBOT_CAUSE_BODY] = TOO_LARGE,
+		[ROBOT_CAUSE_WIRE] = TOO_LARGE,
+		[ROBOT_CAUSE_NOT_NOW] = "that server is being fetched from, or wants to be left "
+					"alone now: try again in a minute",
+		[ROBOT_CAUSE_CONNECT] = "no connection to the server of that URL",
+		[ROBOT_CAUSE_IDLE] = TOO_SLOW,
+		[ROBOT_CAUSE_TIME] = TOO_SLOW,
+	};
 	if (f->status >= 300 && f->status < 400)
 		return rs_tell(
 			told, 422,
@@ -131,34 +147,14 @@ static int found_tell(const struct rs_fetch *f, struct rs_told *told)
 			       "the server of that URL answered with status %d, not 200: can a "
 			       "browser see the file?",
 			       f->status);
-	switch (f->cause) {
-	case ROBOT_CAUSE_ANSWER:
+	if (f->cause == ROBOT_CAUSE_ANSWER)
 		return RS_DONE;
-	case ROBOT_CAUSE_STOPPED:
+	if (f->cause == ROBOT_CAUSE_STOPPED)
 		return rs_tell(told, 503, "this server stops: try again later");
-	case ROBOT_CAUSE_ADDRESS:
-		return rs_tell(told, 422,
-			       "the address of that host is refused: it is not a public one, and "
-			       "the operator has not named its network");
-	case ROBOT_CAUSE_NO_NAME:
-		return rs_tell(told, 422, "that host has no address");
-	case ROBOT_CAUSE_BODY:
-	case ROBOT_CAUSE_WIRE:
-		return rs_tell(told, 422, "the file is larger than %d bytes, and not the secret",
-			       RS_ROBOT_BODY);
-	case ROBOT_CAUSE_NOT_NOW:
-		return rs_tell(told, 422,
-			       "that server is being fetched from, or wants to be left alone now: "
-			       "try again in a minute");
-	case ROBOT_CAUSE_CONNECT:
-		return rs_tell(told, 422, "no connection to the server of that URL");
-	case ROBOT_CAUSE_IDLE:
-	case ROBOT_CAUSE_TIME:
-		return rs_tell(told, 422, "the server of that URL does not answer in time");
-	default:
-		return rs_tell(told, 422, "the file could not be fetched: %s (%s)",
-			       outcome_name(f->outcome), robot_cause_name(f->cause));
-	}
+	if (words[f->cause])
+		return rs_tell(told, 422, "%s", words[f->cause]);
+	return rs_tell(told, 422, "the file could not be fetched: %s (%s)",
+		       outcome_name(f->outcome), robot_cause_name(f->cause));
 }
 
 static struct str without_line_end(struct str s)

@@ -1,7 +1,7 @@
-/* Sets while they arrive: notices are gathered, packed, and written to a file without a name, so
- * that memory is flat for any size and number of sets; a set that is small needs no file. A crash,
- * or uns_spool_free(), leaves nothing. Threads pack and write; everything but reading belongs to
- * one loop. */
+/* Arriving sets: gathers notices, packs them and writes them to an unnamed file, so that memory use
+ * does not depend on the size and number of sets; a small set needs no file. A crash, or
+ * uns_spool_free(), leaves nothing behind. Threads pack and write; all functions but those for
+ * reading belong to one loop. */
 #pragma once
 #include "base/pool.h"
 #include "cache/notice.h"

@@ -40,7 +40,7 @@ struct uns {
 	char name[LINK_NAME_MAX + 1]; /* "": not said yet */
 	struct taking *taking;        /* NULL: it is between sets */
 	uint64_t held, unanswered;    /* bytes of its items; ends of sets */
-	bool is_paused, is_leaving;
+	bool is_leaving;
 };
 
 struct qm_batch {
@@ -118,9 +118,6 @@ static void uns_look(struct uns *u)
 {
 	bool pause =
 		u->is_leaving || u->held > LINK_AHEAD_MAX || u->l->counts.held > QM_LINK_MEMORY;
-	if (pause == u->is_paused)
-		return;
-	u->is_paused = pause;
 	if (pause)
 		conn_pause(session_conn(u->session));
 	else

@@ -98,7 +98,6 @@ struct uns_session {
 	bool is_spooling, is_choked;
 	bool is_over;       /* the final answer is sent */
 	bool is_discarding; /* and further input is discarded */
-	bool is_paused;
 	uint64_t thrown, thrown_before;
 	int64_t over_us;
 	/* Jobs of threads. */

@@ -40,9 +40,6 @@ void uns_session_send(struct uns_session *ss, struct str bytes)
 
 static void session_pause(struct uns_session *ss, bool pause)
 {
-	if (ss->is_paused == pause)
-		return;
-	ss->is_paused = pause;
 	if (pause)
 		conn_pause(conn_of(ss));
 	else

@@ -1,30 +1,30 @@
-/* The getter: fetches the listings of sites into archie/lslr/, for the builder. All sites at once,
- * in one loop; politeness and robots.txt hold as always. Of each site it tries, until one succeeds:
+/* The getter: fetches the listings of sites into archie/lslr/, for the builder. It visits all sites
+ * from one loop, and obeys politeness and robots.txt as always. For each site it tries in turn:
  *
- *   a ready-made listing, ls-lR.gz and its like, that is newer than the last one; where it is the
- *   one that the database was made of, and has not changed, nothing else is tried;
- *   FTP's LIST -lR;
+ *   a ready-made listing such as ls-lR.gz that is newer than the last one; if the database was
+ *   made of it and it has not changed, the visit ends;
+ *   LIST -lR of FTP;
  *   a walk of its folders, by LIST or by the index pages of its server.
  *
- * A listing grows in archie/tmp/ and gets its name when it is complete and synced; its modification
- * time is that at which it was made. What came of a listing that failed is in archie/failed/. One
- * getter at a time works in a folder; it belongs to one loop and its thread. */
+ * A listing grows in archie/tmp/ and is renamed once complete and synced; its modification time
+ * says when it was made. The remains of a failed listing go to archie/failed/. Only one getter
+ * works in a folder at a time; it belongs to one loop and its thread. */
 #pragma once
 #include "archie/archie_conf.h"
 #include "archie/getter_state.h"
 #include "extract/cage.h"
 #include "fetch/kit.h"
 
-/* Why a site failed: what the robot says, and these. */
-#define GETTER_CAUSES(X)                                                                        \
-	X(SMALL, "small")           /* too small for a listing */                               \
-	X(NO_LISTING, "no-listing") /* something else than a listing */                         \
-	X(EMPTY, "empty")           /* a listing of nothing */                                  \
-	X(NO_INDEX, "no-index")     /* the server shows no index of its folder */               \
-	X(PARSER, "parser")         /* garner-parse could not read it */                        \
-	X(PARTIAL, "partial")       /* a walk that was cut, and no better than what is there */ \
-	X(DISK, "disk")             /* no room, or it cannot be written */                      \
-	X(TAKEN, "address-taken")   /* its new address has another FTP site */
+/* Why a site failed: the causes of the robot, and these. */
+#define GETTER_CAUSES(X)                                                                 \
+	X(SMALL, "small")           /* too small for a listing */                        \
+	X(NO_LISTING, "no-listing") /* not a listing */                                  \
+	X(EMPTY, "empty")           /* the listing is empty */                           \
+	X(NO_INDEX, "no-index")     /* the server shows no index of its folder */        \
+	X(PARSER, "parser")         /* garner-parse could not read it */                 \
+	X(PARTIAL, "partial")       /* a walk was cut and found no more than there is */ \
+	X(DISK, "disk")             /* no room, or writing failed */                     \
+	X(TAKEN, "address-taken")   /* another FTP site has its new address */
 
 enum getter_cause {
 	GETTER_CAUSES_FROM = ROBOT_NCAUSES - 1, /* the robot's come first */
@@ -40,9 +40,9 @@ unsigned getter_no_address(struct str host, const struct dns_result *r,
 
 enum getter_end {
 	GETTER_GOT,
-	GETTER_UNCHANGED, /* there is a listing, no newer than the last one */
+	GETTER_UNCHANGED, /* its listing is no newer than the last one */
 	GETTER_FAILED,
-	GETTER_STOPPED, /* by getter_stop(): nothing is known of it */
+	GETTER_STOPPED, /* by getter_stop(), before the visit ended */
 };
 
 /* What became of a site. */
@@ -51,25 +51,25 @@ struct getter_told {
 	enum getter_end end;
 	enum getter_method method; /* GOT */
 	uint64_t bytes, folders;   /* received; of a walk */
-	uint64_t entries;          /* GOT: of what was read; 0: nothing was, it is ready-made */
-	bool cut;                  /* of a walk: there is more than it tells of */
-	unsigned cause;            /* FAILED */
-	const char *why;           /* FAILED: in words */
-	int64_t next_us;           /* FAILED: not before this */
+	uint64_t entries; /* GOT: in the listing; 0: unknown, it was ready-made and not read */
+	bool cut;         /* a walk left something out */
+	unsigned cause;   /* FAILED */
+	const char *why;  /* FAILED: in words */
+	int64_t next_us;  /* FAILED: not before this */
 };
 
 struct getter_options {
 	const char *folder; /* archie/; made if it is not there */
-	const char *data;   /* where its table is; NULL: it remembers nothing */
+	const char *data;   /* the data directory, for its table; NULL: it keeps no table */
 	const struct archie_conf *conf;
 	const struct robot_section_conf *robot;
 	struct kit *kit;
 	const struct cage_options *parse;
 	uint64_t disk_free; /* bytes that must stay free */
-	/* A ready-made listing is read before it counts, as others are; one that is no use to the
-	 * builder is a failed try. Without this the builder finds out. */
+	/* Reads ready-made listings, too, before accepting them; otherwise the builder is the first
+	 * to find out that one is useless. */
 	bool reads_all;
-	/* From the loop; a site, and when all are done. Must not free the getter. */
+	/* Called from the loop for each site, and when all are done. Must not free the getter. */
 	void (*told)(void *ctx, const struct getter_told *t);
 	void (*done)(void *ctx);
 	void *ctx;
@@ -79,25 +79,24 @@ struct getter;
 
 /* All in the options must outlive it. ERR_BUSY: another getter works there. */
 int getter_new(struct getter **ret, const struct getter_options *options, struct err *err);
-/* Everything must have ended: getter_stop(), then robot_free(). */
+/* Call getter_stop() and robot_free() first. */
 void getter_free(struct getter **g);
 
-/* Whether a site is to be fetched now. named: somebody asks for it, so that a failure before does
- * not matter. */
+/* Whether a site is due. named: somebody asked for it, so an earlier failure does not matter. */
 bool getter_wants(const struct getter *g, const struct archie_site *site, bool named,
 		  int64_t wall_us);
-/* Takes in a site, which is copied; told() will be called for it. */
+/* Adds a site, which it copies; told() will be called for it. */
 void getter_add(struct getter *g, const struct archie_site *site);
-/* Begins; done() is called when all are done, also when there are none. */
+/* Starts; calls done() when all are done, even if there are none. */
 void getter_go(struct getter *g);
-/* Begins nothing more, and asks no server any more. */
+/* Starts nothing more and sends no more requests. */
 void getter_stop(struct getter *g);
 
 struct getter_counts {
 	uint64_t sites, done, got, unchanged, failed, under_way;
-	uint64_t bytes, folders; /* received; folders that were asked for in walks */
+	uint64_t bytes, folders; /* received; requested in walks */
 };
 const struct getter_counts *getter_counts(const struct getter *g);
 
-/* Forgets sites that are not listed any more. */
+/* Forgets sites that are no longer listed. */
 int getter_forget(struct getter *g, const struct archie_sites *sites, struct err *err);

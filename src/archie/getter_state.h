@@ -1,5 +1,5 @@
-/* What the getter remembers of each site: a table of garner.db. Also where the files of a site lie,
- * and how old its database is. */
+/* The getter's table of garner.db, a row for each site. Also finds the files of a site and the age
+ * of its database. */
 #pragma once
 #include "archie/sites.h"
 #include "store/small.h"
@@ -12,22 +12,22 @@ enum {
 	GETTER_FILE = 15,
 };
 
-/* How a listing was got. */
+/* How a listing was fetched. */
 enum getter_method { GETTER_NONE, GETTER_READY, GETTER_LIST, GETTER_WALK, GETTER_METHODS };
 const char *getter_method_name(unsigned method); /* "ls-lR", "LIST -lR", "walk" */
 
 struct getter_record {
-	char key[GETTER_KEY + 1]; /* "": of the nightly run, tried_us is when the last one began */
+	char key[GETTER_KEY + 1]; /* "": the nightly run, whose start is tried_us */
 	int64_t tried_us;         /* the last try; 0: never */
 	int64_t got_us;           /* the last listing; 0: never */
-	int64_t listed_us;        /* when that was made, as the server says */
-	int64_t checked_us;       /* when that was last found to be the newest there is; 0: never */
-	int64_t next_us;          /* as getter_retry_us() reads it; 0: whenever it is due */
+	int64_t listed_us;        /* when it was made, according to the server */
+	int64_t checked_us;       /* when it was last found to be the newest; 0: never */
+	int64_t next_us;          /* see getter_retry_us(); 0: whenever it is due */
 	uint64_t bytes;           /* of the last listing */
 	uint32_t failures;        /* in a row */
 	uint8_t method;           /* of the last listing */
-	bool cut;                 /* it is of a walk that did not come to its end */
-	/* The file that it was, below the URL of the site: "pub/ls-lR.gz"; "": it was none. */
+	bool cut;                 /* it is of a walk that was cut */
+	/* Its file below the URL of the site, "pub/ls-lR.gz"; "": not ready-made. */
 	char file[GETTER_FILE + 1];
 	char cause[GETTER_CAUSE + 1], error[GETTER_TEXT + 1]; /* of the last failure; "": none */
 };
@@ -41,17 +41,17 @@ extern const struct small_table getter_table;
 /* For the process that writes it. */
 int getter_table_open(struct small **ret, const char *data, struct err *err);
 
-/* All that is remembered. 1: nothing is; *ret is empty then. Negative, too. */
+/* Reads the table. 1: there is none. *ret is empty then, and after an error. */
 int getter_state_load(const char *data, struct getter_state *ret, struct err *err);
 int getter_state_read(struct small *s, struct getter_state *ret, struct err *err);
 void getter_state_free(struct getter_state *s);
-/* NULL: nothing is known of it. */
+/* NULL: there is no record. */
 struct getter_record *getter_state_find(const struct getter_state *s, struct str key);
-/* The same, made where there is none. Good until the next one is made. */
+/* Makes it if there is none. Valid until the next one is made. */
 struct getter_record *getter_state_of(struct getter_state *s, struct str key);
 
-/* Whether a date that was written down is believed. One that is still to come was written by a
- * clock that was wrong: it would keep a site, or all its listings, away until then. */
+/* Whether a stored date is credible. A date in the future was written while the clock was wrong: it
+ * would keep the site, or all its listings, away until then. */
 bool getter_believes(int64_t at_s);
 
 /* The database of a site. */
@@ -60,22 +60,21 @@ struct getter_database {
 	int64_t built_us; /* 0: there is none */
 };
 struct getter_database getter_database(const char *folder, struct str key);
-/* Whether a listing of it waits to be built, and since when; 0: none does. */
+/* Since when a listing of it waits to be built; 0: none does. */
 int64_t getter_waiting_us(const char *folder, struct str key);
-/* Why the builder could not use the last listing, and when that was; 0: all is well. */
+/* When the builder refused the last listing, and why; 0: it did not. */
 int64_t getter_build_error(const char *folder, struct str key, struct err *ret);
-/* Whether the builder has refused the last listing: the same one is not worth another try. */
+/* Whether the builder refused the last listing: then do not fetch it again. */
 bool getter_was_refused(const char *folder, const struct getter_record *record);
-/* Whether the database was made after the last listing had come, and so of it. */
+/* Whether the database is newer than the last listing, and so made of it. */
 bool getter_is_built(const struct getter_database *d, const struct getter_record *record);
-/* From when on the age of the database counts: it was built, or later found to be of the newest
- * listing there is. 0: there is none. record: NULL where nothing is known. */
+/* When the database was built or last found to be of the newest listing: its age counts from then.
+ * 0: there is none. record may be NULL. */
 int64_t getter_current_us(const struct getter_database *d, const struct getter_record *record);
-/* When the site is due: its database is older than max_age, or there is none. No back-off is
- * in it. */
+/* When the site is due: its database is older than max_age, or missing. Ignores back-off. */
 int64_t getter_due_us(const char *folder, const struct archie_site *site, int64_t max_age_us,
 		      const struct getter_record *record);
-/* Before when it is not tried again after a failure; 0: whenever it is due. most_us: the longest
- * back-off, archie.retry_max. What is further away was written by a clock that was wrong. record:
- * NULL where nothing is known. */
+/* When to try again after a failure; 0: whenever it is due. most_us: the longest back-off,
+ * archie.retry_max; a time further away was written while the clock was wrong. record may be NULL.
+ */
 int64_t getter_retry_us(const struct getter_record *record, int64_t most_us, int64_t now_us);

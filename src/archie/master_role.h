@@ -1,5 +1,5 @@
-/* The role archie-master: requests that sites be indexed are tested, the list of sites is kept and
- * published, and every listed site is tested again from time to time. */
+/* The role archie-master: tests requested sites, keeps and publishes the list of sites, and tests
+ * every listed site again from time to time. */
 #pragma once
 #include "role/role.h"
 

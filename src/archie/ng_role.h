@@ -1,5 +1,5 @@
-/* The role archie-ng: the line protocol for programs, on a port; and what it shares with those who
- * serve one connection without it. */
+/* The role archie-ng: the line protocol for programs, on a port; and what it shares with ng_one.h.
+ */
 #pragma once
 #include "archie/archie_conf.h"
 #include "net/server.h"
@@ -7,7 +7,7 @@
 
 extern const struct role archie_ng_role;
 
-/* Where it answers, as its setting says: for clients of this machine. */
+/* Its setting `listen`, for clients on this machine. */
 const char *archie_ng_listen(const struct config *config);
 const struct server_limits *archie_ng_limits(const struct config *config);
 /* HOST:PORT, as others are told of this server; fd: a socket of it. */

@@ -1,5 +1,6 @@
-/* The queuer: takes requests from interfaces over a Unix socket, has searchers look one by one, and
- * hands their answers on. Owned by one loop. The processes are its owner's: see struct queuer_ops.
+/* The queuer: accepts requests from interfaces over a Unix socket, passes them to searchers one by
+ * one, and forwards the answers. Owned by one loop. Its owner runs the processes: struct
+ * queuer_ops.
  */
 #pragma once
 #include "archie/archie.h"
@@ -8,19 +9,19 @@
 struct queuer;
 
 enum {
-	QUEUER_SHARE = 20,       /* requests of one address that may wait */
-	QUEUER_USER_SHARE = 200, /* of one user of this machine; roles ask for others */
+	QUEUER_SHARE = 20,       /* waiting requests of one address */
+	QUEUER_USER_SHARE = 200, /* of one local user; roles ask for others */
 	QUEUER_SEARCHERS_MOST = 64,
 	QUEUER_CONNECTIONS = 4096,
 };
 
 /* Processes of searchers, by number. */
 struct queuer_ops {
-	/* Starts one whose end of the socket is fd, which is its caller's. */
+	/* Starts one with fd as its end of the socket; the caller still owns fd. */
 	int (*start)(void *ctx, size_t number, int fd, struct err *err);
-	/* Kills it; queuer_ended() follows. Also of one that has ended by itself. */
+	/* Kills it; call queuer_ended() afterwards. It may have ended already. */
 	void (*kill)(void *ctx, size_t number);
-	/* Something that the log should know; why may be NULL. */
+	/* For the log; why may be NULL. */
 	void (*said)(void *ctx, const char *what, const char *why);
 };
 
@@ -34,17 +35,17 @@ struct queuer_options {
 };
 
 struct queuer *queuer_new(const struct queuer_options *options);
-/* Ends searchers by closing their sockets; kill() is not called. */
+/* Closes the sockets of searchers, which ends them; does not call kill(). */
 void queuer_free(struct queuer **q);
-/* The descriptor stays the caller's. */
+/* The caller still owns fd. */
 int queuer_listen(struct queuer *q, int fd, struct err *err);
-/* Of a searcher that was started: its process is gone. */
+/* Call it when the process of a searcher has ended. */
 void queuer_ended(struct queuer *q, size_t number, const char *reason);
 struct queuer_counts {
 	uint64_t asked[ARCHIE_WHATS], asked_type[NAMES_TYPES];
 	uint64_t answered, cut, refused[ARCHIE_REFUSALS];
 	uint64_t searches, again, deaths, overruns, cancels, hung_up, dropped;
-	uint64_t wait_us, search_us;                       /* summed over what was answered */
+	uint64_t wait_us, search_us;                       /* summed over all answers */
 	uint64_t waiting, running, searchers, connections; /* now */
 };
 void queuer_counts(const struct queuer *q, struct queuer_counts *ret);

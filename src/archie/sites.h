@@ -1,8 +1,8 @@
-/* The site list: which archives are indexed. Two files of the folder archie/:
+/* The site list: which archives to index. Two files in the folder archie/:
  *
- *   sites         as a master gives it out; replaced as a whole by archie_sites_replace()
- *   sites.local   edits made here, which survive that: site lines (added, or in place of one of
- *                 the same URL), "- PATTERN" (names left out), "only PATTERN" (all others are)
+ *   sites         the list of a master; archie_sites_replace() replaces the whole file
+ *   sites.local   local edits, which survive that: site lines (added, or replacing the line with
+ *                 the same URL), "- PATTERN" (leave out), "only PATTERN" (leave out all others)
  *
  * A line is URL ADDRESS [key=value...]. Layout: doc/formats/archie-sites.md. */
 #pragma once
@@ -15,17 +15,17 @@ enum {
 	ARCHIE_LIST_MOST = 32 << 20, /* bytes of a list */
 	ARCHIE_LINE_MOST = 8 << 10,
 	ARCHIE_SITES_MOST = 100000,
-	ARCHIE_PROBLEMS_MOST = 1000, /* that are kept; further ones are only counted */
+	ARCHIE_PROBLEMS_MOST = 1000, /* kept; more are only counted */
 };
 
 struct archie_site {
-	struct str url;  /* canonical, of the root of the listing, with a slash at its end */
-	struct str key;  /* of its files; made of what its line says alone */
-	struct str name; /* the end of the chain of CNAMEs; of the URL where nothing else is said */
+	struct str url;  /* canonical, of the root of the listing, ends in a slash */
+	struct str key;  /* names its files; depends only on its line */
+	struct str name; /* the end of the chain of CNAMEs; by default the host of the URL */
 	struct addr address;
 	bool ftp;
 	int32_t tz_s;        /* seconds east of UTC */
-	struct str os, path; /* empty: not said */
+	struct str os, path; /* empty: not given */
 	int64_t max_age_us;  /* 0: the setting's */
 	bool local;          /* its line is in sites.local */
 };
@@ -35,58 +35,56 @@ struct archie_sites {
 	size_t n;
 	const char **problem; /* lines that were skipped: file, number, reason */
 	size_t problems;
-	size_t unread;    /* of these, lines that may be of any site: they could not be read */
+	size_t unread;    /* of these, lines that could not be parsed, so they may be of any site */
 	int64_t listed_s; /* when `sites` was last replaced; -1: there is none */
 };
 
-/* folder: archie/. No file at all is an empty list. Everything lies in the arena. */
+/* folder: archie/. Without files the list is empty. Everything lies in the arena. */
 int archie_sites_read(const char *folder, struct arena *arena, struct archie_sites *ret,
 		      struct err *err);
-/* By URL, host name or key; a host name may stand for several: *at is where to go on, 0 at first.
- * NULL: no more. */
+/* Finds sites by URL, host name or key, one a call, since a host name may stand for several. *at:
+ * 0 at first. NULL: no more. */
 const struct archie_site *archie_sites_find(const struct archie_sites *s, struct str what,
 					    size_t *at);
-/* The site that a URL belongs to: the one with the longest URL that it begins with. NULL: none. */
+/* The site that a URL belongs to: the one whose URL is its longest prefix. NULL: none. */
 const struct archie_site *archie_sites_of_url(const struct archie_sites *s, struct str url);
 
-/* The one form of a site's URL: canonical, with a slash at its end. ERR_USAGE: it is none, or has a
- * user name other than anonymous: sites are visited as strangers. */
+/* Normalizes the URL of a site: canonical, with a slash at its end. ERR_USAGE: not a URL, or with a
+ * user name other than anonymous. */
 int archie_site_url(struct str text, struct arena *arena, struct str *ret, struct err *err);
 /* A copy with all its texts in the arena. */
 struct archie_site archie_site_copy(const struct archie_site *site, struct arena *arena);
-/* The host in it, without its port. */
+/* The host in its URL, without the port. */
 struct str archie_site_host(const struct archie_site *site);
 /* Its line, without the end. */
 void archie_site_print(const struct archie_site *site, struct buf *out);
-/* The address of a site: numeric, without port and scope. One of IPv4 that is mapped into IPv6 is
- * one of IPv4. */
+/* Parses the address of a site: numeric, without port and scope. An IPv4 address mapped into IPv6
+ * becomes IPv4. */
 bool archie_address_parse(struct str text, struct addr *ret) MUST_USE;
 /* "+02:00", "-0530", "UTC". */
 bool archie_zone_parse(struct str text, int32_t *ret_s) MUST_USE;
 
-/* Changes. Each locks the folder, so that none is lost (ERR_BUSY), and leaves the files as
- * they were when it fails. */
+/* Changes. Each locks the folder (ERR_BUSY) and leaves the files unchanged if it fails. */
 
-/* Adds a site (url, name, address, and what else is said of it; its key is not looked at) to
- * sites.local. 1: it is listed already. ERR_USAGE: it cannot be added, for example since its
- * address has an FTP site already. */
+/* Adds a site to sites.local; its key is ignored. 1: it is listed already. ERR_USAGE: it cannot be
+ * added, for example because its address already has an FTP site. */
 int archie_sites_add(const char *folder, const struct archie_site *site, struct err *err);
 /* 1: there is no such site. */
 int archie_sites_remove(const char *folder, struct str url, struct err *err);
-/* It has another name or address from now on; its line is in sites.local then. 1: there is no such
- * site. ERR_USAGE: as above, and nothing has changed. */
+/* Changes its name and address; its line is then in sites.local. 1: there is no such site.
+ * ERR_USAGE: as above. */
 int archie_sites_move(const char *folder, struct str url, struct str name,
 		      const struct addr *address, struct err *err);
 
-/* How a list differs from the current `sites`; edits do not count. */
+/* How a list differs from the current `sites`, ignoring edits. */
 struct archie_sites_diff {
 	struct archie_site *added, *removed, *changed; /* changed: as they are now */
 	size_t nadded, nremoved, nchanged, before, after;
-	size_t moved;         /* of the changed: they have another address */
-	const char **problem; /* lines of the new one that mean nothing */
+	size_t moved;         /* of the changed: with another address */
+	const char **problem; /* lines of the new list that were skipped */
 	size_t problems;
 };
-/* Replaces `sites` by these bytes. ERR_USAGE: they have not one site, or lack a fifth or more of
- * the current ones and it was not `forced`; *ret is filled then, too. */
+/* Replaces `sites` by these bytes. ERR_USAGE: they have no site, or lack a fifth or more of the
+ * current ones and `forced` is false; *ret is filled in then, too. */
 int archie_sites_replace(const char *folder, struct str bytes, bool forced, struct arena *arena,
 			 struct archie_sites_diff *ret, struct err *err);

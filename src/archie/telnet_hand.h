@@ -1,8 +1,7 @@
-/* What a session of telnet asks of the process that started it, which can do what the session may
- * not: connect to the queuer, send mails and requests for sites. Messages (base/message.h) over a
- * pair of sockets, both ends of one program, so without a version; the answer to `connect` brings a
- * socket of the queuer with it. The session is the one that strangers might have taken over: all
- * that it says is checked and bounded. */
+/* What a telnet session asks of its parent, which may do what the session may not: connect to the
+ * queuer, send mails, request sites. Messages (base/message.h) over a pair of sockets, without a
+ * version, since both ends are one program; the answer to `connect` carries a socket of the queuer.
+ * A stranger may have taken over the session: all its messages are checked and bounded. */
 #pragma once
 #include "archie/shell.h"
 #include "base/message.h"
@@ -30,18 +29,18 @@ struct hand_ask {
 	struct str reason;      /* NO */
 };
 
-/* What a session may say, and its parent: of the size of struct hand_ask. */
+/* The messages of a session and of its parent, read into struct hand_ask. */
 extern const struct message_wire hand_asks, hand_answers;
 
-/* A whole message of hand_asks; slices are in the bytes. Negative: it cannot be one. */
+/* Reads a complete message of hand_asks; slices point into the bytes. Negative: not one. */
 int hand_ask_read(struct str bytes, struct hand_ask *ret, struct err *err);
 
 /* reason NULL: OK. */
 void hand_answer_print(const char *reason, struct buf *out);
-/* A whole message of hand_answers. 0: OK. Negative: NO, and err has the reason. */
+/* Reads a complete message of hand_answers. 0: OK. Negative: NO, err has the reason. */
 int hand_answer_parse(struct str bytes, struct err *err);
 
-/* Sends bytes with a descriptor (-1: none) in one piece, and receives up to n of them; -1 in
- * *ret_fd: none came. Both return what sendmsg() and recvmsg() do. */
+/* Sends bytes with a descriptor (-1: none); receives up to n bytes and a descriptor (*ret_fd is -1:
+ * none came). Both return what sendmsg() and recvmsg() do. */
 ssize_t hand_send(int socket, struct str bytes, int fd);
 ssize_t hand_receive(int socket, char *room, size_t n, int *ret_fd);

@@ -1,8 +1,7 @@
-/* A searcher: a process of the queuer's that looks for one thing at a time, in the names of a
- * folder, which it only reads. It is told what to look for on a socket and answers on it
- * (archie_wire.h). */
+/* A searcher: a process of the queuer that runs one search at a time over the names in a folder,
+ * which it only reads. Requests and answers go over a socket (archie_wire.h). */
 #pragma once
 #include "base/err.h"
 
-/* Serves until the other end is closed. folder: archie/ of the data directory. */
+/* Serves until the peer closes the socket. folder: archie/ in the data directory. */
 int searcher_run(int fd, const char *folder, struct err *err);

@@ -85,7 +85,7 @@ def test_a_kill_at_a_point_leaves_nobody_without_an_answer(archive, point):
     if point.startswith("queuer."):
         assert dies.wait() == -signal.SIGKILL
     else:
-        dies.wait_line("a searcher ended")
+        dies.wait_line("searcher ended")
         dies.kill()
         time.sleep(0.5)  # a searcher that was about to be started has the lock until it dies with its parent
     assert g.start("archie-queuer").wait_ready()

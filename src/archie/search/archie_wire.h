@@ -1,5 +1,5 @@
-/* What the queuer, its searchers and those who ask say to each other (base/message.h;
- * doc/protocols/archie-queue.md). No input or output: structs into bytes, and back. */
+/* Messages between interfaces, queuer and searchers (base/message.h;
+ * doc/protocols/archie-queue.md). No input or output: turns structs into bytes, and back. */
 #pragma once
 #include "archie/archie.h"
 #include "base/message.h"
@@ -7,10 +7,10 @@
 enum {
 	ARCHIE_VERSION = 2,
 	ARCHIE_TEXT_MOST = 400,   /* of a refusal */
-	ARCHIE_SMALL_MOST = 1024, /* bytes of a message without its request, or rows */
+	ARCHIE_SMALL_MOST = 1024, /* bytes of a message without request or rows */
 };
 
-/* Which request: the process that asks, and a number of its own. */
+/* Identifies a request: the asking process, and its own number for it. */
 struct archie_id {
 	uint64_t pid, n;
 };
@@ -25,7 +25,7 @@ enum archie_word {
 	ARCHIE_WORD_ANSWER,
 	ARCHIE_WORD_REFUSED,
 	ARCHIE_WORD_SEARCH, /* to a searcher */
-	ARCHIE_WORD_STOP,   /* to a searcher: what it looks for is no longer wanted */
+	ARCHIE_WORD_STOP,   /* to a searcher: its request was cancelled */
 };
 
 struct archie_message {
@@ -46,41 +46,39 @@ struct archie_message {
 	struct message_items sites, rows;
 };
 
-/* What one who asks says to the queuer, and the queuer to it; what the queuer says to a searcher,
- * and a searcher to it. */
+/* Interface to queuer, queuer to interface, queuer to searcher, searcher to queuer. */
 extern const struct message_wire archie_asks, archie_tells, archie_searches, archie_finds;
 
-/* A request. ERR_USAGE: it cannot be one; the words say why. */
+/* Encodes a request. ERR_USAGE: it is invalid, err says why. */
 int archie_ask_encode(const struct archie_ask *ask, struct buf *out, struct err *err);
 /* The message that asks it: appends to *out, which has room for it. */
 int archie_ask_write(const struct archie_ask *ask, struct archie_id id, struct buf *out,
 		     struct err *err);
-/* Lists are in the arena, texts in the bytes. Niceness and verbose are not in them but in the
+/* Lists lie in the arena, texts in the bytes. Without niceness and verbose, which are in the
  * message. */
 int archie_ask_decode(struct str bytes, struct arena *arena, struct archie_ask *ret,
 		      struct err *err);
 
-/* Rows of an answer, one by one. Zeroes at first. */
+/* Writes the rows of an answer one by one. Zeroes at first. */
 struct archie_writer {
 	struct buf sites, rows;
 	const struct names_site *site;
-	uint32_t *number; /* of each site, from 1 on; 0: not told yet */
+	uint32_t *number; /* of each site, from 1; 0: not written yet */
 	uint32_t told;    /* sites */
 	uint32_t nrows;
-	struct str dir; /* of the row before */
-	bool full;      /* a row was left out, since it would have become too large */
+	struct str dir; /* of the previous row */
+	bool full;      /* a row was left out for lack of room */
 };
 enum { ARCHIE_NO_SITE = UINT32_MAX };
-/* site: those that rows may have; used where they are. number: room for as many, zeroes. Both may
- * be NULL: rows have no site. */
+/* site: the sites of rows, which must outlive it. number: as many zeroes. Both NULL: rows have no
+ * site. */
 void archie_writer_begin(struct archie_writer *w, const struct names_site *site, uint32_t *number);
-/* A row with a file; site and file of SITES and WHATIS as far as they have them. site: its place
- * among them, or ARCHIE_NO_SITE. false: full. */
+/* Adds a row. site: index of its site, or ARCHIE_NO_SITE. false: full. */
 bool archie_writer_row(struct archie_writer *w, uint32_t site, const struct archie_row *row);
-/* Until archie_writer_begin() or _free() the lists are those of the message. */
+/* Sets the lists of the message; valid until archie_writer_begin() or _free(). */
 void archie_writer_end(const struct archie_writer *w, struct archie_message *ret);
 void archie_writer_free(struct archie_writer *w);
 
-/* Everything is in the arena or where the message's slices are. ERR_DAMAGED. */
+/* Texts lie in the arena or point into the message. ERR_DAMAGED. */
 int archie_answer_read(const struct archie_message *m, struct arena *arena,
 		       struct archie_answer *ret, struct err *err);

@@ -1,10 +1,10 @@
-/* A request is in one of three places: in the queue, with a searcher, or held back while the one
- * who asked does not read what he was answered. Rows are handed on as they come, unread: both ends
- * are ours. So the queuer costs a few system calls for each request, however long the answer.
+/* A request is in one of three places: in the queue, with a searcher, or held back while its asker
+ * does not read earlier answers. Rows are forwarded without being parsed, because both ends are
+ * ours. So a request costs the queuer a few system calls, however long the answer.
  *
- * What can grow is bounded: requests by queue_max and by their bytes, answers by how many searchers
- * there are, since nothing is searched for one who has many unread; and where all together are too
- * many, the one with the most is hung up on. */
+ * Everything is bounded: requests by queue_max and their bytes; answers by the number of searchers,
+ * because nothing is searched for an asker with many unread answers. If all unread answers together
+ * are too many, the asker with the most is disconnected. */
 #include "archie/queuer.h"
 
 #include "archie/search/archie_wire.h"
@@ -21,50 +21,50 @@
 #include <unistd.h>
 
 enum {
-	ANSWERS_MOST = 256 << 20, /* unread bytes of all */
-	ANSWER_LARGE = 64 << 10,  /* after which it is looked how many these are */
+	ANSWERS_MOST = 256 << 20, /* unread bytes of all askers */
+	ANSWER_LARGE = 64 << 10,  /* an answer of this size triggers a look at them */
 	REQUESTS_MOST = 64 << 20, /* bytes of requests */
 	RATE_SECONDS = 60,
-	DEATHS_QUICK = 5, /* deaths in a row after which a searcher is started late */
+	DEATHS_QUICK = 5, /* deaths in a row after which restarting backs off */
 };
 #define TICK_US US_PER_S
-#define STALL_US (30 * US_PER_S) /* that an asker may not read */
-#define CANCEL_US (1 * US_PER_S) /* that a search may take to notice that it is not wanted */
-#define GRACE_US (5 * US_PER_S)  /* and that its time is over */
+#define STALL_US (30 * US_PER_S) /* an asker that does not read for this long is disconnected */
+#define CANCEL_US (1 * US_PER_S) /* time for a search to notice that it was cancelled */
+#define GRACE_US (5 * US_PER_S)  /* and that its time is up */
 #define RESTART_MOST_US (1 * US_PER_S)
-#define FAILURE_US (60 * US_PER_S) /* after which the same failure is logged again */
+#define FAILURE_US (60 * US_PER_S) /* between log lines about the same failure */
 
 struct request {
 	struct queue_item item;
 	struct link of_asker, held, untold;
-	struct asker *asker;        /* NULL: it does not want it any more */
-	struct searcher_slot *slot; /* that looks for it; NULL: none does */
+	struct asker *asker;        /* NULL: cancelled */
+	struct searcher_slot *slot; /* that searches it; NULL: none */
 	struct archie_id id;
 	char *bytes;
 	size_t n;
 	int64_t sent_us;
-	uint64_t told; /* the position that it was told last */
+	uint64_t told; /* the position that was reported last */
 	unsigned tries;
 	bool verbose;
 };
 
-/* A connection of an interface: the state of its session. */
+/* The state of a session: a connection of an interface. */
 struct asker {
 	struct queuer *q;
 	struct session *session;
 	struct link link, requests;
-	struct link held;  /* requests, while it does not read */
-	int64_t choked_us; /* since when it does not read; 0: it does */
+	struct link held;  /* requests that wait while it does not read */
+	int64_t choked_us; /* when it stopped reading; 0: it reads */
 };
 
 struct searcher_slot {
 	struct queuer *q;
 	size_t number;
-	struct conn *conn; /* NULL: it is not there */
+	struct conn *conn; /* NULL: not running */
 	struct request *request;
-	struct loop_timer timer; /* the end of its search; or when to start it again */
+	struct loop_timer timer; /* time limit of its search, or the next start */
 	unsigned deaths;         /* in a row */
-	bool alive;              /* its process has not been reaped */
+	bool alive;              /* its process has not been waited for */
 };
 
 struct queuer {
@@ -74,19 +74,19 @@ struct queuer {
 	struct conn_pool *pool; /* of searchers */
 	struct queue *queue;
 	struct link askers;
-	struct link untold; /* verbose requests that have not heard their place */
+	struct link untold; /* verbose requests whose place was not reported yet */
 	struct searcher_slot *slot;
 	struct loop_timer tick;
 	struct loop_later dispatch;
 	struct buf out;
-	struct arena arena; /* of a request that is looked at */
+	struct arena arena; /* of the request being parsed */
 	uint64_t seed;
 	size_t held;            /* requests */
 	uint64_t request_bytes; /* of all */
 	uint64_t rate[RATE_SECONDS];
 	size_t rate_at, rate_n;
 	struct queuer_counts counts;
-	char failure[ARCHIE_TEXT_MOST + 1]; /* of a search, as it was logged last */
+	char failure[ARCHIE_TEXT_MOST + 1]; /* of a search, as logged last */
 	int64_t failure_us;
 };
 
@@ -105,7 +105,7 @@ static bool same_id(struct archie_id a, struct archie_id b)
 	return a.pid == b.pid && a.n == b.n;
 }
 
-/* Those that take dear requests too. */
+/* Searchers that take expensive requests as well. */
 static unsigned general_searchers(const struct queuer *q)
 {
 	return (unsigned)(q->o.searchers - 1);
@@ -219,7 +219,7 @@ static void request_free(struct queuer *q, struct request *r)
 	mem_free(&r);
 }
 
-/* Nobody wants its answer any more. A searcher that does not notice is killed. */
+/* Cancels a request. A searcher that does not notice is killed. */
 static void request_give_up(struct queuer *q, struct request *r)
 {
 	struct searcher_slot *s = r->slot;
@@ -242,8 +242,7 @@ static struct request *request_find(struct asker *a, struct archie_id id)
 	return NULL;
 }
 
-/* The same number for all of an address; of IPv6 for all of a network of 64 bits. 0: there is no
- * address. */
+/* A number for an address, or for a /64 network of IPv6. 0: there is no address. */
 static uint64_t share_of(const struct queuer *q, struct str from)
 {
 	struct addr addr;
@@ -255,8 +254,8 @@ static uint64_t share_of(const struct queuer *q, struct str from)
 	return hash64_seeded((struct str){(const char *)addr.b, sizeof addr.b}, q->seed);
 }
 
-/* Our own processes, and those of root, ask for others, and name them. Who names nobody asks for
- * himself, and other users can name anybody. */
+/* Our own processes and those of root ask for others and name them. All other requests count for
+ * the user of the process, who could name anybody. */
 static uint64_t user_of(const struct asker *a, struct str from)
 {
 	int64_t uid = session_from(a->session)->uid;
@@ -264,7 +263,7 @@ static uint64_t user_of(const struct asker *a, struct str from)
 	return for_others ? 0 : hash_u64(a->q->seed ^ (uint64_t)uid) | 1;
 }
 
-/* Why it cannot wait, or NULL: it does. */
+/* Queues a request. NULL: queued; otherwise why not. */
 static const char *request_put_once(struct queuer *q, struct request *r)
 {
 	static const char *const why[] = {
@@ -280,7 +279,7 @@ static const char *request_put_once(struct queuer *q, struct request *r)
 
 static void queue_dispatch(void *ctx);
 
-/* The same; those that came together with it may have their turns first. */
+/* The same, but if the queue is full gives idle searchers work first. */
 static const char *request_put(struct queuer *q, struct request *r)
 {
 	if (!request_put_once(q, r))
@@ -401,7 +400,7 @@ static const struct server_protocol protocol = {
 
 /* Searchers */
 
-/* What it was looking for is looked for once more, or refused. */
+/* Retries the request of a lost searcher once, then refuses it. */
 static void slot_lose(struct searcher_slot *s)
 {
 	struct queuer *q = s->q;
@@ -447,22 +446,22 @@ static void slot_timer(void *ctx)
 		conn_close(s->conn);
 }
 
-/* A failure of ours has words about our files: they are for the log, the same ones once a minute,
- * and not for strangers. */
+/* The words of an internal failure name our files: logs them, at most once a minute, and hides them
+ * from strangers. */
 static void failure_hide(struct searcher_slot *s, struct archie_message *m)
 {
 	struct queuer *q = s->q;
 	char why[ARCHIE_TEXT_MOST + 1];
 	snprintf(why, sizeof why, STR_FMT, STR_ARG(m->text));
 	if (strcmp(why, q->failure) != 0 || now_us(q) - q->failure_us >= FAILURE_US) {
-		q->o.ops->said(q->o.ctx, "a search failed", why);
+		q->o.ops->said(q->o.ctx, "search failed", why);
 		memcpy(q->failure, why, sizeof why);
 		q->failure_us = now_us(q);
 	}
 	m->text = STR("something is wrong on this server");
 }
 
-/* An answer or a refusal: the search has ended. */
+/* The search has ended with an answer or a refusal. */
 static void slot_answered(struct searcher_slot *s, enum archie_word word, struct archie_message *m)
 {
 	struct queuer *q = s->q;
@@ -529,7 +528,7 @@ static void slot_send(struct searcher_slot *s, struct request *r)
 	FAULT("queuer.sent");
 }
 
-/* At once, unless one after the other dies. */
+/* Restarts it at once, unless it keeps dying. */
 static void start_later(struct searcher_slot *s)
 {
 	s->deaths++;
@@ -562,7 +561,7 @@ static void slot_start(struct searcher_slot *s)
 	struct err err;
 	int fd = -1;
 	if (start_process(s, &fd, &err) < 0) {
-		q->o.ops->said(q->o.ctx, "a searcher cannot be started", err.msg);
+		q->o.ops->said(q->o.ctx, "searcher cannot be started; trying again", err.msg);
 		start_later(s);
 		return;
 	}
@@ -576,7 +575,7 @@ void queuer_ended(struct queuer *q, size_t number, const char *reason)
 	struct searcher_slot *s = &q->slot[number];
 	s->alive = false;
 	q->counts.deaths++;
-	q->o.ops->said(q->o.ctx, "a searcher ended and is replaced", reason);
+	q->o.ops->said(q->o.ctx, "searcher ended and is replaced", reason);
 	if (s->conn)
 		conn_close(s->conn);
 	slot_lose(s);
@@ -585,7 +584,7 @@ void queuer_ended(struct queuer *q, size_t number, const char *reason)
 
 /* Turns */
 
-/* The next one whose asker reads; those of others are held back. */
+/* Takes the next request whose asker reads; holds back the others. */
 static struct request *next_request(struct queuer *q, bool cheap_only)
 {
 	struct queue_item *item;
@@ -598,7 +597,7 @@ static struct request *next_request(struct queuer *q, bool cheap_only)
 	return NULL;
 }
 
-/* Those that came and have to wait. How they come forward is told by the tick. */
+/* Reports their place to new requests; the tick reports changes. */
 static void tell_new(struct queuer *q)
 {
 	enum { AT_ONCE = 16 }; /* since each is a look at the whole queue */
@@ -653,7 +652,7 @@ static uint64_t searches_running(const struct queuer *q)
 	return n;
 }
 
-/* Until one that takes any request is free, as it looks. */
+/* The expected time until a searcher that takes any request is free. */
 static int64_t first_free_us(const struct queuer *q)
 {
 	int64_t first_us = INT64_MAX;

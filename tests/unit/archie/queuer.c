@@ -311,7 +311,7 @@ static void failures_are_for_the_log_and_not_for_strangers(void **state)
 		snprintf(heard, sizeof heard, "refused pid=1 number=%u why=failed text=%s", i,
 			 hidden);
 		assert_string_equal(client_heard(&w, 0), heard);
-		assert_string_equal(w.why, "a search failed: /srv/names: Input/output error");
+		assert_string_equal(w.why, "search failed: /srv/names: Input/output error");
 		assert_int_equal(w.said, i < 3 ? 1 : 2); /* the same one is said once a minute */
 		if (i == 2)
 			pass(&w, 61 * US_PER_S);

@@ -2,19 +2,25 @@
 #pragma once
 #include "base/str.h"
 
+/* The symbol, its name, and what follows from it (outcome.c). */
+#define OUTCOMES(X)                                                                           \
+	X(OK, "ok", FINE | ANSWER)                                                            \
+	X(UNCHANGED, "unchanged", FINE | ANSWER) /* the asker's copy is still good */         \
+	X(REDIRECT, "redirect", FINE | ANSWER)   /* elsewhere, and not followed */            \
+	X(TEMPORARY, "temporary", TROUBLE)       /* this URL, now: 500, a broken answer */    \
+	X(PERMANENT, "permanent", ANSWER)        /* this URL, for good: 404, 410 */           \
+	X(SITE_TEMPORARY, "site-temporary", SITE | TROUBLE) /* all its URLs, now: 429, 503 */ \
+	X(SITE_PERMANENT, "site-permanent", SITE | TROUBLE) /* all, for good: no such name */ \
+	X(LIMIT, "limit", ANSWER)    /* given up by us: too large, too many redirects */      \
+	X(ROBOTS, "robots", 0)       /* robots.txt forbids it; no request was sent */         \
+	X(ADDRESS, "address", 0)     /* the policy forbids the address; none was sent */      \
+	X(CANCELLED, "cancelled", 0) /* ended by us before it came to anything */
+
 enum outcome {
-	OUTCOME_OK,
-	OUTCOME_UNCHANGED,      /* the copy that the asker has is still good */
-	OUTCOME_REDIRECT,       /* elsewhere, and not followed */
-	OUTCOME_TEMPORARY,      /* this URL, now: 500, an answer that broke off or took too long */
-	OUTCOME_PERMANENT,      /* this URL, for good: 404, 410 */
-	OUTCOME_SITE_TEMPORARY, /* every URL of the site, now: 429, 503, no connection, no DNS */
-	OUTCOME_SITE_PERMANENT, /* every URL of the site, for good: the name does not exist */
-	OUTCOME_LIMIT,          /* given up by us: too large, too many redirects */
-	OUTCOME_ROBOTS,         /* robots.txt forbids it; nothing was asked */
-	OUTCOME_ADDRESS,        /* the policy forbids the address; nothing was asked */
-	OUTCOME_CANCELLED,      /* ended by us before it came to anything; says nothing */
-	OUTCOME_COUNT,
+#define X(symbol, name, is) OUTCOME_##symbol,
+	OUTCOMES(X)
+#undef X
+		OUTCOME_COUNT
 };
 
 /* "ok", "site-temporary": for logs, counters and JSON. */

@@ -12,17 +12,9 @@ static const struct {
 	const char *name;
 	unsigned is;
 } outcomes[OUTCOME_COUNT] = {
-	[OUTCOME_OK] = {"ok", FINE | ANSWER},
-	[OUTCOME_UNCHANGED] = {"unchanged", FINE | ANSWER},
-	[OUTCOME_REDIRECT] = {"redirect", FINE | ANSWER},
-	[OUTCOME_TEMPORARY] = {"temporary", TROUBLE},
-	[OUTCOME_PERMANENT] = {"permanent", ANSWER},
-	[OUTCOME_SITE_TEMPORARY] = {"site-temporary", SITE | TROUBLE},
-	[OUTCOME_SITE_PERMANENT] = {"site-permanent", SITE | TROUBLE},
-	[OUTCOME_LIMIT] = {"limit", ANSWER},
-	[OUTCOME_ROBOTS] = {"robots", 0},
-	[OUTCOME_ADDRESS] = {"address", 0},
-	[OUTCOME_CANCELLED] = {"cancelled", 0},
+#define X(symbol, name, is) {name, is},
+	OUTCOMES(X)
+#undef X
 };
 
 static bool outcome_has(enum outcome o, unsigned what)

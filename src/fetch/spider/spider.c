@@ -48,11 +48,6 @@ static const struct config_section section = {
 };
 
 #define COUNTED(member) COUNTER_AT(struct spider_counts, member)
-#define OUTCOME(symbol, word)                                                                   \
-	{                                                                                       \
-		"fetches", "outcome=\"" word "\"", COUNTER_TOTAL, "Fetches by how they ended.", \
-			COUNTED(outcome[OUTCOME_##symbol])                                      \
-	}
 static const struct counter_def counters[] = {
 	{"urls", NULL, COUNTER_TOTAL, "URLs that URL servers sent.", COUNTED(urls)},
 	{"done_lines", NULL, COUNTER_TOTAL, "DONE, said to URL servers.", COUNTED(done)},
@@ -69,18 +64,12 @@ static const struct counter_def counters[] = {
 	 "URLs whose connection ended before they were done.", COUNTED(cancelled)},
 	{"documents", NULL, COUNTER_TOTAL, "Documents that were fetched.", COUNTED(documents)},
 	{"gathered_bytes", NULL, COUNTER_TOTAL, "Bytes of documents, unpacked.", COUNTED(bytes)},
-	OUTCOME(OK, "ok"),
-	OUTCOME(UNCHANGED, "unchanged"),
-	OUTCOME(REDIRECT, "redirect"),
-	OUTCOME(TEMPORARY, "temporary"),
-	OUTCOME(PERMANENT, "permanent"),
-	OUTCOME(SITE_TEMPORARY, "site-temporary"),
-	OUTCOME(SITE_PERMANENT, "site-permanent"),
-	OUTCOME(LIMIT, "limit"),
-	OUTCOME(ROBOTS, "robots"),
-	OUTCOME(ADDRESS, "address"),
-	OUTCOME(CANCELLED, "cancelled"),
-	{"urls_under_way", NULL, COUNTER_GAUGE, "URLs that are not done.", COUNTED(out)},
+#define X(symbol, name, is)                                                              \
+	{"fetches", "outcome=\"" name "\"", COUNTER_TOTAL, "Fetches by how they ended.", \
+	 COUNTED(outcome[OUTCOME_##symbol])},
+	OUTCOMES(X)
+#undef X
+		{"urls_under_way", NULL, COUNTER_GAUGE, "URLs that are not done.", COUNTED(out)},
 	{"connections", NULL, COUNTER_GAUGE, "URL servers now.", COUNTED(connections)},
 };
 

@@ -51,7 +51,7 @@ static void hear_error(void *ctx, const struct err *err, uint64_t line, uint64_t
 	buf_add_byte(&h->out, '!');
 	h->over = !h->typed;
 	if (h->typed)
-		bot_reader_resync(h->r);
+		xml_stream_resync(h->r->xml);
 }
 
 /* What is wrong in a long tag may be noticed only when more has come: so more comes. */
@@ -64,12 +64,12 @@ static void hear_stream(struct heard *h, struct str text, uint64_t seed)
 	h->r = bot_reader_new(&ops, h);
 	while (text.n && rc == 0) {
 		size_t n = seed ? 1 + (size_t)(hash_u64(seed + text.n) % 7) : text.n;
-		rc = bot_reader_put(h->r, str_head(text, n));
+		rc = xml_stream_put(h->r->xml, str_head(text, n));
 		text = str_from(text, n);
 	}
 	memset(more, '<', sizeof more);
 	if (rc == 0)
-		rc = bot_reader_put(h->r, (struct str){more, sizeof more});
+		rc = xml_stream_put(h->r->xml, (struct str){more, sizeof more});
 	ENSURE((rc < 0) == h->over);
 	bot_reader_free(&h->r);
 }

@@ -133,13 +133,17 @@ bool bot_is_machine(struct str s) MUST_USE;
 /* With its words in the arena. */
 struct bot_message bot_message_copy(const struct bot_message *m, struct arena *arena);
 
-/* Messages out of a stream. */
-struct bot_reader;
+/* Messages out of a stream. `xml` is stopped, resynced and refused as in net/xml.h. */
+struct bot_reader {
+	struct xml_stream *xml;
+	const struct bot_reader_ops *ops;
+	void *ctx;
+};
 
 struct bot_reader_ops {
-	/* Slices are good during the call. May call bot_reader_stop(). */
+	/* Slices are good during the call. May call xml_stream_stop(). */
 	void (*message)(void *ctx, const struct bot_message *m);
-	/* No XML, or no message of ours; nothing more is read, unless bot_reader_resync() is called
+	/* No XML, or no message of ours; nothing more is read, unless xml_stream_resync() is called
 	 * from inside. */
 	void (*error)(void *ctx, const struct err *err, uint64_t line, uint64_t column);
 };
@@ -152,7 +156,3 @@ struct bot_reader *bot_reader_new(const struct bot_reader_ops *ops, void *ctx);
 void bot_reader_free(struct bot_reader **r); /* not from inside its calls */
 /* Any pieces. Negative: it has ended; what was wrong was told by error(). */
 int bot_reader_put(struct bot_reader *r, struct str bytes);
-void bot_reader_stop(struct bot_reader *r);   /* nothing is called any more */
-void bot_reader_resync(struct bot_reader *r); /* the next line begins a message */
-/* From inside message(): it is not one that may be said here. error() follows at once. */
-void bot_reader_refuse(struct bot_reader *r, const char *text);

@@ -395,13 +395,14 @@ static void on_message(void *ctx, const struct bot_message *m)
 		snprintf(why, sizeof why, "the botm refuses this robot: " STR_FMT,
 			 STR_ARG(m->reason));
 		b->o.said(b->o.ctx, true, why, b->o.botm);
-		bot_reader_stop(p->reader);
+		xml_stream_stop(p->reader->xml);
 		outgoing_rest(b->out, BOT_REFUSED_US);
 	} else if (m->kind != BOT_FETCH) {
-		bot_reader_refuse(p->reader, "a robot is asked to <fetch id= url=/>");
+		xml_stream_refuse(p->reader->xml, "a robot is asked to <fetch id= url=/>");
 	} else if (p->session && m->has & (BOT_HAS_DELAY | BOT_HAS_ROBOTS)) {
-		bot_reader_refuse(p->reader, "delay and robots belong to a provider's contract; "
-					     "they are not taken here");
+		xml_stream_refuse(p->reader->xml,
+				  "delay and robots belong to a provider's contract; "
+				  "they are not taken here");
 	} else {
 		job_start(job_new(p, m), m);
 		peer_hold(p);
@@ -427,7 +428,7 @@ static void on_error(void *ctx, const struct err *err, uint64_t line, uint64_t c
 					.line = line,
 					.column = column,
 					.reason = str_utf8_head(str_of(err->msg), BOT_REASON_MAX)});
-	bot_reader_resync(p->reader);
+	xml_stream_resync(p->reader->xml);
 }
 
 /* Peers. */
@@ -514,7 +515,7 @@ static void person_bytes(struct session *s, struct str piece)
 	if (n == piece.n)
 		return;
 	p->bot->counts.refused++;
-	bot_reader_stop(p->reader);
+	xml_stream_stop(p->reader->xml);
 	conn_close(p->conn);
 }
 

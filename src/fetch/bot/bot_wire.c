@@ -6,6 +6,7 @@
  * nothing else. */
 #include "fetch/bot_wire.h"
 
+#include "base/ascii.h"
 #include "base/hash.h"
 
 #include <inttypes.h>
@@ -116,12 +117,9 @@ struct bot_message bot_message_copy(const struct bot_message *m, struct arena *a
 
 bool bot_is_machine(struct str s)
 {
-	for (size_t i = 0; i < s.n; i++) {
-		char c = s.p[i];
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		      c == '.' || c == '_' || c == '-'))
+	for (size_t i = 0; i < s.n; i++)
+		if (!ascii_is_alnum(s.p[i]) && s.p[i] != '.' && s.p[i] != '_' && s.p[i] != '-')
 			return false;
-	}
 	return s.n > 0 && s.n <= BOT_ID_MAX;
 }
 
@@ -306,12 +304,6 @@ void bot_message_print(const struct bot_message *m, struct buf *out)
 
 /* The stream. */
 
-struct bot_reader {
-	const struct bot_reader_ops *ops;
-	void *ctx;
-	struct xml_stream *xml;
-};
-
 static const struct xml_limits stream_limits = {
 	.depth = 1,
 	.attrs = (size_t)2 * BOT_NATTRS,
@@ -382,19 +374,4 @@ void bot_error_print(const struct err *err, uint64_t line, uint64_t column,
 {
 	snprintf(ret, BOT_REASON_MAX + 1, "line %" PRIu64 ", column %" PRIu64 ": %.180s", line,
 		 column, err->msg);
-}
-
-void bot_reader_stop(struct bot_reader *r)
-{
-	xml_stream_stop(r->xml);
-}
-
-void bot_reader_resync(struct bot_reader *r)
-{
-	xml_stream_resync(r->xml);
-}
-
-void bot_reader_refuse(struct bot_reader *r, const char *text)
-{
-	xml_stream_refuse(r->xml, text);
 }

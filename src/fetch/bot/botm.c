@@ -147,19 +147,16 @@ static int botm_check(const struct config *config, const struct config_section *
 	return rc < 0 ? err_in(err, "%s", of->name) : 0;
 }
 
-static void slashes_cut(char *folder)
+/* 1: it has none. */
+static int folder_of(const struct botm_conf *conf, const char *data, char ret[PATH_MAX],
+		     struct err *err)
 {
-	for (size_t n = strlen(folder); n > 1 && folder[n - 1] == '/'; n--)
-		folder[n - 1] = '\0';
-}
-
-static int place_files(struct role_botm *r, struct err *err)
-{
-	if (!r->conf->folder || !r->conf->folder[0])
-		return 0;
-	if (file_below(r->role.env->data, r->conf->folder, r->folder, err) < 0)
+	if (!conf->folder || !conf->folder[0])
+		return 1;
+	if (file_below(data, conf->folder, ret, err) < 0)
 		return err_in(err, "folder");
-	slashes_cut(r->folder);
+	for (size_t n = strlen(ret); n > 1 && ret[n - 1] == '/'; n--)
+		ret[n - 1] = '\0';
 	return 0;
 }
 
@@ -173,11 +170,9 @@ void botm_machines_each(const struct config *config, const char *data, botm_mach
 		if (one->specs != botm_section.specs)
 			continue;
 		const struct botm_conf *conf = config_get(config, one);
-		if (!conf->folder || !conf->folder[0] || machine_of(conf, machine, &err) < 0 ||
-		    file_below(data, conf->folder, folder, &err) < 0)
-			continue;
-		slashes_cut(folder);
-		fn(ctx, machine, folder);
+		if (folder_of(conf, data, folder, &err) == 0 &&
+		    machine_of(conf, machine, &err) == 0)
+			fn(ctx, machine, folder);
 	}
 }
 
@@ -190,7 +185,8 @@ static int botm_make(struct role_botm *r, struct err *err)
 	/* anyone who can connect gets URLs, and says what they hold */
 	if (role_loop_socket(&r->role, &r->conf->tls, &fd, err) < 0 ||
 	    tls_new(&r->role.tls_out, &r->conf->tls, false, err) < 0 ||
-	    machine_of(r->conf, r->machine, err) < 0 || place_files(r, err) < 0 ||
+	    machine_of(r->conf, r->machine, err) < 0 ||
+	    folder_of(r->conf, r->role.env->data, r->folder, err) < 0 ||
 	    role_loop_open(&r->role, err) < 0)
 		return -1;
 	const struct botm_options options = {

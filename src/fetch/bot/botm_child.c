@@ -29,7 +29,7 @@ static void child_refuse(struct botm_child *c, const char *reason)
 	c->b->counts.refused++;
 	botm_say(c->b, false, reason, session_peer(c->session));
 	botm_child_send(c, &m);
-	bot_reader_stop(c->reader);
+	xml_stream_stop(c->reader->xml);
 	child_leave(c);
 	conn_finish(session_conn(c->session));
 }
@@ -209,7 +209,7 @@ static void child_replace(struct botm_child *c, struct str node)
 	if (!old || old == c || !str_is(node, old->node))
 		return;
 	child_leave(old);
-	bot_reader_stop(old->reader);
+	xml_stream_stop(old->reader->xml);
 	conn_close(session_conn(old->session));
 }
 

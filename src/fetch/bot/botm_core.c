@@ -74,6 +74,16 @@ void botm_bounds_look(struct botm *b)
 /* That are passed over in one round, because they wait for a child. */
 enum { WAITING_MOST = 1000 };
 
+/* A copy in a block that has room for it, after what was put there before. */
+static struct str block_put(char **to, struct str s)
+{
+	struct str put = {*to, s.n};
+	if (s.n)
+		memcpy(*to, s.p, s.n);
+	*to += s.n;
+	return put;
+}
+
 static size_t job_size(const struct botm_job *job)
 {
 	return sizeof *job + job->id.n + job->text.n;
@@ -99,10 +109,8 @@ void botm_take_fetch(struct botm *b, const struct bot_message *m)
 	struct str text = str_head(buf_str(&b->out), b->out.n - strlen("/>\n"));
 	struct botm_job *job = mem_alloc(sizeof *job + m->id.n + text.n);
 	char *block = (char *)(job + 1);
-	memcpy(block, m->id.p, m->id.n);
-	memcpy(block + m->id.n, text.p, text.n);
-	job->id = (struct str){block, m->id.n};
-	job->text = (struct str){block + m->id.n, text.n};
+	job->id = block_put(&block, m->id);
+	job->text = block_put(&block, text);
 	job->host = botm_host_of(m->url);
 	job->since_us = loop_now_us(b->o.loop);
 	*botm_jobs_put(&b->jobs, job->id) = job;
@@ -244,15 +252,6 @@ void botm_dispatch_soon(struct botm *b)
 }
 
 /* Answers. */
-
-static struct str block_put(char **to, struct str s)
-{
-	struct str put = {*to, s.n};
-	if (s.n)
-		memcpy(*to, s.p, s.n);
-	*to += s.n;
-	return put;
-}
 
 static size_t answer_size(const struct botm_answer *a)
 {

@@ -103,7 +103,7 @@ void botm_source_hang_up(struct botm *b, const char *why)
 		return;
 	b->is_left = b->told_away = true;
 	botm_say(b, true, why, b->o.source);
-	bot_reader_stop(b->reader);
+	xml_stream_stop(b->reader->xml);
 	conn_close(outgoing_conn(b->source));
 }
 
@@ -140,7 +140,7 @@ static void source_message(void *ctx, const struct bot_message *m)
 			 STR_ARG(m->reason));
 		b->told_away = true;
 		botm_say(b, true, reason, b->o.source);
-		bot_reader_stop(b->reader);
+		xml_stream_stop(b->reader->xml);
 		outgoing_rest(b->source, BOT_REFUSED_US);
 		return;
 	default:

@@ -309,7 +309,7 @@ static void botm_refuse(struct session *session, const char *reason)
 	buf_clear(&s->out);
 	bot_message_print(&m, &s->out);
 	conn_send(session_conn(session), buf_str(&s->out));
-	bot_reader_stop(state->reader);
+	xml_stream_stop(state->reader->xml);
 	conn_finish(session_conn(session));
 }
 
@@ -319,7 +319,7 @@ static void botm_meet(struct session *session, const struct bot_message *m)
 	struct botsource *s = state->s;
 	if (s->botm && str_is(m->node, s->node)) { /* its old connection is dead */
 		struct session *old = s->botm;
-		bot_reader_stop(((struct botm_state *)session_state(old))->reader);
+		xml_stream_stop(((struct botm_state *)session_state(old))->reader->xml);
 		botm_is_gone(s);
 		conn_close(session_conn(old));
 	}

@@ -740,10 +740,7 @@ int robot_new(struct robot **ret, const struct robot_parts *parts, const struct 
 	r->sync = (struct loop_timer){.fn = rules_sync, .ctx = r};
 	name_yourself(r);
 	if (transfers_new(r, err) < 0) {
-		transfers_free(r);
-		mem_free(&r->agent);
-		mem_free(&r->user_agent);
-		mem_free(&r);
+		robot_free(&r);
 		return -1;
 	}
 	*ret = r;

@@ -23,7 +23,7 @@ static void on_error(void *ctx, const struct err *err, uint64_t line, uint64_t c
 	struct heard *h = ctx;
 	buf_printf(&h->out, "!%" PRIu64 ":%" PRIu64 " %s\n", line, column, err->msg);
 	if (h->resync)
-		bot_reader_resync(h->reader);
+		xml_stream_resync(h->reader->xml);
 }
 
 static const struct bot_reader_ops ops = {on_message, on_error};

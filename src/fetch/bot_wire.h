@@ -1,12 +1,12 @@
 /* What robots, botms and their sources say to each other (doc/protocols/bot.md): each message is
- * one XML element without children, its values are attributes. One table of attributes and one of
- * messages make the reader and the printer; both sides treat what comes as hostile, so every
- * attribute has a bound and a form, and what passes may be printed again as it is. Attributes that
- * a message does not know are passed over; unknown messages, and known ones without what they need,
- * are errors.
+ * one XML element without children, its values are attributes. A table of attributes and a table of
+ * messages drive the reader and the printer. Both sides treat input as hostile: every attribute has
+ * a limit and a format, so a message that was read may be printed again unchanged. Unknown
+ * attributes are ignored. Unknown messages and missing attributes are errors.
  *
- * Who is silent is gone: a robot repeats <robot/> and a botm repeats <botm/> every BOT_BEAT_US, and
- * those that they are connected to hang up when they hear nothing for their setting `idle`. */
+ * A peer that stays silent is treated as dead. A robot repeats <robot/> and a botm repeats <botm/>
+ * every BOT_BEAT_US; the listening side disconnects a peer that sends nothing for the time of its
+ * setting `idle`. */
 #pragma once
 #include "base/arena.h"
 #include "base/clock.h"
@@ -15,7 +15,7 @@
 #include "net/xml.h"
 
 enum {
-	BOT_ID_MAX = 64, /* of every word that is not said otherwise */
+	BOT_ID_MAX = 64, /* bytes of a word, unless stated otherwise */
 	BOT_FILE_MAX = 64,
 	BOT_URL_MAX = 16 << 10,
 	BOT_REASON_MAX = 255,
@@ -25,12 +25,12 @@ enum {
 					verdicts, deletes and fetches is no sign of a dead peer */
 };
 #define BOT_BEAT_US (30 * US_PER_S)
-#define BOT_REFUSED_US (30 * US_PER_S) /* how long one that was refused waits */
+#define BOT_REFUSED_US (30 * US_PER_S) /* pause after being refused */
 #define BOT_DELAY_MAX_US US_PER_DAY
-/* The id of an answer that a botm gives for a file whose question it does not know any more begins
- * with this; the file's name follows. */
+/* Begins the id of an answer for a file whose request the botm no longer knows; the file's name
+ * follows. */
 #define BOT_FILE_ID "file:"
-/* Of a struct server_protocol: what is said where there is no reader yet, and no plain text. */
+/* For struct server_protocol: what the server says before a session has a reader. */
 #define BOT_SERVER_WORDS                                                        \
 	{                                                                       \
 		[SERVER_FULL] = "<refused reason=\"too many connections\"/>\n", \
@@ -43,8 +43,8 @@ enum bot_kind {
 	BOT_FETCHED, /* up: how that ended */
 	BOT_BOTM,    /* up: a botm is here, and how much those below it can do */
 	BOT_MACHINE, /* up: a botm further down has come or gone */
-	BOT_KEPT,    /* down: the answer is taken, its file is to stay */
-	BOT_DROPPED, /* down: it is of no use, its file is to go */
+	BOT_KEPT,    /* down: the source took the answer: keep its file */
+	BOT_DROPPED, /* down: the source does not need it: remove its file */
 	BOT_DELETE,  /* down: delete a file that was kept */
 	BOT_DELETED, /* up: how that ended */
 	BOT_REFUSED, /* down: why the connection ends now */
@@ -100,7 +100,7 @@ enum bot_attr {
 struct bot_message {
 	enum bot_kind kind;
 	unsigned has; /* of enum bot_attr */
-	/* Words, without blanks; unique for all that its source will ever ask. */
+	/* A word without blanks; its source never reuses it. */
 	struct str id;
 	struct str url;  /* visible ASCII, as `within` is */
 	struct str file; /* below the folder, without . and .. and visible ASCII */
@@ -120,17 +120,17 @@ struct bot_message {
 	unsigned char md5[16];
 };
 
-/* Slices are the tag's. Attributes that the kind does not know are left out. ERR_USAGE: no message
- * of ours, or it lacks something, or a value has not the form that it must have; err names it. */
+/* Reads a message from a tag, which owns its slices. Skips unknown attributes. ERR_USAGE: an
+ * unknown message, a missing attribute or a malformed value; err names it. */
 int bot_message_read(const struct xml_tag *tag, struct bot_message *ret, struct err *err);
-/* Appends the element and a line's end. Only what the kind knows and `has` names is printed; an
- * etag or MIME type that XML cannot carry is left out. */
+/* Appends the element and a line end. Prints the attributes that the kind knows and `has` names;
+ * leaves out an etag or MIME type that XML cannot hold. */
 void bot_message_print(const struct bot_message *m, struct buf *out);
 
-/* Whether a machine or node can be called so. */
+/* Whether s is a valid name of a machine or node. */
 bool bot_is_machine(struct str s) MUST_USE;
 
-/* With its words in the arena. */
+/* A copy whose texts are in the arena. */
 struct bot_message bot_message_copy(const struct bot_message *m, struct arena *arena);
 
 /* Messages out of a stream. `xml` is stopped, resynced and refused as in net/xml.h. */
@@ -141,18 +141,18 @@ struct bot_reader {
 };
 
 struct bot_reader_ops {
-	/* Slices are good during the call. May call xml_stream_stop(). */
+	/* Slices are valid during the call. May call xml_stream_stop(). */
 	void (*message)(void *ctx, const struct bot_message *m);
-	/* No XML, or no message of ours; nothing more is read, unless xml_stream_resync() is called
-	 * from inside. */
+	/* The input is not XML or not a known message. The reader stops, unless error() calls
+	 * xml_stream_resync(). */
 	void (*error)(void *ctx, const struct err *err, uint64_t line, uint64_t column);
 };
 
-/* An error as a reason to be told to the peer. */
+/* Prints an error as the reason that the peer is told. */
 void bot_error_print(const struct err *err, uint64_t line, uint64_t column,
 		     char ret[BOT_REASON_MAX + 1]);
 
 struct bot_reader *bot_reader_new(const struct bot_reader_ops *ops, void *ctx);
 void bot_reader_free(struct bot_reader **r); /* not from inside its calls */
-/* Any pieces. Negative: it has ended; what was wrong was told by error(). */
+/* Reads bytes, in any pieces. Negative: the reader has stopped; error() was told why. */
 int bot_reader_put(struct bot_reader *r, struct str bytes);

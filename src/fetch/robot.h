@@ -100,39 +100,39 @@ struct robot_conf {
 /* clang-format off */
 #define ROBOT_SPECS(s, m) \
 	{"agent", VALUE_TEXT_AT(s, m.agent), "garner", \
-	 .help = "the product token of the robot: the name that robots.txt knows it by"}, \
+	 .help = "product token of the robot: its name in robots.txt"}, \
 	{"contact", VALUE_TEXT_AT(s, m.contact), \
-	 .help = "where its owner is reached, such as https://example.org/robot.html; is sent " \
-		 "with every request, as part of the user agent"}, \
+	 .help = "contact of its owner, such as https://example.org/robot.html; sent with " \
+		 "every request as part of the user agent"}, \
 	{"delay", VALUE_TIME_AT(s, m.delay_us), "10s", 0, 86400e6, \
 	 .help = "time between the starts of two requests to one server"}, \
 	{"concurrent", VALUE_INT_AT(s, m.concurrent), "1", 1, 8, \
 	 .help = "connections to one server at a time"}, \
 	{"crawl_delay_max", VALUE_TIME_AT(s, m.crawl_delay_max_us), "10min", 0, 86400e6, \
-	 .help = "a Crawl-delay of robots.txt that is longer than the delay holds, up to this"}, \
+	 .help = "longest Crawl-delay of robots.txt that is obeyed"}, \
 	{"at_once", VALUE_INT_AT(s, m.at_once), "1000", 1, 15000, \
-	 .help = "requests that are under way at a time, all in all"}, \
+	 .help = "requests at a time, to all servers together"}, \
 	{"keep", VALUE_TIME_AT(s, m.keep_us), "15s", 0, 600e6, \
-	 .help = "how long a connection is kept for the next URL of the same site"}, \
+	 .help = "time that an idle connection is kept for the next URL of its site"}, \
 	{"body_max", VALUE_SIZE_AT(s, m.limits.body), "10M", 1, INFINITY, \
-	 .help = "a larger document is not taken, whether packed or unpacked"}, \
+	 .help = "largest document, packed or unpacked; larger ones are not fetched"}, \
 	{"head_line_max", VALUE_SIZE_AT(s, m.limits.head_line), "64K", 1 << 10, 90 << 10, \
-	 .help = "a longer line in the head of an answer ends it"}, \
+	 .help = "longest line in the head of an answer; a longer one ends it"}, \
 	{"head_max", VALUE_SIZE_AT(s, m.limits.head), "256K", 1 << 10, 280 << 10, \
-	 .help = "a larger head of an answer ends it"}, \
+	 .help = "largest head of an answer; a larger one ends it"}, \
 	{"idle_max", VALUE_TIME_AT(s, m.limits.idle_us), "10s", 10e3, 3600e6, \
-	 .help = "how long a server may send nothing"}, \
+	 .help = "time without a byte after which a request is given up"}, \
 	{"time_max", VALUE_TIME_AT(s, m.limits.total_us), "1min", 10e3, 86400e6, \
-	 .help = "how long one request may take"}, \
+	 .help = "time that one request may take"}, \
 	{"redirects_max", VALUE_INT_AT(s, m.limits.redirects), "10", 0, 100, \
-	 .help = "redirects that are followed in a row"}, \
+	 .help = "most redirects followed in a row"}, \
 	{"proxy", VALUE_TEXT_AT(s, m.proxy), \
-	 .help = "a proxy such as http://127.0.0.1:3128 that all requests go through; it is " \
-		 "trusted: names are resolved by it and not held against `networks`"}, \
+	 .help = "proxy for all requests, such as http://127.0.0.1:3128; it is trusted: it " \
+		 "resolves names, and `networks` is not applied to them; empty: none"}, \
 	{"ca_file", VALUE_PATH_AT(s, m.ca_file), \
-	 .help = "certificates of those who may vouch for servers; empty: the system's"}, \
+	 .help = "CA certificates (PEM) that servers are verified against; empty: the system's"}, \
 	{"verify", VALUE_BOOL_AT(s, m.verify), "yes", \
-	 .help = "whether a server has to prove who it is, with https"}, \
+	 .help = "whether the certificates of https servers are verified"}, \
 	POLICY_SPECS(s, m.networks)
 /* clang-format on */
 

@@ -21,15 +21,15 @@ struct bot_conf {
 static const struct value_spec specs[] = {
 	{"botm", VALUE_TEXT_AT(struct bot_conf, botm), .fallback = "127.0.0.1:8191",
 	 .moves = "net.port",
-	 .help = "where its botm listens: an address or a name with a port, or unix:PATH"},
+	 .help = "address of its botm: address or name with a port, or unix:PATH"},
 	{"listen", VALUE_LISTEN_AT(struct bot_conf, listen),
-	 .help = "in place of connecting to a botm, it listens here for people who type (telnet), "
-		 "to try things out: an address with a port, or unix:PATH"},
+	 .help = "address where it listens for people who type (telnet) instead of connecting to a "
+		 "botm, for trials: host and port, or unix:PATH"},
 	{"parallel", VALUE_INT_AT(struct bot_conf, parallel), .fallback = "100", .min = 1,
 	 .max = 15000, .help = "fetches at the same time"},
 	{"folder", VALUE_PATH_AT(struct bot_conf, folder), .fallback = "cache/files",
-	 .help = "where files are written, below the data directory or absolute; its botm has the "
-		 "same"},
+	 .help = "folder where files are written, below the data directory or absolute; set the "
+		 "same on its botm"},
 	SERVER_LIMITS_AT(struct bot_conf, limits),
 	TLS_SPECS(struct bot_conf, tls),
 };

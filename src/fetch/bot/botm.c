@@ -19,23 +19,23 @@
 static const struct value_spec specs[] = {
 	{"listen", VALUE_LISTEN_AT(struct botm_conf, listen), .fallback = "127.0.0.1:8191",
 	 .moves = "net.port",
-	 .help = "where robots connect to it, or botms where it has no folder: an address with a "
-		 "port, or unix:PATH"},
+	 .help = "address where robots connect, or botms if it has no folder: host and port, or "
+		 "unix:PATH"},
 	{"source", VALUE_TEXT_AT(struct botm_conf, source), .fallback = "127.0.0.1:8193",
 	 .moves = "net.port",
-	 .help = "where its URLs come from: the address of the queue manager, of another botm, or "
-		 "of garner fetch --through"},
+	 .help = "source of its URLs: the address of the queue manager, of another botm, or of "
+		 "garner fetch --through"},
 	{"machine", VALUE_TEXT_AT(struct botm_conf, machine),
-	 .help = "what its machine is called in answers, at most 64 letters, digits, dots, dashes "
-		 "and underscores, unlike all others of the same source; empty: the host's name"},
+	 .help = "name of its machine in answers, at most 64 letters, digits, dots, dashes and "
+		 "underscores, unique at its source; empty: the host's name"},
 	{"folder", VALUE_PATH_AT(struct botm_conf, folder), .fallback = "cache/files",
-	 .help = "where robots store what they fetch, below the data directory or absolute; its "
-		 "robots have the same, and no other botm has; "
-		 "empty: botms connect to it in place of robots"},
+	 .help = "folder where its robots store files, below the data directory or absolute; set "
+		 "the same on its robots, another one on each botm; empty: botms connect to it "
+		 "instead of robots"},
 	{"overload", VALUE_PERCENT_AT(struct botm_conf, overload), .fallback = "10%", .min = 0,
 	 .max = 1000,
-	 .help = "how far a botm below this one is filled beyond its capacity, so that its "
-		 "robots need not wait for URLs"},
+	 .help = "how much more than its capacity a botm below this one gets, so that its robots "
+		 "need not wait for URLs"},
 	SERVER_LIMITS_AT(struct botm_conf, limits),
 	TLS_SPECS(struct botm_conf, tls),
 };

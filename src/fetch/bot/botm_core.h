@@ -4,12 +4,12 @@
  * With a folder it has robots, and owns the names of the files that they write (botm_names.h).
  * Without one it has botms, each with the machines below it, and passes on what they say.
  *
- * What it remembers of a URL: while it waits or a fetcher has it, the request; from the answer on,
- * that, until the source has said what is to become of it. A source that is lost takes along what
- * waits; what is being fetched goes on, and its answers are there when the source is back. One that
- * does not know them any more says so.
+ * It keeps a request while the URL is queued or being fetched, and then its answer, until the
+ * source has said whether to keep the file. When the source disconnects, jobs that are still queued
+ * are dropped; fetches go on, and their answers are sent when the source is back. A source that no
+ * longer knows an answer says so.
  *
- * One loop and its thread; a thread of its own removes files. */
+ * Belongs to one loop and its thread; a second thread removes files. */
 #pragma once
 #include "net/loop.h"
 #include "net/server.h"
@@ -23,21 +23,21 @@ struct botm_options {
 	const char *data;           /* the data directory: names are in its garner.db */
 	const char *machine;        /* bot_is_machine() */
 	const char *source;         /* where it connects to */
-	const struct dns_conf *dns; /* whom to ask for its name; NULL: the machine's name servers */
+	const struct dns_conf *dns; /* resolves its name; NULL: the machine's name servers */
 	const struct server_limits *limits;
 	const struct tls *tls, *tls_source; /* NULL: none */
 	unsigned overload;                  /* percent that a botm is filled beyond its capacity */
-	/* For the log. is_trouble: of ours; else of the outside world, or no trouble at all. */
+	/* Logs. is_trouble: trouble of our own, not of the outside world. */
 	void (*said)(void *ctx, bool is_trouble, const char *what, const char *who);
-	/* A file could not be written: the process had better end. */
+	/* Called when a file cannot be written: the process should end. */
 	void (*failed)(void *ctx, const struct err *err);
 	void *ctx;
 };
 
-/* Texts and limits must outlive it. Fails where files do, or the source has no form. */
+/* Texts and limits must outlive it. Negative: a file failed, or `source` is malformed. */
 int botm_new(struct botm **ret, const struct botm_options *options, struct err *err);
 int botm_listen(struct botm *b, int fd, struct err *err);
-/* Waits for the disk. Not from inside a callback. */
+/* Waits for the disk. Do not call it from a callback. */
 void botm_free(struct botm **b);
 
 struct botm_counts {

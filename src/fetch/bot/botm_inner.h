@@ -16,10 +16,9 @@ enum {
 	BOTM_BURST = 64 << 10,   /* bytes of jobs that a child is given in one round */
 };
 
-/* What may wait in memory for others. What goes beyond is not taken: of a source that has so many
- * deletes or URLs here nothing is read, a robot is given nothing and a botm not heard while the
- * source owes its word on so many answers, or does not read. Each goes on when a quarter of it is
- * gone. */
+/* Limits on what is queued in memory. At the limit of deletes or URLs the botm stops reading from
+ * the source. At the limit of unacknowledged answers, or while the source does not read, robots get
+ * no jobs and botms below are not read. Each resumes when a quarter has been worked off. */
 struct botm_bounds {
 	uint64_t answer_bytes, job_bytes;
 	uint64_t deletes;
@@ -27,20 +26,20 @@ struct botm_bounds {
 
 struct botm_child;
 
-/* A URL that waits, or that a child has. */
+/* A URL that is queued, or that a child has. */
 struct botm_job {
 	struct link link;         /* of the queue, or of its child */
-	struct botm_child *child; /* NULL: it waits */
-	struct botm_name name;    /* generation 0: none yet, or none ever */
+	struct botm_child *child; /* NULL: queued */
+	struct botm_name name;    /* generation 0: none, or not yet */
 	size_t host;              /* botm_host_of() */
 	int64_t since_us;         /* when it came */
 	struct str id, text;      /* in this block; the message up to its "/>" */
 };
 
-/* What the source has to be told, or has been and did not say yet what is to become of it. Several
- * may have one id, when a URL went to two machines. */
+/* An answer that the source has not acknowledged yet. Several may have the same id, when a URL went
+ * to two machines. */
 struct botm_answer {
-	struct link link;                   /* of those that are to be sent, or were sent */
+	struct link link;                   /* of the unsent answers, or of the sent ones */
 	struct botm_answer *next;           /* with the same id */
 	struct botm_name name;              /* generation 0: not our file */
 	struct str id, machine, file, text; /* in this block */
@@ -53,24 +52,24 @@ struct botm_route {
 	char machine[BOT_ID_MAX + 1], node[BOT_ID_MAX + 1]; /* machine "": it has none */
 };
 
-/* A delete that was passed on. */
+/* A delete that was passed to a child. */
 struct botm_deletion {
 	struct link link; /* of its child */
 	struct botm_child *child;
 	char id[BOT_ID_MAX + 1];
 };
 
-/* A robot or a botm; lives in its session. */
+/* A connected robot or botm; part of its session. */
 struct botm_child {
 	struct botm *b;
 	struct session *session;
 	struct bot_reader *reader;
 	struct link link;  /* of all */
-	struct link ready; /* of those that can take a job */
+	struct link ready; /* of the children with room */
 	struct link jobs, routes, deletions;
 	uint64_t capacity, out;
-	size_t pending;            /* bytes of jobs that it is about to be sent */
-	int64_t heard_us, held_us; /* since when it is not read; 0: it is */
+	size_t pending;            /* bytes of jobs about to be sent to it */
+	int64_t heard_us, held_us; /* since when it is not read; 0: it is read */
 	bool is_met, is_choked, is_gone, has_lied;
 	char node[BOT_ID_MAX + 1]; /* of a botm */
 };
@@ -81,13 +80,13 @@ TABLE(botm_answer_names, uint64_t, struct botm_answer *, hash_u64, table_same_u6
 TABLE(botm_route_ids, struct str, struct botm_route *, hash64, str_eq)
 TABLE(botm_deletion_ids, struct str, struct botm_deletion *, hash64, str_eq)
 
-/* A file that goes; its name is free after that. */
+/* A file to remove; its name is free afterwards. */
 struct botm_removal {
 	struct link link;
 	struct botm_name name;
 	char id[BOT_ID_MAX +
 		1];    /* of the delete that is to be answered; "": the source dropped it */
-	int sys_errno; /* why it is still there; 0: it is not */
+	int sys_errno; /* why removing failed; 0: removed */
 	bool is_free;  /* the name: the file was there, and no other has its number */
 };
 
@@ -95,9 +94,9 @@ struct botm_removal {
 struct botm_keep {
 	struct botm_names *names; /* NULL: no folder */
 	struct sync_group sync;
-	uint64_t ndeletes;          /* removals that are to be answered */
+	uint64_t ndeletes;          /* removals that the source waits for */
 	bool has_failed;            /* the last removal */
-	struct link removals, busy; /* that wait for the next turn; that are under way */
+	struct link removals, busy; /* queued for the next turn; under way */
 };
 
 struct botm {
@@ -112,9 +111,9 @@ struct botm {
 	struct outgoing *source;
 	struct bot_reader *reader; /* of the source; NULL: not connected */
 	bool is_choked;            /* it does not read */
-	bool is_left;              /* it was hung up on */
+	bool is_left;              /* we disconnected it */
 	bool told_away;
-	bool is_held; /* nothing is read of the source */
+	bool is_held; /* the source is not read */
 	bool is_full; /* of answers */
 	uint64_t told_capacity;
 	struct link children, ready;
@@ -143,8 +142,8 @@ void botm_fail(struct botm *b, const struct err *err);
 /* botm_core.c */
 void botm_take_fetch(struct botm *b, const struct bot_message *m);
 void botm_dispatch_soon(struct botm *b);
-void botm_job_end(struct botm *b, struct botm_job *job);   /* its child, if any, has room again */
-void botm_job_again(struct botm *b, struct botm_job *job); /* its child is gone */
+void botm_job_end(struct botm *b, struct botm_job *job);   /* frees the room at its child, if any */
+void botm_job_again(struct botm *b, struct botm_job *job); /* queues it again: its child is gone */
 void botm_queue_forget(struct botm *b);
 void botm_answer_add(struct botm *b, const struct bot_message *m, struct botm_name name);
 bool botm_answer_known(const struct botm *b, const struct bot_message *m);
@@ -157,28 +156,28 @@ void botm_bounds_look(struct botm *b); /* after more or fewer wait */
 void botm_hosts_open(struct botm *b);
 void botm_hosts_close(struct botm *b);
 size_t botm_host_of(struct str url);
-/* The child that the job goes to; some child has room. NULL: it waits for the one that has its
- * host, and *ret_wait_us is not beyond the time for which it does. */
+/* Picks the child for a job; at least one child has room. NULL: the job waits for the child that
+ * has its host; *ret_wait_us is lowered to the end of that wait. */
 struct botm_child *botm_host_child(struct botm *b, const struct botm_job *job, int64_t now_us,
 				   int64_t *ret_wait_us);
-void botm_hosts_share(struct botm *b); /* anew, for a child has come */
+void botm_hosts_share(struct botm *b); /* again, because a child has connected */
 void botm_hosts_forget(struct botm *b, const struct botm_child *c);
 
 /* botm_child.c */
 extern const struct server_protocol botm_protocol;
-void botm_child_ready(struct botm_child *c); /* in the list of those with room, or out of it */
+void botm_child_ready(struct botm_child *c); /* updates the list of children with room */
 void botm_child_send(struct botm_child *c, const struct bot_message *m);
-void botm_children_check(struct botm *b); /* those that are silent */
-void botm_children_hold(struct botm *b);  /* botms that repeat answers wait, or go on */
+void botm_children_check(struct botm *b); /* disconnects silent ones */
+void botm_children_hold(struct botm *b);  /* pauses or resumes reading from botms */
 
 /* botm_source.c */
 int botm_source_open(struct botm *b, struct err *err);
 void botm_source_close(struct botm *b);
 void botm_source_send(struct botm *b, const struct bot_message *m);
-void botm_source_pump(struct botm *b); /* answers that are to be sent */
+void botm_source_pump(struct botm *b); /* sends answers */
 void botm_source_hold(struct botm *b, bool is_held);
 void botm_source_hang_up(struct botm *b, const char *why);
-void botm_tell_soon(struct botm *b); /* the capacity, if it is another than was told */
+void botm_tell_soon(struct botm *b); /* the capacity, if it has changed */
 void botm_tell_run(void *b);
 void botm_tell_route(struct botm *b, const struct botm_route *r, bool is_up);
 void botm_tell_deleted(struct botm *b, struct str id, enum bot_deletion how);
@@ -186,10 +185,11 @@ void botm_tell_deleted(struct botm *b, struct str id, enum bot_deletion how);
 /* botm_keep.c; all are for a botm with a folder. */
 int botm_keep_open(struct botm *b, struct err *err);
 void botm_keep_close(struct botm *b);
-/* An answer with its file. */
+/* Adds an answer with its file. */
 void botm_keep_answer(struct botm *b, const struct bot_message *m, struct botm_name name);
 void botm_keep_remove(struct botm *b, struct botm_name name, struct str id);
-void botm_keep_unused(struct botm *b, struct botm_name name); /* given, and not stored */
+void botm_keep_unused(struct botm *b,
+		      struct botm_name name); /* given to a robot that stored nothing */
 void botm_file_path(const struct botm *b, struct botm_name name, struct buf *ret);
 /* Whether the file is as an answer says; m NULL: whether anything is there. */
 bool botm_file_there(const struct botm *b, struct botm_name name, const struct bot_message *m);

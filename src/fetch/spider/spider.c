@@ -23,17 +23,17 @@ struct spider_conf {
 static const struct value_spec specs[] = {
 	{"listen", VALUE_LISTEN_AT(struct spider_conf, listen), .fallback = "127.0.0.1:8190",
 	 .moves = "net.port",
-	 .help = "where it waits for URL servers: an address with a port, or unix:PATH"},
+	 .help = "address where it listens for URL servers: host and port, or unix:PATH"},
 	{"results", VALUE_TEXT_AT(struct spider_conf, results), .fallback = "",
 	 .help = "where results go: dir:PATH, below the data directory or absolute, files and "
 		 "results.jsonl there; empty: dir:spider (of an instance dir:spider@2)"},
 	{"status_interval", VALUE_TIME_AT(struct spider_conf, status_us), "30s", 1e3, 86400e6,
-	 .help = "how often a URL server is told WORKING for a URL that is not done; its "
+	 .help = "time between two WORKING for a URL that is not done; the URL server's "
 		 "timeout_spider_status should be at least twice as long"},
 	{"status_words", VALUE_BOOL_AT(struct spider_conf, status_words), "no",
-	 .help = "whether DONE is followed by the outcome; the URL server has the same setting"},
+	 .help = "whether the outcome follows DONE; set the same on the URL server"},
 	{"urls_max", VALUE_INT_AT(struct spider_conf, urls_max), "100000", 1, 10000000,
-	 .help = "URLs that it takes at a time; with more, nothing is read from URL servers"},
+	 .help = "most URLs at a time; at this number it stops reading from URL servers"},
 	SERVER_LIMITS_IDLE_AT(struct spider_conf, limits, "0"),
 	TLS_SPECS(struct spider_conf, tls),
 };

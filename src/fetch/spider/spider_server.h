@@ -31,21 +31,22 @@ struct spider_server_options {
 	const struct tls *tls; /* NULL: none */
 	struct robot *robot;
 	int64_t status_us; /* how often WORKING is said of a URL that is not done */
-	/* With more at a time, or with more bytes than limits.memory in them, nothing is read. */
+	/* Nothing is read while there are more URLs than this, or more than limits.memory bytes of
+	 * them. */
 	uint64_t urls_max;
 	bool status_words; /* the outcome after DONE */
-	/* For the log, of a URL server; is_trouble: it was hung up on. peer NULL: of the store. */
+	/* Logs. is_trouble: a URL server was disconnected. peer NULL: about the store. */
 	void (*said)(void *ctx, bool is_trouble, const char *what, const char *peer);
 	/* This process cannot go on. */
 	void (*failed)(void *ctx, const struct err *err);
 	void *ctx;
 };
 struct spider_server *spider_server_new(const struct spider_server_options *options);
-/* What the store answers to, as long as the server is there. */
+/* The callbacks for the store, valid until the server is freed. */
 const struct spider_store_host *spider_server_host(const struct spider_server *s);
-/* Before the first connection. The store stays the caller's. */
+/* Call it before the first connection. The caller owns the store. */
 void spider_server_store(struct spider_server *s, struct spider_store *store);
 int spider_server_listen(struct spider_server *s, int fd, struct err *err);
-/* After the store is gone. The robot must still be there. */
+/* Free the store first, the robot afterwards. */
 void spider_server_free(struct spider_server **s);
 const struct spider_counts *spider_server_counts(const struct spider_server *s);

@@ -11,8 +11,8 @@ struct spider_store;
 
 /* A URL on its way there, inside its owner. */
 struct spider_item {
-	struct str doc_id, url; /* the owner's; doc_id may be empty: nobody asked by one */
-	/* From here on the store's. */
+	struct str doc_id, url; /* the owner's; doc_id may be empty */
+	/* Owned by the store. */
 	struct robot_file_sink file; /* after begin(): where the body is to go */
 	struct link link;            /* after put() */
 	char *path;
@@ -20,15 +20,15 @@ struct spider_item {
 };
 
 struct spider_store_host {
-	/* It is kept; its owner frees it. */
+	/* The item is on disk; its owner frees it. */
 	void (*kept)(void *ctx, struct spider_item *item);
-	void (*room)(void *ctx); /* there may be room again */
-	/* Nothing that was begun and is not kept is sure to be on disk: all of it is to be begun
-	 * anew. The store has none of it any more. */
+	void (*room)(void *ctx); /* there may be space again */
+	/* Items begun but not yet kept may not be on disk: begin each of them again. The store has
+	 * forgotten them. */
 	void (*lost)(void *ctx);
 	/* For the log. */
 	void (*said)(void *ctx, bool is_trouble, const char *what);
-	/* The process cannot go on: what is kept is not known any more. */
+	/* The process cannot go on: nobody knows what is on disk. */
 	void (*failed)(void *ctx, const struct err *err);
 	void *ctx;
 };
@@ -39,16 +39,16 @@ struct spider_store_host {
 int spider_store_open(struct spider_store **ret, const char *path, uint64_t disk_free,
 		      struct loop *loop, const struct spider_store_host *host, struct err *err);
 void spider_store_free(struct spider_store **s);
-/* Before it is fetched. Negative: it cannot be kept, or not now: spider_store_refused() says which.
- */
+/* Prepares an item to be fetched. Negative: it cannot be stored, or not now:
+ * spider_store_refused() tells which. */
 int spider_store_begin(struct spider_store *s, struct spider_item *item, const struct url *url,
 		       struct err *err);
-/* Takes its result, whether or not it was begun; kept() comes later, from the loop, but not after
+/* Stores the result of an item, begun or not. kept() is called later, from the loop, but not after
  * spider_store_free(). */
 void spider_store_put(struct spider_store *s, struct spider_item *item,
 		      const struct robot_result *result);
-/* Whether another may be begun. */
+/* Whether another item may be begun. */
 bool spider_store_room(const struct spider_store *s);
-/* begin() or the sink failed, and this is what the system said. true: there is no room for it now;
- * room() says when it is to be begun again. */
+/* Judges why begin() or the sink failed. true: the disk is full for now; begin the item again after
+ * room(). */
 bool spider_store_refused(struct spider_store *s, int sys_errno, const char *why);

@@ -1,7 +1,7 @@
-/* The URL feed: from a doc index to spiders, politely (document 003). URLs are asked for while a
- * queue is free, their hosts resolved, the URLs put into the queue of their server's address, and
- * sent to a spider when their turn has come, with a TRANS_ID; they are done when it says so, and
- * sent again when it does not. All in memory: a killed process asks its doc index anew.
+/* The URL feed: from a doc index to spiders, politely (document 003). It asks for URLs while a
+ * queue is free, resolves their hosts, and queues each URL by the address of its server. When its
+ * turn comes, it sends the URL with a TRANS_ID to a spider, and sends it again if the spider does
+ * not say DONE. Everything is in memory: a killed process asks its doc index again.
  *
  * Owned by one loop. */
 #pragma once
@@ -19,7 +19,7 @@ struct url_feed_options {
 	struct hostq_options queues;
 	uint64_t max_per_address; /* URLs of one batch; with more its names are rejected next */
 	size_t rejects_max;       /* names in a reject list */
-	int64_t status_us;        /* without a word about a URL: it is sent again */
+	int64_t status_us;        /* a URL is sent again after this time without news of it */
 	bool status_words;
 	const char *const *spiders; /* addresses, as outgoing.h takes them */
 	size_t nspiders;            /* at least 1 */

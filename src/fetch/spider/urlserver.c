@@ -35,27 +35,26 @@ static const struct value_spec specs[] = {
 		 "each line, outcomes go to PATH.done; or the address of a doc index, such as "
 		 "127.0.0.1:8189"},
 	{"name", AT(TEXT, name),
-	 .help = "how it calls itself at the doc index, a word that no other client uses; empty: "
+	 .help = "its name at the doc index, a word that no other client uses; empty: "
 		 "urlserver and the name of this machine"},
 	{"spider_host", AT(LIST, spiders), "127.0.0.1",
 	 .help = "the spiders: addresses or names of machines, or of single ones as HOST:PORT or "
 		 "unix:PATH"},
 	{"spider_port", AT(INT, port), "8190", 0, 65535, .moves = "net.port",
-	 .help = "the port of those spiders that are named without one; 0: there are none"},
+	 .help = "port of spiders that are named without one; 0: each names its port"},
 	{"timeout_spider_status", AT(TIME, status_us), "2min", 1e3, 86400e6,
-	 .help = "a URL of which its spider said neither WORKING nor DONE for so long is sent "
-		 "again; at least twice the spider's status_interval"},
+	 .help = "time without WORKING or DONE after which a URL is sent again; at least twice the "
+		 "spider's status_interval"},
 	{"status_words", AT(BOOL, status_words), "no",
-	 .help = "whether a spider may say the outcome after DONE; the spiders have the same "
-		 "setting"},
+	 .help = "whether a spider may add the outcome to DONE; set the same on the spiders"},
 	{"queue_count", AT(INT, queue_count), "1000", 1, 10e6,
-	 .help = "servers whose URLs are worked on at the same time"},
+	 .help = "servers that are fetched from at the same time"},
 	{"queue_len", AT(INT, queue_len), "100", 1, 10e6,
 	 .help = "URLs of one server; while there are more, its names are not asked for"},
 	{"req_host_concurrent", AT(INT, concurrent), "1", 1, POLITE_CONCURRENT_MAX,
 	 .help = "URLs of one server that spiders have at the same time"},
 	{"req_host_per_sec", AT(REAL, per_sec), "0.1", 1e-4, 1e6,
-	 .help = "how many URLs of one server go out in a second: 0.1 is one in ten seconds"},
+	 .help = "URLs of one server per second: 0.1 is one every ten seconds"},
 	{"max_urls_per_ip", AT(INT, max_per_address), "500", 1, 10e6,
 	 .help = "when an answer of the doc index has more URLs for one address, none of the names "
 		 "on it are asked for in the next request"},

@@ -234,7 +234,7 @@ def test_without_its_names_a_botm_loses_no_file(garner, tmp_path):
         part.unlink()
     s.heard.clear()
     g.botm = g.start("botm").wait_ready()
-    g.botm.wait_line("what was known of its names is lost or old")
+    g.botm.wait_line("records of file names lost or outdated")
     Bot(g.door, g.files, 3)
     wait_for("a robot", lambda: s.capacity() == 3)
     after = ask(["4", "5", "6"])

@@ -142,7 +142,7 @@ def test_odd_lines_get_done_where_somebody_can_be_told(garner):
         wait_for("both", lambda: us.strange == [b"twice DONE permanent\n"])
         us.raw(b"x" * 8193 + b"\n")
         wait_for("hung up", lambda: us.closed)
-        g.process.wait_line("a URL server was hung up on .*a line is too long")
+        g.process.wait_line("URL server disconnected .*a line is too long")
 
 
 def test_a_browser_cannot_be_made_to_ask_a_spider(garner):
@@ -152,7 +152,7 @@ def test_a_browser_cannot_be_made_to_ask_a_spider(garner):
         us.raw(f"POST / HTTP/1.1\r\nHost: x\r\n\r\nt d {net.address(0)} {net.url(0)}\r\n".encode())
         wait_for("hung up", lambda: us.closed)
         assert not us.done and not us.strange
-    g.process.wait_line("a URL server was hung up on .*it speaks HTTP")
+    g.process.wait_line("URL server disconnected .*it speaks HTTP")
     wait_for("counted", lambda: counter(g, "garbage_lines") == 1)
     assert not results(g) and counter(g, "hung_up") == 1
 
@@ -250,12 +250,12 @@ def test_a_full_disk_is_waited_for(garner, small):
         filler.write_bytes(bytes(os.statvfs(small).f_bfree * os.statvfs(small).f_frsize))
         for i in range(3):
             us.send(f"full{i}", f"d{i}", net.address(i), net.url(i))
-        g.process.wait_line("No space left on device; nothing is fetched until there is room")
+        g.process.wait_line("No space left on device; fetching paused")
         wait_for("WORKING", lambda: us.working["full2"] >= 20)  # longer than three tries take
         assert set(us.done) == {"before"}
         filler.unlink()
         us.wait_done("full0", "full1", "full2")
-        g.process.wait_line("there is room on the disk again")
+        g.process.wait_line("disk no longer full; fetching resumed")
         assert set(us.done.values()) == {"ok"}
         lines = [json.loads(line) for line in (small / "results.jsonl").read_text().splitlines()]
         assert sorted(r["doc_id"] for r in lines) == ["d", "d0", "d1", "d2"]
@@ -270,7 +270,7 @@ def test_lines_that_find_no_room_are_written_again_and_a_failed_sync_has_kept_no
     g = spider(garner, net, env={"GARNER_FAULTS": f"{point}=enospc"}, status_words="yes")
     with Urlserver(g.where) as us:
         us.send("1.1", "d1", net.address(0), net.url(0))
-        g.process.wait_line("No space left on device; nothing is fetched until there is room")
+        g.process.wait_line("No space left on device; fetching paused")
         us.send("wrong", "d2", "nowhere", net.url(0))
         us.wait_done("1.1", "wrong")
         assert us.done == {"1.1": "ok", "wrong": "permanent"}

@@ -108,11 +108,11 @@ def test_names_are_resolved_by_a_name_server(garner):
     with Spider(work) as s:
         g, us = serve(garner, [], urls, spider_host="spider.test", spider_port=s.port,
                       robot=f"dns_servers = 127.0.0.1:{port}\ndns_order = ipv4")
-        us.wait_line("a spider is away: .*refused.*peer=spider.test:")
+        us.wait_line("spider unreachable: .*refused.*peer=spider.test:")
         (names.dir / "hosts").write_text("127.0.0.1 spider.test\n")
         dns.send(signal.SIGHUP)
         wait_for("all outcomes", lambda: len(outcomes(g)) == len(urls), every=0.2)
-        us.wait_line("a spider is there peer=spider.test:")
+        us.wait_line("spider connected peer=spider.test:")
         assert outcomes(g) == {i: ["done"] for i in range(1, 16)} | {16: ["site-permanent"]}
         assert {j.url: j.ip for j in s.jobs} == {u: f"127.20.0.{2 if '//c' in u else 1}" for u in urls[:-1]}
         assert set(most) == {1} and not s.bad
@@ -395,9 +395,9 @@ def test_urls_go_over_tls_to_those_who_have_the_key(garner):
     (g.data / "urls.txt").write_text("".join(u + "\n" for u in urls))
     us, second = g.start("urlserver").wait_ready(), g.start("urlserver@2").wait_ready()
     each_has_one(g, urls)
-    us.wait_line(f'a spider is away: the peer has another key peer={at["theirs"]}')
-    second.wait_line("the doc index is away: the peer has another key")
-    spiders["theirs"].wait_line("a URL server was hung up on .*why=.*key")
+    us.wait_line(f'spider unreachable: the peer has another key peer={at["theirs"]}')
+    second.wait_line("doc index unreachable: the peer has another key")
+    spiders["theirs"].wait_line("URL server disconnected .*why=.*key")
     spiders["ours"].wait_line("a URL server .*is connected")
     assert not spiders["ours"].lines("warn")
     net.check_polite()

@@ -392,8 +392,7 @@ static void on_message(void *ctx, const struct bot_message *m)
 	struct bot *b = p->bot;
 	if (m->kind == BOT_REFUSED && !p->session) {
 		char why[BOT_REASON_MAX + 64];
-		snprintf(why, sizeof why, "the botm refuses this robot: " STR_FMT,
-			 STR_ARG(m->reason));
+		snprintf(why, sizeof why, "botm refused this robot: " STR_FMT, STR_ARG(m->reason));
 		b->o.said(b->o.ctx, true, why, b->o.botm);
 		xml_stream_stop(p->reader->xml);
 		outgoing_rest(b->out, BOT_REFUSED_US);
@@ -580,7 +579,8 @@ static void on_look(void *ctx)
 	if (full == b->is_full)
 		return;
 	b->is_full = full;
-	b->o.said(b->o.ctx, full, full ? "less is free than disk_free" : "there is room again",
+	b->o.said(b->o.ctx, full,
+		  full ? "disk full; fetching paused" : "disk no longer full; fetching resumed",
 		  b->o.folder);
 	LIST_EACH (struct bot_peer, p, &b->peers, link)
 		peer_announce(p);

@@ -407,7 +407,7 @@ void botm_children_check(struct botm *b)
 		if (c->held_us && conn_is_cut(session_conn(c->session)))
 			conn_close(session_conn(c->session));
 		else if (!c->held_us && most_us && now_us - c->heard_us > most_us)
-			child_refuse(c, "it was silent for too long");
+			child_refuse(c, "silent for too long");
 }
 
 const struct server_protocol botm_protocol = {

@@ -41,9 +41,8 @@ static void answers_are_full(struct botm *b, bool is_full)
 {
 	b->is_full = is_full;
 	botm_say(b, is_full,
-		 is_full ? "nothing more is fetched: the source has not said what is to become of "
-			   "too many answers"
-			 : "the source has taken answers: fetching goes on",
+		 is_full ? "too many unacknowledged answers; fetching paused"
+			 : "answers acknowledged; fetching resumed",
 		 b->o.source);
 	botm_children_hold(b);
 	botm_tell_soon(b);
@@ -65,8 +64,7 @@ void botm_bounds_look(struct botm *b)
 		botm_source_hold(b, !b->is_held);
 	/* neither jobs nor answers get fewer, nor deletes where children are not heard */
 	if (is_full && (many_jobs || (many_deletes && !has_names)))
-		botm_source_hang_up(b, "the source asks for more and more, and does not say what "
-				       "is to become of the answers");
+		botm_source_hang_up(b, "the source keeps asking and acknowledges no answers");
 }
 
 /* Jobs. */

@@ -109,7 +109,7 @@ static void removal_note(struct botm *b, const struct botm_removal *r)
 	if (!is_new)
 		return;
 	botm_file_path(b, r->name, &path);
-	snprintf(what, sizeof what, "a file could not be removed: %s", strerror(r->sys_errno));
+	snprintf(what, sizeof what, "cannot remove a file: %s", strerror(r->sys_errno));
 	botm_say(b, true, what, buf_text(&path));
 }
 
@@ -201,15 +201,15 @@ static void found_say(struct botm *b, const struct botm_names_found *found)
 	char what[256];
 	if (found->freed || found->removed || b->nanswers) {
 		snprintf(what, sizeof what,
-			 "%" PRIu64 " names are free again, %" PRIu64 " files are removed, %" PRIu64
-			 " are for the source to decide",
+			 "%" PRIu64 " names freed, %" PRIu64 " files removed, %" PRIu64
+			 " files left to the source",
 			 found->freed, found->removed, b->nanswers);
 		botm_say(b, false, what, b->o.folder);
 	}
 	if (found->has_lost)
 		botm_say(b, true,
-			 "what was known of its names is lost or old: the files stay, and no name "
-			 "is given that may have been given before",
+			 "records of file names lost or outdated; keeping all files, and giving no "
+			 "name twice",
 			 b->o.folder);
 }
 

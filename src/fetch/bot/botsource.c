@@ -413,7 +413,7 @@ static void check_run(void *ctx)
 	int64_t now_us = loop_now_us(s->o.loop), most_us = s->limits.idle_us;
 	LIST_EACH (struct botm_state, state, &s->sessions, link)
 		if (most_us && !state->is_refused && now_us - state->heard_us > most_us)
-			botm_refuse(state->session, "it was silent for too long");
+			botm_refuse(state->session, "silent for too long");
 }
 
 /* Beginning and end. */

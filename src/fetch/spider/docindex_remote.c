@@ -90,7 +90,7 @@ static void remote_down(void *ctx, const char *why, int64_t retry_us)
 	if (r->told_away)
 		return;
 	r->told_away = true;
-	snprintf(text, sizeof text, "the doc index is away: %s", why);
+	snprintf(text, sizeof text, "doc index unreachable: %s", why);
 	r->host.said(r->host.ctx, true, text);
 }
 
@@ -98,7 +98,7 @@ static void remote_drop(struct remote_index *r, const char *why)
 {
 	struct conn *c = outgoing_conn(r->out);
 	char text[600];
-	snprintf(text, sizeof text, "the doc index was hung up on: %s", why);
+	snprintf(text, sizeof text, "doc index disconnected: %s", why);
 	r->host.said(r->host.ctx, true, text);
 	r->told_away = true;
 	if (c)
@@ -127,7 +127,7 @@ static void remote_ok(struct remote_index *r)
 	if (!r->met) {
 		r->met = true;
 		if (r->told_away)
-			r->host.said(r->host.ctx, false, "the doc index is there");
+			r->host.said(r->host.ctx, false, "doc index connected");
 		r->told_away = false;
 	} else if (r->first < r->unsent) {
 		report_kept(r);

@@ -89,10 +89,10 @@ static void on_said(void *ctx, bool is_trouble, const char *what, const char *pe
 		log_write(is_trouble ? LOG_WARN : LOG_INFO, LOG_ROLE, "results",
 			  LOG_LIST(KV_TEXT("what", what)));
 	else if (is_trouble)
-		log_warn(ROLE, "a URL server was hung up on", KV_TEXT("peer", peer),
+		log_warn(ROLE, "URL server disconnected", KV_TEXT("peer", peer),
 			 KV_TEXT("why", what));
 	else
-		log_info(ROLE, "a URL server", KV_TEXT("peer", peer), KV_TEXT("what", what));
+		log_info(ROLE, "URL server", KV_TEXT("peer", peer), KV_TEXT("what", what));
 }
 
 static void tell_counters(void *ctx)

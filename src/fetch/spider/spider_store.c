@@ -83,8 +83,9 @@ static void store_tell(struct spider_store *s, const char *why)
 	if (is_trouble == s->told)
 		return;
 	s->told = is_trouble;
-	snprintf(text, sizeof text, "%s; nothing is fetched until there is room", why);
-	host->said(host->ctx, is_trouble, is_trouble ? text : "there is room on the disk again");
+	snprintf(text, sizeof text, "%s; fetching paused", why);
+	host->said(host->ctx, is_trouble,
+		   is_trouble ? text : "disk no longer full; fetching resumed");
 }
 
 static struct group *group_next(struct spider_store *s)
@@ -188,7 +189,7 @@ static void space_look(void *ctx)
 	uint64_t left;
 	struct err ignored;
 	s->full = file_space(s->path, &left, NULL, &ignored) == 0 && left < s->disk_free;
-	store_tell(s, "less is free on the disk than disk_free");
+	store_tell(s, "disk full");
 	loop_timer_in(s->loop, &s->space, SPACE_LOOK_US);
 	if (spider_store_room(s))
 		host->room(host->ctx);
@@ -255,8 +256,8 @@ static bool has_line(struct spider_store *s, const struct spider_item *item)
 		return true;
 	if (s->unasked == UNASKED_MOST + 1)
 		host->said(host->ctx, true,
-			   "too many lines name nothing that can be fetched: what is wrong with "
-			   "further ones is not written down");
+			   "too many lines that cannot be fetched; results of further ones are not "
+			   "written");
 	return false;
 }
 

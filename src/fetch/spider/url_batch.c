@@ -81,7 +81,7 @@ static void name_stuck(struct batch_name *name, const struct err *err)
 	if (f->batch.told)
 		return;
 	f->batch.told = true;
-	snprintf(text, sizeof text, "%s; no more URLs are asked for until there is room", err->msg);
+	snprintf(text, sizeof text, "%s; requests for URLs paused", err->msg);
 	f->o.said(f->o.ctx, true, text, NULL);
 }
 
@@ -119,7 +119,7 @@ static void stuck_again(void *ctx)
 			return; /* there is still none */
 	}
 	b->told = false;
-	f->o.said(f->o.ctx, false, "there is room for URLs again", NULL);
+	f->o.said(f->o.ctx, false, "requests for URLs resumed", NULL);
 	feed_later(f);
 }
 

@@ -150,8 +150,8 @@ static size_t rejects_bound(struct url_feed *f, size_t n)
 	f->counts.unlisted += n - most;
 	if (!f->told_rejects)
 		f->o.said(f->o.ctx, true,
-			  "more names are to be rejected than a request has room for: URLs of "
-			  "some will come all the same",
+			  "reject list too long for a request; URLs of some rejected names will "
+			  "come",
 			  NULL);
 	f->told_rejects = true;
 	return most;

@@ -103,7 +103,7 @@ static void on_overdue(void *ctx)
 		if (s->up && now_us - s->heard_us >= 2 * f->o.status_us) {
 			s->heard_us = now_us; /* once */
 			s->mute = true;
-			spider_hang_up(s, "a spider was hung up on: it says nothing");
+			spider_hang_up(s, "spider disconnected: it says nothing");
 		}
 	}
 	overdue_arm(f);
@@ -203,7 +203,7 @@ static void spider_there(struct feed_spider *s)
 	s->gone = s->mute = false;
 	loop_timer_stop(&s->away);
 	if (s->told_away)
-		f->o.said(f->o.ctx, false, "a spider is there", s->address);
+		f->o.said(f->o.ctx, false, "spider connected", s->address);
 	s->told_away = false;
 	places_spread(f);
 }
@@ -252,7 +252,7 @@ static void spider_down(void *ctx, const char *why, int64_t retry_us)
 	if (s->told_away)
 		return;
 	s->told_away = true;
-	snprintf(text, sizeof text, "a spider is away: %s", why);
+	snprintf(text, sizeof text, "spider unreachable: %s", why);
 	f->o.said(f->o.ctx, true, text, s->address);
 }
 
@@ -273,8 +273,8 @@ static void words_complain(struct feed_spider *s, struct str line)
 		return;
 	s->told_words = true;
 	f->o.said(f->o.ctx, true,
-		  "a spider says words after DONE, which are not taken, and its URLs are sent "
-		  "again: set status_words on both sides",
+		  "spider adds outcomes to DONE, so its URLs are sent again; set status_words "
+		  "on both sides",
 		  s->address);
 }
 
@@ -319,14 +319,14 @@ static void spider_line(void *ctx, struct str line)
 	if (rc == 0)
 		s->wrong = 0;
 	else if (++s->wrong == WRONG_MAX)
-		spider_hang_up(s, "a spider was hung up on: 100 lines in a row that mean nothing");
+		spider_hang_up(s, "spider disconnected: 100 meaningless lines in a row");
 }
 
 static void spider_long_line(void *ctx)
 {
 	struct feed_spider *s = ctx;
 	s->feed->counts.garbage++;
-	spider_hang_up(s, "a spider was hung up on: a line is too long");
+	spider_hang_up(s, "spider disconnected: a line is too long");
 }
 
 /* What one round of the loop has for it goes out in one piece. */

@@ -465,7 +465,7 @@ static void a_liar_is_hung_up_on(void **state)
 		played_hears(&p, "HELLO us1\n");
 		played_says(&p, lies[i]);
 		assert_int_equal(recv(p.fd, &byte, 1, 0), 0);
-		assert_non_null(strstr(buf_text(&p.o.troubles), "hung up on"));
+		assert_non_null(strstr(buf_text(&p.o.troubles), "doc index disconnected"));
 		assert_string_equal(buf_text(&p.o.story), "");
 		played_close(&p);
 	}

@@ -59,7 +59,7 @@ enum robot_cause code_cause(uint16_t code);
 /* For people: "not found (404)", "robots.txt forbids it"; never NULL, in room of 64 bytes. */
 enum { CODE_TEXT = 64 };
 const char *code_text(uint16_t code, char ret[CODE_TEXT]);
-/* Whether a try with this code says that nothing of its site can be had (cork). */
+/* Whether this code means that the whole site failed (cork). */
 bool code_is_failure(uint16_t code);
 
 /* All codes that have a name of their own, ascending: number, class, its name, outcome, cause and

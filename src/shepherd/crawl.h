@@ -27,7 +27,7 @@ struct crawl_conf {
 	int follow;                         /* enum crawl_follow */
 	int64_t max_depth;                  /* components of a path; 0: no limit */
 	int64_t old_states, interim_states; /* closed and corked ones that are kept */
-	int64_t gone_us;                    /* entries of `gone` are kept so long */
+	int64_t gone_us;                    /* how long entries of `gone` are kept */
 	uint64_t sort_memory;
 	uint64_t memory;
 	uint64_t cleanup;           /* bytes of the bucket file before which it is not cleaned */
@@ -270,7 +270,7 @@ int crawl_url_of(const struct crawl *c, struct state *st, const struct index_ite
  * refused what is not a URL, and told so. */
 int crawl_ask(void *state, struct str line, struct err *err);
 
-/* An index that is written anew by what files of the state tell of its URLs. */
+/* Rewriting an index from files of the state. */
 
 struct crawl_news {
 	const char *file; /* "journal", "contrib" (all rounds that no merge has taken) */
@@ -291,8 +291,8 @@ int crawl_sort_news(struct state *st, const struct crawl *c, const struct crawl_
 		    struct sort **ret, struct err *err);
 /* The payload of such a record, and where in its file it lies (contrib_place). */
 struct str crawl_placed(struct str record, uint64_t *ret_place);
-/* Writes a new index for a state: fn says what becomes of each URL, in view of the news of it
- * (NULL: none); each is to be read by crawl_placed(). 1: stopped, and the index is as it was. */
+/* Writes a new index for a state: fn decides about each URL by its news (NULL: none), which
+ * crawl_placed() reads. 1: stopped; the index is unchanged. */
 int crawl_rewrite(struct state *st, const struct crawl *c, const struct crawl_news *news,
 		  url_index_fn *fn, void *ctx, struct err *err);
 
@@ -367,7 +367,7 @@ struct selected {
 	uint64_t fresh;                   /* URLs that have no bucket yet, and get one by record */
 	uint64_t sites_gone;              /* sites without URLs that were removed */
 	uint64_t stale_notes;             /* items with R that record has to drop */
-	bool braked;                      /* so many would be lost that nothing was written */
+	bool braked;                      /* too many would be lost; nothing was written */
 };
 /* Decides which URLs are wanted. brake: whether the safety brake is on. */
 int crawl_select(struct state *st, const struct crawl *c, bool brake, struct selected *ret,

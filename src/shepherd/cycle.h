@@ -27,7 +27,7 @@ struct cycle_options {
 	struct reap *reap; /* for MODULE_REAP; may be set later */
 	/* Whether classes that cannot be read when it begins leave those that the sites have. */
 	bool keeps_classes;
-	/* Called when a phase was entered, and when a module took so long. May be NULL. */
+	/* Called when a phase is entered, and with the time that a module took. May be NULL. */
 	void (*entered)(void *ctx, enum phase phase);
 	void (*took)(void *ctx, enum cycle_module m, int64_t us);
 	bool (*stopped)(void *ctx); /* as in struct crawl */
@@ -45,7 +45,7 @@ struct cycle {
 	struct schema schema;
 	uint64_t passes_us; /* of the modules but reap, in this cycle */
 	bool no_brake;      /* the next select is let through */
-	bool anew; /* the next plan looks at all URLs: settings may be others than they were */
+	bool anew;          /* the next plan looks at all URLs, because settings may have changed */
 	/* What the modules said when they ran last. */
 	struct planned planned;
 	struct reaped reaped;
@@ -60,13 +60,13 @@ struct cycle {
 /* Reads the rules and the classes of sites; err names file and line. */
 int cycle_new(struct cycle **ret, const struct cycle_options *options, struct err *err);
 void cycle_free(struct cycle **y);
-/* Reads them again where their files changed. Negative: one is wrong, and what was read before
- * holds; said once for each change. */
+/* Reads the files again if they have changed. Negative: a file is wrong, and the previous rules
+ * stay; reported once for each change. */
 int cycle_reload(struct cycle *y, struct err *err);
 
 /* Runs a module on a state, or on a clone of it, which then takes its place in *st. 0: done, and
  * the state is in the module's phase or the one that follows from it (reap, cork, record and
- * cleanup end one). CYCLE_STOPPED: it was told to stop, and the phase has to begin again.
+ * cleanup end one). CYCLE_STOPPED: it was told to stop, and the phase has to be repeated.
  * CYCLE_BRAKED: select would have lost too much (y->selected); the clone is to be thrown away.
  * ERR_USAGE: a state in that phase cannot be worked on by it. */
 enum { CYCLE_STOPPED = 1, CYCLE_BRAKED = 2 };

@@ -12,9 +12,9 @@ struct equiv_file {
 	struct equiv *equiv; /* NULL: there is no file, and only the rule of www. holds */
 	struct stat seen;    /* as it was when it was read last; all 0: there was none */
 };
-/* Reads the file if it has changed. 0: there are new classes; 1: it is the same.
- * Negative: err names the line (ERR_USAGE) or why it cannot be read, and the old classes stay; that
- * is told once for each change of the file. */
+/* Reads the file if it has changed. 0: there are new classes; 1: it is the same. Negative: err
+ * names the line (ERR_USAGE) or why it cannot be read, and the old classes stay; reported once for
+ * each change of the file. */
 int equiv_file_update(struct equiv_file *f, struct err *err);
 void equiv_file_free(struct equiv_file *f);
 

@@ -27,24 +27,24 @@ enum reap_counter {
 };
 /* clang-format off */
 #define REAP_COUNTER_DEFS \
-	{"pages", "result=\"new\"", COUNTER_TOTAL, "Pages by what came of them."}, \
-	{"pages", "result=\"changed\"", COUNTER_TOTAL, "Pages by what came of them."}, \
-	{"pages", "result=\"unchanged\"", COUNTER_TOTAL, "Pages by what came of them."}, \
-	{"pages", "result=\"redirect\"", COUNTER_TOTAL, "Pages by what came of them."}, \
-	{"pages", "result=\"temporary\"", COUNTER_TOTAL, "Pages by what came of them."}, \
-	{"pages", "result=\"permanent\"", COUNTER_TOTAL, "Pages by what came of them."}, \
-	{"pages", "result=\"site-temporary\"", COUNTER_TOTAL, "Pages by what came of them."}, \
-	{"pages", "result=\"site-permanent\"", COUNTER_TOTAL, "Pages by what came of them."}, \
-	{"pages", "result=\"limit\"", COUNTER_TOTAL, "Pages by what came of them."}, \
-	{"pages", "result=\"robots\"", COUNTER_TOTAL, "Pages by what came of them."}, \
-	{"pages", "result=\"address\"", COUNTER_TOTAL, "Pages by what came of them."}, \
-	{"pages", "result=\"noindex\"", COUNTER_TOTAL, "Pages by what came of them."}, \
+	{"pages", "result=\"new\"", COUNTER_TOTAL, "Pages by result."}, \
+	{"pages", "result=\"changed\"", COUNTER_TOTAL, "Pages by result."}, \
+	{"pages", "result=\"unchanged\"", COUNTER_TOTAL, "Pages by result."}, \
+	{"pages", "result=\"redirect\"", COUNTER_TOTAL, "Pages by result."}, \
+	{"pages", "result=\"temporary\"", COUNTER_TOTAL, "Pages by result."}, \
+	{"pages", "result=\"permanent\"", COUNTER_TOTAL, "Pages by result."}, \
+	{"pages", "result=\"site-temporary\"", COUNTER_TOTAL, "Pages by result."}, \
+	{"pages", "result=\"site-permanent\"", COUNTER_TOTAL, "Pages by result."}, \
+	{"pages", "result=\"limit\"", COUNTER_TOTAL, "Pages by result."}, \
+	{"pages", "result=\"robots\"", COUNTER_TOTAL, "Pages by result."}, \
+	{"pages", "result=\"address\"", COUNTER_TOTAL, "Pages by result."}, \
+	{"pages", "result=\"noindex\"", COUNTER_TOTAL, "Pages by result."}, \
 	{"gathered_bytes", NULL, COUNTER_TOTAL, "Bytes of documents, unpacked."}, \
 	{"unread_documents", NULL, COUNTER_TOTAL, \
-	 "Documents that the parser died of or took too long for; kept without text."}, \
+	 "Documents that crashed the parser or took it too long; stored without text."}, \
 	{"links", NULL, COUNTER_TOTAL, "Links that were taken as contributions."}, \
-	{"urls_waiting", NULL, COUNTER_GAUGE, "URLs of the plan that are not done."}, \
-	{"urls_under_way", NULL, COUNTER_GAUGE, "URLs that are being gathered."}, \
+	{"urls_waiting", NULL, COUNTER_GAUGE, "URLs of the plan that are not done yet."}, \
+	{"urls_under_way", NULL, COUNTER_GAUGE, "URLs that are being fetched."}, \
 	{"checkpoints", NULL, COUNTER_TOTAL, "Checkpoints of the state."}, \
 	REAP_CODE_DEFS
 /* clang-format on */

@@ -8,7 +8,7 @@
 /* clang-format off */
 #define REAP_CODE_DEF(class, code) \
 	{"codes", "class=\"" class "\",code=\"" code "\"", COUNTER_TOTAL, \
-	 "Tries by the code that they came to (doc/reap.md)."}
+	 "Fetches by their code (doc/reap.md)."}
 #define REAP_CODE_ROW(code, class, name, outcome, cause, words) REAP_CODE_DEF(name, #code),
 #define REAP_CODE_DEFS \
 	CODES(REAP_CODE_ROW) REAP_CODE_DEF("temporary", "other"), REAP_CODE_DEF("permanent", "other")

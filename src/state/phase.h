@@ -27,5 +27,5 @@ enum phase {
 enum { PHASE_NAME = 16 };             /* for any name, with its NUL */
 const char *phase_name(enum phase p); /* "reap" */
 bool phase_parse(struct str name, enum phase *ret) MUST_USE;
-/* Nothing is written to it any more: closed or corked. */
+/* It is no longer written: closed or corked. */
 bool phase_is_done(enum phase p);

@@ -576,8 +576,8 @@ static int bring_back(struct building *b, const struct journal_entry *e, struct 
 	return 0;
 }
 
-/* All that is told is kept before the new index is in place: after an interruption that index would
- * know everything, and nothing would be told. Told twice does no harm. */
+/* Makes all changes durable before the new index is in place: after an interruption that index
+ * would know everything, and followers would be told nothing. Telling them twice does no harm. */
 static int rebuild_keep_told(struct building *b, struct err *err)
 {
 	if (orphans_count(&b->orphans) && rebuild_read_journals(b, bring_back, err) < 0)

@@ -187,7 +187,7 @@ static int objects_check(struct recovering *x, struct err *err)
 	}
 	return err_set(err, ERR_DAMAGED,
 		       "%s: the bucket file is lost, of which the states know %" PRIu64
-		       " bytes; put it back, or remove %s/state to begin anew",
+		       " bytes; put it back, or remove %s/state to start over",
 		       path, known, x->s->folder);
 }
 
@@ -417,7 +417,7 @@ static int recover_measured(struct recovering *x, struct state *st, struct err *
 	return checkpoint_create(st->folder, &st->last, err);
 }
 
-/* Cork begins again with the index that it began with. */
+/* Cork is repeated with the index that it began with. */
 static int recover_cork(struct recovering *x, struct state **st, struct err *err)
 {
 	static const char *const file[] = {"index", "sites"};

@@ -182,7 +182,7 @@ static int objects_not_of_it(struct objects *o, uint64_t number, struct err *err
 }
 
 /* By the number that it had; else by the one that the newest index gives it, with whatever text it
- * has now. 1: it is not known any more. */
+ * has now. 1: it is no longer known. */
 static int objects_find_once(struct objects *o, const struct object_wanted *what,
 			     struct arena *arena, struct attrs *ret, struct err *err)
 {

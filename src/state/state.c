@@ -214,8 +214,8 @@ static int state_is_open(const struct state *st, struct err *err)
 	if (may_write(st->s, err) < 0)
 		return -1;
 	return phase_is_done(st->phase)
-		       ? err_set(err, ERR_USAGE, "%s is %s: nothing is written to it any more",
-				 st->name, phase_name(st->phase))
+		       ? err_set(err, ERR_USAGE, "%s is %s and can no longer be written", st->name,
+				 phase_name(st->phase))
 		       : 0;
 }
 

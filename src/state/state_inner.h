@@ -126,7 +126,8 @@ struct recovery;
 void recovery_tell(struct recovery *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* The same of something that was damaged. */
 void recovery_damage(struct recovery *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* Tells of damage, which is then no failure any more: 1. Else rc, which says how something went. */
+/* Reports a failure as damage and continues: if rc is negative and err is ERR_DAMAGED, writes a
+ * line of err and `then`, and returns 1. Otherwise returns rc. */
 int recovery_bear(struct recovery *r, int rc, const struct err *err, const char *then);
 /* In which phase a state ends that recovery has put in order: corked while it has contributions
  * that no merge has taken, else closed. */

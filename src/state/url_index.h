@@ -24,7 +24,7 @@ enum item_type {
 enum item_flag {
 	ITEM_INITIAL = 1,      /* I: given by hand, never dropped */
 	ITEM_ROBOTS = 2,       /* R: robots.txt or a queue key */
-	ITEM_UNREFERENCED = 4, /* U: no page links to it any more */
+	ITEM_UNREFERENCED = 4, /* U: no page links to it */
 	ITEM_EQUIV = 8,        /* E: needed to keep the classes of equal sites */
 	ITEM_REGATHER = 16,    /* F: to be gathered again, whatever its age */
 	ITEM_CONTRIB = 32,     /* C: has no bucket yet; `where` is a place in contrib */

@@ -52,7 +52,7 @@ struct cleaning {
 	uint64_t weighs[WEIGHTS];   /* of these, those that may go, by the weight of their URL */
 	uint64_t bytes[2], urls[2]; /* of thin buckets and of gathered pages */
 	unsigned cut_weight;        /* URLs that weigh less go... */
-	uint64_t cut_bytes;         /* ...and of those that weigh as much, so many bytes */
+	uint64_t cut_bytes;         /* ...and this many bytes of those that weigh the same */
 	uint64_t types[ITEM_TYPES];
 	struct str fate; /* the next bucket that stays; p NULL: none */
 	uint64_t done;
@@ -539,7 +539,7 @@ static int clean_all(struct cleaning *c, struct err *err)
 	    clean_write_index(c, err) < 0 || clean_write_params(c, err) < 0)
 		return -1;
 	FAULT("cleanup.written");
-	/* from the shakedown on there is no way back: all that is told has to be there before */
+	/* there is no way back after the shakedown: followers' changes must be durable first */
 	if (state_checkpoint(c->st, c->crawl->buckets, c->crawl->now_us, err) < 0)
 		return -1;
 	FAULT("cleanup.kept");

@@ -490,7 +490,7 @@ static int cork_all(struct corking *c, struct err *err)
 		rc = cork_sites(c, err);
 	if (rc == 0 && c->entries)
 		rc = cork_index(c, err);
-	if (rc == 0 && c->entries) /* last: a cork that is stopped begins again with the old ones */
+	if (rc == 0 && c->entries) /* last: a cork that is stopped is repeated with the old list */
 		rc = state_sites_finish(c->state, &c->out, err);
 	if (rc != 0)
 		return rc;

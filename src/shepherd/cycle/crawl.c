@@ -155,7 +155,7 @@ int crawl_url_of(const struct crawl *c, struct state *st, const struct index_ite
 	return ret->n ? 0 : 1;
 }
 
-/* An index that is written anew by what files of the state tell of its URLs */
+/* Rewriting an index from files of the state */
 
 /* Of one URL a cycle has a few records at most, or they are unified. */
 enum { NEWS_MOST = 1 << 20, PLACE = 8 };

@@ -1,5 +1,5 @@
 /* equiv: which sites are mirrors. `norm` of each site follows from the file of classes; the list is
- * read first and written anew only if that changes any. */
+ * read first and rewritten only if a site changes. */
 #include "shepherd/equivalence.h"
 
 #include "base/file.h"

@@ -738,10 +738,10 @@ const struct role shepherd_role = {
 	.apart = "reapd",
 	.summary = "crawl the web in cycles",
 	.description =
-		"Gathers the sites that were given with garner add, politely: plans what is new or "
-		"due, fetches it, keeps it in buckets below shepherd/, adds what the pages link to "
-		"and begins again. It may be stopped and killed at any time and goes on where its "
-		"last checkpoint was, at most a second before.",
+		"Crawls the sites that were added with garner add, politely: plans what is "
+		"new or due, fetches it, stores it in buckets below shepherd/, adds what the "
+		"pages link to, and repeats. It may be stopped or killed at any time; it "
+		"continues from its last checkpoint, at most a second before.",
 	.section = &section,
 	.counters = counters,
 	.ncounters = ARRAY_LEN(counters),

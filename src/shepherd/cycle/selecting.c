@@ -98,7 +98,7 @@ static bool select_is_over(const struct selecting *s, const struct index_item *i
 	       !(item->flags & ITEM_INITIAL);
 }
 
-/* A redirect that has led nowhere for so long that it is not looked at any more. Whether it is. */
+/* Turns a redirect that has led nowhere for too long into a zombie. True if it did. */
 static bool select_give_up(const struct selecting *s, struct index_item *item)
 {
 	int64_t since_us = s->crawl->now_us - (int64_t)item->stable_s * US_PER_S;
@@ -234,7 +234,7 @@ static uint32_t select_site_of(const struct selecting *s, uint32_t item)
 	return (uint32_t)span->before + bits_in(up_to) - 1;
 }
 
-/* What a verdict means for the numbers that are told. */
+/* Counts a verdict in the result. */
 static void select_count(struct selected *ret, enum note_kind kind, uint8_t verdict)
 {
 	unsigned limit = verdict % VERDICT_SLEEPS;
@@ -335,7 +335,7 @@ static const char *const select_reasons[CRAWL_LIMITS] = {
 	[LIMIT_ACTIVE] = "more URLs than shepherd.active_max",
 };
 
-/* Followers are told that a gathered page is not to be found any more. */
+/* Tells followers that a fetched page is no longer available. */
 static int select_tell(struct selecting *s, const struct index_item *old, uint8_t verdict,
 		       struct err *err)
 {
@@ -433,7 +433,7 @@ static bool select_same_counts(const struct site *a, const struct site *b)
 	       a->fresh == b->fresh && a->demand == b->demand && a->qkey == b->qkey;
 }
 
-/* The next site of the list. */
+/* Reads the next site of the list. */
 static int select_step_site(struct writing *w, struct err *err)
 {
 	int rc = sites_scan_next(w->sites, &w->old, err);

@@ -211,7 +211,8 @@ void reap_name_wanted(struct reap *r, struct reap_site *site, struct url_site of
 		list_append(&r->names, &name_new(r, site, of)->link);
 }
 
-/* NULL: its name is known by now, or its URL cannot be had, which is told when its turn comes. */
+/* NULL: its name is known by now, or its URL cannot be read, which is reported when its turn comes.
+ */
 static struct reap_name *name_of_bucket(struct reap *r, struct reap_site *site)
 {
 	struct arena arena = arena_from(&r->arenas, BUCKET_ARENA);

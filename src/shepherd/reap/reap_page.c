@@ -165,7 +165,7 @@ static void page_contribute_old(struct reap_job *job)
 	bool noindex, nofollow;
 	if (bucket_decode(r->packer, job->old.type, job->old.data, &job->arena, &header, &body,
 			  &err) < 0)
-		return; /* what cannot be read any more has no links */
+		return; /* unreadable: no links */
 	reaper_directives(&body, &noindex, &nofollow);
 	if (nofollow)
 		return;

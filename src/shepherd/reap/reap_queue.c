@@ -135,8 +135,8 @@ static bool job_is_rejected(const struct reap_job *job, const struct url *url)
 	return verdict.reject;
 }
 
-/* Sitemaps have no item: what cannot be had is forgotten. What is told of robots.txt is told by the
- * job that asked for it. */
+/* Sitemaps have no item: one that failed is forgotten. The job that fetched robots.txt records its
+ * result. */
 static void job_judge(struct reap_job *job, const struct reaper_answer *a)
 {
 	if (job->what == REAPER_PAGE) {
@@ -695,7 +695,7 @@ static int fill_site(struct reap *r, const struct plan_site *in, struct err *err
 }
 
 /* The plan goes into the queues. One that is damaged, which recovery and garner check name, ends
- * there: the next cycle plans anew. */
+ * there: the next cycle makes a new plan. */
 static int fill_queues(struct reap *r, struct state *st, struct err *err)
 {
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(256 << 20);

@@ -46,7 +46,7 @@ static int robots_load(struct reap *r, const struct reap_site *site, struct aren
 	return 0;
 }
 
-/* The cache has lost what the bucket says: it is told again, as of then. */
+/* Puts the rules of the bucket back into the cache, which has lost them, with their old time. */
 static void robots_tell_kept(struct reap *r, struct reap_site *site, struct str name,
 			     int64_t now_us)
 {
@@ -112,7 +112,7 @@ static void robots_submit(struct reap_job *job)
 }
 
 /* The bucket of a site's file. That of the answer where the site itself gave it; what came by
- * redirects is packed anew, since a bucket is of the URL whose item it belongs to. */
+ * redirects is packed again, because a bucket has the URL of its item. */
 static int robots_keep(struct reap_job *job, const struct reaper_answer *a, uint64_t *ret_where,
 		       struct err *err)
 {

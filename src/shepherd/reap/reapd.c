@@ -25,11 +25,11 @@ struct reapd_conf {
 static const struct value_spec specs[] = {
 	{"listen", VALUE_LISTEN_AT(struct reapd_conf, listen), .fallback = "127.0.0.1:8188",
 	 .moves = "net.port",
-	 .help = "where it waits for its master: an address with a port, or unix:PATH"},
+	 .help = "listening address for its master: an address with a port, or unix:PATH"},
 	{"capacity", VALUE_INT_AT(struct reapd_conf, capacity), .fallback = "1000", .min = 1,
-	 .max = 100000, .help = "jobs that it takes at a time"},
+	 .max = 100000, .help = "most jobs at a time"},
 	{"parsers", VALUE_INT_AT(struct reapd_conf, parsers), .fallback = "1", .min = 1, .max = 64,
-	 .help = "processes that read documents"},
+	 .help = "number of processes that parse documents"},
 	SERVER_LIMITS_AT(struct reapd_conf, limits),
 	TLS_SPECS(struct reapd_conf, tls),
 };
@@ -198,14 +198,13 @@ const struct role reapd_role = {
 	.only_named = true,
 	.apart = "shepherd", /* each takes a lease on the same servers in run/polite */
 	.summary = "fetch pages for the shepherd of another machine",
-	.description = "Waits for the shepherd of a crawl (its setting shepherd.reapers names this "
-		       "machine) and "
-		       "fetches, reads and packs what it is given, politely: it asks only the "
-		       "servers that it is "
-		       "told to, and stops at once when its master is gone or silent. It keeps "
-		       "nothing of the "
-		       "crawl, and may be stopped and killed at any time. On the machine of the "
-		       "shepherd it needs another data directory.",
+	.description =
+		"Waits for the shepherd of a crawl, whose setting shepherd.reapers names this "
+		"machine, then fetches, parses and packs the pages that it is given, "
+		"politely: it asks only the servers that it is told to, and stops at once "
+		"when its master is gone or silent. It stores nothing of the crawl, and may "
+		"be stopped or killed at any time. On the machine of the shepherd it needs a "
+		"data directory of its own.",
 	.section = &section,
 	.counters = counters,
 	.ncounters = ARRAY_LEN(counters),

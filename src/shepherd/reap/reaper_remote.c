@@ -149,7 +149,7 @@ static struct remote_job *job_copy(struct remote *m, const struct reaper_job *in
 	return job;
 }
 
-/* It is not out any more. */
+/* Removes a job from all lists and tables. */
 static void job_take_out(struct remote *m, struct remote_job *job)
 {
 	remote_jobs_remove(&m->by_id, job->job.id);
@@ -165,7 +165,7 @@ static void job_free(struct remote *m, struct remote_job *job)
 	mem_free(&job);
 }
 
-/* It is not out any more when its owner hears the answer. */
+/* Removes the job before its owner gets the answer. */
 static void job_end(struct remote *m, struct remote_job *job, const struct reaper_answer *a)
 {
 	const struct reaper_host *host = m->reaper.host;
@@ -175,13 +175,13 @@ static void job_end(struct remote *m, struct remote_job *job, const struct reape
 	job_free(m, job);
 }
 
-/* How long its server has to be left alone, since it may be asked until then. */
+/* How long the reapd may still send requests; its servers must rest until then. */
 static int64_t remote_rest_us(const struct remote *m)
 {
 	return MAX(m->tock_us + m->o.lease_us - loop_now_us(m->loop), 0);
 }
 
-/* The end of a session: its jobs are lost, and the owner is told. */
+/* Ends a session: its jobs are lost, and the owner is told if `tell`. */
 static void remote_lose(struct remote *m, bool tell)
 {
 	const struct reaper_host *host = m->reaper.host;
@@ -211,7 +211,7 @@ static void remote_lose(struct remote *m, bool tell)
 	}
 }
 
-/* Not to be spoken to for a while. */
+/* Disconnects for the penalty time. */
 static void remote_punish(struct remote *m, enum reaper_state state)
 {
 	remote_lose(m, true);
@@ -286,7 +286,7 @@ static void remote_hello(struct remote *m, const struct reap_message *said)
 	m->reaper.host->room(m->reaper.host->ctx, &m->reaper);
 }
 
-/* The answer to a job that was not asked for now. */
+/* Answers a job that was not sent, to be tried again later. */
 static void job_put_off(struct remote *m, struct remote_job *job, int64_t not_now_us)
 {
 	const struct reaper_answer a = {

@@ -41,7 +41,7 @@ struct reapers {
 	bool marked;                   /* they are ours */
 };
 
-/* What is stored of a reaper, and what is told: all but the ends. */
+/* What is stored of a reaper, and what is shown: all but the ends. */
 static const struct column reaper_columns[] = {
 	COL("place", struct reaper_status, place),
 	COL("name", struct reaper_status, name, .label = "Reaper"),

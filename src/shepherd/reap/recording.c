@@ -1,4 +1,4 @@
-/* record: new URLs get buckets, and notes on sites that nobody needs any more go.
+/* record: makes buckets for new URLs and drops notes on sites that are no longer needed.
  *
  * An item says where its contribution lies, but going there one by one would be a seek for each
  * new URL. So the contributions are sorted by footprint, as merge did before, and come along in the

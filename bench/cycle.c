@@ -182,7 +182,7 @@ static int by_site(const void *a, const void *b)
 }
 
 static void write_site(struct job *job, const struct big_site *site, const struct index_item *item,
-		       struct sites_writer *out)
+		       struct counted_writer *out)
 {
 	struct err err = {0};
 	char name[64];
@@ -209,7 +209,7 @@ static void make_known(struct job *job)
 {
 	struct err err = {0};
 	struct url_index_writer *index = NULL;
-	struct sites_writer *sites = NULL;
+	struct counted_writer sites;
 	struct index_item *item = mem_array(job->site[0].size, sizeof *item);
 	const struct big_site **sorted = mem_array(job->sites, sizeof *sorted);
 	for (size_t i = 0; i < job->sites; i++)
@@ -223,7 +223,7 @@ static void make_known(struct job *job)
 		qsort(item, sorted[i]->size, sizeof *item, by_path);
 		for (uint32_t k = 0; k < sorted[i]->size; k++)
 			url_index_put(index, &item[k]);
-		write_site(job, sorted[i], item, sites);
+		write_site(job, sorted[i], item, &sites);
 	}
 	must(state_index_put(job->st, &index, &err), "index", &err);
 	must(state_sites_finish(job->st, &sites, &err), "sites", &err);

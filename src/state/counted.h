@@ -12,6 +12,7 @@ struct counted_writer {
 	struct record_group group;
 	struct buf packed; /* the next record, with its tag; at most the kind's `most` bytes */
 	uint64_t n;        /* entries so far: the caller counts them */
+	uint64_t last;     /* the caller's: key of the last entry */
 };
 
 /* Replaces a file that is there. */

@@ -1,7 +1,6 @@
 /* The site list: records of many sites each, in order of footprints, read and written from end to
  * end; and as a table in memory for those who ask for sites in any order. */
 #include "state/sites.h"
-#include "state/counted.h"
 #include "state/phase.h"
 
 #include "base/arena.h"
@@ -138,62 +137,34 @@ static struct site take_site(struct reader *r)
 
 /* Writing: sites packed into records. */
 
-struct sites_writer {
-	struct counted_writer list;
-	uint64_t last;
-};
-
-int sites_create(struct sites_writer **ret, const char *path, struct err *err)
+int sites_create(struct counted_writer *ret, const char *path, struct err *err)
 {
-	struct sites_writer *w = mem_alloc(sizeof *w);
-	int rc = counted_create(&w->list, path, &sites_kind, err);
-	if (rc == 0)
-		*ret = w;
-	else
-		sites_drop(&w);
-	return rc;
+	return counted_create(ret, path, &sites_kind, err);
 }
 
-int sites_write(struct sites_writer *w, const struct site *site, struct err *err)
+int sites_write(struct counted_writer *w, const struct site *site, struct err *err)
 {
-	struct buf *packed = &w->list.packed;
-	ENSURE(w->list.n == 0 || site->fp > w->last);
-	if (packed->n > PACKED - SITE_MOST && counted_put(&w->list, err) < 0)
+	ENSURE(w->n == 0 || site->fp > w->last);
+	if (w->packed.n > PACKED - SITE_MOST && counted_put(w, err) < 0)
 		return -1;
-	if (packed->n == 0)
-		put_u8(packed, TAG_SITES);
-	put_site(packed, site);
+	if (w->packed.n == 0)
+		put_u8(&w->packed, TAG_SITES);
+	put_site(&w->packed, site);
 	w->last = site->fp;
-	w->list.n++;
+	w->n++;
 	return 0;
-}
-
-int sites_finish(struct sites_writer **w, struct err *err)
-{
-	int rc = counted_finish(&(*w)->list, err);
-	sites_drop(w);
-	return rc;
-}
-
-void sites_drop(struct sites_writer **w)
-{
-	if (*w)
-		counted_drop(&(*w)->list);
-	mem_free(w);
 }
 
 int sites_save(struct sites *s, const char *path, struct err *err)
 {
-	struct sites_writer *w;
+	CLEANUP(counted_drop) struct counted_writer w = {0};
 	struct site *const *sorted = sites_sorted(s);
 	if (sites_create(&w, path, err) < 0)
 		return -1;
 	for (size_t i = 0; i < sites_count(s); i++)
-		if (sites_write(w, sorted[i], err) < 0) {
-			sites_drop(&w);
+		if (sites_write(&w, sorted[i], err) < 0)
 			return -1;
-		}
-	return sites_finish(&w, err);
+	return counted_finish(&w, err);
 }
 
 /* Reading */

@@ -4,6 +4,7 @@
  * doc/formats/sites.md. */
 #pragma once
 #include "disk/format.h"
+#include "state/counted.h"
 #include "url/qkey.h"
 #include "url/url.h"
 
@@ -58,12 +59,9 @@ int sites_scan_find(struct sites_scan *s, uint64_t fp, const struct site **ret, 
 uint64_t sites_scan_number(const struct sites_scan *s);
 void sites_scan_free(struct sites_scan **s);
 
-/* Sites come in ascending order. */
-struct sites_writer;
-int sites_create(struct sites_writer **ret, const char *path, struct err *err);
-int sites_write(struct sites_writer *w, const struct site *site, struct err *err);
-/* Durable when it returns 0; the caller renames it into place. Also ends it on failure. */
-int sites_finish(struct sites_writer **w, struct err *err);
-void sites_drop(struct sites_writer **w);
+/* Writes a list; sites come in ascending order. End it with counted_finish(). The caller renames it
+ * into place. */
+int sites_create(struct counted_writer *ret, const char *path, struct err *err);
+int sites_write(struct counted_writer *w, const struct site *site, struct err *err);
 
 extern const struct format sites_format;

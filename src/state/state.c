@@ -329,16 +329,16 @@ int state_sites_scan(struct state *st, struct sites_scan **ret, struct err *err)
 	return state_needs(sites_scan_open(ret, path, err), path, err);
 }
 
-int state_sites_create(struct state *st, struct sites_writer **ret, struct err *err)
+int state_sites_create(struct state *st, struct counted_writer *ret, struct err *err)
 {
 	char path[PATH_MAX];
 	path_in(st->folder, ".sites.new", path);
 	return state_is_open(st, err) < 0 ? -1 : sites_create(ret, path, err);
 }
 
-int state_sites_finish(struct state *st, struct sites_writer **w, struct err *err)
+int state_sites_finish(struct state *st, struct counted_writer *w, struct err *err)
 {
-	return sites_finish(w, err) < 0 ? -1 : state_put_in_place(st, ".sites.new", "sites", err);
+	return counted_finish(w, err) < 0 ? -1 : state_put_in_place(st, ".sites.new", "sites", err);
 }
 
 int state_sites_put(struct state *st, struct sites *sites, struct err *err)

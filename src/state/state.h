@@ -149,10 +149,10 @@ int state_index_keep(struct state *st, struct url_index_writer **w, struct err *
  * shakedown is removed when the state is closed. */
 int state_renumber(struct state *st, uint64_t *ret_forgotten, struct err *err);
 /* Sites from end to end, to be read in step with the index; and a new list, finished with
- * state_sites_finish(), which puts it in the place of the old one, or sites_drop(). */
+ * state_sites_finish(), which puts it in the place of the old one, or counted_drop(). */
 int state_sites_scan(struct state *st, struct sites_scan **ret, struct err *err);
-int state_sites_create(struct state *st, struct sites_writer **ret, struct err *err);
-int state_sites_finish(struct state *st, struct sites_writer **w, struct err *err);
+int state_sites_create(struct state *st, struct counted_writer *ret, struct err *err);
+int state_sites_finish(struct state *st, struct counted_writer *w, struct err *err);
 /* The whole list in memory; the caller owns it. */
 int state_sites(struct state *st, struct sites **ret, struct err *err);
 int state_sites_put(struct state *st, struct sites *sites, struct err *err);

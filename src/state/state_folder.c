@@ -454,9 +454,9 @@ static int fill_empty(const char *folder, struct err *err)
 {
 	char path[PATH_MAX];
 	struct url_index_writer *w;
-	struct sites_writer *sites;
+	struct counted_writer sites;
 	if (sites_create(&sites, path_in(folder, "sites", path), err) < 0 ||
-	    sites_finish(&sites, err) < 0 ||
+	    counted_finish(&sites, err) < 0 ||
 	    url_index_create(&w, path_in(folder, "index", path), err) < 0)
 		return -1;
 	return url_index_finish(&w, err);

@@ -52,7 +52,7 @@ struct corking {
 	bool stopped;
 	/* The site list, in step with the notes. */
 	struct sites_scan *old;
-	struct sites_writer *out;
+	struct counted_writer out;
 	struct site next; /* the first that was not written */
 	bool more;        /* there is one */
 	/* The site whose notes are passing by. */
@@ -178,7 +178,7 @@ static int cork_copy_sites(struct corking *c, uint64_t up_to, bool all, struct e
 {
 	int rc = 0;
 	while (rc == 0 && c->more && (all || c->next.fp < up_to)) {
-		if (cork_is_stopped(c) || sites_write(c->out, &c->next, err) < 0)
+		if (cork_is_stopped(c) || sites_write(&c->out, &c->next, err) < 0)
 			return -1;
 		rc = sites_scan_next(c->old, &c->next, err);
 		c->more = rc == 0;
@@ -264,7 +264,7 @@ static int cork_make_site(struct corking *c, struct err *err)
 	c->at.site.port = name.port;
 	c->at.site.host = name.host;
 	c->at.site.norm = footprint_site(equiv_site(c->crawl->equiv, name));
-	if (sites_write(c->out, &c->at.site, err) < 0)
+	if (sites_write(&c->out, &c->at.site, err) < 0)
 		return -1;
 	return cork_go_root(c, name, e.fp, err);
 }
@@ -511,7 +511,7 @@ int crawl_cork(struct state *st, const struct crawl *crawl, struct err *err)
 	sort_free(&c->notes);
 	sort_free(&c->news);
 	sites_scan_free(&c->old);
-	sites_drop(&c->out);
+	counted_drop(&c->out);
 	mem_free(&c);
 	return stopped ? 1 : rc;
 }

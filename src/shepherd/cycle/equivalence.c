@@ -16,7 +16,7 @@ static uint64_t norm_of_site(const struct equiv *e, const struct site *site)
 
 /* All sites, into a new list where out is not NULL; else only up to the first that changes. 1:
  * stopped. */
-static int equiv_pass(struct state *st, const struct crawl *c, struct sites_writer *out,
+static int equiv_pass(struct state *st, const struct crawl *c, struct counted_writer *out,
 		      uint64_t *ret_changed, struct err *err)
 {
 	struct sites_scan *in = NULL;
@@ -38,13 +38,13 @@ static int equiv_pass(struct state *st, const struct crawl *c, struct sites_writ
 
 int crawl_equiv(struct state *st, const struct crawl *c, uint64_t *ret_changed, struct err *err)
 {
-	CLEANUP(sites_drop) struct sites_writer *out = NULL;
+	CLEANUP(counted_drop) struct counted_writer out = {0};
 	uint64_t changed;
 	int rc = equiv_pass(st, c, NULL, &changed, err);
 	if (rc == 0 && changed) {
 		rc = state_sites_create(st, &out, err);
 		if (rc == 0)
-			rc = equiv_pass(st, c, out, &changed, err);
+			rc = equiv_pass(st, c, &out, &changed, err);
 		if (rc == 0)
 			rc = state_sites_finish(st, &out, err);
 	}

@@ -250,7 +250,7 @@ static int merge_add_root(struct merging *m, const struct newcomer *n, const str
 
 /* By its first contribution that has a sound URL. */
 static int merge_enter_site(struct merging *m, const struct newcomer *n, struct found *f,
-			    struct sites_writer *out, struct err *err)
+			    struct counted_writer *out, struct err *err)
 {
 	char room[URL_MAX];
 	struct url url;
@@ -270,7 +270,7 @@ static int merge_enter_site(struct merging *m, const struct newcomer *n, struct 
 	return sites_write(out, &entry, err) < 0 ? -1 : merge_add_root(m, n, &url, err);
 }
 
-static int merge_list_sites(struct merging *m, struct sites_writer *out, struct err *err)
+static int merge_list_sites(struct merging *m, struct counted_writer *out, struct err *err)
 {
 	CLEANUP(found_close) struct found f;
 	CLEANUP(sites_scan_free) struct sites_scan *sites = NULL;
@@ -296,7 +296,7 @@ static int merge_list_sites(struct merging *m, struct sites_writer *out, struct 
 /* Where no site enters, the old list stays. */
 static int merge_sites(struct merging *m, struct err *err)
 {
-	CLEANUP(sites_drop) struct sites_writer *out = NULL;
+	CLEANUP(counted_drop) struct counted_writer out = {0};
 	bool some = false;
 	for (size_t i = 0; i < m->newcomers; i++) {
 		m->newcomer[i].enters |= !class_is_shared(m, m->newcomer[i].norm);
@@ -304,7 +304,7 @@ static int merge_sites(struct merging *m, struct err *err)
 	}
 	if (!some)
 		return 0;
-	if (state_sites_create(m->state, &out, err) < 0 || merge_list_sites(m, out, err) < 0)
+	if (state_sites_create(m->state, &out, err) < 0 || merge_list_sites(m, &out, err) < 0)
 		return -1;
 	return state_sites_finish(m->state, &out, err);
 }

@@ -308,7 +308,7 @@ struct writing {
 	struct selecting *s;
 	struct url_index_scan *scan;
 	struct url_index_writer *index; /* NULL: only to see what would change */
-	struct sites_writer *list;      /* the same */
+	struct counted_writer list;     /* list.w NULL: the same */
 	struct sites_scan *sites;
 	struct site old;             /* the site in the list that is looked at */
 	bool has_old;                /* false: the list is at its end */
@@ -460,7 +460,7 @@ static int select_keep_site(struct writing *w, bool renew, struct err *err)
 	site.fresh = w->counts.fresh;
 	site.demand = w->counts.demand;
 	w->sites_change |= !select_same_counts(&site, &w->old);
-	if (w->list && sites_write(w->list, &site, err) < 0)
+	if (w->list.w && sites_write(&w->list, &site, err) < 0)
 		return -1;
 	return select_step_site(w, err);
 }
@@ -540,7 +540,7 @@ static int select_end_sites(struct writing *w, struct err *err)
 /* All items and sites by their verdicts. Who only looks stops at the first item that changes. */
 static int select_pass(struct selecting *s, struct writing *w, struct err *err)
 {
-	bool looks = !w->index && !w->list;
+	bool looks = !w->index && !w->list.w;
 	struct index_item item;
 	int rc = 1;
 	w->s = s;
@@ -564,7 +564,7 @@ static void writing_free(struct writing *w)
 {
 	url_index_scan_free(&w->scan);
 	url_index_drop(&w->index);
-	sites_drop(&w->list);
+	counted_drop(&w->list);
 	sites_scan_free(&w->sites);
 }
 
@@ -581,7 +581,7 @@ static int select_put(struct selecting *s, struct writing *w, struct err *err)
 	if (w->index && state_index_put(s->state, &w->index, err) < 0)
 		return -1;
 	FAULT("select.index");
-	if (w->list && state_sites_finish(s->state, &w->list, err) < 0)
+	if (w->list.w && state_sites_finish(s->state, &w->list, err) < 0)
 		return -1;
 	FAULT("select.sites");
 	if (memcmp(course, &state_params(s->state)->course, sizeof *course) == 0)

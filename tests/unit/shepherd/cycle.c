@@ -29,7 +29,7 @@ static void write_known(struct run *r)
 {
 	struct err err = {0};
 	struct url_index_writer *w = NULL;
-	struct sites_writer *sites = NULL;
+	struct counted_writer sites;
 	struct state *st = r->lab.st;
 	model_sort(&r->w);
 	MUST(state_index_create(st, &w, &err));
@@ -38,7 +38,7 @@ static void write_known(struct run *r)
 	MUST(state_index_put(st, &w, &err));
 	MUST(state_sites_create(st, &sites, &err));
 	for (size_t i = 0; i < r->w.sites; i++)
-		MUST(sites_write(sites, &r->w.site[i], &err));
+		MUST(sites_write(&sites, &r->w.site[i], &err));
 	MUST(state_sites_finish(st, &sites, &err));
 }
 

@@ -1,24 +1,24 @@
-/* The collector: follows sources and keeps registry, documents and words index in step with them.
- * It is the only writer of all three. What a source told is applied in its order and committed as
- * soon as there is no more, and at least every second; a collector that was killed goes on where
- * its last commit was, and applying something twice changes nothing. For one thread; segments are
- * merged, documents and records copied by other threads. */
+/* The collector follows sources and updates registry, documents and words index, of which it is the
+ * only writer. It applies changes in the order of their source and commits as soon as there are no
+ * more, at least every second. After a kill it continues from its last commit; applying a change
+ * twice changes nothing. For one thread; other threads merge segments and copy documents and
+ * records. */
 #pragma once
 #include "broker/events.h"
 #include "broker/registry.h"
 #include "role/counters.h"
 #include "role/role.h"
 
-/* A source to follow, or a collection point that is asked from time to time. What it points to must
- * outlive the collector. */
+/* A source to follow, or a collection point to poll. What it points to must outlive the collector.
+ */
 struct collector_feed {
 	const char *name;
 	const struct source_ops *ops;
 	const void *store;
-	/* 0: it is followed all the time, and next() saying 1 means that it has no more now. Else
-	 * it is opened so often, and 1 ends the collection. */
+	/* 0: followed all the time; next() returning 1 means that it has no more now. Otherwise the
+	 * time between collections, and 1 ends one. */
 	int64_t every_us;
-	bool full; /* each collection is of everything: the cursor is not used */
+	bool full; /* each collection is complete; the cursor is not used */
 };
 
 struct collector_options {
@@ -34,8 +34,8 @@ struct collector_options {
 };
 
 enum { COLLECTOR_COMMIT_US = 1000000, COLLECTOR_BATCH = 5000 /* objects, then it commits */ };
-/* Collection points that are asked at a time; one that takes longer than SLOW is not counted among
- * these any more, so that others have their turn, up to OPEN_MOST. */
+/* Collection points polled at the same time. One that takes longer than SLOW no longer counts, so
+ * that others get their turn, up to OPEN_MOST in all. */
 enum { COLLECTOR_OPEN = 16, COLLECTOR_OPEN_MOST = 256, COLLECTOR_SLOW_US = 10000000 };
 
 /* What it counts, the first of the role's counters. */
@@ -86,53 +86,50 @@ struct collector;
 /* ERR_BUSY: another process collects. */
 int collector_open(struct collector **ret, const struct collector_options *options,
 		   struct err *err);
-void collector_close(struct collector **c); /* what was not committed comes again */
+void collector_close(struct collector **c); /* uncommitted changes will be read again */
 
-/* Takes what the feeds have, at most a batch, and commits when it is time; tells the index what it
- * lacks, drops what has expired, begins to compact when much is deleted, and goes on with that. 0:
- * there may be more; 1: nothing to do before collector_wait() says so. Negative: a store failed;
- * what was not committed is given up: open the collector again. */
+/* Applies at most a batch of changes and commits when due; also updates the index, drops expired
+ * objects, and compacts when much is deleted. 0: there may be more; 1: nothing to do until
+ * collector_wait() returns. Negative: a store failed and uncommitted changes are lost: open the
+ * collector again. */
 int collector_step(struct collector *c, int64_t now_us, struct err *err);
-/* What failed in other threads since it was asked last: merging, or giving back space. It collects
- * all the same, and tries that again after a while. 1: nothing. */
+/* Returns what failed in other threads since the last call: merging or compacting. Collecting goes
+ * on, and the work is retried later. 1: nothing failed. */
 int collector_trouble(struct collector *c, struct err *ret);
-/* Waits until a feed may have more, one of these descriptors is readable, or until_us (of
- * clock_mono_us) has come. */
+/* Waits until a feed may have more, one of these descriptors is readable, or until until_us (of
+ * clock_mono_us). */
 enum { COLLECTOR_FDS = 4 };
 void collector_wait(struct collector *c, const int *fd, size_t fds, int64_t until_us);
-/* When it has to be called again even if nothing comes; INT64_MAX: never. */
+/* When collector_step() is due even if no feed has changes; INT64_MAX: never. */
 int64_t collector_due_us(const struct collector *c);
-/* Commits what was taken. */
+/* Commits the changes applied so far. */
 int collector_commit(struct collector *c, struct err *err);
-/* Commits what was taken, and begins to give back the space of deleted documents, of files where
- * they are at least `percent`, or of dead records; further steps go on with it. 1: there is nothing
- * to give back, or that is under way. */
+/* Commits, then starts compacting deleted documents, in files where they are at least `percent`, or
+ * dead records; later steps continue it. 1: nothing to compact, or already compacting. */
 int collector_compact_begin(struct collector *c, unsigned percent, struct err *err);
-/* The same, and waits until it has ended. */
+/* The same, and waits for the end. */
 int collector_compact(struct collector *c, unsigned percent, struct err *err);
-/* Looks at all objects whether they have expired, now. */
+/* Starts checking all objects for expiry now. */
 void collector_expire(struct collector *c);
 
-/* For the administrator. Further steps go on with what is begun. */
+/* For the administrator. Later steps continue what these start. */
 
-/* Asks all points now; how many there are. */
+/* Polls all points now; returns their number. */
 size_t collector_ask_all(struct collector *c, int64_t now_us);
-/* Drops what has expired, then gives back all space. */
+/* Drops expired objects, then compacts everything. */
 void collector_clean(struct collector *c);
-/* Begins to build the index again, when what is under way has ended. 1: that was begun before. */
+/* Starts rebuilding the index once current work has ended. 1: already started. */
 int collector_rebuild(struct collector *c);
-/* Documents in the index, and the bytes of the registry that it lacks. */
+/* Documents in the index, and bytes of the registry that are not indexed yet. */
 int collector_index_stats(struct collector *c, uint64_t *ret_docs, uint64_t *ret_behind,
 			  struct err *err);
-/* Drops the objects with these oids and commits. *ret: how many there were. Their points may tell
+/* Drops the objects with these oids and commits. *ret: how many existed. Their sources may deliver
  * them again. */
 int collector_drop(struct collector *c, const uint32_t *oid, size_t n, size_t *ret,
 		   struct err *err);
-/* Takes the objects of a file below broker/add: what comes in a second is committed when it
- * returns. 1: it cannot be taken, or not while another one is, as err says. Negative: a store
- * failed. */
-/* Objects of a collection or a file that are left out and get a line of the log each; of more the
- * number is said at the end. */
+/* Adds the objects of a file below broker/add; those read within a second are committed on return.
+ * 1: the file cannot be added, or another is being added, as err says. Negative: a store failed. */
+/* Skipped objects of a collection or a file that get a log line each; the others are counted. */
 enum { COLLECTOR_LEFT_OUT_SHOWN = 20 };
 struct collector_added {
 	uint64_t taken, bad; /* so far */
@@ -140,7 +137,7 @@ struct collector_added {
 };
 int collector_add(struct collector *c, struct str name, struct collector_added *ret,
 		  struct err *err);
-/* What the options said, from now on. */
+/* These replace the options. */
 void collector_set_collect_every(struct collector *c, int64_t us);
 void collector_set_expire_every(struct collector *c, int64_t us);
 void collector_set_remember_deleted(struct collector *c, int64_t us);

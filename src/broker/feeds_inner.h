@@ -1,6 +1,6 @@
-/* The feeds of a collector: sources that are followed and collection points that are asked in turn.
- * Each is opened when it is due, read a batch at a time, and closed when it fails or has told all;
- * a full one that came to its end drops what it did not tell again. */
+/* The feeds of a collector: sources to follow and collection points to poll. Opens each when it is
+ * due, reads a batch at a time, and closes it on failure or at its end; the end of a full
+ * collection drops the objects that it did not contain. */
 #pragma once
 #include "broker/collector.h"
 #include "broker/objects_inner.h"
@@ -17,9 +17,9 @@ struct feeds_env {
 	const struct collector_options *options;
 	struct registry *registry;
 	struct objects *objects;
-	/* Something was done that has to be committed. */
+	/* There is something to commit. */
 	void (*took)(void *ctx);
-	/* Whether this is enough for one batch. */
+	/* Returns whether the batch is full. */
 	bool (*enough)(void *ctx);
 	void (*count)(void *ctx, enum collector_counter which);
 	void *ctx;
@@ -29,22 +29,20 @@ struct feeds_env {
 int feeds_new(struct feeds **ret, const struct feeds_env *env, struct err *err);
 void feeds_free(struct feeds **f);
 
-/* Reads what there is, up to a batch. 0: there may be more. 1: not now. Negative: a store failed.
- */
+/* Reads up to a batch. 0: there may be more. 1: not now. Negative: a store failed. */
 int feeds_read(struct feeds *f, int64_t now_us, struct err *err);
-/* Before a commit: how far each has come. */
+/* Before a commit: stores the cursor of each feed. */
 void feeds_mark(struct feeds *f);
-/* When one has to be opened; INT64_MAX: none. */
+/* When the next feed has to be opened; INT64_MAX: none. */
 int64_t feeds_due_us(const struct feeds *f);
 /* Descriptors that become readable when more may have come; at most `most`. */
 size_t feeds_fds(const struct feeds *f, int *ret, size_t most);
-/* The objects of a point should have been gathered anew: it is asked now, if that was not done
- * lately. */
+/* Objects of a point are due for a refresh: polls it now, unless that was done lately. */
 void feeds_ask_early(struct feeds *f, uint32_t point, int64_t now_us);
-/* All points are asked now, also those that rest after a failure or were not to be asked; how many.
- * One that is being asked is not asked twice. */
+/* Polls all points now, also after a failure or if polling is off, except those being polled.
+ * Returns their number. */
 size_t feeds_ask_all(struct feeds *f, int64_t now_us);
-/* How often points are asked from now on. */
+/* Sets the time between collections. */
 void feeds_set_every(struct feeds *f, int64_t every_us, int64_t now_us);
-/* Writes how it goes, where that has changed. */
+/* Stores the status of the feeds if it has changed. */
 int feeds_report(struct feeds *f, int64_t now_us, struct err *err);

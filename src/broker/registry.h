@@ -1,12 +1,12 @@
-/* The registry: which objects there are, said once. A record for each object in one file that is
- * only appended to; of two records of one identity (Gatherer-Name, Gatherer-Host, URL) the later
- * counts; a tombstone says that there is none any more. What was appended counts when a record of
- * registry.commit says so: the one commit point of the broker, which documents, words index and
- * exports follow. Layout, and every state that a crash can leave: doc/formats/registry.md.
+/* The registry: the list of all objects. An append-only file with a record for each object; of two
+ * records with the same identity (Gatherer-Name, Gatherer-Host, URL) the later counts; a tombstone
+ * marks a deleted object. Appended records count once a record of registry.commit covers them: this
+ * is the one commit point of the broker, which documents, words index and exports follow. Layout,
+ * and every state that a crash can leave: doc/formats/registry.md.
  *
- * One process writes (a lock says which). Any number of processes read the last commit. What is
- * opened belongs to one thread, but where it is said; another one opens it once more, to read.
- * Texts are in the document store, by oid. */
+ * One process writes, under a lock. Any number of processes read the last commit. A struct registry
+ * belongs to one thread, except where noted; another thread opens a reader of its own. Texts are in
+ * the document store, by oid. */
 #pragma once
 #include "base/rows.h"
 #include "disk/format.h"
@@ -21,13 +21,14 @@ enum {
 	REGISTRY_POINT_NAME = 255,      /* bytes of one */
 };
 
-/* An object. Strings are slices: of the caller's, or in the arena. Times are seconds since 1970. */
+/* An object. Strings are slices of the caller's memory or the arena; times are seconds since 1970.
+ */
 struct registry_object {
 	struct str url, gatherer_name, gatherer_host, gatherer_version;
-	struct str md5; /* 32 hexadecimal digits in lower case; empty: absent, and like no other */
+	struct str md5; /* 32 hexadecimal digits in lower case; empty: absent, matches none */
 	struct str description; /* cut after REGISTRY_DESCRIPTION */
 	uint32_t oid;           /* of its text; 0: its text is that of its twin, found by its MD5 */
-	uint32_t point;         /* who told it: registry_point() */
+	uint32_t point;         /* the source it came from: registry_point() */
 	uint32_t update_time_s, last_modification_time_s;
 	uint32_t refresh_rate_s, time_to_live_s;
 	uint32_t changed_s; /* when this record was written; set by registry_put() */
@@ -44,26 +45,26 @@ struct registry_options {
 	uint64_t tables_least;       /* records since the tables that need no new ones; 0: 65,536 */
 };
 struct registry_opened {
-	uint64_t cut;    /* bytes that were not committed */
-	uint64_t read;   /* records that were read since the tables were written */
-	bool remade;     /* the tables were lost and made again from the whole registry;
-			    registry_each_ended() knows nothing then */
-	bool miscounted; /* the header's counts, a cache, were of no commit, and are written anew */
+	uint64_t cut;    /* uncommitted bytes, truncated */
+	uint64_t read;   /* records read that the tables do not have */
+	bool remade;     /* the tables were lost and rebuilt from the whole registry;
+			    registry_each_ended() then has nothing to report */
+	bool miscounted; /* the header's counts, a cache, matched no commit and were rewritten */
 };
-/* Makes the folder and an empty registry if there is none, cuts what was not committed, and ends a
- * compression that was begun. ret_is may be NULL. ERR_BUSY: another process writes. ERR_USAGE:
- * another version of garner wrote it. ERR_DAMAGED: what was committed is not there. */
+/* Creates the folder and an empty registry if there is none, truncates uncommitted data, and
+ * finishes an interrupted compression. ret_is may be NULL. ERR_BUSY: another process writes.
+ * ERR_USAGE: another version of garner wrote it. ERR_DAMAGED: committed data is missing. */
 int registry_open(struct registry **ret, const char *folder, const struct registry_options *options,
 		  struct registry_opened *ret_is, struct err *err);
-/* To read only: the last commit. 1: there is none in this folder. */
+/* Opens the last commit for reading. 1: this folder has none. */
 int registry_open_read(struct registry **ret, const char *folder, struct err *err);
-/* 0: something was committed since, and it is read from now on. 1: nothing was. */
+/* Moves to the last commit. 1: there is no newer one. */
 int registry_refresh(struct registry *r, struct err *err);
-/* What was not committed is given up. */
+/* Discards uncommitted records. */
 void registry_close(struct registry **r);
 
-/* Looking up: what is committed and, for the writer, what was put since. All strings in *ret lie in
- * the arena. 1: there is none. */
+/* Lookups: they see the last commit and, for the writer, the records put since. All strings in *ret
+ * are in the arena. 1: there is none. */
 
 int registry_find(struct registry *r, struct str gatherer_name, struct str gatherer_host,
 		  struct str url, struct arena *arena, struct registry_object *ret,
@@ -91,16 +92,16 @@ struct registry_record {
 	bool living;       /* it is the one that counts of its identity, and no tombstone */
 	uint64_t at, next; /* places: of this record and the one after it */
 };
-/* From a place on (0: the first; places as registry_length() and records give them). ERR_USAGE:
- * that place is not there any more, since the registry was compressed: begin with 0. What is put
- * while a scan runs may or may not be told. */
+/* Starts at a place (0: the first record; places as in registry_length() and in records).
+ * ERR_USAGE: a compression removed that place: start with 0. Records put during a scan may or may
+ * not be returned. */
 int registry_scan_open(struct registry_scan **ret, struct registry *r, uint64_t from,
 		       struct err *err);
-/* 1: there are no more. Strings are good until the next call. */
+/* 1: the end. Strings are valid until the next call. */
 int registry_scan_next(struct registry_scan *s, struct registry_record *ret, struct err *err);
-/* From its beginning again, and only records that were changed and whose text came in these
- * seconds: others are passed over by their numbers, without a look at the rest, and those before
- * the first that changed since then are not even met the next time. */
+/* Restarts the scan, limited to records that changed and whose text arrived in these seconds. Skips
+ * other records by their numbers alone; a later restart does not even visit those before the first
+ * that changed. */
 struct registry_want {
 	bool tombstones;       /* these alone, whenever their text came; otherwise objects alone */
 	uint32_t changed_from; /* not earlier than in any call before */
@@ -111,44 +112,43 @@ void registry_scan_free(struct registry_scan **s);
 
 /* Writing: nothing counts before registry_commit(). */
 
-/* Appends a record; it takes the place of the one with its identity. ERR_USAGE: a string is too
- * long or a mandatory one empty, nothing changed. Any other failure of these: registry_give_up().
- */
+/* Appends a record, which replaces the one with the same identity. ERR_USAGE: a string is too long
+ * or a mandatory one empty; nothing changed. After any other failure call registry_give_up(). */
 int registry_put(struct registry *r, const struct registry_object *object, int64_t now_us,
 		 struct err *err);
 /* Appends a tombstone. 1: there is no such object. */
 int registry_drop(struct registry *r, struct str gatherer_name, struct str gatherer_host,
 		  struct str url, int64_t now_us, struct err *err);
-uint32_t registry_new_oid(struct registry *r); /* never given before; 0: all are used up */
+uint32_t registry_new_oid(struct registry *r); /* never used before; 0: none is left */
 
-/* Tells of every oid that a record had which was replaced or dropped since the tables were written,
- * by a commit, and that no object has now: after a start, texts that a killed process may not have
- * deleted. What is not 0 stops it and is returned. */
+/* Calls fn for every oid of a committed record that was replaced or dropped since the tables were
+ * written, if no object uses it now: texts that a killed process may not have deleted. A nonzero
+ * result of fn ends the loop and is returned. */
 typedef int registry_oid_fn(void *ctx, uint32_t oid, struct err *err);
 int registry_each_ended(struct registry *r, registry_oid_fn *fn, void *ctx, struct err *err);
 
-/* Points: who tells objects, by name; numbers are from 1 on and stay with the name for ever. */
+/* Points: the sources of objects, by name. Numbers start at 1 and are never reused. */
 struct registry_point {
 	const char *name; /* the registry's */
 	uint32_t number;
 	struct source_cursor cursor; /* as of the last commit */
 };
-/* The number of a name; a new name gets one, with the next commit. 0: there are too many, or it is
- * too long. */
+/* Returns the number of a name; a new name gets one with the next commit. 0: there are too many
+ * names, or it is too long. */
 uint32_t registry_point(struct registry *r, const char *name);
 const struct registry_point *registry_points(const struct registry *r, size_t *ret_n);
-/* Goes with the next commit. */
+/* Takes effect with the next commit. */
 void registry_set_cursor(struct registry *r, uint32_t point, const struct source_cursor *cursor);
 
-/* What was appended is on disk; does not count yet. May run in another thread, next to
- * docstore_sync(), while the one that writes waits. */
+/* Syncs appended records, which do not count yet. May run in another thread, alongside
+ * docstore_sync(), while the writing thread waits. */
 int registry_sync(struct registry *r, struct err *err);
-/* Makes what was put count, with this mark of the documents and the cursors that were set; durable.
- * Calls registry_sync() where that was not done. Then flags what was replaced, which is a cache.
- * 1: there was nothing to commit. Negative: the last commit stands, and everything since is given
- * up. */
+/* Commits the records put since the last commit, this mark of the documents and the cursors that
+ * were set, durably. Calls registry_sync() unless that was done. Then flags replaced records, which
+ * is a cache. 1: nothing to commit. Negative: the last commit stands; everything since is
+ * discarded. */
 int registry_commit(struct registry *r, const struct docstore_mark *docs, struct err *err);
-/* Back to the last commit. */
+/* Goes back to the last commit. */
 int registry_give_up(struct registry *r, struct err *err);
 
 /* How long compressions keep tombstones from now on. */
@@ -156,8 +156,8 @@ void registry_set_remember(struct registry *r, uint64_t remember_deleted_s);
 
 /* The mark of the last commit, for docstore_open(). */
 void registry_docs(const struct registry *r, struct docstore_mark *ret);
-/* Where the last commit ends: what a follower has that read up to it. Only ever grows, also over
- * compressions. */
+/* Returns where the last commit ends: the place of a follower that has read all of it. Only grows,
+ * also across compressions. */
 uint64_t registry_length(const struct registry *r);
 
 struct registry_stats {
@@ -168,25 +168,25 @@ struct registry_stats {
 				 opened; nothing is lost by it but time */
 };
 void registry_stats(const struct registry *r, struct registry_stats *ret);
-/* Whether compression is: half of the records are deleted, and these are not few. */
+/* Returns whether compression pays: half of the records are deleted, and these are not few. */
 bool registry_worth_it(const struct registry *r);
 
-/* Tables: those on disk are written anew when much came since, by registry_commit(), and by a
- * compression; before that `before` (may be NULL) is called, since everything that depends on the
- * deletes until then has to be durable. */
+/* registry_commit() rewrites the tables on disk when many records were added, and so does a
+ * compression; both call `before` (may be NULL) first, because everything that depends on earlier
+ * deletes must be durable by then. */
 void registry_before_tables(struct registry *r, int (*before)(void *ctx, struct err *err),
 			    void *ctx);
 
-/* Compression, when half of the records are dead: begin and end belong to the thread that writes,
- * between two commits; copy to any. */
+/* Compression removes dead records. Begin and end run in the writing thread between two commits;
+ * copy in any thread. */
 struct registry_compression;
 /* any: on demand, if there is a dead record to leave out. 1: it is not worth it. */
 int registry_compress_begin(struct registry *r, bool any, int64_t now_us,
 			    struct registry_compression **ret, struct err *err);
 int registry_compress_copy(struct registry_compression *c, struct err *err); /* 1: stopped */
 void registry_compress_stop(struct registry_compression *c);                 /* from any thread */
-/* Only after copy went well; what was put and not committed is given up. Negative: the registry is
- * as it was, or compressed, and works. */
+/* Call it only after a successful copy; discards uncommitted records. Negative: the registry is
+ * unchanged, or compressed, and usable. */
 int registry_compress_end(struct registry_compression *c, struct err *err);
 void registry_compress_free(struct registry_compression **c); /* ended or not */
 

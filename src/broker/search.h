@@ -63,34 +63,32 @@ struct search_answer {
 int search_run(struct search *s, const struct search_ask *ask, struct arena *arena,
 	       struct search_answer *ret, struct err *err);
 
-/* The same in steps, for answers that are long or are sent as fast as somebody takes them: first
- * what was found, then one after the other. One thread at a time; what stays lies in the arena,
- * which outlives it. */
+/* The same in steps, for long answers and slow clients: first the query, then one hit after the
+ * other. One thread at a time; the arena must outlive the hits. */
 struct search_hits;
 struct registry_object;
 
 int search_begin(struct search *s, const struct search_ask *ask, struct arena *arena,
 		 struct search_hits **ret, struct err *err);
 void search_end(struct search_hits **h);
-/* What there is to say of all of them: no rows, and nothing that was perhaps meant. */
+/* The answer as a whole, without rows and suggestions. */
 const struct search_answer *search_said(const struct search_hits *h);
-size_t search_count(const struct search_hits *h); /* of those that can be told */
-/* The next; NULL: there are no more. */
+size_t search_count(const struct search_hits *h); /* hits that search_next() can return */
+/* Returns the next hit; NULL: the end. */
 const struct hit *search_next(struct search_hits *h);
-/* Its document as it was stored, in the arena. 1: it went away since. SEARCH_LARGER: its text has
- * more than so many bytes. */
+/* Reads the document of a hit into the arena. 1: it was deleted meanwhile. SEARCH_LARGER: its text
+ * has more than `most` bytes. */
 enum { SEARCH_ANY_SIZE = 1 << 30, SEARCH_LARGER = 2 };
 int search_hit_document(struct search_hits *h, const struct hit *hit, size_t most,
 			struct arena *arena, struct soif *ret, struct err *err);
-/* What finds the query in a text. It is made once, and finds nothing after until_us (0: never). */
+/* Returns the marker of the query, made once; it finds nothing after until_us (0: no limit). */
 int search_marker(struct search_hits *h, int64_t until_us, struct marker **ret, struct err *err);
-/* One that was late may lack some of the query: the next is made anew. */
+/* Frees a marker that was late and may lack parts of the query; the next call makes a new one. */
 void search_marker_forget(struct search_hits *h);
-/* The registry's record of its document, which costs less than the document. 1: there is none any
- * more. */
+/* Reads the registry's record of a hit, which is cheaper than the document. 1: it is gone. */
 int search_hit_object(struct search_hits *h, const struct hit *hit, struct arena *arena,
 		      struct registry_object *ret, struct err *err);
-/* Gives back what can be had again: before a pause. */
+/* Releases what can be opened again; call it before a pause. */
 void search_rest(struct search_hits *h);
 
 /* The document of a URL as it was indexed. 1: there is none. */

@@ -1,7 +1,6 @@
-/* What the administrator asks of the thread that collects, from any thread of the process: a box of
- * orders. The collecting thread does one between two steps, with its collector; who gave it waits
- * until then. Orders that take long (collecting, building the index again) are begun, and the
- * words that come back say so. */
+/* Orders of the administrator for the collecting thread, from any thread of the process. The
+ * collecting thread executes one between two steps, and the caller waits for it. Long orders
+ * (collecting, rebuilding the index) are only started, and the answer says so. */
 #pragma once
 #include "base/buf.h"
 #include "broker/collector.h"
@@ -35,8 +34,9 @@ struct control;
 int control_new(struct control **ret, struct err *err);
 void control_free(struct control **c);
 
-/* What the program does at RESTART and SHUTDOWN, in the collecting thread; set before others know
- * it. What they append to out is the answer. Without them these are refused. */
+/* What the program does at RESTART and SHUTDOWN, in the collecting thread; set it before other
+ * threads use the control. Text appended to out is the answer. Without hooks these orders are
+ * refused. */
 struct control_hooks {
 	/* Reads the configuration again. ERR_USAGE: it cannot be taken, and the old one stays. */
 	int (*restart)(void *ctx, struct buf *out, struct err *err);
@@ -45,21 +45,20 @@ struct control_hooks {
 };
 void control_hook(struct control *c, const struct control_hooks *hooks);
 
-/* Gives an order and waits until it is done or begun; at most wait_us. out: what there is to say of
- * it, one line without its end. ERR_USAGE: it cannot be done as asked. ERR_BUSY: the collecting
- * thread did not come to it in time, or ends; then it is not done later either. Others: a store
- * failed. */
+/* Gives an order and waits until it is done or started, at most wait_us. out: the answer, one line
+ * without its end. ERR_USAGE: invalid order. ERR_BUSY: the collecting thread is busy or ends; the
+ * order will not be executed later. Others: a store failed. */
 int control_do(struct control *c, const struct control_order *order, int64_t wait_us,
 	       struct buf *out, struct err *err);
 
 /* For the collecting thread. Readable while an order waits. */
 int control_fd(const struct control *c);
 enum control_then { CONTROL_GO_ON, CONTROL_THEN_RESTART, CONTROL_THEN_END };
-/* Does the orders that wait. collector: NULL while there is none, which refuses what needs one. A
- * negative value: a store failed, as of collector_step(). */
+/* Executes pending orders. collector: NULL while there is none; orders that need one are refused
+ * then. Negative: a store failed, as for collector_step(). */
 int control_run(struct control *c, struct collector *collector, enum control_then *ret,
 		struct err *err);
-/* The collecting thread ends: orders are refused from now on, and those that wait at once. With
- * `again` they are taken once more: after a restart. */
+/* The collecting thread ends: refuses pending and later orders. control_again(), after a restart,
+ * accepts orders again. */
 void control_end(struct control *c);
 void control_again(struct control *c);

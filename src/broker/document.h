@@ -1,11 +1,11 @@
-/* A document that is read in parts, because it may be too large to be held: its attributes in their
- * order, and the value of each a few kilobytes at a time.
+/* A document read in parts, because it may be too large for memory: its attributes in their order,
+ *and each value a few kilobytes at a time.
  *
  *	while ((rc = document_next(d, &name, &err)) == 0)
  *		while ((rc = document_value(d, &part, &err)) == 0) ...
  *
- * Slices are good until the next call. If the document is replaced meanwhile, the old one is read
- * on as long as it is there, and what is missing then is an error. */
+ * Slices are valid until the next call. If the document is replaced meanwhile, reading continues
+ *from the old one while it exists; after that it is an error. */
 #pragma once
 #include "broker/search.h"
 
@@ -18,8 +18,8 @@ int document_open(struct document **ret, struct search *s, struct str url, struc
 /* The one with this number of the document store. 1: there is none. */
 int document_open_oid(struct document **ret, struct search *s, uint64_t oid, struct err *err);
 void document_free(struct document **d);
-struct str document_url(const struct document *d); /* good until it is freed */
-/* Of two documents of one URL only equal ones have the same. */
+struct str document_url(const struct document *d); /* valid until d is freed */
+/* Different for any two different documents of a URL. */
 uint64_t document_version(const struct document *d);
 
 /* The next attribute. 1: there are no more. */
@@ -34,5 +34,5 @@ int document_value(struct document *d, struct str *ret, struct err *err);
 int document_text(struct document *d, struct str *ret, struct err *err);
 /* From the first attribute again. */
 void document_rewind(struct document *d);
-/* Gives back what it holds, but not where it is. */
+/* Frees its memory but keeps its position. */
 void document_rest(struct document *d);

@@ -1,15 +1,15 @@
-/* Objects: what is done with what a source tells, by the document's rule of identity. Registry,
- * documents and index change together here, and nowhere else.
+/* Objects: applies the changes of sources by the document's rule of identity. The only place where
+ * registry, documents and index change together.
  *
- * - An object is known by Gatherer-Name, Gatherer-Host and URL. A newer Update-Time replaces it, an
- *   older one is passed over (unless what is there claims a time that has not come), and the same
- *   one is the same object unless its MD5 differs.
- * - Of one gatherer's objects with one MD5 the first has the text and is shown; the others are its
- *   twins, and one of them takes over when it goes.
- * - Of several gatherers' objects with one URL the newest is shown, then the next.
+ * - An object is identified by Gatherer-Name, Gatherer-Host and URL. A newer Update-Time replaces
+ * it, an older one is ignored (unless the stored one lies in the future), and an equal one is the
+ * same object unless its MD5 differs.
+ * - Of one gatherer's objects with the same MD5 the first has the text and is shown; the others are
+ *   its twins, and one of them takes over when it is deleted.
+ * - Of several gatherers' objects with the same URL the newest is shown, then the next.
  *
- * For the thread that writes. Failures other than ERR_USAGE: what was done since the last commit
- * is to be given up. */
+ * For the writing thread. After a failure other than ERR_USAGE, discard everything since the last
+ * commit. */
 #pragma once
 #include "broker/indexer.h"
 
@@ -25,25 +25,25 @@ enum objects_did {
 	OBJECTS_REPLACED,
 	OBJECTS_DELETED,
 	OBJECTS_REFRESHED,
-	OBJECTS_EXPIRED, /* its Time-to-Live is over, so it was not taken */
-	OBJECTS_SAME,    /* nothing had changed, or it was older */
-	OBJECTS_UNKNOWN, /* a refresh of what is not there: its text has to be told again */
+	OBJECTS_EXPIRED, /* not added: its Time-to-Live is over */
+	OBJECTS_SAME,    /* unchanged, or older */
+	OBJECTS_UNKNOWN, /* refresh of an unknown object: its source must send the text again */
 };
 
-/* Whether its Time-to-Live is over. */
+/* Returns whether its Time-to-Live is over. */
 bool objects_expired(const struct registry_object *object, int64_t now_us);
 
-/* What a point tells. final: no refresh of it can follow that is newer, so it is not taken if it
- * has expired. ERR_USAGE: the object cannot be taken, or lacks something mandatory; nothing
+/* Applies a change from a point. final: no newer refresh of the object can follow, so it is not
+ * added if it has expired. ERR_USAGE: the object is invalid or lacks something mandatory; nothing
  * changed. */
 int objects_apply(struct objects *o, uint32_t point, const struct source_change *change, bool final,
 		  int64_t now_us, enum objects_did *ret, struct err *err);
-/* An object that is registered goes: it has expired, or its point does not tell it any more. */
+/* Deletes a registered object: it has expired, or its source no longer has it. */
 int objects_drop(struct objects *o, const struct registry_object *object, int64_t now_us,
 		 struct err *err);
 
-/* A number for the identity of an object, for those who remember what was told. */
+/* A hash of the identity of an object. */
 uint64_t objects_identity(struct str gatherer_name, struct str gatherer_host, struct str url);
 
-/* After a commit: texts that nobody has any more are deleted. */
+/* After a commit: deletes texts that no object uses. */
 int objects_committed(struct objects *o, struct err *err);

@@ -404,7 +404,7 @@ static void log_warnings(struct buf *warnings)
 	struct str rest = buf_str(warnings), line;
 	while (str_cut(&rest, '\n', &line) == 0)
 		if (line.n)
-			log_warn(CONFIG, "not all of a file is used", KV_STR("why", line));
+			log_warn(CONFIG, "part of a file is ignored", KV_STR("why", line));
 }
 
 /* What a role's own file says can depend on what holds without it, so that is loaded first. */

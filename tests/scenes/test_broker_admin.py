@@ -123,7 +123,7 @@ def test_garner_up_starts_it_again_and_says_so(garner):
     broker = administered(garner, {"http://a.test/1": "apple"}, up=True)
     up = broker.process
     assert "SIGHUP" in admin(broker, "#restart")
-    up.wait_line("starts again")
+    up.wait_line("restarting")
     assert "garner up starts it again" in admin(broker, "#shutdown")
     up.wait_line("role ready", times=2)
     assert found(broker) == 1

@@ -179,7 +179,7 @@ static void close_all(struct getting *g)
 	robot_free(&g->kit.robot);
 	getter_free(&g->getter);
 	if (kit_close(&g->kit, &err) < 0)
-		log_warn(MAIN, "robots.txt is not remembered", KV_TEXT("error", err.msg));
+		log_warn(MAIN, "cannot save the robots.txt cache", KV_TEXT("error", err.msg));
 	if (g->loop) {
 		loop_timer_stop(&g->progress);
 		loop_free(&g->loop);
@@ -270,6 +270,6 @@ const struct command archie_get_command = {
 	CMD_EXAMPLES({"garner archie get", "all sites that are due"},
 		     {"garner archie get ftp.example.org", "one of them"}),
 	CMD_EXITS({1, "no site is due"}, {ERR_PARTLY, "some sites failed, or it was interrupted"},
-		  {ERR_BUSY, "another getter is at work"}, {ERR_REMOTE, "all sites failed"}),
+		  {ERR_BUSY, "another getter is running"}, {ERR_REMOTE, "all sites failed"}),
 	.run = run,
 };

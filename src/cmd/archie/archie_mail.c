@@ -30,11 +30,10 @@ static int answer_mail(const struct config *config, const char *data, const stru
 	if (end == MAIL_AGAIN)
 		return -1;
 	if (end == MAIL_ANSWERED)
-		log_info(MAIN, "a mail was answered");
+		log_info(MAIN, "mail answered");
 	else
 		log_outside(MAIN,
-			    end == MAIL_PARTLY ? "a mail is answered in part"
-					       : "a mail is not answered",
+			    end == MAIL_PARTLY ? "mail answered in part" : "mail not answered",
 			    KV_TEXT("why", err->msg));
 	return 0;
 }

@@ -49,20 +49,21 @@ static int take_mail(const struct config *config, const char *data, const struct
 				     rc_mail_from(data, &arena)};
 	newsite_read(mail, &own, &m);
 	if (m.why_not) {
-		log_outside(MAIN, "a mail asks for nothing", KV_TEXT("why", m.why_not));
+		log_outside(MAIN, "mail without a request", KV_TEXT("why", m.why_not));
 		return 0;
 	}
 	snprintf(folder, sizeof folder, "%s/archie", data);
 	int rc = daily_take(data, DAILY_REQUESTS, m.asker, 1, m.most, clock_wall_us(), err);
 	if (rc == 1)
-		log_outside(MAIN, "too many requests of one sender today", KV_STR("who", m.asker));
+		log_outside(MAIN, "too many requests from one sender today",
+			    KV_STR("who", m.asker));
 	if (rc != 0)
 		return MIN(rc, 0);
 	for (size_t i = 0; i < m.n; i++)
 		n[i] = (struct newsite){m.host[i], m.reply_to, m.message_id, m.asker};
 	if (newsite_put(folder, n, m.n, err) < 0)
 		return -1;
-	log_info(MAIN, "a request is kept", KV_STR("host", m.host[0]), KV_UINT("hosts", m.n));
+	log_info(MAIN, "request stored", KV_STR("host", m.host[0]), KV_UINT("hosts", m.n));
 	return 0;
 }
 

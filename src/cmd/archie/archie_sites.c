@@ -347,7 +347,7 @@ static const struct cmd_option list_options[] = {
 };
 static const struct command list_command = {
 	.name = "list",
-	.summary = "show the sites, and how it went with each",
+	.summary = "list the sites and the last result of each",
 	.description =
 		"For each site: its URL, the KEY of its files, the entries of its database, the "
 		"age of that since it was built or last found to be current, when its listing is "
@@ -427,7 +427,7 @@ static const struct command get_command = {
 
 const struct command archie_sites_command = {
 	.name = "sites",
-	.summary = "the list of archives that are indexed",
+	.summary = "manage the list of indexed archives",
 	.description =
 		"The list is two files: sites, which a master gives out, and sites.local, with "
 		"edits made here. doc/formats/archie-sites.md has their lines.",

@@ -45,7 +45,7 @@ static int run_import(const struct cmd_call *call, struct err *err)
 
 static const struct command import_command = {
 	.name = "import",
-	.summary = "take descriptions from a file",
+	.summary = "import descriptions from a file",
 	.description =
 		"The file has one of three forms, which is seen from its first line: name, TAB, "
 		"description; Debian's Packages, of which Package and the first line of "
@@ -62,7 +62,7 @@ static const struct command import_command = {
 
 const struct command archie_whatis_command = {
 	.name = "whatis",
-	.summary = "keep descriptions of files",
+	.summary = "import descriptions of files",
 	.description = "A search of type whatis finds names by what they are for.",
 	CMD_SUBS(&import_command),
 };

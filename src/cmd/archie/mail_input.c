@@ -49,7 +49,7 @@ static int take_mail(const struct config *config, const char *data, struct str b
 	if (mime_read(program, bytes, &arena, &mail, err) < 0) {
 		if (err->code != ERR_REMOTE)
 			return -1;
-		log_outside(MAIN, "a mail that cannot be read", KV_TEXT("why", err->msg));
+		log_outside(MAIN, "unreadable mail", KV_TEXT("why", err->msg));
 		return 0;
 	}
 	return fn(config, data, &mail, err);

@@ -119,8 +119,7 @@ static void night_end(struct night *n)
 		rc = small_put(s, &getter_table, &night, &err);
 	small_close(&s);
 	if (rc < 0)
-		log_error(ROLE, "the end of the night is not remembered",
-			  KV_TEXT("error", err.msg));
+		log_error(ROLE, "cannot record the end of the night", KV_TEXT("error", err.msg));
 	else
 		counters_add(n->role.env->counters, COUNT_NIGHTS, 1);
 	n->begun_us = 0;
@@ -149,7 +148,7 @@ static void builder_ended(void *ctx, unsigned what)
 		return;
 	}
 	if (good)
-		log_info(ROLE, "databases are built");
+		log_info(ROLE, "databases built");
 	else
 		log_warn(ROLE, "the builder failed", KV_TEXT("reason", reason));
 	night_end(n);
@@ -202,7 +201,7 @@ static void night_tell(void *ctx)
 			 c->sites);
 	} else {
 		snprintf(text, sizeof text, "STATUS=%s",
-			 n->builder.pid ? "databases are built" : "waiting for the night");
+			 n->builder.pid ? "databases built" : "waiting for the night");
 	}
 	notify_send(text);
 }
@@ -234,7 +233,7 @@ static void getter_close(struct night *n)
 	robot_free(&n->kit.robot);
 	getter_free(&n->getter);
 	if (kit_close(&n->kit, &err) < 0)
-		log_warn(ROLE, "robots.txt is not remembered", KV_TEXT("error", err.msg));
+		log_warn(ROLE, "cannot save the robots.txt cache", KV_TEXT("error", err.msg));
 	n->kit = (struct kit){0};
 	counters_set(n->role.env->counters, COUNT_UNDER_WAY, 0);
 }
@@ -247,7 +246,7 @@ static void night_build(void *ctx)
 	if (n->stopping)
 		return;
 	if (builder_start(n, &err) < 0) {
-		log_error(ROLE, "the builder cannot be started", KV_TEXT("error", err.msg));
+		log_error(ROLE, "cannot start the builder", KV_TEXT("error", err.msg));
 		counters_add(n->role.env->counters, COUNT_BUILD_FAILURES, 1);
 		night_end(n);
 	}
@@ -271,7 +270,7 @@ static int add_sites(struct night *n, struct err *err)
 		if (getter_wants(n->getter, &sites.site[i], false, now_us))
 			getter_add(n->getter, &sites.site[i]);
 	for (size_t i = 0; rc == 0 && i < sites.problems; i++)
-		log_warn(ROLE, "a line of the site list means nothing",
+		log_warn(ROLE, "invalid line in the site list, ignored",
 			 KV_TEXT("line", sites.problem[i]));
 	if (rc == 0) {
 		counters_set(n->role.env->counters, COUNT_SITES, (int64_t)sites.n);
@@ -336,7 +335,7 @@ static void night_look(void *ctx)
 	getter_close(n);
 	n->begun_us = 0;
 	if (err.code == ERR_BUSY) {
-		log_info(ROLE, "another getter is at work", KV_TEXT("who", err.msg));
+		log_info(ROLE, "another getter is running", KV_TEXT("who", err.msg));
 		night_wait(n, BUSY_US);
 	} else {
 		role_loop_fail(&n->role, &err);

@@ -385,7 +385,7 @@ static void on_asked(void *ctx, unsigned what)
 	buf_grew(&s->asked, (size_t)n);
 	s->r->held += (size_t)n;
 	if (s->r->held > MAIL_MEMORY) {
-		log_warn(ROLE, "sessions hand over too much at once, one is ended",
+		log_warn(ROLE, "sessions send too much at once; one was ended",
 			 KV_TEXT("from", s->peer.text));
 		served_kill(s);
 		return;
@@ -523,7 +523,7 @@ static void on_accepted(void *ctx, int fd, const struct peer *peer)
 	if (rc == 0)
 		rc = served_start(s, fd, &err);
 	if (rc < 0) {
-		log_warn(ROLE, "no session for a user", KV_TEXT("why", err.msg));
+		log_warn(ROLE, "cannot start a session for a user", KV_TEXT("why", err.msg));
 		(void)!send(fd, r->refusal.p, r->refusal.n, MSG_NOSIGNAL | MSG_DONTWAIT);
 		gate_leave(r->gate, &peer->server);
 		mem_free(&s);
@@ -604,7 +604,7 @@ static int role_make(struct telnet_role *r, struct err *err)
 		return -1;
 	/* of each session we have a socket and its process, of a courier a pipe */
 	if (listener_make_room(2 * (r->conf->max_sessions + COURIERS_MOST), &has, &wants) != 0)
-		log_warn(ROLE, "fewer descriptors than max_sessions need, see ulimit -n",
+		log_warn(ROLE, "too few descriptors for max_sessions, see ulimit -n",
 			 KV_UINT("has", has), KV_UINT("wants", wants));
 	if (!buf_room(&r->refusal, REFUSAL_MOST))
 		die("out of memory");

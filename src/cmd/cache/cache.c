@@ -208,7 +208,7 @@ const struct command cache_status_command = {
 
 const struct command cache_crashed_command = {
 	.name = "crashed",
-	.summary = "ask all providers for full sets, since something was lost",
+	.summary = "ask all providers for full sets after a loss",
 	.description = "Sets the crash flag, as after a restore from an old backup: each provider "
 		       "is told when it connects next that a full set is wanted, until one was "
 		       "accepted.",
@@ -219,7 +219,7 @@ const struct command cache_crashed_command = {
 
 const struct command cache_command = {
 	.name = "cache",
-	.summary = "the content cache: check it, and set what providers may have",
+	.summary = "check the content cache and set the quotas of providers",
 	.description = "For the operator of the cache. The owners of sites use garner provider.",
 	CMD_SUBS(&cache_status_command, &cache_check_command, &cache_provider_command,
 		 &cache_crashed_command),

@@ -403,7 +403,7 @@ static const struct cmd_option deregister_options[] = {
 };
 const struct command provider_deregister_command = {
 	.name = "deregister",
-	.summary = "end it: the cache removes all that it has of this provider",
+	.summary = "end the registration; the cache removes everything",
 	.description = "The provider's file is removed, too.",
 	CMD_OPTIONS(deregister_options, struct account_options),
 	CMD_EXAMPLES({"garner provider deregister --yes", "removes everything"}),

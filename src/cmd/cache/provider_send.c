@@ -223,7 +223,7 @@ static const struct cmd_option forget_options[] = {
 };
 const struct command provider_forget_command = {
 	.name = "forget",
-	.summary = "do not sync a tree or sitemap any more",
+	.summary = "stop syncing a tree or sitemap",
 	.description = "What was sent of it stays in the cache.",
 	CMD_OPTIONS(forget_options, struct push_options),
 	CMD_ARGS("PLACE", 1, 1,

@@ -431,7 +431,7 @@ static int run_receipts(const struct cmd_call *call, struct err *err)
 
 const struct command provider_status_command = {
 	.name = "status",
-	.summary = "what the cache has of this provider, and under which contract",
+	.summary = "show what the cache stores of this provider, and the contract",
 	.description = "Prefixes, contract, what is stored and queued, how many errors there were, "
 		       "whether a full set is wanted, and which trees and sitemaps are synced.",
 	CMD_JSON(0, "print JSON"),
@@ -442,7 +442,7 @@ const struct command provider_status_command = {
 };
 const struct command provider_set_command = {
 	.name = "set",
-	.summary = "how fast and when the cache may fetch",
+	.summary = "set how fast and when the cache may fetch",
 	.description =
 		"Changes the contract, at once. bandwidth is bytes a second (50K; 0: any), hours a "
 		"list of hours in UTC at which the cache may fetch: 0-8,22-24, or, to forbid some, "
@@ -466,7 +466,7 @@ static const struct cmd_option receipts_options[] = {
 };
 const struct command provider_receipts_command = {
 	.name = "receipts",
-	.summary = "what has become of each URL of a set",
+	.summary = "show the state of each URL of a set",
 	.description = "Each URL that was accepted has a receipt: queued, waiting (until when, and "
 		       "why), fetching, stored, unchanged, failed (with a code, and in words) or "
 		       "removed. Without SET, of the latest one.",

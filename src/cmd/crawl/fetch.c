@@ -554,7 +554,7 @@ static void close_all(struct fetch *f)
 	robot_free(&f->kit.robot);
 	fetch_items_free(f);
 	if (kit_close(&f->kit, &err) < 0)
-		log_warn(MAIN, "robots.txt is not remembered", KV_TEXT("error", err.msg));
+		log_warn(MAIN, "cannot save the robots.txt cache", KV_TEXT("error", err.msg));
 	hostq_free(&f->queue);
 	file_drop(&f->output);
 	if (f->loop) {

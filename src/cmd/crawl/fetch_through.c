@@ -153,7 +153,7 @@ static void settle_run(void *ctx)
 		return;
 	}
 	if (!is_settled)
-		log_warn(MAIN, "a machine is away that has not heard what it is to keep");
+		log_warn(MAIN, "unreachable machine was not told which files to keep");
 	botsource_drain(t->source, GOODBYE_US, through_ended, t);
 }
 

@@ -270,7 +270,7 @@ static const struct command init_command = {
 static const struct cmd_option states_options[] = {FLAG('j', json, "print JSON")};
 static const struct command states_command = {
 	.name = "states",
-	.summary = "one line per state of the crawl, oldest first",
+	.summary = "list the states of the crawl, oldest first",
 	.description = "A state is all that is known of the crawl at one time. All but the newest "
 		       "are closed or corked. A state is locked when a reader needs it, or one "
 		       "before it.",
@@ -286,7 +286,7 @@ static const struct cmd_option recover_options[] = {
 };
 static const struct command recover_command = {
 	.name = "recover",
-	.summary = "put the states in order after a crash or damage",
+	.summary = "repair the states after a crash or damage",
 	.description = "The shepherd does this by itself whenever it starts. What was interrupted "
 		       "is rolled back to its last checkpoint or done again. An index that is "
 		       "lost or damaged is made again from what is left of it, from the buckets, "
@@ -327,7 +327,7 @@ static const struct command dump_sub = {
 
 const struct command shep_command = {
 	.name = "shep",
-	.summary = "look after the files of the crawl",
+	.summary = "inspect and repair the files of the crawl",
 	.description = "The bucket file holds what was gathered, the states what is known of each "
 		       "URL.",
 	CMD_SUBS(&init_command, &states_command, &dump_sub, &shep_params_command, &recover_command,

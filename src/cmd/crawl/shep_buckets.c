@@ -721,7 +721,7 @@ static const struct cmd_option list_options[] = {
 };
 static const struct command list_command = {
 	.name = "list",
-	.summary = "one line per bucket: number, length, type",
+	.summary = "list buckets: number, length, type",
 	.description = "Others may append meanwhile. What is damaged is named and passed over.",
 	CMD_EXAMPLES({"garner shep buckets list -L",
 		      "number, length and type of each, also of the deleted"}),
@@ -788,7 +788,7 @@ static const struct cmd_option audit_options[] = {
 };
 static const struct command audit_command = {
 	.name = "audit",
-	.summary = "read everything and name what is damaged",
+	.summary = "check the whole file and list the damage",
 	.description = "Others may append meanwhile: the file is read as far as the last "
 		       "checkpoint of the crawl, or as far as it is whole where there is none. Of "
 		       "a file that is shaken down meanwhile it is the one from before.",
@@ -798,7 +798,7 @@ static const struct command audit_command = {
 };
 static const struct command fix_command = {
 	.name = "fix",
-	.summary = "audit, and mend",
+	.summary = "check the whole file and repair it",
 	.description =
 		"What is not a bucket becomes a deleted one, a damaged one is deleted, a torn "
 		"end is cut off. Nobody else may have the file open.",
@@ -808,7 +808,7 @@ static const struct command fix_command = {
 };
 static const struct command quick_command = {
 	.name = "quick",
-	.summary = "look at both ends of the file only",
+	.summary = "check both ends of the file only",
 	.description = "While somebody appends, its end is that of the last checkpoint.",
 	CMD_EXAMPLES({"garner shep buckets quick || garner shep buckets fix", "as at every start"}),
 	BUCKET_FILE(plain_options),
@@ -824,7 +824,7 @@ static const struct cmd_option shake_options[] = {
 };
 static const struct command shake_command = {
 	.name = "shakedown",
-	.summary = "give back the space of deleted buckets",
+	.summary = "free the space of deleted buckets",
 	.description = "Rewrites the file without them and prints, for each bucket that is "
 		       "left, its old and its new number.",
 	CMD_EXAMPLES({"garner shep buckets shakedown -o copy", "prints old and new numbers"}),
@@ -832,7 +832,7 @@ static const struct command shake_command = {
 };
 static const struct command train_command = {
 	.name = "train",
-	.summary = "make dictionaries for packing, where they pay",
+	.summary = "train dictionaries for compression, if they pay",
 	CMD_EXAMPLES({"garner shep buckets train", "bodies are packed with them from now on"}),
 	BUCKET_FILE(plain_options),
 };

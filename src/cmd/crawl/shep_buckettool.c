@@ -74,7 +74,7 @@ static const struct cmd_option options[] = {
 };
 const struct command shep_buckettool_command = {
 	.name = "buckettool",
-	.summary = "the letters of the old bucket tool",
+	.summary = "take the options of the old bucket tool",
 	.description =
 		"For scripts and fingers that know them. -c and -s stand for what they stood "
 		"for, not for configuration; garner shep buckets has everything.",

@@ -63,7 +63,7 @@ static const struct cmd_option options[] = {
 
 const struct command shep_equiv_command = {
 	.name = "equiv",
-	.summary = "tell which sites are mirrors, or find some",
+	.summary = "set which sites are mirrors, or find some",
 	.description = "Without options: the sites of the state get the classes of "
 		       "shepherd/cf/url-equiv." SHEP_MODULE_NOTE
 		       "\n\nWith --propose: front pages that were gathered are compared by the MD5 "

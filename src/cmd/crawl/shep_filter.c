@@ -253,7 +253,7 @@ static const struct cmd_option options[] = {
 
 const struct command shep_filter_command = {
 	.name = "filter",
-	.summary = "what the rules of the crawl decide for URLs, and which rule did",
+	.summary = "show what the rules of the crawl decide for URLs",
 	.description =
 		"Reads the rules of shepherd/cf/filter in the data directory; the settings "
 		"shepherd.follow, shepherd.max_depth and shepherd.no_delay stand before them. For "

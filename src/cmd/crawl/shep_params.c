@@ -114,7 +114,7 @@ static int run(const struct cmd_call *call, struct err *err)
 
 const struct command shep_params_command = {
 	.name = "params",
-	.summary = "the numbers of the newest state as a whole",
+	.summary = "show the figures of the newest state",
 	.description =
 		"How many URLs of each type there are, how many a second are gathered, when the "
 		"next is due, how many rounds wait to be merged, the number of the last feedback, "

@@ -429,7 +429,7 @@ static void print_standing(FILE *out, const struct answer *a, struct arena *aren
 		" gathered, %" PRIu32 " new\n",
 		site_text(site, arena), site->active, site->inactive, site->gathered, site->fresh);
 	if (site->error_cycles)
-		fprintf(out, "              nothing of it could be had in the last %u cycles\n",
+		fprintf(out, "              every fetch failed in the last %u cycles\n",
 			site->error_cycles);
 	fprintf(out, "server:       %s",
 		site->qkey ? qkey_print(site->qkey, key) : "not asked yet");
@@ -741,10 +741,10 @@ static int run(const struct cmd_call *call, struct err *err)
 
 const struct command why_command = {
 	.name = "why",
-	.summary = "tell what is known of a URL and what will happen to it",
+	.summary = "show what is known of a URL and what will happen to it",
 	.description =
-		"Since when it is known, what came of the last try, when it is tried next, "
-		"whether it is indexed; or when it was forgotten and why. Then the objects of it "
+		"Shows when the URL was found, how the last attempt ended, when the next is due, "
+		"and whether it is indexed; or when it was forgotten and why. Then its objects "
 		"that the broker has registered: by which gatherer, from which source, when each "
 		"was updated and when it expires, whether it is the one that is shown, and where "
 		"it has no text of its own, of which URL it is a twin. Of a URL in an archive: the "

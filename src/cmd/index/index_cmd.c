@@ -98,7 +98,7 @@ static int run_stats(const struct cmd_call *call, struct err *err)
 
 const struct command index_stats_command = {
 	.name = "stats",
-	.summary = "how many documents, words and bytes there are",
+	.summary = "count documents, words and bytes",
 	CMD_JSON(0, "as JSON"),
 	CMD_ARGS("DIR", 1, 1, "the folder of the index"),
 	CMD_EXITS(INDEX_EXITS),

@@ -389,7 +389,7 @@ static int run_stats(const struct cmd_call *call, struct err *err)
 
 static const struct command names_stats_command = {
 	.name = "stats",
-	.summary = "how many sites, files, names and bytes there are",
+	.summary = "count sites, files, names and bytes",
 	.description = "index_bytes is what names are found by, part_bytes the names themselves "
 		       "and what is known of the files.",
 	CMD_JSON(0, "as JSON, with the sites"),

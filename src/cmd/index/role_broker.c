@@ -534,7 +534,7 @@ static int run(struct role_env *env, struct err *err)
 		env->config = mine = life.next;
 		life.next = NULL;
 		cmd_log_apply(env->config);
-		log_info(BROKER, "starts again, as the administrator wants");
+		log_info(BROKER, "restarting, as the administrator asked");
 	}
 	env->config = first;
 	config_free(&life.next);

@@ -219,8 +219,8 @@ const struct command check_command = {
 		"Verifies every file of a known format below each PATH, by default the data "
 		"directory, and names each damaged one with the reason and what to do about it. "
 		"Files are also compared with what others know of them: a file of the crawl that "
-		"is shorter than a checkpoint says is damaged. What a killed process leaves and "
-		"the next start mends, such as an incomplete end, is noted. Files of other "
+		"is shorter than a checkpoint says is damaged. Leftovers that the next start "
+		"repairs, such as an incomplete end, are reported as notes. Files of other "
 		"formats, and those that are not finished (.NAME.new), are counted as unknown. "
 		"Symbolic links below PATH are not followed. Nothing is "
 		"changed, and the files may be in use.",

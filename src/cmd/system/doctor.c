@@ -831,7 +831,7 @@ static int run(const struct cmd_call *call, struct err *err)
 
 const struct command doctor_command = {
 	.name = "doctor",
-	.summary = "look for problems, and say what mends them",
+	.summary = "find problems and suggest a fix for each",
 	.description = "Each line is one check: ok; note, which is worth knowing; warn, which "
 		       "will cause trouble one day; fail, with which garner cannot work. Nothing "
 		       "is changed.",

@@ -14,15 +14,16 @@
 
 static const struct value_spec up_specs[] = {
 	{"roles", VALUE_LIST_AT(struct up_conf, roles),
-	 .help = "The roles to run, in the order of their start; a role that may run several times "
-		 "is named as often, bot@1 bot@2, each with a section of its own if it needs one; "
-		 "none named: web, shepherd and broker"},
+	 .help = "Roles to run, in the order of their start; repeat a name to run several copies, "
+		 "bot@1 bot@2, each with a section of its own if it needs one; empty: web, "
+		 "shepherd "
+		 "and broker"},
 	{"ready_timeout", VALUE_TIME_AT(struct up_conf, ready_timeout_us), .fallback = "30s",
 	 .min = US_PER_MS, .max = US_PER_DAY,
-	 .help = "How long a role may take to get ready before it is killed and tried again"},
+	 .help = "Time allowed for a role to get ready before it is killed and started again"},
 	{"stop_timeout", VALUE_TIME_AT(struct up_conf, stop_timeout_us), .fallback = "10s",
 	 .min = US_PER_MS, .max = US_PER_DAY,
-	 .help = "How long a role may take to finish its work before it is killed"},
+	 .help = "Time allowed for a role to finish its work before it is killed"},
 	{"restart_min", VALUE_TIME_AT(struct up_conf, restart_min_us), .fallback = "100ms",
 	 .min = US_PER_MS, .max = US_PER_DAY,
 	 .help = "The delay before a failed role is started again; doubled with each failure"},

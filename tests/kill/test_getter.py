@@ -79,7 +79,7 @@ def test_an_edit_is_done_or_not(world, point, call):
         before = (folder / "sites.local").read_text()
         assert world.run(*args, env={"GARNER_FAULTS": f"{point}=kill"}).code == -9
         assert (folder / "sites.local").read_text() == before and not (folder / "sites").exists()
-        assert world.run(*args, env={"GARNER_FAULTS": f"file.write/{folder.name}/sites={call}"}).code == 7
+        assert world.run(*args, env={"GARNER_FAULTS": f"file.write/{folder.name}/.sites={call}"}).code == 7
         assert (folder / "sites.local").read_text() == before and not (folder / "sites").exists()
         assert world.run(*args).code == 0
         assert len(world.run("archie", "sites", "list", "--json").json()) == 3

@@ -1,5 +1,5 @@
 /* What a doc index answers, line by line: the bounds hold whatever comes. */
-#include "fetch/docindex_wire.h"
+#include "fetch/spider/docindex_wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,5 +1,5 @@
 /* What comes to a spider, line by line: all of it is bounded. */
-#include "fetch/docindex_wire.h"
+#include "fetch/spider/docindex_wire.h"
 #include "fetch/spider/spider_line.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

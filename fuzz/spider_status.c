@@ -1,6 +1,6 @@
 /* A line of a spider: what is read is one of the few lines that there are. */
 #include "fetch/spider/spider_status.h"
-#include "fetch/docindex_wire.h"
+#include "fetch/spider/docindex_wire.h"
 
 #include <inttypes.h>
 

@@ -6,7 +6,6 @@
 #include "cache/provider_file.h"
 #include "cache/unsdb.h"
 #include "cmd/command.h"
-#include "fetch/docindex.h"
 #include "fetch/fetched_file.h"
 #include "fetch/polite.h"
 #include "index/docstore.h"
@@ -45,7 +44,6 @@ const struct format *const formats[] = {
 	&names_pages_format,
 	&names_part_format,
 	&names_segment_format,
-	&outcomes_format,
 	&places_format,
 	&plan_format,
 	&polite_format,

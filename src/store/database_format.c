@@ -8,6 +8,9 @@
 #include "store/small_inner.h"
 
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static bool is_hidden(const char *column)
@@ -93,6 +96,8 @@ static const struct database {
 	 tables_print},
 	{DATABASE_SMALL, DATABASE_SMALL_VERSION, "/" SMALL_FILE, DATABASE_SMALL_REMEDY,
 	 small_verify, small_print, true},
+	{DATABASE_SMALL, DATABASE_SMALL_VERSION, ".done", DATABASE_SMALL_REMEDY, small_verify,
+	 small_print, true},
 	{DATABASE_SMALL, DATABASE_SMALL_VERSION, "/robots.db", DATABASE_SMALL_REMEDY, small_verify,
 	 small_print, true},
 };
@@ -103,12 +108,27 @@ static bool is_log(const char *path)
 	return str_ends(s, STR("-wal")) || str_ends(s, STR("-shm"));
 }
 
+/* PATH.done next to a list PATH (fetch/spider/docindex.h): nothing else that lies with lists is
+ * called so.
+ */
+static bool is_next_to_list(const char *path)
+{
+	char list[PATH_MAX];
+	struct stat st;
+	struct str p = str_of(path), end = STR(".done");
+	if (!str_ends(p, end) || p.n >= sizeof list)
+		return false;
+	snprintf(list, sizeof list, STR_FMT, STR_ARG(str_head(p, p.n - end.n)));
+	return stat(list, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 static bool database_placed(const char *path)
 {
 	for (size_t i = 0; i < ARRAY_LEN(databases); i++)
-		if (str_ends(str_of(path), str_of(databases[i].file)))
+		if (databases[i].file[0] == '/' &&
+		    str_ends(str_of(path), str_of(databases[i].file)))
 			return true;
-	return is_log(path);
+	return is_log(path) || is_next_to_list(path);
 }
 
 static bool database_claims(struct str head)

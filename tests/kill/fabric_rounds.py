@@ -120,7 +120,7 @@ class Spiders(Chain):
 
     def outcomes(self):
         done = self.g.run("dump", f"{self.list}.done")
-        return re.findall(r"line (\d+) done", done.out)
+        return re.findall(r"line=(\d+) outcome='done'", done.out)
 
     def is_done(self):
         return len(set(self.outcomes())) == len(self.urls)

@@ -33,7 +33,7 @@ class World:
         """Lines that have an outcome; none has two."""
         dump = self.g.run("dump", str(self.g.data / "urls.txt.done"))
         assert dump.code == 0, dump
-        lines = re.findall(r"line (\d+) done", dump.out)
+        lines = re.findall(r"line=(\d+) outcome='done'", dump.out)
         assert len(lines) == len(set(lines)), "one has two outcomes"
         return set(lines)
 

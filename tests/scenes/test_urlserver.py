@@ -30,7 +30,7 @@ def outcomes(g):
     found = collections.defaultdict(list)
     dump = g.run("dump", str(g.data / "urls.txt.done"))
     assert dump.code == 0, dump
-    for number, outcome in re.findall(r"line (\d+)\s+(\S+)", dump.out):
+    for number, outcome in re.findall(r"line=(\d+) outcome='([^']*)'", dump.out):
         found[int(number)].append(outcome)
     return found
 

@@ -1,5 +1,5 @@
 /* What settings mean: which kind of doc index, and what we are called there. */
-#include "fetch/docindex.h"
+#include "fetch/spider/docindex.h"
 
 #include "base/file.h"
 #include "net/outgoing.h"

@@ -6,9 +6,9 @@
  * A line counts when its end is there. The last one of a file may do without: it is handed out when
  * nobody writes the file any more, and read again when an end comes after all.
  *
- * Reports are appended to PATH.done as they come and made durable in a thread, many in one sync.
- * When that fails, all that is not durable is appended again after a while, and no URL is handed
- * out until it is. A report belongs to a line as it was: one that was changed since is another URL.
+ * Reports go to PATH.done, a database, in a thread, many in one commit. When that fails, it is
+ * tried again after a while, and no URL is handed out until it succeeds. A report belongs to a line
+ * as it was: one that was changed since is another URL.
  */
 #include "base/arena.h"
 #include "base/clock.h"
@@ -18,21 +18,21 @@
 #include "base/rows.h"
 #include "base/table.h"
 #include "base/vec.h"
-#include "disk/record.h"
-#include "fetch/docindex.h"
+#include "fetch/spider/docindex.h"
+#include "fetch/spider/docindex_wire.h"
 #include "net/sync_group.h"
+#include "store/small.h"
 #include "url/url.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <sys/stat.h>
+#include <sys/file.h>
 
 enum {
 	PIECE = 64 << 10,   /* bytes read at a time; a longer line is not a URL */
 	ROUND_LINES = 1000, /* looked at before others of the loop have their turn */
-	UNSYNCED_MAX = 256 << 20,
 };
 #define SYNC_AFTER_US (US_PER_S / 20) /* so long reports are gathered */
 #define AGAIN_US US_PER_S             /* after a failure, and while only rejected hosts are left */
@@ -41,45 +41,29 @@ enum {
 
 /* PATH.done. */
 
-struct outcome_record {
+struct outcome_row {
 	uint64_t line;
 	char outcome[16];
 	int64_t time_us;
 	struct str url;
 };
 
-static const struct column outcome_field[] = {
-	COL("line", struct outcome_record, line),
-	COL("", struct outcome_record, outcome),
-	COL("time", struct outcome_record, time_us, .unit = UNIT_TIME),
-	COL("", struct outcome_record, url),
+#define S struct outcome_row
+static const struct column outcome_columns[] = {
+	COL("line", S, line, .most = UINT32_MAX),
+	COL("outcome", S, outcome),
+	COL("time", S, time_us, .unit = UNIT_TIME),
+	COL("url", S, url, .most = DOCINDEX_URL_MAX),
 };
-static const struct rows outcome_fields = {ROWS(struct outcome_record, outcome_field),
-					   .what = "an outcome"};
+#undef S
 
-static const struct record_kind outcome_kind = {"GARNEROC", 1, PIECE + 64};
-
-/* PATH.done next to a file PATH: nothing else that lies with lists is called so. */
-static bool is_next_to_list(const char *path)
-{
-	char list[PATH_MAX];
-	struct stat st;
-	struct str p = str_of(path), end = STR(".done");
-	if (!str_ends(p, end) || p.n >= sizeof list)
-		return false;
-	snprintf(list, sizeof list, STR_FMT, STR_ARG(str_head(p, p.n - end.n)));
-	return stat(list, &st) == 0 && S_ISREG(st.st_mode);
-}
-
-const struct format outcomes_format = {
+static const struct small_table outcomes = {
 	.name = "outcomes",
-	.magic = "GARNEROC",
-	.version = 1,
-	.placed = is_next_to_list,
-	.help = "what became of the URLs of a list",
-	.remedy = "remove it, and all URLs of the list are fetched again",
-	.records = &outcome_kind,
-	.fields = &outcome_fields,
+	.row = {ROWS(struct outcome_row, outcome_columns)},
+	.key = 1,
+	.most = UINT32_MAX,
+	.writer = "urlserver",
+	.loss = "which URLs of the list are done; they are fetched again",
 };
 
 /* A line whose turn has not come. */
@@ -94,11 +78,11 @@ struct passed_host {
 TABLE(passed_hosts, struct str, struct passed_host, hash64, str_eq)
 TABLE(rejected_hosts, struct str, bool, hash64, str_eq)
 
-/* Reports that are not durable: in the record file, and here to append them again. */
+/* Reports that are not durable. */
 struct unsynced {
-	struct record_group group;
-	struct buf payloads; /* a u32 length before each */
-	uint64_t n;
+	struct outcome_row *row;
+	size_t n, room;
+	struct arena urls;
 };
 
 struct file_index {
@@ -124,11 +108,10 @@ struct file_index {
 	struct arena texts; /* of the rejected hosts */
 	struct loop_later step;
 	/* What is reported. */
-	struct record_writer *writer;
+	struct small *small; /* of the sync's thread, once it is open */
 	struct unsynced filling, syncing;
 	struct sync_group sync;
-	bool failed; /* since the last sync that went well; no URL is handed out */
-	bool lost;   /* what is in `filling` is not in the record file */
+	bool failed; /* the last sync; no URL is handed out */
 };
 
 static struct file_index *index_of(const struct docindex *d)
@@ -153,19 +136,17 @@ static void line_set_done(struct file_index *x, uint64_t number, struct str url)
 	x->done[number] = xxh64(url) | 1;
 }
 
-static void unsynced_add(struct unsynced *u, struct str payload)
+static void unsynced_add(struct unsynced *u, const struct outcome_row *r)
 {
-	uint32_t n = (uint32_t)payload.n;
-	buf_add(&u->payloads, &n, sizeof n);
-	buf_add_str(&u->payloads, payload);
-	u->n++;
+	struct outcome_row *row = VEC_PUSH(u->row, u->n, u->room);
+	*row = *r;
+	row->url = arena_str(&u->urls, r->url);
 }
 
 static void unsynced_clear(struct unsynced *u)
 {
-	buf_clear(&u->payloads);
-	u->group = (struct record_group){0};
 	u->n = 0;
+	arena_clear(&u->urls);
 }
 
 static void unsynced_swap(struct file_index *x)
@@ -175,95 +156,62 @@ static void unsynced_swap(struct file_index *x)
 	x->syncing = was;
 }
 
-/* All that is not durable is one group again. */
-static int append_again(struct file_index *x, struct err *err)
+/* All that is not durable gathers again. */
+static void syncing_again(struct file_index *x)
 {
-	struct str rest = buf_str(&x->filling.payloads);
-	x->filling.group = (struct record_group){0};
-	while (rest.n) {
-		uint32_t n;
-		memcpy(&n, rest.p, sizeof n);
-		struct str payload = str_head(str_from(rest, sizeof n), n);
-		if (record_append(x->writer, payload, &x->filling.group, NULL, err) < 0)
-			return -1;
-		rest = str_from(rest, sizeof n + n);
-	}
-	x->lost = false;
-	return 0;
-}
-
-/* What is being synced may yet have become durable: sync_done() comes, and begins again. */
-static void filling_lost(struct file_index *x, const struct err *err)
-{
-	if (!x->failed)
-		x->host.said(x->host.ctx, true, err->msg);
-	x->failed = x->lost = true;
-	sync_group_soon(&x->sync, AGAIN_US);
-}
-
-/* All of it is to be appended again. */
-static void syncing_lost(struct file_index *x)
-{
-	buf_add_str(&x->syncing.payloads, buf_str(&x->filling.payloads));
-	x->syncing.n += x->filling.n;
+	for (size_t i = 0; i < x->filling.n; i++)
+		unsynced_add(&x->syncing, &x->filling.row[i]);
+	unsynced_clear(&x->filling);
 	unsynced_swap(x);
-	unsynced_clear(&x->syncing);
-	x->lost = true;
 }
 
 static void sync_done(void *ctx, int rc, const struct err *err)
 {
 	struct file_index *x = ctx;
 	if (rc < 0) {
-		syncing_lost(x);
-		filling_lost(x, err);
+		syncing_again(x);
+		if (!x->failed)
+			x->host.said(x->host.ctx, true, err->msg);
+		x->failed = true;
+		sync_group_soon(&x->sync, AGAIN_US);
 		return;
 	}
 	FAULT("outcomes.synced");
-	if (x->failed && !x->lost)
+	if (x->failed)
 		x->host.said(x->host.ctx, false, "outcomes are kept again");
-	x->failed = x->lost;
+	x->failed = false;
 	unsynced_clear(&x->syncing);
 	if (x->filling.n)
-		sync_group_soon(&x->sync, x->lost ? AGAIN_US : SYNC_AFTER_US);
+		sync_group_soon(&x->sync, SYNC_AFTER_US);
 }
 
 static int sync_run(void *ctx, struct err *err)
 {
 	struct file_index *x = ctx;
-	return record_sync(x->writer, &x->syncing.group, err);
+	int rc = small_begin(x->small, false, err);
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < x->syncing.n && rc == 0; i++)
+		rc = small_put(x->small, &outcomes, &x->syncing.row[i], err);
+	return small_end(x->small, rc, err);
 }
 
 static bool sync_begin(void *ctx)
 {
-	struct file_index *x = ctx;
-	struct err err;
-	if (x->lost && append_again(x, &err) < 0) {
-		filling_lost(x, &err);
-		return false;
-	}
 	FAULT("outcomes.append");
-	unsynced_swap(x);
+	unsynced_swap(ctx);
 	return true;
 }
 
 static void report_add(struct file_index *x, uint64_t number, struct str url, unsigned outcome)
 {
-	CLEANUP(buf_free) struct buf payload = BUF_INIT(outcome_kind.most);
-	struct outcome_record r = {.line = number, .time_us = clock_wall_us(), .url = url};
-	struct err err;
+	struct outcome_row r = {.line = number, .time_us = clock_wall_us(), .url = url};
 	if (line_is_done(x, number, url))
 		return;
 	line_set_done(x, number, url);
 	snprintf(r.outcome, sizeof r.outcome, "%s", docindex_outcome_name(outcome));
-	rows_write(&outcome_fields, &r, &payload);
-	unsynced_add(&x->filling, buf_str(&payload));
-	if (x->lost)
-		return;
-	if (record_append(x->writer, buf_str(&payload), &x->filling.group, NULL, &err) < 0)
-		filling_lost(x, &err);
-	else
-		sync_group_soon(&x->sync, SYNC_AFTER_US);
+	unsynced_add(&x->filling, &r);
+	sync_group_soon(&x->sync, x->failed ? AGAIN_US : SYNC_AFTER_US);
 }
 
 static void index_done(struct docindex *d, struct str doc_id, struct str url, unsigned outcome)
@@ -481,43 +429,34 @@ static void index_want(struct docindex *d, uint64_t count, const struct str *rej
 
 /* Beginning and end. */
 
-static int done_load(struct file_index *x, const char *path, struct err *err)
+static int done_load(struct file_index *x, struct err *err)
 {
-	struct record_reader *reader = NULL;
-	struct outcome_record r;
-	struct record record;
-	int rc = record_reader_open(&reader, path, &outcome_kind, err);
-	if (rc != 0)
-		return MIN(rc, 0);
-	while ((rc = record_next(reader, &record, err)) == 0) {
-		rc = rows_read(&outcome_fields, record.payload, &r, err);
-		if (rc == 0 && (r.line == 0 || r.line > UINT32_MAX))
-			rc = err_set(err, ERR_DAMAGED, "line %llu cannot be",
-				     (unsigned long long)r.line);
-		if (rc < 0) {
-			(void)err_in(err, "%s", path);
-			break;
-		}
+	struct small_iter it;
+	struct outcome_row r;
+	int rc;
+	small_iter_init(&it, x->small, &outcomes, NULL);
+	while ((rc = small_iter_next(&it, &r, err)) == 0)
 		line_set_done(x, r.line, r.url);
-	}
-	record_reader_free(&reader);
+	small_iter_done(&it);
 	return MIN(rc, 0);
 }
 
+/* Two at once would hand out each URL twice. */
 static int done_open(struct file_index *x, const char *path, struct err *err)
 {
-	int rc = record_open(&x->writer, path, &outcome_kind, 0644, NULL, err);
-	if (rc == 0)
-		rc = done_load(x, path, err);
-	if (rc < 0 && err->code == ERR_DAMAGED)
-		format_advise(&outcomes_format, err);
-	return rc;
+	const struct small_table *const tables[] = {&outcomes};
+	if (flock(x->file.fd, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK ? err_set(err, ERR_BUSY,
+						      "%s: another URL server has it", x->file.path)
+					    : err_sys(err, "%s: lock", x->file.path);
+	if (small_open(&x->small, path, tables, 1, SMALL_WRITE, err) < 0 || done_load(x, err) < 0)
+		return -1;
+	return small_lost(x->small, &outcomes) ? small_forgive(x->small, &outcomes, err) : 0;
 }
 
 static void index_drop(struct file_index *x)
 {
-	if (x->writer)
-		record_drop(&x->writer);
+	small_close(&x->small);
 	TABLE_EACH (passed_hosts, slot, &x->passed) {
 		char *host = (char *)(uintptr_t)slot->key.p;
 		mem_free(&slot->value.line);
@@ -526,8 +465,10 @@ static void index_drop(struct file_index *x)
 	passed_hosts_free(&x->passed);
 	rejected_hosts_free(&x->rejected);
 	arena_free(&x->texts);
-	buf_free(&x->filling.payloads);
-	buf_free(&x->syncing.payloads);
+	arena_free(&x->filling.urls);
+	arena_free(&x->syncing.urls);
+	mem_free(&x->filling.row);
+	mem_free(&x->syncing.row);
 	mem_free(&x->done);
 	mem_free(&x->piece);
 	mem_free(&x->again);
@@ -541,10 +482,10 @@ static int index_free(struct docindex **dp, struct err *err)
 	*dp = NULL;
 	loop_later_cancel(&x->step);
 	if (sync_group_close(&x->sync, err) < 0)
-		syncing_lost(x);
-	int rc = x->lost ? append_again(x, err) : 0;
-	if (rc == 0)
-		rc = record_close(&x->writer, err);
+		syncing_again(x);
+	unsynced_clear(&x->syncing);
+	unsynced_swap(x);
+	int rc = x->syncing.n ? sync_run(x, err) : 0;
 	index_drop(x);
 	return rc;
 }
@@ -570,7 +511,7 @@ int docindex_file_open(struct docindex **ret, const char *path, const struct doc
 					  .run = sync_run,
 					  .done = sync_done,
 					  .ctx = x}};
-	x->filling.payloads = x->syncing.payloads = BUF_INIT(UNSYNCED_MAX);
+	x->filling.urls = x->syncing.urls = ARENA_INIT(SIZE_MAX);
 	snprintf(done, sizeof done, "%s.done", path);
 	int rc = file_open_plain(&x->file, path, err);
 	if (rc == 1)

@@ -3,7 +3,7 @@
  * these URLs anew. So is a WANT that has no answer, after them. What callbacks report in one round
  * of the loop goes out in one piece. One that lends but keeps nothing is not asked for more. */
 #include "base/clock.h"
-#include "fetch/docindex.h"
+#include "fetch/spider/docindex.h"
 #include "net/outgoing.h"
 
 #include <inttypes.h>

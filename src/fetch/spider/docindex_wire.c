@@ -1,6 +1,6 @@
 /* Answers of a doc index. Numbers are bounded and words checked before anybody sees them. A line
  * that could be meant in two ways is refused: one blank between words, none before or after. */
-#include "fetch/docindex_wire.h"
+#include "fetch/spider/docindex_wire.h"
 
 const char *docindex_outcome_name(unsigned outcome)
 {

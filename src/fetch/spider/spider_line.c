@@ -2,7 +2,7 @@
  * line: a URL that has a blank in it is one that cannot be fetched, not two fields. */
 #include "fetch/spider/spider_line.h"
 
-#include "fetch/docindex_wire.h"
+#include "fetch/spider/docindex_wire.h"
 
 /* The next field; empty where there is none. */
 static struct str next_field(struct str *rest)

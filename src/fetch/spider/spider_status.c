@@ -2,7 +2,7 @@
  * zeroes in front, so that a job has one name. */
 #include "fetch/spider/spider_status.h"
 
-#include "fetch/docindex_wire.h"
+#include "fetch/spider/docindex_wire.h"
 
 static bool trans_number(struct str s, uint32_t *ret)
 {

@@ -5,8 +5,8 @@
  *
  * Owned by one loop. */
 #pragma once
-#include "fetch/docindex.h"
 #include "fetch/hostq.h"
+#include "fetch/spider/docindex.h"
 #include "net/dns.h"
 
 struct url_feed;

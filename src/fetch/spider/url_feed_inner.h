@@ -5,7 +5,7 @@
 #include "base/hash.h"
 #include "base/list.h"
 #include "base/table.h"
-#include "fetch/docindex.h"
+#include "fetch/spider/docindex.h"
 #include "fetch/spider/url_feed.h"
 #include "net/outgoing.h"
 

@@ -2,12 +2,12 @@
 #include "../scratch.h"
 #include "../unit.h"
 
-#include "base/fault.h"
-#include "disk/record.h"
-#include "fetch/docindex.h"
+#include "fetch/spider/docindex.h"
 #include "role/listen.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -207,115 +207,88 @@ static void owner_settles(struct owner *o)
 	assert_int_equal(o->index->ops->waiting(o->index), 0);
 }
 
-/* fault: of every write, or of every sync. */
-static void keep_after_fault(const char *fault)
+/* How large files may become: no database is written where it is 0. */
+static void files_most(rlim_t most)
+{
+	struct rlimit limit;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = MIN(most, limit.rlim_max);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static void what_could_not_be_kept_is_written_again(void **state)
 {
 	struct owner o;
-	struct err err;
 	const char *where = list_write("e", "http://a/1\nhttp://a/2\nhttp://a/3\n", O_TRUNC);
+	(void)state;
+	assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
 	owner_open(&o, where);
 	owner_asks(&o, 2, NULL, "1=http://a/1 2=http://a/2 have 2 ");
-	assert_int_equal(fault_arm(fault, &err), 0);
+	files_most(0);
 	owner_reports(&o, "1", "http://a/1", OUTCOME_OK);
 	for (int i = 0; i < 1000 && !o.troubles.n; i++) {
 		owner_step(&o, 10 * US_PER_MS);
 		usleep(1000);
 	}
 	size_t said = o.troubles.n;
-	assert_true(said > 0);
 	owner_reports(&o, "2", "http://a/2", OUTCOME_OK);
 	for (int i = 0; i < 30; i++) {
 		owner_step(&o, 100 * US_PER_MS);
 		usleep(1000);
 	}
-	assert_int_equal(o.troubles.n, said); /* once */
-	assert_int_equal(o.index->ops->waiting(o.index), 2);
+	size_t said_then = o.troubles.n;
+	uint64_t waiting = o.index->ops->waiting(o.index);
 	owner_asks(&o, 2, NULL, "have 0 after 1 "); /* nothing more until it is well */
-	assert_int_equal(fault_arm("", &err), 0);
+	files_most(RLIM_INFINITY);
+	assert_true(said > 0);
+	assert_int_equal(said_then, said); /* once */
+	assert_int_equal(waiting, 2);
 	owner_settles(&o);
 	owner_asks(&o, 2, NULL, "3=http://a/3 have 1 ");
 	owner_close(&o);
 	owner_open(&o, where);
 	owner_asks(&o, 9, NULL, "3=http://a/3 have 1 ");
 	owner_close(&o);
-	assert_int_equal(unlink(scratch("e.done")), 0);
 }
 
-static void what_could_not_be_kept_is_appended_again(void **state)
+static void a_list_has_one_url_server_at_a_time(void **state)
 {
-	(void)state;
-	keep_after_fault("file.write/e.done=enospc@1+");
-	keep_after_fault("file.sync/e.done=eio@1+");
-}
-
-/* A sync has gone well, the loop has not heard of it yet, and what is reported meanwhile, more than
- * a record file holds back, finds the disk full. */
-static void what_finds_no_room_while_a_sync_goes_well_is_not_taken_for_durable(void **state)
-{
-	enum { URLS = 300, PATH = 4000 };
-	CLEANUP(buf_free) struct buf list = BUF_INIT(4 << 20);
-	char url[PATH + 32], doc[16];
-	struct owner o;
+	struct owner o, second;
 	struct err err;
+	const char *where = list_write("two", "http://a/1\n", O_TRUNC);
 	(void)state;
-	for (int i = 1; i <= URLS; i++)
-		buf_printf(&list, "http://a/%0*d\n", PATH, i);
-	const char *where = list_write("f", buf_text(&list), O_TRUNC);
 	owner_open(&o, where);
-	o.story.max = 4 << 20;
-	o.index->ops->want(o.index, URLS, NULL, 0);
-	for (int i = 0; i < 10; i++)
-		owner_step(&o, US_PER_MS);
-	for (int i = 1; i <= URLS; i++) {
-		snprintf(doc, sizeof doc, "%d", i);
-		snprintf(url, sizeof url, "http://a/%0*d", PATH, i);
-		owner_reports(&o, doc, url, OUTCOME_OK);
-		if (i > 1)
-			continue;
-		owner_step(&o, 60 * US_PER_MS); /* the sync begins */
-		usleep(50000);                  /* and ends */
-		assert_int_equal(fault_arm("file.write/f.done=enospc@1", &err), 0);
-	}
-	assert_int_equal(fault_fired(), 1);
-	assert_int_equal(fault_arm("", &err), 0);
-	owner_settles(&o);
-	assert_non_null(strstr(buf_text(&o.troubles), "No space left"));
-	owner_close(&o);
-	owner_open(&o, where);
-	owner_asks(&o, URLS, NULL, "have 0 after 5 ");
+	assert_true(try_open(&second, where, &err) < 0);
+	assert_int_equal(err.code, ERR_BUSY);
+	owner_close(&second);
 	owner_close(&o);
 }
 
-/* A start on a list whose outcomes have two other bytes at a place. */
-static void start_with_damage(off_t at)
+static void damaged_outcomes_are_set_aside_and_those_urls_given_again(void **state)
 {
 	const char *where = list_write("g", "http://a/1\nhttp://a/2\n", O_TRUNC);
 	struct owner o;
-	struct err err;
+	(void)state;
 	owner_open(&o, where);
 	owner_asks(&o, 2, NULL, "1=http://a/1 2=http://a/2 have 2 ");
 	owner_reports(&o, "1", "http://a/1", OUTCOME_OK);
 	owner_reports(&o, "2", "http://a/2", OUTCOME_OK);
 	owner_settles(&o);
 	owner_close(&o);
-	int fd = open(scratch("g.done"), O_WRONLY);
-	assert_int_equal(pwrite(fd, "XX", 2, at), 2);
+	int fd = open(scratch("g.done"), O_WRONLY | O_TRUNC);
+	assert_int_equal(write(fd, "damaged", 7), 7);
 	close(fd);
-	assert_true(try_open(&o, where, &err) < 0);
-	assert_int_equal(err.code, ERR_DAMAGED);
-	const char *path = strstr(err.msg, "g.done");
-	assert_non_null(path);
-	assert_null(strstr(path + 1, "g.done"));
-	assert_non_null(strstr(err.msg, "; remove it, and all URLs of the list are fetched again"));
+	owner_open(&o, where);
+	owner_asks(&o, 2, NULL, "1=http://a/1 2=http://a/2 have 2 ");
+	owner_reports(&o, "1", "http://a/1", OUTCOME_OK);
+	owner_settles(&o);
 	owner_close(&o);
+	owner_open(&o, where);
+	owner_asks(&o, 2, NULL, "2=http://a/2 have 1 ");
+	owner_close(&o);
+	assert_int_equal(access(scratch("g.done.damaged"), F_OK), 0);
+	assert_int_equal(unlink(scratch("g.done.damaged")), 0);
 	assert_int_equal(unlink(scratch("g.done")), 0);
-}
-
-static void outcomes_that_are_damaged_are_named_once_with_a_remedy(void **state)
-{
-	(void)state;
-	start_with_damage(0);
-	start_with_damage(RECORD_HEADER + 30);
 }
 
 static void a_setting_that_names_nothing_is_refused(void **state)
@@ -533,10 +506,9 @@ int main(void)
 		cmocka_unit_test(hosts_that_are_rejected_come_later),
 		cmocka_unit_test(lines_that_are_not_urls_have_an_outcome),
 		cmocka_unit_test(a_line_that_was_changed_is_another_url),
-		cmocka_unit_test(what_could_not_be_kept_is_appended_again),
-		cmocka_unit_test(
-			what_finds_no_room_while_a_sync_goes_well_is_not_taken_for_durable),
-		cmocka_unit_test(outcomes_that_are_damaged_are_named_once_with_a_remedy),
+		cmocka_unit_test(what_could_not_be_kept_is_written_again),
+		cmocka_unit_test(a_list_has_one_url_server_at_a_time),
+		cmocka_unit_test(damaged_outcomes_are_set_aside_and_those_urls_given_again),
 		cmocka_unit_test(a_setting_that_names_nothing_is_refused),
 		cmocka_unit_test(a_remote_index_is_asked_and_told),
 		cmocka_unit_test(what_has_no_answer_is_said_again_after_the_hello),

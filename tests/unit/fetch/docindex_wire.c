@@ -1,6 +1,6 @@
 #include "../unit.h"
 
-#include "fetch/docindex_wire.h"
+#include "fetch/spider/docindex_wire.h"
 
 static void a_doc_index_is_read_line_by_line(void **state)
 {

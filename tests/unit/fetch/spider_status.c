@@ -1,6 +1,6 @@
 #include "../unit.h"
 
-#include "fetch/docindex_wire.h"
+#include "fetch/spider/docindex_wire.h"
 #include "fetch/spider/spider_status.h"
 
 static void the_lines_of_document_003_are_read(void **state)

@@ -7,7 +7,7 @@
  * is handed out again then. */
 #pragma once
 #include "disk/format.h"
-#include "fetch/docindex_wire.h"
+#include "fetch/spider/docindex_wire.h"
 #include "net/loop.h"
 
 struct dns_conf;
@@ -67,5 +67,3 @@ int docindex_client_name(const char *said, const char *instance, char ret[DOCIND
 int docindex_file_open(struct docindex **ret, const char *path, const struct docindex_options *o,
 		       struct err *err);
 int docindex_remote_open(struct docindex **ret, const struct docindex_options *o, struct err *err);
-
-extern const struct format outcomes_format; /* PATH.done */

@@ -8,7 +8,7 @@ ROUNDS = 500
 
 
 def run(env):
-    with proof(env, "small") as (folder, seed), Rounds(folder, seed) as rounds:
+    with proof(env, Rounds.program) as (folder, seed), Rounds(folder, seed) as rounds:
         repeat(env, ROUNDS, rounds.kill_both)
         rounds.settle_all()
     return rounds.kills, (f"{rounds.kills} kills in {ROUNDS} rounds, {sum(rounds.last.values())} "

@@ -1,6 +1,5 @@
-/* What a provider keeps (doc/formats/provider-file.md): who it is, its password, where its URLs
- * come from, and what it has sent of each. A text file that nobody else may read, replaced as a
- * whole. */
+/* The file of a provider (doc/formats/provider-file.md): its number and password, the sources of
+ * its URLs, and what it has sent of each. A private text file, always replaced as a whole. */
 #pragma once
 #include "cache/provider_list.h"
 #include "disk/format.h"
@@ -11,13 +10,13 @@ enum {
 	PROVIDER_VALUE_MAX = 8192, /* bytes of a line of the head */
 };
 
-/* A tree or a sitemap that is looked at again by each `garner provider sync`. */
+/* A tree or a sitemap that each `garner provider sync` scans again. */
 struct provider_source {
 	struct str place;         /* the folder; the path or URL of the sitemap */
 	struct str prefix, index; /* of a tree */
 	bool is_tree;
 };
-/* By what URLs of it are known; never 0. */
+/* Returns the number that marks the URLs of this source; never 0. */
 uint32_t provider_source_origin(const struct provider_source *s);
 
 struct provider_file {
@@ -41,15 +40,15 @@ struct provider_file {
 				.sent = PROVIDER_LIST_INIT})
 void provider_file_free(struct provider_file *f);
 
-/* 1: there is none. ERR_USAGE: others may read it; ERR_DAMAGED names the line. */
+/* 1: no such file. ERR_USAGE: others may read it. ERR_DAMAGED names the line. */
 int provider_file_load(struct provider_file *f, const char *path, struct err *err);
-/* Out of such bytes, which stay the caller's; `name` is for errors. */
+/* Parses these bytes, which the caller still owns; `name` is for errors. */
 int provider_file_parse(struct provider_file *f, struct str text, const char *name,
 			struct err *err);
 void provider_file_print(const struct provider_file *f, struct buf *out);
 /* Durable when it returns 0. */
 int provider_file_save(const struct provider_file *f, const char *path, struct err *err);
-/* A source that is remembered from now on. ERR_USAGE: there are too many. */
+/* Adds or updates a source. ERR_USAGE: too many. */
 int provider_file_remember(struct provider_file *f, const struct provider_source *s,
 			   struct err *err);
 

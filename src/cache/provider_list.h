@@ -1,6 +1,6 @@
-/* What a provider says of its URLs, and what it has said before: lists in the order of conceptual
- * URL and type, and the changes between two of them. A URL with its type is known by these two; the
- * rest says whether it changed. */
+/* Lists of a provider's URLs, as they are and as they were sent, ordered by conceptual URL and
+ * type, and the changes between two lists. URL and type identify an entry; the rest tells whether
+ * it changed. */
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
@@ -16,7 +16,7 @@ enum {
 enum provider_op {
 	PROVIDER_UPDATE,
 	PROVIDER_REMOVE,
-	PROVIDER_KEEP, /* it is there, but nobody could look at it: as it was */
+	PROVIDER_KEEP, /* it exists but cannot be read: keep what was sent */
 };
 enum provider_has {
 	PROVIDER_MTIME = 1 << 0,
@@ -29,11 +29,11 @@ struct provider_url {
 	struct str more;    /* other attributes of <url>, as they are sent: ` f="..."` */
 	int64_t mtime_s;
 	uint64_t size;
-	uint32_t origin; /* of which tree or sitemap; 0: it was named by hand */
+	uint32_t origin; /* its tree or sitemap; 0: named by hand */
 	unsigned char md5[16];
 	uint8_t has; /* of enum provider_has */
 	uint8_t op;
-	bool always; /* goes out also where nothing can tell that it changed */
+	bool always; /* send it even if nothing tells whether it changed */
 };
 
 struct provider_list {
@@ -46,12 +46,12 @@ void provider_list_free(struct provider_list *l);
 
 /* Adds a copy. ERR_USAGE: it is not http or https, too long, or there are too many. */
 int provider_list_add(struct provider_list *l, const struct provider_url *url, struct err *err);
-/* Into its order; of several that are known by the same the last one counts. */
+/* Sorts the list; of several equal entries the last one counts. */
 void provider_list_sort(struct provider_list *l);
-/* In a sorted list; NULL: it is not there. */
+/* Finds an entry of a sorted list; NULL: none. */
 const struct provider_url *provider_list_find(const struct provider_list *l, struct str c,
 					      struct str mime);
-/* All of a sorted list that have this c. */
+/* Finds the first entry with this c in a sorted list; NULL: none. */
 const struct provider_url *provider_list_first(const struct provider_list *l, struct str c);
 int provider_url_cmp(const struct provider_url *a, const struct provider_url *b);
 /* Of c and mime. */
@@ -62,13 +62,13 @@ bool provider_takes(const struct str *mime, size_t n, struct str type);
 
 /* What becomes of one URL in a set. */
 enum provider_fate {
-	PROVIDER_UNCHANGED, /* not sent, nothing to say */
+	PROVIDER_UNCHANGED, /* not sent */
 	PROVIDER_SENT,
 	PROVIDER_NO_TYPE,  /* left out: the cache does not take its type */
 	PROVIDER_NO_ROOM,  /* left out: over the quota */
 	PROVIDER_ERROR,    /* the cache refused it */
-	PROVIDER_NO_LONGER /* not named: a full set removes it so; or its type is not taken any
-			      more, and the cache would refuse to hear of it */
+	PROVIDER_NO_LONGER /* left out, so that a full set removes it; or the cache no longer takes
+			      its type and would refuse the row */
 };
 
 struct provider_change {
@@ -88,9 +88,9 @@ struct provider_changes {
 
 struct provider_diff {
 	const struct provider_list *was, *now; /* sorted */
-	const uint32_t *origin;                /* what is missing of these was removed */
+	const uint32_t *origin; /* trees and sitemaps whose missing entries were removed */
 	size_t origins;
-	bool full; /* all is named, changed or not */
+	bool full; /* name every URL, changed or not */
 };
 void provider_diff_make(const struct provider_diff *diff, struct provider_changes *ret);
 void provider_changes_free(struct provider_changes *c);
@@ -99,18 +99,18 @@ void provider_changes_free(struct provider_changes *c);
 struct provider_limits {
 	const struct str *mime;
 	size_t mimes;
-	bool any_mime; /* it is not known yet */
+	bool any_mime; /* not known yet */
 	uint64_t files_used, files_free, space_used, space_free;
 };
-/* Leaves out what it does not take; counts anew. */
+/* Leaves out what the cache does not take, and counts again. */
 void provider_changes_limit(struct provider_changes *c, const struct provider_limits *limits,
 			    bool full);
-/* Rows that the cache refused, by provider_url_hash(); sorts them. */
+/* Marks the rows that the cache refused, given as provider_url_hash(); sorts `hash`. */
 void provider_changes_refused(struct provider_changes *c, uint64_t *hash, size_t n);
-/* What the cache has, or will fetch, when the set was taken: slices of both lists. `lost`: hashes
- * of what it could not fetch before. */
+/* Lists what the cache has or will fetch once it has accepted the set, as slices of both lists.
+ * `lost`: hashes of URLs that it failed to fetch before. */
 void provider_changes_apply(const struct provider_changes *c, bool full, uint64_t *lost,
 			    size_t nlost, struct provider_list *ret);
 
-/* <url .../> and a line feed. */
+/* Appends <url .../> and a line feed. */
 void provider_url_row(const struct provider_change *c, struct buf *out);

@@ -1,5 +1,6 @@
-/* URLs out of XML: a sitemap (sitemaps.org 0.9) or an index of sitemaps, packed or not; or <url>
- * elements as they are sent to a cache (doc/protocols/lococa.md), alone or inside of anything. */
+/* Reads URLs from XML: a sitemap (sitemaps.org 0.9) or an index of sitemaps, packed or not; or
+ * <url> elements as a cache receives them (doc/protocols/lococa.md), alone or within other
+ * elements. */
 #pragma once
 #include "cache/provider_list.h"
 
@@ -16,17 +17,17 @@ struct provider_read_options {
 	uint32_t origin;
 	struct str
 		prefix; /* of rows: put before URLs without a scheme, unless their set says one */
-	/* The type of a URL for which none is told. */
+	/* Returns the type of a URL that comes without one. */
 	struct str (*type)(void *ctx, struct str url);
-	/* A sitemap that an index names. NULL: an index is refused. */
+	/* Called for each sitemap of an index. NULL: an index is refused. */
 	int (*child)(void *ctx, struct str url, struct err *err);
 	void *ctx;
 };
 
 struct provider_read;
-/* Options are used where they are. */
+/* The options must outlive it. */
 struct provider_read *provider_read_new(const struct provider_read_options *options);
 void provider_read_free(struct provider_read **r);
-/* ERR_USAGE, with line and column. */
+/* ERR_USAGE names line and column. */
 int provider_read_put(struct provider_read *r, struct str piece, struct err *err);
 int provider_read_end(struct provider_read *r, struct err *err);

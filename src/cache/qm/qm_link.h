@@ -1,12 +1,12 @@
-/* The queue manager's side of the link to notification servers (doc/protocols/cache-link.md). Sets
- * gather here piece by piece; their owner has them taken in a thread, and says when that is
- * durable; only then the uns hears HAVE. What a peer sends is looked at before it is taken: a piece
- * that is not one refuses its set.
+/* The queue manager's side of the link to notification servers (doc/protocols/cache-link.md). It
+ * collects sets piece by piece; the owner stores them in a thread and reports when they are
+ * durable; only then the uns receives HAVE. Every piece is checked before it is stored: an invalid
+ * one refuses its set.
  *
- * Bounded: a link whose sets are not taken yet may hold LINK_AHEAD_MAX bytes and one piece, all
- * links together QM_LINK_MEMORY; beyond that nothing is read.
+ * Memory is bounded: one link holds at most LINK_AHEAD_MAX bytes and one piece that are not stored
+ * yet, all links together QM_LINK_MEMORY; beyond that it stops reading.
  *
- * One loop and its thread, but for qm_batch_run(). */
+ * All functions except qm_batch_run() belong to one loop. */
 #pragma once
 #include "cache/db.h"
 #include "cache/uns/link_wire.h"
@@ -18,7 +18,7 @@ struct qm_batch;
 enum { QM_LINK_MEMORY = 64 << 20 };
 
 struct qm_link_ops {
-	/* Something has gathered. */
+	/* There is something to store. */
 	void (*gathered)(void *ctx);
 	/* For the log; NULL: not wanted. */
 	void (*said)(void *ctx, bool is_trouble, const char *what, const char *who);
@@ -26,7 +26,7 @@ struct qm_link_ops {
 
 struct qm_link_options {
 	struct loop *loop;
-	const struct server_limits *limits; /* used where they are, as are tls and ops */
+	const struct server_limits *limits; /* must outlive it, as must tls and ops */
 	const struct tls *tls;              /* NULL: none */
 	const struct qm_link_ops *ops;
 	void *ctx;
@@ -35,20 +35,19 @@ struct qm_link_options {
 struct qm_link *qm_link_new(const struct qm_link_options *options);
 int qm_link_listen(struct qm_link *l, int fd, struct err *err);
 void qm_link_drain(struct qm_link *l, int64_t within_us, void (*done)(void *ctx), void *ctx);
-/* There must be no batch that was gathered and not ended. */
+/* No batch may be outstanding. */
 void qm_link_free(struct qm_link **l);
 
-/* While there is too much: links end with BUSY after the set that they are at, and new ones hear
- * BUSY at once. */
+/* Overload: ends each link with BUSY after its current set, and new links at once. */
 void qm_link_overload(struct qm_link *l, bool is_over);
 
-/* What has gathered, to be taken; one at a time. NULL: nothing. */
+/* Takes all that is to be stored as a batch; one batch at a time. NULL: nothing. */
 struct qm_batch *qm_link_gather(struct qm_link *l);
-/* In a thread: takes it into the database, inside of a transaction that the caller commits. */
+/* Stores a batch within the caller's transaction. Call it from a thread. */
 int qm_batch_run(struct qm_batch *b, struct db *db, struct err *err);
-/* It is durable: those who sent it hear so. */
+/* The batch is durable: answers its senders. */
 void qm_link_taken(struct qm_link *l, struct qm_batch **b);
-/* It is not: nobody hears anything, and will send it again. */
+/* The batch is lost: nobody gets an answer, and the senders repeat it. */
 void qm_link_drop(struct qm_link *l, struct qm_batch **b);
 
 struct qm_link_counts {

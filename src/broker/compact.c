@@ -4,15 +4,13 @@
 #include "base/clock.h"
 #include "base/fault.h"
 
-enum what { NOTHING, DOCUMENTS, REGISTRY };
-
 struct compact {
 	struct docstore *docs;
 	struct registry *registry;
 	struct maintenance *maintenance; /* which has the job */
-	enum what what;
-	bool records_next; /* documents had their turn */
-	bool all;          /* on demand, until the records have had theirs */
+	bool records_next;               /* documents had their turn */
+	bool all;                        /* on demand, until the records have had theirs */
+	/* The job, which is one of these or none. */
 	struct docstore_compaction *documents;
 	struct registry_compression *records;
 	unsigned failures;
@@ -38,7 +36,6 @@ static void forget_job(struct compact *c)
 {
 	docstore_compact_free(&c->documents);
 	registry_compress_free(&c->records);
-	c->what = NOTHING;
 }
 
 void compact_free(struct compact **cp)
@@ -78,10 +75,8 @@ static int copy_records(void *ctx, struct err *err)
 static int begin_documents(struct compact *c, unsigned percent, struct err *err)
 {
 	int rc = docstore_compact_begin(c->docs, percent, &c->documents, err);
-	if (rc == 0) {
-		c->what = DOCUMENTS;
+	if (rc == 0)
 		maintenance_begin(c->maintenance, copy_documents, c);
-	}
 	return rc;
 }
 
@@ -89,10 +84,8 @@ static int begin_records(struct compact *c, int64_t now_us, struct err *err)
 {
 	int rc = registry_compress_begin(c->registry, c->all, now_us, &c->records, err);
 	c->all = false;
-	if (rc == 0) {
-		c->what = REGISTRY;
+	if (rc == 0)
 		maintenance_begin(c->maintenance, copy_records, c);
-	}
 	return rc;
 }
 
@@ -100,7 +93,7 @@ static int begin_records(struct compact *c, int64_t now_us, struct err *err)
 int compact_begin(struct compact *c, struct maintenance *maintenance, unsigned percent,
 		  int64_t now_us, struct err *err)
 {
-	if (c->what != NOTHING || clock_mono_us() < c->rests_until_us)
+	if (compact_runs(c) || clock_mono_us() < c->rests_until_us)
 		return 1;
 	c->maintenance = maintenance;
 	int rc = c->records_next ? begin_records(c, now_us, err) : 1;
@@ -108,14 +101,14 @@ int compact_begin(struct compact *c, struct maintenance *maintenance, unsigned p
 		rc = begin_documents(c, c->all ? 1 : percent, err);
 	if (rc == 1 && !c->records_next)
 		rc = begin_records(c, now_us, err);
-	c->records_next = c->what == DOCUMENTS;
+	c->records_next = c->documents != NULL;
 	return rc;
 }
 
 int compact_step(struct compact *c, int64_t now_us, struct err *err)
 {
 	int rc = 0;
-	if (c->what == NOTHING || maintenance_ended(c->maintenance, &rc, err) != 0)
+	if (!compact_runs(c) || maintenance_ended(c->maintenance, &rc, err) != 0)
 		return 0;
 	if (rc != 0) {
 		forget_job(c);
@@ -123,8 +116,8 @@ int compact_step(struct compact *c, int64_t now_us, struct err *err)
 		return rc < 0;
 	}
 	FAULT("compact.copied");
-	rc = c->what == DOCUMENTS ? docstore_compact_end(c->documents, err)
-				  : registry_compress_end(c->records, err);
+	rc = c->documents ? docstore_compact_end(c->documents, err)
+			  : registry_compress_end(c->records, err);
 	forget_job(c);
 	if (rc < 0)
 		return -1;
@@ -147,12 +140,12 @@ bool compact_asked(const struct compact *c)
 
 bool compact_runs_records(const struct compact *c)
 {
-	return c->what == REGISTRY;
+	return c->records != NULL;
 }
 
 bool compact_runs(const struct compact *c)
 {
-	return c->what != NOTHING;
+	return c->documents || c->records;
 }
 
 int64_t compact_rests_until_us(const struct compact *c)

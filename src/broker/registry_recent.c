@@ -17,8 +17,8 @@ uint64_t registry_entry_key(const struct registry_entry *e, enum registry_list l
 	return list == REGISTRY_BY_OID ? e->oid : e->key[list];
 }
 
-/* Puts entry i, counted from 1, between the neighbours that it has. */
-static void entry_link(struct registry_recent *recent, uint32_t i)
+/* Makes the neighbours of entry i, counted from 1, meet in it; `out`: each other instead. */
+static void entry_chain(struct registry_recent *recent, uint32_t i, bool out)
 {
 	const struct registry_entry *e = &recent->entry[i - 1];
 	for (enum registry_list list = 0; list < REGISTRY_LISTS; list++) {
@@ -27,22 +27,9 @@ static void entry_link(struct registry_recent *recent, uint32_t i)
 		struct registry_chain *chain =
 			registry_keys_put(&recent->chain[list], registry_entry_key(e, list));
 		uint32_t before = e->before[list], after = e->after[list];
-		*(before ? &recent->entry[before - 1].after[list] : &chain->first) = i;
-		*(after ? &recent->entry[after - 1].before[list] : &chain->last) = i;
-	}
-}
-
-static void entry_unlink(struct registry_recent *recent, uint32_t i)
-{
-	const struct registry_entry *e = &recent->entry[i - 1];
-	for (enum registry_list list = 0; list < REGISTRY_LISTS; list++) {
-		if (!registry_entry_listed(e, list))
-			continue;
-		struct registry_chain *chain =
-			registry_keys_get(&recent->chain[list], registry_entry_key(e, list));
-		uint32_t before = e->before[list], after = e->after[list];
-		*(before ? &recent->entry[before - 1].after[list] : &chain->first) = after;
-		*(after ? &recent->entry[after - 1].before[list] : &chain->last) = before;
+		*(before ? &recent->entry[before - 1].after[list] : &chain->first) =
+			out ? after : i;
+		*(after ? &recent->entry[after - 1].before[list] : &chain->last) = out ? before : i;
 		if (!chain->first)
 			registry_keys_remove(&recent->chain[list], registry_entry_key(e, list));
 	}
@@ -80,7 +67,7 @@ void registry_recent_add(struct registry_recent *recent, const struct registry_r
 	ENSURE(recent->n < UINT32_MAX - 1);
 	uint32_t kills = e.kills ? entry_at(recent, e.kills) : 0;
 	if (kills)
-		entry_unlink(recent, kills);
+		entry_chain(recent, kills, true);
 	if (e.kills)
 		*registry_dead_put(&recent->dead, e.kills) = 1;
 	for (enum registry_list list = 0; list < REGISTRY_LISTS; list++) {
@@ -96,20 +83,20 @@ void registry_recent_add(struct registry_recent *recent, const struct registry_r
 	if (recent->room != room)
 		log_debug(HASH, 5, "the tables in memory grow", KV_UINT("entries", recent->n),
 			  KV_UINT("room", recent->room));
-	entry_link(recent, (uint32_t)recent->n);
+	entry_chain(recent, (uint32_t)recent->n, false);
 }
 
 void registry_recent_undo(struct registry_recent *recent, size_t to)
 {
 	while (recent->n > to) {
 		uint64_t kills = recent->entry[recent->n - 1].kills;
-		entry_unlink(recent, (uint32_t)recent->n--);
+		entry_chain(recent, (uint32_t)recent->n--, true);
 		if (!kills)
 			continue;
 		registry_dead_remove(&recent->dead, kills);
 		uint32_t killed = entry_at(recent, kills);
 		if (killed)
-			entry_link(recent, killed);
+			entry_chain(recent, killed, false);
 	}
 }
 

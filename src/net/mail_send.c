@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "net/curl.h"
 #include "net/mail.h"
+#include "net/tls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -74,8 +75,13 @@ struct login {
 	const char *user, *password;
 };
 
-static int cut_login(const char *path, struct login *l, struct err *err)
+/* The caller wipes *l. */
+static int read_login(const char *path, struct login *l, struct err *err)
 {
+	struct buf text CLEANUP(tls_wipe) = BUF_INIT(LOGIN_MOST);
+	if (tls_read_file("mail.login", path, true, &text, err) < 0)
+		return -1;
+	snprintf(l->text, sizeof l->text, "%s", buf_text(&text));
 	char *end = strchr(l->text, '\n');
 	if (end)
 		*end = 0;
@@ -89,30 +95,6 @@ static int cut_login(const char *path, struct login *l, struct err *err)
 	return err_set(err, ERR_USAGE,
 		       "mail.login: %s: expected the user in a line, the password in the next",
 		       path);
-}
-
-/* The caller wipes *ret. */
-static int read_login(const char *path, struct login *ret, struct err *err)
-{
-	CLEANUP(file_drop) struct file f = FILE_INIT;
-	struct stat st = {0};
-	size_t n = 0;
-	int rc = file_open(&f, path, O_RDONLY | O_NONBLOCK, 0, err);
-	if (rc == 0 && fstat(f.fd, &st) < 0)
-		rc = err_sys(err, "%s", path);
-	if (rc == 1)
-		rc = err_set(err, ERR_USAGE, "%s is not there", path);
-	else if (rc == 0 && (!S_ISREG(st.st_mode) || st.st_size > LOGIN_MOST))
-		rc = err_set(err, ERR_USAGE, "%s is not a file of at most %d bytes", path,
-			     LOGIN_MOST);
-	else if (rc == 0 && (st.st_mode & 077))
-		rc = err_set(err, ERR_USAGE, "others may read %s or write to it: chmod 600", path);
-	else if (rc == 0)
-		rc = file_read(&f, ret->text, (size_t)st.st_size, 0, &n, err);
-	if (rc < 0)
-		return err_in(err, "mail.login");
-	ret->text[n] = 0;
-	return cut_login(path, ret, err);
 }
 
 static bool has_login(const struct mail_conf *conf)

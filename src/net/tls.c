@@ -79,9 +79,8 @@ static const char *library_says(void)
 	return text ? text : "it has another form";
 }
 
-/* Reads all of a file; `secret`: which nobody else may. */
-static int read_file(const char *setting, const char *path, bool secret, struct buf *out,
-		     struct err *err)
+int tls_read_file(const char *setting, const char *path, bool secret, struct buf *out,
+		  struct err *err)
 {
 	struct file f = FILE_INIT;
 	struct stat st = {0};
@@ -91,8 +90,9 @@ static int read_file(const char *setting, const char *path, bool secret, struct 
 		rc = err_set(err, ERR_USAGE, "%s is not there", path);
 	else if (rc == 0 && fstat(f.fd, &st) < 0)
 		rc = err_sys(err, "%s", path);
-	else if (rc == 0 && (!S_ISREG(st.st_mode) || st.st_size > FILE_MAX))
-		rc = err_set(err, ERR_USAGE, "%s is not a file of at most 1 MB", path);
+	else if (rc == 0 && (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > out->max))
+		rc = err_set(err, ERR_USAGE, "%s is not a file of at most %zu bytes", path,
+			     out->max);
 	else if (rc == 0 && secret && (st.st_mode & 077))
 		rc = err_set(err, ERR_USAGE, "others may read %s or write to it: chmod 600", path);
 	else if (rc == 0)
@@ -104,7 +104,7 @@ static int read_file(const char *setting, const char *path, bool secret, struct 
 	return rc < 0 ? err_in(err, "%s", setting) : 0;
 }
 
-static void wipe_file(struct buf *b)
+void tls_wipe(struct buf *b)
 {
 	if (b->p)
 		OPENSSL_cleanse(b->p, b->cap);
@@ -113,8 +113,8 @@ static void wipe_file(struct buf *b)
 
 static int load_shared_key(struct tls *t, const char *path, struct err *err)
 {
-	struct buf text CLEANUP(wipe_file) = BUF_INIT(FILE_MAX);
-	if (read_file("tls_shared_key", path, true, &text, err) < 0)
+	struct buf text CLEANUP(tls_wipe) = BUF_INIT(FILE_MAX);
+	if (tls_read_file("tls_shared_key", path, true, &text, err) < 0)
 		return -1;
 	struct str line = buf_str(&text);
 	while (line.n && ascii_is_space(line.p[line.n - 1]))
@@ -151,8 +151,8 @@ static bool add_trusted(SSL_CTX *ctx, X509 *certificate, bool first)
 static int load_certificates(struct tls *t, const char *setting, const char *path,
 			     certificate_fn *add, struct err *err)
 {
-	struct buf text CLEANUP(wipe_file) = BUF_INIT(FILE_MAX);
-	if (read_file(setting, path, false, &text, err) < 0)
+	struct buf text CLEANUP(tls_wipe) = BUF_INIT(FILE_MAX);
+	if (tls_read_file(setting, path, false, &text, err) < 0)
 		return -1;
 	BIO *in = BIO_new_mem_buf(text.p, (int)text.n);
 	size_t n = 0;
@@ -174,8 +174,8 @@ static int load_certificates(struct tls *t, const char *setting, const char *pat
 
 static int load_key(struct tls *t, const char *path, struct err *err)
 {
-	struct buf text CLEANUP(wipe_file) = BUF_INIT(FILE_MAX);
-	if (read_file("tls_key", path, true, &text, err) < 0)
+	struct buf text CLEANUP(tls_wipe) = BUF_INIT(FILE_MAX);
+	if (tls_read_file("tls_key", path, true, &text, err) < 0)
 		return -1;
 	BIO *in = BIO_new_mem_buf(text.p, (int)text.n);
 	ENSURE(in);

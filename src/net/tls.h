@@ -5,6 +5,7 @@
  *
  * No tickets, no resumption, no early data: connections are long-lived. */
 #pragma once
+#include "base/buf.h"
 #include "base/value.h"
 
 #include <sys/types.h>
@@ -44,6 +45,12 @@ struct tls_conf {
 /* 1: nothing is set, no TLS (*ret is NULL). ERR_USAGE names the setting and the file that cannot be
  * used; a key that others may read is refused. */
 int tls_new(struct tls **ret, const struct tls_conf *conf, bool server, struct err *err);
+/* Reads the file of a setting, at most out->max bytes; `secret`: one that others may read is
+ * refused. ERR_USAGE names the setting. tls_wipe() frees what was read and leaves nothing of it in
+ * memory. */
+int tls_read_file(const char *setting, const char *path, bool secret, struct buf *out,
+		  struct err *err);
+void tls_wipe(struct buf *b);
 /* Only after all connections that use it are freed. */
 void tls_free(struct tls **t);
 /* Returns whether peers at that address are on this machine (loopback, a Unix socket) or have to

@@ -68,28 +68,10 @@ void role_loop_fail(void *role_loop, const struct err *err)
 	loop_stop(r->loop);
 }
 
-static void tell_status(const char *status, va_list args)
-{
-	char text[256] = "STATUS=";
-	vsnprintf(text + strlen(text), sizeof text - strlen(text), status, args);
-	notify_send(text);
-}
-
-void role_loop_tell(const struct role_loop *r, const uint64_t *now, size_t n, const char *status,
-		    ...)
-{
-	va_list args;
-	ENSURE(n == r->env->role->ncounters);
-	for (size_t i = 0; i < n; i++)
-		counters_set(r->env->counters, i, (int64_t)now[i]);
-	va_start(args, status);
-	tell_status(status, args);
-	va_end(args);
-}
-
 void role_loop_tell_of(const struct role_loop *r, const void *counts, const char *status, ...)
 {
 	const struct role *role = r->env->role;
+	char text[256] = "STATUS=";
 	uint64_t now;
 	va_list args;
 	for (size_t i = 0; i < role->ncounters; i++) {
@@ -97,8 +79,9 @@ void role_loop_tell_of(const struct role_loop *r, const void *counts, const char
 		counters_set(r->env->counters, i, (int64_t)now);
 	}
 	va_start(args, status);
-	tell_status(status, args);
+	vsnprintf(text + strlen(text), sizeof text - strlen(text), status, args);
 	va_end(args);
+	notify_send(text);
 }
 
 void role_loop_close(struct role_loop *r)

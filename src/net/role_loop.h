@@ -9,7 +9,7 @@
 struct role_loop {
 	/* Set by the owner. */
 	struct role_env *env;
-	void (*tell)(void *ctx); /* each second, and at the end: role_loop_tell() */
+	void (*tell)(void *ctx); /* each second, and at the end: role_loop_tell_of() */
 	/* Finishes requests in progress, then calls loop_stop(); called again at the next signal.
 	 * NULL: the loop stops at once. */
 	void (*drain)(void *ctx);
@@ -32,10 +32,8 @@ int role_loop_run(struct role_loop *r, struct err *err);
 /* Stops the role: role_loop_run() will return the first such error. role_loop is r, so that this
  * function can be a callback of the role's parts. */
 void role_loop_fail(void *role_loop, const struct err *err);
-/* Publishes all counters of the role, totals since the start, and a line for garner status. */
-void role_loop_tell(const struct role_loop *r, const uint64_t *now, size_t n, const char *status,
-		    ...) PRINTF_LIKE(4, 5);
-/* The same for a role whose counter_defs say where in `counts` each counter is. */
+/* Publishes the counters of the role, each from its place in `counts` (COUNTER_AT()), totals since
+ * the start, and a line for garner status. */
 void role_loop_tell_of(const struct role_loop *r, const void *counts, const char *status, ...)
 	PRINTF_LIKE(3, 4);
 /* Call it after freeing everything on the loop. Safe if the loop was never opened. */

@@ -27,13 +27,13 @@ static const struct value_spec specs[] = {
 static const struct config_section section = {"lines", "A demonstration.",
 					      sizeof(struct lines_conf), specs, ARRAY_LEN(specs)};
 
-enum { ACCEPTED, REFUSED, LINES, INSIDE, MEMORY };
+#define COUNTED(member) COUNTER_AT(struct server_stats, member)
 static const struct counter_def counter_defs[] = {
-	[ACCEPTED] = {"accepted", NULL, COUNTER_TOTAL, "Connections that came in"},
-	[REFUSED] = {"refused", NULL, COUNTER_TOTAL, "Connections that were one too many"},
-	[LINES] = {"frames", NULL, COUNTER_TOTAL, "Lines and blocks"},
-	[INSIDE] = {"connections", NULL, COUNTER_GAUGE, "Connections now"},
-	[MEMORY] = {"memory_bytes", NULL, COUNTER_GAUGE, "What connections hold now"},
+	{"accepted", NULL, COUNTER_TOTAL, "Connections that came in", COUNTED(listeners.accepted)},
+	{"refused", NULL, COUNTER_TOTAL, "Connections over a limit", COUNTED(listeners.refused)},
+	{"frames", NULL, COUNTER_TOTAL, "Lines and blocks", COUNTED(conns.frames)},
+	{"connections", NULL, COUNTER_GAUGE, "Connections now", COUNTED(inside)},
+	{"memory_bytes", NULL, COUNTER_GAUGE, "Memory of connections now", COUNTED(conns.memory)},
 };
 
 /* The protocol: a state, a function per verb, a table. */
@@ -142,12 +142,7 @@ static void tell_counters(void *ctx)
 	struct lines *l = ctx;
 	struct server_stats stats;
 	server_stats(l->server, &stats);
-	const uint64_t now[] = {
-		[ACCEPTED] = stats.listeners.accepted, [REFUSED] = stats.listeners.refused,
-		[LINES] = stats.conns.frames,          [INSIDE] = stats.inside,
-		[MEMORY] = stats.conns.memory,
-	};
-	role_loop_tell(&l->role, now, ARRAY_LEN(now), "%ju connections", (uintmax_t)stats.inside);
+	role_loop_tell_of(&l->role, &stats, "%ju connections", (uintmax_t)stats.inside);
 }
 
 static void drained(void *ctx)

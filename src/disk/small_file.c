@@ -4,9 +4,11 @@
 #include "disk/small_file.h"
 
 #include "base/cursor.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/rows.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
 
 enum { SMALL_FILE_TABLE = 64 << 10 }; /* bytes, of files by a table of fields */
 
@@ -67,6 +69,31 @@ int small_file_read(const char *path, const struct format *f, struct buf *room, 
 	if (rc < 0 && err->code == ERR_USAGE)
 		err->code = ERR_DAMAGED; /* longer than it can be, or not a file at all */
 	return rc ? rc : small_file_unseal(path, f, buf_str(room), ret, err);
+}
+
+int small_file_hold(const char *path, size_t most, struct file *ret_file, struct buf *out,
+		    struct err *err)
+{
+	struct file file = FILE_INIT;
+	uint64_t size;
+	size_t got = 0;
+	/* a pipe is not waited for: it is empty, and so damaged */
+	int rc = file_open(&file, path, O_RDONLY | O_NONBLOCK, 0, err);
+	if (rc != 0)
+		return rc;
+	rc = file_size(&file, &size, err);
+	if (rc == 0 && size > most)
+		rc = err_set(err, ERR_DAMAGED, "%s: %" PRIu64 " bytes; at most %zu are allowed",
+			     path, size, most);
+	if (rc == 0)
+		rc = file_read(&file, buf_room(out, (size_t)size + 1), (size_t)size, 0, &got, err);
+	if (rc == 0)
+		buf_grew(out, got);
+	if (ret_file)
+		*ret_file = file;
+	else
+		file_drop(&file);
+	return rc;
 }
 
 int small_file_save(const char *path, const struct format *f, const void *from, struct err *err)

@@ -5,6 +5,7 @@
  * Reading tells apart: 1, there is no such file; ERR_DAMAGED, its bytes are not what was written;
  * ERR_USAGE, it is sound, but another version of garner wrote it. */
 #pragma once
+#include "base/file.h"
 #include "disk/format.h"
 
 enum { SMALL_FILE_HEAD = FORMAT_MAGIC + 12 };
@@ -19,6 +20,12 @@ int small_file_read(const char *path, const struct format *f, struct buf *room, 
  * FIELD_REST. */
 int small_file_save(const char *path, const struct format *f, const void *from, struct err *err);
 int small_file_load(const char *path, const struct format *f, void *ret, struct err *err);
+
+/* Appends the bytes of a file that has at most `most`, for small_file_unseal(). *ret_file, where
+ * not NULL, is the open file, also after a failure to read it: as long as the caller keeps it, no
+ * other file gets its inode number. 1: there is no such file. */
+int small_file_hold(const char *path, size_t most, struct file *ret_file, struct buf *out,
+		    struct err *err);
 
 /* The bytes of such a file, for those who write or read them in their own way. */
 void small_file_seal(const struct format *f, struct str payload, struct buf *out);

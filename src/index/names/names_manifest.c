@@ -6,7 +6,6 @@
 #include "disk/small_file.h"
 #include "index/names/names_store.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <sys/random.h>
 
@@ -245,35 +244,11 @@ static int manifest_parse(const char *path, struct str bytes, struct names_manif
 	return 0;
 }
 
-static int manifest_slurp(const char *path, struct file *ret_file, struct buf *out, struct err *err)
-{
-	struct file file = FILE_INIT;
-	uint64_t size;
-	size_t got = 0;
-	/* a pipe is not waited for: it is empty, and so damaged */
-	int rc = file_open(&file, path, O_RDONLY | O_NONBLOCK, 0, err);
-	if (rc != 0)
-		return rc;
-	rc = file_size(&file, &size, err);
-	if (rc == 0 && size > MANIFEST_MOST)
-		rc = err_set(err, ERR_DAMAGED, "%s: %" PRIu64 " bytes; at most %d are allowed",
-			     path, size, MANIFEST_MOST);
-	if (rc == 0)
-		rc = file_read(&file, buf_room(out, (size_t)size + 1), (size_t)size, 0, &got, err);
-	if (rc == 0)
-		buf_grew(out, got);
-	if (ret_file)
-		*ret_file = file;
-	else
-		file_drop(&file);
-	return rc;
-}
-
 static int manifest_load(const char *path, struct names_manifest *ret, struct file *ret_file,
 			 struct err *err)
 {
 	CLEANUP(buf_free) struct buf b = BUF_INIT(MANIFEST_MOST + 2);
-	int rc = manifest_slurp(path, ret_file, &b, err);
+	int rc = small_file_hold(path, MANIFEST_MOST, ret_file, &b, err);
 	return rc ? rc : manifest_parse(path, buf_str(&b), ret, err);
 }
 

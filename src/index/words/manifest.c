@@ -257,43 +257,12 @@ static int parse_manifest(const char *path, struct str bytes, struct manifest *r
 	return 0;
 }
 
-static int read_file(const char *path, struct file *ret_file, struct buf *out, struct err *err)
-{
-	struct file file = FILE_INIT;
-	uint64_t size;
-	size_t got;
-	int rc = file_open(&file, path, O_RDONLY, 0, err);
-	if (rc != 0)
-		return rc;
-	rc = file_size(&file, &size, err);
-	if (rc == 0 && size > MANIFEST_MOST)
-		rc = err_set(err, ERR_DAMAGED, "%s: %" PRIu64 " bytes; at most %d are allowed",
-			     path, size, MANIFEST_MOST);
-	if (rc == 0) {
-		char *to = buf_room(out, (size_t)size + 1);
-		rc = file_read(&file, to, (size_t)size, 0, &got, err);
-		if (rc == 0)
-			buf_grew(out, got);
-	}
-	if (rc == 0 && ret_file)
-		*ret_file = file;
-	else
-		file_drop(&file);
-	return rc;
-}
-
 static int read_manifest(const char *path, struct manifest *ret, struct file *ret_file,
 			 struct err *err)
 {
-	struct buf b = BUF_INIT(MANIFEST_MOST + 1);
-	int rc = read_file(path, ret_file, &b, err);
-	if (rc == 0) {
-		rc = parse_manifest(path, buf_str(&b), ret, err);
-		if (rc < 0 && ret_file)
-			file_drop(ret_file);
-	}
-	buf_free(&b);
-	return rc;
+	CLEANUP(buf_free) struct buf b = BUF_INIT(MANIFEST_MOST + 2);
+	int rc = small_file_hold(path, MANIFEST_MOST, ret_file, &b, err);
+	return rc ? rc : parse_manifest(path, buf_str(&b), ret, err);
 }
 
 int manifest_read(const char *folder, struct manifest *ret, struct file *ret_file, struct err *err)
@@ -490,24 +459,34 @@ int deletes_read_any(const char *path, uint32_t *ret_docs, uint64_t **ret, struc
 
 /* Shared segments and deletes */
 
-struct shared_segment *shared_new(struct segment *segment)
+struct shared *shared_new(struct segment *segment, uint64_t *bits)
 {
-	struct shared_segment *s = mem_alloc(sizeof *s);
+	struct shared *s = mem_alloc(sizeof *s);
 	atomic_init(&s->refs, 1);
 	s->segment = segment;
+	s->bits = bits;
 	return s;
 }
 
-struct shared_bits *bits_new(uint64_t *bits)
+struct shared *shared_hold(struct shared *s)
 {
-	struct shared_bits *b = mem_alloc(sizeof *b);
-	atomic_init(&b->refs, 1);
-	b->bits = bits;
-	return b;
+	atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+	return s;
 }
 
-int shared_open(struct shared_segment **ret, const char *folder, const struct manifest_segment *m,
-		struct err *err)
+void shared_drop(struct shared **sp)
+{
+	struct shared *s = *sp;
+	*sp = NULL;
+	if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) > 1)
+		return;
+	segment_close(&s->segment);
+	mem_free(&s->bits);
+	mem_free(&s);
+}
+
+int shared_segment(struct shared **ret, const char *folder, const struct manifest_segment *m,
+		   struct err *err)
 {
 	char *path = segment_file_path(folder, m->id);
 	struct segment *segment = NULL;
@@ -522,28 +501,12 @@ int shared_open(struct shared_segment **ret, const char *folder, const struct ma
 		segment_close(&segment);
 		return rc;
 	}
-	*ret = shared_new(segment);
+	*ret = shared_new(segment, NULL);
 	return 0;
 }
 
-struct shared_segment *shared_hold(struct shared_segment *s)
-{
-	atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
-	return s;
-}
-
-void shared_drop(struct shared_segment **sp)
-{
-	struct shared_segment *s = *sp;
-	*sp = NULL;
-	if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) > 1)
-		return;
-	segment_close(&s->segment);
-	mem_free(&s);
-}
-
-int bits_open(struct shared_bits **ret, const char *folder, const struct manifest_segment *m,
-	      struct err *err)
+int shared_deletes(struct shared **ret, const char *folder, const struct manifest_segment *m,
+		   struct err *err)
 {
 	uint64_t *bits = NULL;
 	if (m->deletes) {
@@ -553,22 +516,6 @@ int bits_open(struct shared_bits **ret, const char *folder, const struct manifes
 		if (rc != 0)
 			return rc;
 	}
-	*ret = bits_new(bits);
+	*ret = shared_new(NULL, bits);
 	return 0;
-}
-
-struct shared_bits *bits_hold(struct shared_bits *b)
-{
-	atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
-	return b;
-}
-
-void bits_drop(struct shared_bits **bp)
-{
-	struct shared_bits *b = *bp;
-	*bp = NULL;
-	if (!b || atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) > 1)
-		return;
-	mem_free(&b->bits);
-	mem_free(&b);
 }

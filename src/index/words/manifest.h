@@ -51,26 +51,18 @@ int deletes_read_any(const char *path, uint32_t *ret_docs, uint64_t **ret, struc
 /* Segments and deletes in memory, shared between snapshots of a reader, and by the writer with its
  * merges: counted, so that the last to drop one frees it. */
 
-struct shared_segment {
+struct shared {
 	atomic_uint refs;
 	struct segment *segment;
+	uint64_t *bits; /* deletes; NULL: no document is deleted */
 };
 
-/* Both take what they are given over. */
-struct shared_segment *shared_new(struct segment *segment);
-/* 1: its file is not there. */
-int shared_open(struct shared_segment **ret, const char *folder, const struct manifest_segment *m,
-		struct err *err);
-struct shared_segment *shared_hold(struct shared_segment *s);
-void shared_drop(struct shared_segment **s);
-
-struct shared_bits {
-	atomic_uint refs;
-	uint64_t *bits; /* NULL: no document is deleted */
-};
-
-struct shared_bits *bits_new(uint64_t *bits);
-int bits_open(struct shared_bits **ret, const char *folder, const struct manifest_segment *m,
-	      struct err *err); /* 1 */
-struct shared_bits *bits_hold(struct shared_bits *b);
-void bits_drop(struct shared_bits **b);
+/* Takes over what it is given: one of the two. */
+struct shared *shared_new(struct segment *segment, uint64_t *bits);
+/* 1: the file is not there. */
+int shared_segment(struct shared **ret, const char *folder, const struct manifest_segment *m,
+		   struct err *err);
+int shared_deletes(struct shared **ret, const char *folder, const struct manifest_segment *m,
+		   struct err *err);
+struct shared *shared_hold(struct shared *s);
+void shared_drop(struct shared **s);

@@ -11,8 +11,8 @@ struct words_reader {
 	char *folder;
 	struct file file; /* the manifest, kept open so that no later one can be mistaken for it */
 	struct manifest manifest;
-	struct shared_segment **segment;
-	struct shared_bits **bits;
+	struct shared **segment;
+	struct shared **bits;
 	struct words_part *part;
 };
 
@@ -26,14 +26,14 @@ static int open_part(struct words_reader *r, const struct words_reader *older, s
 			continue;
 		r->segment[i] = shared_hold(older->segment[k]);
 		if (older->manifest.segment[k].deletes == m->deletes)
-			r->bits[i] = bits_hold(older->bits[k]);
+			r->bits[i] = shared_hold(older->bits[k]);
 		break;
 	}
 	int rc = 0;
 	if (!r->segment[i])
-		rc = shared_open(&r->segment[i], r->folder, m, err);
+		rc = shared_segment(&r->segment[i], r->folder, m, err);
 	if (rc == 0 && !r->bits[i])
-		rc = bits_open(&r->bits[i], r->folder, m, err);
+		rc = shared_deletes(&r->bits[i], r->folder, m, err);
 	if (rc == 0)
 		r->part[i] = (struct words_part){r->segment[i]->segment, r->bits[i]->bits, m->docs,
 						 m->deleted};
@@ -96,7 +96,7 @@ void words_close(struct words_reader **rp)
 		return;
 	for (size_t i = 0; i < r->manifest.n; i++) {
 		shared_drop(&r->segment[i]);
-		bits_drop(&r->bits[i]);
+		shared_drop(&r->bits[i]);
 	}
 	mem_free(&r->segment);
 	mem_free(&r->bits);

@@ -23,9 +23,9 @@
 
 /* A segment that is part of the index, or will be with the next commit. */
 struct live {
-	struct shared_segment *segment;
+	struct shared *segment;
 	struct manifest_segment m; /* as committed; id, bytes and docs also before */
-	struct shared_bits *gone;  /* deletes that are committed */
+	struct shared *gone;       /* deletes that are committed */
 	uint64_t *leaving;         /* deletes since, or NULL */
 	uint32_t leaving_docs;
 	bool committed;
@@ -61,7 +61,7 @@ static const uint64_t memory_most = UINT64_C(1500) << 20;
 static void live_release(struct live *l)
 {
 	shared_drop(&l->segment);
-	bits_drop(&l->gone);
+	shared_drop(&l->gone);
 	mem_free(&l->leaving);
 }
 
@@ -88,9 +88,9 @@ static int load_segments(struct words_writer *w, struct err *err)
 		struct live *l = writer_place(w);
 		l->m = w->manifest.segment[i];
 		l->committed = true;
-		int rc = shared_open(&l->segment, w->folder, &l->m, err);
+		int rc = shared_segment(&l->segment, w->folder, &l->m, err);
 		if (rc == 0)
-			rc = bits_open(&l->gone, w->folder, &l->m, err);
+			rc = shared_deletes(&l->gone, w->folder, &l->m, err);
 		if (rc == 1)
 			rc = err_set(err, ERR_DAMAGED,
 				     "%s: a file of segment %" PRIx64
@@ -307,8 +307,8 @@ static int writer_open_new(struct words_writer *w, uint64_t id, struct live *ret
 	}
 	struct live l = {.m = {.id = id, .bytes = (uint64_t)st.st_size}};
 	l.m.docs = segment_info(segment)->docs;
-	l.segment = shared_new(segment);
-	l.gone = bits_new(NULL);
+	l.segment = shared_new(segment, NULL);
+	l.gone = shared_new(NULL, NULL);
 	*ret = l;
 	return 0;
 }
@@ -408,13 +408,13 @@ static int write_deletes(struct words_writer *w, const struct live *from, uint64
 			 .committed = true,
 			 .merging = from->merging};
 	if (!from->leaving) {
-		l.gone = bits_hold(from->gone);
+		l.gone = shared_hold(from->gone);
 		*ret = l;
 		return 0;
 	}
 	l.m.deletes = generation;
 	l.m.deleted += from->leaving_docs;
-	l.gone = bits_new(all_deletes(from));
+	l.gone = shared_new(NULL, all_deletes(from));
 	char *path = deletes_file_path(w->folder, l.m.id, generation);
 	int rc = deletes_write(path, l.gone->bits, l.m.docs, err);
 	FAULT("words.deletes");
@@ -544,7 +544,7 @@ static void job_take(struct merge_job *job, struct live *l)
 	l->merging = true;
 	job->from[job->n++] = (struct live){.segment = shared_hold(l->segment),
 					    .m = l->m,
-					    .gone = bits_hold(l->gone),
+					    .gone = shared_hold(l->gone),
 					    .committed = true};
 }
 

@@ -176,7 +176,7 @@ exports.status = async (visit) => {
 	const plainly = await visit.open({ shape: "phone", js: false, dark: true });
 	await visit.go(plainly, "/status");
 	assert.match((await texts(plainly, "main")).join(), /all ready\./);
-	assert.match((await texts(plainly, "#still")).join(), /load it again/);
+	assert.match((await texts(plainly, "#still")).join(), /updates itself/);
 	assert.equal(await plainly.getByText("pages per second since the start").count(), 1);
 	assert.equal(await plainly.locator("#plot").isVisible(), false);
 	await fits(plainly);

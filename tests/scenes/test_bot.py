@@ -106,7 +106,7 @@ def test_it_announces_itself_fetches_and_answers(garner, site, botm):
     assert [r["state"] for r in rows if r["name"] == "bot"] == ["running"]
     # its botm will refuse it again, until somebody has changed something
     line.say("refused", reason="another folder")
-    bot.wait_line("the botm refuses this robot: another folder")
+    bot.wait_line("botm refused this robot: another folder")
     bot.wait_line("the next try is in 30s")
     assert bot.stop() == 0
 

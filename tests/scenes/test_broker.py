@@ -122,7 +122,7 @@ def test_a_folder_that_is_not_there_is_named_until_it_is(garner):
     done = g.run("config", "check")
     assert done.code == 2 and f"there is no folder {g.data}/in" in done.err
     role = broker.start()
-    role.wait_line("a source cannot be read")
+    role.wait_line("cannot read source")
     assert state_of(g, "soif:in", "failed")["why"].startswith(f"{g.data}/in: ")
     assert f"{g.data}/in: " in g.run("status").out
     (g.data / "in").mkdir()
@@ -131,7 +131,7 @@ def test_a_folder_that_is_not_there_is_named_until_it_is(garner):
     state_of(g, "soif:in", "good")
     assert g.run("config", "check").code == 0
     assert role.stop() == 0
-    assert len(role.lines("a source cannot be read")) == 1
+    assert len(role.lines("cannot read source")) == 1
 
 
 def test_the_page_shows_what_status_tells(garner):

@@ -84,7 +84,7 @@ def test_two_garners_run_side_by_side(garner, usual_ports):
         both.append((g, base, g.start("up"), name))
     for g, base, up, name in both:
         up.wait_ready()
-        for line in ("the queue manager is here", f"connected to the source.*:{base + 8193 - 8080}$",
+        for line in ("queue manager connected", f"connected to the source.*:{base + 8193 - 8080}$",
                      f":{base + 8191 - 8080} .*is connected to"):
             up.wait_line(line)
         assert Site(up, base).ask("/readyz").status == 200

@@ -102,7 +102,7 @@ def test_the_status_page_is_whole_and_asks_nobody_else(garner):
 def test_search_is_whole_where_nothing_is_indexed(garner):
     site = web(garner)
     for path in ("/", "/?utm_source=x", "/?q="):
-        assert ["0", "documents"] == whole(site, path).words[-9:-7], path
+        assert "0 documents" in " ".join(whole(site, path).words), path
     page = whole(site, "/?q=words&type=HTML&site=a.example&page=3")
     assert "Nothing is indexed yet." in " ".join(page.words)
     said = json.loads(site.ask("/api/search?q=words").body)

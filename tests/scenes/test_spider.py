@@ -259,7 +259,7 @@ def test_a_full_disk_is_waited_for(garner, small):
         assert set(us.done.values()) == {"ok"}
         lines = [json.loads(line) for line in (small / "results.jsonl").read_text().splitlines()]
         assert sorted(r["doc_id"] for r in lines) == ["d", "d0", "d1", "d2"]
-    assert len(g.process.lines("nothing is fetched")) == 1
+    assert len(g.process.lines("fetching paused")) == 1
     net.check_polite()
 
 
@@ -277,7 +277,7 @@ def test_lines_that_find_no_room_are_written_again_and_a_failed_sync_has_kept_no
     lines = (Path(g.dir) / "results" / "results.jsonl").read_text().splitlines()
     assert sorted(json.loads(line)["doc_id"] for line in lines) == ["d1", "d2"]
     wait_for("fetches", lambda: counter(g, "documents") == times, every=0.2)
-    assert len(g.process.lines("nothing is fetched")) == 1
+    assert len(g.process.lines("fetching paused")) == 1
 
 
 @pytest.mark.parametrize("settings, words", [

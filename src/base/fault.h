@@ -1,11 +1,10 @@
-/* Faults: places where a test may make things go wrong. In builds without -Dfaults they are
- * nothing. GARNER_FAULTS, read once at start, is a list "POINT[/TEXT]=ACTION[@N]" separated by
- * commas: at the N-th time (1) that a point is passed (by a file whose path contains TEXT), do the
- * action:
+/* Faults: points where a test can make things fail. Builds without -Dfaults leave them out.
+ * GARNER_FAULTS, read once at start, is a list "POINT[/TEXT]=ACTION[@N]" separated by commas: at
+ * the N-th time (1) that a point is passed (by a file whose path contains TEXT), do the action:
  *   kill    SIGKILL to this process         enospc, eio   the call fails, nothing was done
  *   short   a write writes half, then fails with enospc
  *   slow    this thread waits 20 ms, so that others come before it (then a kill there, if any)
- *   lie     the program says what is not so, at a point whose name begins with "lie."
+ *   lie     the program reports something untrue, at a point whose name begins with "lie."
  * "@N+" means that time and every later one. Points of the file layer: file.open, file.read,
  * file.write, file.sync, file.rename, file.truncate. Others are named where the state changes. */
 #pragma once
@@ -41,7 +40,7 @@ enum fault_action fault_pass(const char *point, const char *path); /* kills and 
 /* The same before a call that is done or not: true, and errno, as if the system had refused. */
 #define FAULT_REFUSES(point, path) (UNLIKELY(fault_armed) && fault_refuses(point, path))
 bool fault_refuses(const char *point, const char *path);
-/* Whether something else than the truth is to be told here: FAULT_LIES("lie.url"). */
+/* Whether the program must report something untrue here: FAULT_LIES("lie.url"). */
 #define FAULT_LIES(point)                                                                \
 	({                                                                               \
 		static const char *const fault_here                                      \
@@ -55,9 +54,9 @@ bool fault_refuses(const char *point, const char *path);
 #define FAULT_REFUSES(point, path) false
 #endif
 
-/* Reads the specification; NULL or "" disarms. An error names the part that cannot be taken: also a
- * point that this program does not have, since a test of it would test nothing; then all is
- * disarmed. Call before threads, or while none of them passes a point. */
+/* Reads the specification; NULL or "" disarms. An error names the part that is wrong, such as a
+ * point that this program does not have, and disarms everything. Call it before there are threads,
+ * or while none passes a point. */
 int fault_arm(const char *spec, struct err *err);
 /* How often an action was done since fault_arm(), so that a test can count up N until it is past
  * the last one. */

@@ -1,5 +1,5 @@
-/* Libraries that are loaded when they are first needed: linked, they and what they bring along
- * would cost every command the time to load them. */
+/* Libraries that are loaded when they are first needed: linking them would slow down every
+ * command's start. */
 #pragma once
 #include "base/err.h"
 
@@ -8,7 +8,7 @@ struct library_function {
 	void *ret; /* the pointer to set, of the function's type */
 };
 
-/* Loads it until the process ends, and sets all functions of the list or none. `needs` begins the
- * message when it is not there: "fetching needs the package libcurl4". */
+/* Loads a library until the process ends, and sets all functions of the list or none. `needs`
+ * begins the error message: "fetching needs the package libcurl4". */
 int library_load(const char *file, const char *needs, const struct library_function *list, size_t n,
 		 struct err *err);

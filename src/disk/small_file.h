@@ -17,7 +17,7 @@ int small_file_read(const char *path, const struct format *f, struct buf *room, 
 		    struct err *err);
 
 /* The same for files whose payload is one struct by the format's table of fields, without
- * FIELD_REST. */
+ * a COL_STR. */
 int small_file_save(const char *path, const struct format *f, const void *from, struct err *err);
 int small_file_load(const char *path, const struct format *f, void *ret, struct err *err);
 
@@ -27,7 +27,7 @@ int small_file_load(const char *path, const struct format *f, void *ret, struct 
 int small_file_hold(const char *path, size_t most, struct file *ret_file, struct buf *out,
 		    struct err *err);
 
-/* The bytes of such a file, for those who write or read them in their own way. */
+/* For callers that write or read the bytes of such a file themselves. */
 void small_file_seal(const struct format *f, struct str payload, struct buf *out);
 int small_file_unseal(const char *path, const struct format *f, struct str bytes, struct str *ret,
 		      struct err *err);

@@ -33,7 +33,7 @@ struct stream_reader {
  * STREAM_BLOCK. */
 int stream_open_part(struct stream_reader *ret, const struct file *file, uint64_t from, uint64_t n,
 		     const struct stream_options *options, struct err *err);
-/* Bytes in memory, which stay the caller's. */
+/* Reads bytes in memory, which the caller still owns. */
 static inline struct stream_reader stream_over(struct str bytes)
 {
 	return (struct stream_reader){.p = bytes.p, .end = bytes.p + bytes.n};
@@ -45,9 +45,9 @@ size_t stream_piece(const struct stream_reader *r);  /* bytes in a piece */
 
 int stream_read_slowly(struct stream_reader *r, size_t n, struct str *ret, struct err *err);
 
-/* The next n bytes, in one place; they stay good until the second read after this one as long as
- * nobody reads more than a piece at once. 1: the end (but no bytes can always be had). Negative:
- * also when fewer than n are left (ERR_DAMAGED). */
+/* Returns the next n bytes in one place, valid until the second read after this one if no read asks
+ * for more than a piece. 1: the end (never for n = 0). Negative: also if fewer than n are left
+ * (ERR_DAMAGED). */
 static inline int stream_read(struct stream_reader *r, size_t n, struct str *ret, struct err *err)
 {
 	if (UNLIKELY(n > (size_t)(r->end - r->p)))
@@ -65,8 +65,7 @@ struct stream_writer {
 /* Makes the file or empties it. */
 int stream_create(struct stream_writer *ret, const char *path, mode_t mode,
 		  const struct stream_options *options, struct err *err);
-/* Writes to an open, empty file, which becomes the writer's and is closed by it; with keep it stays
- * the caller's. */
+/* Writes to an open, empty file. The writer owns and closes it unless `keep` is set. */
 int stream_create_in(struct stream_writer *ret, struct file *file, bool keep,
 		     const struct stream_options *options, struct err *err);
 
@@ -82,8 +81,8 @@ static inline void stream_put(struct stream_writer *w, const void *p, size_t n)
 		memcpy(w->p, p, n);
 	w->p += n;
 }
-/* Instead of a put: n bytes that the caller fills, and then says so; NULL: that many are not left
- * in the current piece, so they are to be put. */
+/* Returns n bytes for the caller to fill, followed by stream_grew(); NULL: the current piece has no
+ * room for them, use stream_put(). */
 static inline char *stream_room(const struct stream_writer *w, size_t n)
 {
 	return n <= (size_t)(w->end - w->p) ? w->p : NULL;
@@ -95,10 +94,10 @@ static inline void stream_grew(struct stream_writer *w, size_t n)
 /* Zeroes up to the next multiple of STREAM_BLOCK. */
 void stream_pad(struct stream_writer *w);
 uint64_t stream_written(const struct stream_writer *w); /* bytes put */
-/* Whether a write has failed already: a long pass may then end early. */
+/* Whether a write has failed, so that a long pass can stop early. */
 bool stream_failed(const struct stream_writer *w);
 
 /* Waits for all writes and ends the writer. 0: every byte was written, with sync it is on disk.
- * After a failure the file is not good for anything. */
+ * After a failure the file is unusable. */
 int stream_finish(struct stream_writer *w, bool sync, struct err *err);
-void stream_drop(struct stream_writer *w); /* ends without caring; also an ended one */
+void stream_drop(struct stream_writer *w); /* gives up the file; safe to call twice */

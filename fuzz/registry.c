@@ -174,11 +174,11 @@ static void look_at(struct registry *r)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char folder[] = "/dev/shm/garner-fuzz-XXXXXX";
-	struct registry names = {.file = FILE_INIT}, *r = NULL;
+	struct registry names, *r = NULL;
 	struct registry_options options = {.tables_least = 1};
 	struct err err = {0};
 	ENSURE(mkdtemp(folder));
-	registry_names(&names, folder);
+	registry_init(&names, folder);
 	make_files(&names, (struct str){(const char *)data, size});
 	if (good(registry_open_read(&r, folder, &err), &err))
 		look_at(r);

@@ -393,7 +393,7 @@ static bool lite_is_moved(const struct sql *s)
 /* Pages that SQLite cannot go through are a finding, too. */
 static int lite_check(const struct sql *s, sql_finding_fn *fn, void *ctx, struct err *err)
 {
-	struct sql_st *st;
+	struct sql_st *st = NULL;
 	int rc = lite_compile(s, "PRAGMA integrity_check", false, &st, err), found = 0;
 	if (rc == 0) {
 		while ((rc = lite_step(s, st, err)) == 0) {

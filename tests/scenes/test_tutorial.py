@@ -53,7 +53,7 @@ SAYS = {
     "cat reply": "pear-2.0.tar.gz",
     "conf check": "0 damaged",
     "states": "closed",
-    "dump garner-data/list.done": "2 records",
+    "dump garner-data/list.done": "line=2",
     "results.jsonl": "pears.html",
     "spider-data check": "0 damaged",
     "fetch --through": "2 of 2 URLs, 2 ok",

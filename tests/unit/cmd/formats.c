@@ -256,7 +256,8 @@ static void outcomes_are_known_by_their_list_when_their_first_bytes_are_damaged(
 	assert_int_equal(check(false, below("list.done")), 0);
 	put("list", STR("http://a/\n"));
 	assert_int_equal(check(false, below("list.done")), ERR_DAMAGED);
-	assert_non_null(strstr(output, "; remove it, and all URLs of the list are fetched again"));
+	assert_non_null(strstr(
+		output, "; the first role that starts while no other has it open sets it aside"));
 	/* not so what a robot fetched */
 	assert_int_equal(dir_make(below("spider/h.test"), 0700, &err), 0);
 	put("spider/results.jsonl", STR("{}\n"));

@@ -31,11 +31,11 @@ const struct format *const formats[] = {
 	&contrib_format,
 	&control_format,
 	&counters_format,
-	&database_format,
 	&docstore_format,
 	&docstore_table_format,
 	&feedback_format,
-	&fetched_format,
+	&fetched_format,  /* whatever names fetched files have */
+	&database_format,
 	&gone_format,
 	&index_format,
 	&journal_format,

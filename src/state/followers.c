@@ -58,23 +58,28 @@ static struct state_lock lock_of(const struct states *s, const char *who)
 	return lock;
 }
 
-/* Locks of this crawl, one after the other: begins with *it zeroed. 1: there are no more. */
-static int locks_next(struct states *s, struct small_iter *it, struct state_lock *ret,
-		      struct err *err)
+/* Locks of this crawl, one after the other. Begins zeroed. */
+struct locks {
+	struct small_iter it;
+	struct state_lock first;
+};
+
+/* 1: there are no more. */
+static int locks_next(struct states *s, struct locks *l, struct state_lock *ret, struct err *err)
 {
-	const struct state_lock first = lock_of(s, "");
 	int rc = 0;
-	if (!it->s) {
+	if (!l->it.s) {
+		l->first = lock_of(s, "");
 		rc = locks_open(s, SMALL_READ, err);
 		if (rc == 0)
-			small_iter_init(it, s->small, &state_locks, &first);
+			small_iter_init(&l->it, s->small, &state_locks, &l->first);
 	}
 	if (rc == 0)
-		rc = small_iter_next(it, ret, err);
-	if (rc == 0 && strcmp(ret->crawl, first.crawl) != 0)
+		rc = small_iter_next(&l->it, ret, err);
+	if (rc == 0 && strcmp(ret->crawl, l->first.crawl) != 0)
 		rc = 1;
-	if (rc != 0 && it->s)
-		small_iter_done(it);
+	if (rc != 0 && l->it.s)
+		small_iter_done(&l->it);
 	return rc;
 }
 
@@ -114,7 +119,7 @@ static bool lock_holds(const struct state_lock *lock, int64_t now_us)
 
 int states_oldest_locked(struct states *s, int64_t now_us, char ret[STATE_NAME], struct err *err)
 {
-	struct small_iter it = {0};
+	struct locks it = {0};
 	struct state_lock lock;
 	int rc;
 	ret[0] = '\0';
@@ -139,7 +144,7 @@ static int lock_expire(struct states *s, struct state_lock *lock, int64_t now_us
 
 int states_expire_locks(struct states *s, int64_t now_us, struct err *err)
 {
-	struct small_iter it = {0};
+	struct locks it = {0};
 	struct state_lock lock, *expired = NULL;
 	size_t n = 0, room = 0;
 	int rc;
@@ -170,7 +175,7 @@ void states_follower_is_at(struct states *s, const char *who, int64_t time_us)
 
 int64_t state_behind_us(const struct state *st, int64_t time_us, int64_t now_us)
 {
-	struct small_iter it = {0};
+	struct locks it = {0};
 	struct state_lock lock;
 	struct err ignored;
 	int64_t behind_us = 0;

@@ -76,8 +76,9 @@ int small_count(struct small *s, const struct small_table *t, uint64_t *ret, str
 int small_begin(struct small *s, bool loose, struct err *err);
 int small_end(struct small *s, int rc, struct err *err);
 
-/* All rows in the order of the key, or those from a row (its key) on. Change nothing meanwhile.
- * What COL_STRs point to is valid until the next step. */
+/* All rows in the order of the key, or those from a row (its key) on, which must outlive the
+ * iteration unchanged. Change nothing in the table meanwhile. What COL_STRs point to is valid until
+ * the next step. */
 struct small_iter {
 	struct small *s;
 	const struct small_table *t;

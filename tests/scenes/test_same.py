@@ -140,6 +140,7 @@ dns_timeout = 50ms
 dns_tries = 1
 [shepherd]
 refresh = 1h
+cycle = 4s
 [broker]
 listen = 127.0.0.1:0
 sources = crawl archie soif:in

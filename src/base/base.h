@@ -21,6 +21,20 @@
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
+/* The first i of from, from + 1, ... for which before, an expression of i, is false; `to` if there
+ * is none before that. It must be true for the lower ones and false for the others. */
+#define BISECT(i, from, to, before)                                                           \
+	__extension__({                                                                       \
+		__typeof__((to) + 0) bisect_low = (from), bisect_high = (to);                 \
+		while (bisect_low < bisect_high) {                                            \
+			__typeof__((to) + 0) i = bisect_low + (bisect_high - bisect_low) / 2; \
+			if (before)                                                           \
+				bisect_low = i + 1;                                           \
+			else                                                                  \
+				bisect_high = i;                                              \
+		}                                                                             \
+		bisect_low;                                                                   \
+	})
 
 #define PRINTF_LIKE(fmt, first) __attribute__((format(printf, fmt, first)))
 #define MUST_USE __attribute__((warn_unused_result))

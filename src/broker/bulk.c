@@ -432,15 +432,8 @@ static int tell_delete(struct bulk *b, const struct registry_object *o, struct b
 
 static bool is_asked(const struct bulk *b, uint32_t oid)
 {
-	size_t from = 0, to = b->oids;
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-		if (b->oid[mid] < oid)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return !b->some || (from < b->oids && b->oid[from] == oid);
+	size_t at = BISECT(i, 0, b->oids, b->oid[i] < oid);
+	return !b->some || (at < b->oids && b->oid[at] == oid);
 }
 
 static int tell_record(struct bulk *b, const struct registry_record *record, struct buf *out,

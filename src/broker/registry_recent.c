@@ -38,15 +38,8 @@ static void entry_chain(struct registry_recent *recent, uint32_t i, bool out)
 /* The entry of the record at an offset, counted from 1; 0: it is in the tables. */
 static uint32_t entry_at(const struct registry_recent *recent, uint64_t at)
 {
-	size_t from = 0, to = recent->n;
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-		if (recent->entry[mid].at < at)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from < recent->n && recent->entry[from].at == at ? (uint32_t)from + 1 : 0;
+	size_t i = BISECT(k, 0, recent->n, recent->entry[k].at < at);
+	return i < recent->n && recent->entry[i].at == at ? (uint32_t)i + 1 : 0;
 }
 
 void registry_recent_add(struct registry_recent *recent, const struct registry_raw *raw,

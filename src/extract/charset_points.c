@@ -118,16 +118,8 @@ int charset_pointer(struct charset *c, const struct charset_def *def, uint32_t p
 
 const struct charset_range *charset_range(uint32_t value, bool point)
 {
-	size_t low = 0, high = CHARSET_RANGES;
-	while (high - low > 1) {
-		size_t middle = (low + high) / 2;
-		const struct charset_range *r = &charset_ranges[middle];
-		if ((point ? r->point : r->pointer) <= value)
-			low = middle;
-		else
-			high = middle;
-	}
-	return &charset_ranges[low];
+	const struct charset_range *r = charset_ranges;
+	return &r[BISECT(i, 1, CHARSET_RANGES, (point ? r[i].point : r[i].pointer) <= value) - 1];
 }
 
 void charset_points_free(struct charset *c)

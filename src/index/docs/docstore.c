@@ -231,15 +231,7 @@ int docstore_writes(const struct docstore *ds, struct err *err)
 
 static size_t store_file_place(const struct docstore *ds, uint32_t number)
 {
-	size_t from = 0, to = ds->nfiles;
-	while (from < to) {
-		size_t mid = (from + to) / 2;
-		if (ds->file[mid].number < number)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from;
+	return BISECT(i, 0, ds->nfiles, ds->file[i].number < number);
 }
 
 struct store_file *store_file_find(const struct docstore *ds, uint32_t number)

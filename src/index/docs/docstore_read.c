@@ -422,15 +422,8 @@ int store_look(struct docstore *ds, struct err *err)
 static int find_made(const struct docstore *ds, uint64_t oid)
 {
 	const struct block_maker *b = &ds->end.block;
-	unsigned from = 0, to = b->docs;
-	while (from < to) {
-		unsigned mid = (from + to) / 2;
-		if (b->oid[mid] < oid)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from < b->docs && b->oid[from] == oid ? (int)from : -1;
+	unsigned at = BISECT(i, 0, b->docs, b->oid[i] < oid);
+	return at < b->docs && b->oid[at] == oid ? (int)at : -1;
 }
 
 static int read_made(const struct docstore *ds, int slot, const struct docstore_part *part,

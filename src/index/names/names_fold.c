@@ -82,17 +82,10 @@ static const struct fold_range fold_ranges[] = {
 
 static int32_t fold_one(int32_t c)
 {
-	size_t lo = 0, hi = ARRAY_LEN(fold_ranges);
-	while (lo < hi) {
-		size_t middle = (lo + hi) / 2;
-		if (fold_ranges[middle].to < c)
-			lo = middle + 1;
-		else
-			hi = middle;
-	}
-	if (lo == ARRAY_LEN(fold_ranges))
+	size_t at = BISECT(i, 0, ARRAY_LEN(fold_ranges), fold_ranges[i].to < c);
+	if (at == ARRAY_LEN(fold_ranges))
 		return c;
-	const struct fold_range *r = &fold_ranges[lo];
+	const struct fold_range *r = &fold_ranges[at];
 	return c >= r->from && (c - r->from) % r->step == 0 ? c + r->add : c;
 }
 

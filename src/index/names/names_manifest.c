@@ -321,18 +321,8 @@ void names_manifest_copy(struct names_manifest *ret, const struct names_manifest
 
 size_t names_manifest_find(const struct names_manifest *m, struct str key)
 {
-	size_t low = 0, high = m->sites;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int cmp = str_cmp(m->site[middle].about.key, key);
-		if (cmp == 0)
-			return middle;
-		if (cmp < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return SIZE_MAX;
+	size_t at = BISECT(i, 0, m->sites, str_cmp(m->site[i].about.key, key) < 0);
+	return at < m->sites && str_eq(m->site[at].about.key, key) ? at : SIZE_MAX;
 }
 
 size_t names_manifest_find_lost(const struct names_manifest *m, struct str key)

@@ -101,17 +101,12 @@ int names_parts_dir_line(struct names_parts *p, uint64_t dir, uint64_t *line, st
 	if (lines_make(p, err) < 0)
 		return -1;
 	/* the first run that ends after the line */
-	uint32_t low = p->lines.first[dir], end = p->lines.first[dir + 1], high = end;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if ((uint64_t)p->lines.from[middle] + p->lines.n[middle] <= *line)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == end)
+	uint32_t end = p->lines.first[dir + 1];
+	uint32_t run = BISECT(i, p->lines.first[dir], end,
+			      (uint64_t)p->lines.from[i] + p->lines.n[i] <= *line);
+	if (run == end)
 		return 1;
-	*line = MAX(*line, (uint64_t)p->lines.from[low]);
+	*line = MAX(*line, (uint64_t)p->lines.from[run]);
 	return 0;
 }
 

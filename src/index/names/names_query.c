@@ -127,16 +127,9 @@ static uint32_t site_of(const struct asking *a, const struct names_layer *layer,
 {
 	const struct names_span *s = layer->span;
 	if (*span >= layer->spans || entry < s[*span].from || entry - s[*span].from >= s[*span].n) {
-		size_t lo = 0, hi = layer->spans;
-		while (lo < hi) {
-			size_t middle = (lo + hi) / 2;
-			if (s[middle].from <= entry)
-				lo = middle + 1;
-			else
-				hi = middle;
-		}
-		*span = lo ? lo - 1 : 0;
-		if (lo == 0 || entry - s[*span].from >= s[*span].n)
+		size_t after = BISECT(i, 0, layer->spans, s[i].from <= entry);
+		*span = after ? after - 1 : 0;
+		if (after == 0 || entry - s[*span].from >= s[*span].n)
 			return UINT32_MAX;
 	}
 	uint32_t site = s[*span].site;

@@ -32,14 +32,7 @@ static uint32_t directory_trigram(const uint8_t *directory, uint32_t i)
 /* The first trigram of lo..hi that is not before the wanted one. */
 static uint32_t directory_find(const uint8_t *directory, uint32_t lo, uint32_t hi, uint32_t want)
 {
-	while (lo < hi) {
-		uint32_t middle = lo + (hi - lo) / 2;
-		if (directory_trigram(directory, middle) < want)
-			lo = middle + 1;
-		else
-			hi = middle;
-	}
-	return lo;
+	return BISECT(i, lo, hi, directory_trigram(directory, i) < want);
 }
 
 static uint64_t directory_place(const uint8_t *entry)

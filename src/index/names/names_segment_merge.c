@@ -88,16 +88,10 @@ static int spread_ranges(struct names_merge *m, struct names_segment *const *in,
 /* The kept ones of n entries, in place; how many. */
 static size_t renumber_entries(const struct merge_input *in, uint32_t *entry, size_t n)
 {
-	size_t kept = 0, lo = 0, hi = in->ranges;
+	size_t kept = 0;
 	if (n == 0)
 		return 0;
-	while (lo < hi) {
-		size_t middle = (lo + hi) / 2;
-		if (in->range[middle].from + (in->range[middle].n - 1) < entry[0])
-			lo = middle + 1;
-		else
-			hi = middle;
-	}
+	size_t lo = BISECT(i, 0, in->ranges, in->range[i].from + (in->range[i].n - 1) < entry[0]);
 	for (size_t i = 0; i < n && lo < in->ranges; i++) {
 		const struct kept_range *r = &in->range[lo];
 		while (entry[i] >= r->from + r->n) {

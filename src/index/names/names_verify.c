@@ -22,15 +22,8 @@ static int entry_damaged(const struct verify *v, uint32_t entry, const char *wha
 
 static const struct names_span *span_of(const struct names_layer *l, uint32_t entry)
 {
-	size_t low = 0, high = l->spans;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (l->span[middle].from + l->span[middle].n <= entry)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < l->spans ? &l->span[low] : NULL;
+	size_t at = BISECT(i, 0, l->spans, l->span[i].from + l->span[i].n <= entry);
+	return at < l->spans ? &l->span[at] : NULL;
 }
 
 static int verify_entry(struct verify *v, struct str name, uint32_t entry, struct err *err)

@@ -186,14 +186,7 @@ static uint32_t positions_gallop(const struct place *p, uint32_t at, uint32_t va
 		step *= 2;
 	}
 	uint32_t end = MIN(at + step, p->n);
-	while (at < end && p->position[at] < value) {
-		uint32_t mid = at + (end - at) / 2;
-		if (p->position[mid] < value)
-			at = mid + 1;
-		else
-			end = mid;
-	}
-	return at;
+	return BISECT(i, at, end, p->position[i] < value);
 }
 
 /* A position after `at`. */

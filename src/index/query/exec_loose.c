@@ -183,15 +183,7 @@ static void put_pairs(struct loose_word *w, uint32_t term, const uint32_t *doc, 
 /* The first block that may have documents of the window. */
 static uint32_t first_block(const struct postings *p, uint32_t doc)
 {
-	uint32_t lo = 0, hi = p->blocks;
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-		if (p->last[mid] < doc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return BISECT(i, 0, p->blocks, p->last[i] < doc);
 }
 
 static bool pair_term(struct exec *e, struct loose_word *w, uint32_t term)
@@ -325,15 +317,7 @@ static bool read_term(struct exec *e, struct loose_word *w, uint32_t term, uint3
 
 static size_t first_pair(const struct loose_word *w, uint32_t doc)
 {
-	size_t lo = 0, hi = w->pairs;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (w->pair[mid] >> 32 < doc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return BISECT(i, 0, w->pairs, w->pair[i] >> 32 < doc);
 }
 
 /* false: the document does not have the word, or something failed. */

@@ -39,15 +39,7 @@ static void cut_spans(struct rx_alphabet *a, const struct rx_tree *t)
 
 static size_t span_of(const struct rx_alphabet *a, int32_t c)
 {
-	size_t lo = 0, hi = a->spans;
-	while (hi - lo > 1) {
-		size_t middle = (lo + hi) / 2;
-		if (a->span[middle].from <= c)
-			lo = middle;
-		else
-			hi = middle;
-	}
-	return lo;
+	return BISECT(i, 1, a->spans, a->span[i].from <= c) - 1;
 }
 
 /* The first span of a range of a set; none of a range that is RX_STRAY alone. */

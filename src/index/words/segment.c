@@ -335,17 +335,7 @@ int segment_key(struct segment *s, uint32_t doc, struct arena *arena, struct str
 
 static size_t first_not_below(const uint8_t *hashes, size_t n, uint32_t hash)
 {
-	size_t lo = 0;
-	while (n > 0) {
-		size_t half = n / 2;
-		if (load_u32(hashes, lo + half) < hash) {
-			lo += half + 1;
-			n -= half + 1;
-		} else {
-			n = half;
-		}
-	}
-	return lo;
+	return BISECT(i, 0, n, load_u32(hashes, i) < hash);
 }
 
 /* How many of the sorted hashes, none of which is below this one, are equal to it. */

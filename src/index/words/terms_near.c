@@ -86,27 +86,13 @@ static size_t target_seek(const struct near_search *s, const struct near_target 
 		step *= 2;
 	}
 	hi = MIN(hi, lo + step - 1);
-	while (lo < hi) {
-		size_t middle = lo + (hi - lo) / 2;
-		if (target_order(t, term_at(s, middle) + p) < 0)
-			lo = middle + 1;
-		else
-			hi = middle;
-	}
-	return lo;
+	return BISECT(i, lo, hi, target_order(t, term_at(s, i) + p) < 0);
 }
 
 /* The first term whose byte at p is not below c. */
 static size_t byte_seek(const struct near_search *s, size_t lo, size_t hi, size_t p, unsigned c)
 {
-	while (lo < hi) {
-		size_t middle = lo + (hi - lo) / 2;
-		if ((unsigned char)term_at(s, middle)[p] < c)
-			lo = middle + 1;
-		else
-			hi = middle;
-	}
-	return lo;
+	return BISECT(i, lo, hi, (unsigned char)term_at(s, i)[p] < c);
 }
 
 /* The first bytes of characters of so many bytes are from the one to before the other. */

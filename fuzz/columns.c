@@ -149,10 +149,10 @@ static uint64_t place_of(const struct segment *s, uint64_t at)
 	static const enum segment_part parts[] = {PART_VALUES, PART_SPANS, PART_COLUMNS};
 	uint64_t all = 0;
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
-		all += s->foot.part[parts[i]].n;
+		all += s->f.part[parts[i]].n;
 	at %= all;
 	for (size_t i = 0;; i++) {
-		const struct segment_part_place *place = &s->foot.part[parts[i]];
+		const struct parts_place *place = &s->f.part[parts[i]];
 		if (at < place->n)
 			return place->at + at;
 		at -= place->n;

@@ -1,18 +1,14 @@
 /* How a segment of names lies in its file (doc/formats/names-segment.md), one that is open, and how
  * one is written. */
 #pragma once
-#include "base/cursor.h"
-#include "disk/page.h"
 #include "index/names/names_segment.h"
 #include "index/names/names_text.h"
 #include "index/words/bitpack.h"
-
-#include <stdatomic.h>
+#include "index/words/parts.h"
 
 #define NAMES_SEGMENT_MAGIC "GARNERNS"
 enum {
 	NAMES_SEGMENT_VERSION = 2,
-	NAMES_HEAD = 16,      /* bytes before the first part */
 	NAMES_SLACK = 16,     /* bytes after the parts, so that 16 can be read at once */
 	NAMES_BLOCK = 32,     /* names in a block of the dictionary */
 	NAMES_WHERE = 5,      /* bytes of a place of a block */
@@ -36,9 +32,6 @@ enum names_segment_part {
 	NAMES_LISTS,    /* lists of trigrams */
 	NAMES_TRIGRAMS, /* the directory: for each trigram its list; and 257 u32 before */
 	NAMES_SEGMENT_PARTS
-};
-struct names_part_place {
-	uint64_t at, n;
 };
 enum { NAMES_FOOT = NAMES_SEGMENT_PARTS * 16 + 4 * 4 + NAMES_SLACK };
 
@@ -81,58 +74,21 @@ static inline uint64_t names_inherited(uint64_t capitals, uint32_t shared)
 	return shared >= NAMES_CAPITALS ? capitals : capitals & (((uint64_t)1 << shared) - 1);
 }
 
+extern const struct parts_kind names_segment_kind;
 struct names_segment {
-	struct page_file *file;
-	char *path;
-	struct names_part_place part[NAMES_SEGMENT_PARTS];
+	struct part_file f;
 	struct names_segment_info info;
 	uint32_t blocks;     /* of the dictionary */
 	unsigned entry_bits; /* of a number of an entry */
 	struct names_table table;
-	_Atomic(const uint8_t *) ready[NAMES_SEGMENT_PARTS]; /* parts that were read as a whole */
 };
-
-int names_damaged(const struct names_segment *s, struct err *err, const char *fmt, ...)
-	PRINTF_LIKE(3, 4);
-/* Bytes of a part; pages are verified. */
-int names_part_bytes(struct names_segment *s, enum names_segment_part part, uint64_t from,
-		     uint64_t n, const uint8_t **ret, struct err *err);
-/* A whole part, whose pages are verified once. */
-int names_part_slowly(struct names_segment *s, enum names_segment_part part, const uint8_t **ret,
-		      struct err *err);
-static inline int names_part_whole(struct names_segment *s, enum names_segment_part part,
-				   const uint8_t **ret, struct err *err)
-{
-	*ret = atomic_load_explicit(&s->ready[part], memory_order_acquire);
-	return LIKELY(*ret != NULL) ? 0 : names_part_slowly(s, part, ret, err);
-}
 
 /* How many entries there can be that are not the first of their name: each takes half a byte. */
 static inline uint64_t names_entries_most(const struct names_segment *s)
 {
-	return 2 * s->part[NAMES_DICT].n;
+	return 2 * s->f.part[NAMES_DICT].n;
 }
 
-/* The first 8 bytes of a name as a number with the same order. */
-static inline uint64_t names_prefix(struct str name)
-{
-	uint64_t v = 0;
-	if (name.n)
-		memcpy(&v, name.p, MIN(name.n, sizeof v));
-	return be64toh(v);
-}
-static inline uint32_t names_load_u32(const uint8_t *p)
-{
-	uint32_t v;
-	memcpy(&v, p, sizeof v);
-	return le32toh(v);
-}
-static inline uint64_t names_load_u64(const uint8_t *p)
-{
-	uint64_t v;
-	memcpy(&v, p, sizeof v);
-	return le64toh(v);
-}
 static inline unsigned names_bits_of(uint32_t v)
 {
 	return v ? 32 - (unsigned)__builtin_clz(v) : 0;

@@ -7,7 +7,7 @@
 
 static int names_bad_list(const struct names_segment *s, uint64_t at, struct err *err)
 {
-	return names_damaged(s, err, "the list of names at byte %" PRIu64 " is wrong", at);
+	return parts_damaged(&s->f, err, "the list of names at byte %" PRIu64 " is wrong", at);
 }
 
 static inline uint32_t trigram_number(const uint8_t t[NAMES_TRIGRAM])
@@ -19,14 +19,14 @@ static inline uint32_t trigram_number(const uint8_t t[NAMES_TRIGRAM])
 static bool directory_range(const struct names_segment *s, const uint8_t *table, uint8_t byte,
 			    uint32_t *ret_lo, uint32_t *ret_hi)
 {
-	*ret_lo = names_load_u32(table + (size_t)byte * 4);
-	*ret_hi = names_load_u32(table + (size_t)byte * 4 + 4);
+	*ret_lo = load_u32(table, byte);
+	*ret_hi = load_u32(table, (size_t)byte + 1);
 	return *ret_lo <= *ret_hi && *ret_hi <= s->info.trigrams;
 }
 
 static uint32_t directory_trigram(const uint8_t *directory, uint32_t i)
 {
-	return names_load_u32(directory + (size_t)i * NAMES_DIRECTORY) >> 8;
+	return load_u32(directory + (size_t)i * NAMES_DIRECTORY, 0) >> 8;
 }
 
 /* The first trigram of lo..hi that is not before the wanted one. */
@@ -37,23 +37,23 @@ static uint32_t directory_find(const uint8_t *directory, uint32_t lo, uint32_t h
 
 static uint64_t directory_place(const uint8_t *entry)
 {
-	return (uint64_t)entry[0] << 32 | names_load_u32(entry + 4);
+	return (uint64_t)entry[0] << 32 | load_u32(entry + 4, 0);
 }
 
 static int open_directory_list(struct names_segment *s, const uint8_t *directory, uint32_t i,
 			       struct names_list *ret, struct err *err)
 {
 	const uint8_t *entry = directory + (size_t)i * NAMES_DIRECTORY, *p;
-	uint64_t lists = s->part[NAMES_LISTS].n, at = directory_place(entry);
+	uint64_t lists = s->f.part[NAMES_LISTS].n, at = directory_place(entry);
 	uint64_t stop = i + 1 < s->info.trigrams ? directory_place(entry + NAMES_DIRECTORY) : lists;
-	ret->n = names_load_u32(entry + 8);
+	ret->n = load_u32(entry + 8, 0);
 	ret->segment = s;
 	ret->run = ret->have = ret->next = 0;
 	ret->last = UINT32_MAX - 1;
 	if (at >= stop || stop > lists || ret->n == 0 || ret->n > s->info.names)
 		return names_bad_list(s, at, err);
 	uint64_t head = MIN(stop - at, 5);
-	if (names_part_bytes(s, NAMES_LISTS, at, head, &p, err) < 0)
+	if (parts_bytes(&s->f, NAMES_LISTS, at, head, &p, err) < 0)
 		return -1;
 	bool bad = false;
 	const uint8_t *q = p;
@@ -62,7 +62,7 @@ static int open_directory_list(struct names_segment *s, const uint8_t *directory
 	at += (uint64_t)(q - p);
 	if (bad || ret->runs == 0 || ret->runs > ret->n || skip > stop - at)
 		return names_bad_list(s, at, err);
-	if (names_part_bytes(s, NAMES_LISTS, at, skip, &ret->skip, err) < 0)
+	if (parts_bytes(&s->f, NAMES_LISTS, at, skip, &ret->skip, err) < 0)
 		return -1;
 	ret->at = at + skip;
 	ret->stop = stop;
@@ -74,11 +74,11 @@ int names_list_open(struct names_segment *s, const uint8_t trigram[NAMES_TRIGRAM
 {
 	const uint8_t *table;
 	uint32_t lo, hi, want = trigram_number(trigram);
-	if (names_part_whole(s, NAMES_TRIGRAMS, &table, err) < 0)
+	if (parts_whole(&s->f, NAMES_TRIGRAMS, &table, err) < 0)
 		return -1;
 	const uint8_t *directory = table + (size_t)(NAMES_BYTES + 1) * 4;
 	if (!directory_range(s, table, trigram[0], &lo, &hi))
-		return names_damaged(s, err, "its table of trigrams is wrong");
+		return parts_damaged(&s->f, err, "its table of trigrams is wrong");
 	uint32_t i = directory_find(directory, lo, hi, want);
 	if (i == hi || directory_trigram(directory, i) != want)
 		return 1;
@@ -94,11 +94,11 @@ int names_list_prefix(struct names_segment *s, struct str prefix, uint32_t *at,
 	if (prefix.n == 0 || prefix.n >= NAMES_TRIGRAM)
 		return 1;
 	memcpy(first, prefix.p, prefix.n);
-	if (names_part_whole(s, NAMES_TRIGRAMS, &table, err) < 0)
+	if (parts_whole(&s->f, NAMES_TRIGRAMS, &table, err) < 0)
 		return -1;
 	const uint8_t *directory = table + (size_t)(NAMES_BYTES + 1) * 4;
 	if (!directory_range(s, table, first[0], &lo, &hi))
-		return names_damaged(s, err, "its table of trigrams is wrong");
+		return parts_damaged(&s->f, err, "its table of trigrams is wrong");
 	uint32_t i = *at ? *at : directory_find(directory, lo, hi, trigram_number(first));
 	if (i < lo || i >= hi)
 		return 1;
@@ -117,7 +117,7 @@ static void skip_list_blocks(struct names_list *l, uint32_t from)
 	uint32_t block = l->next / PACK_N, blocks = l->runs / PACK_N;
 	for (const uint8_t *p = l->skip + (size_t)block * NAMES_SKIP; block < blocks;
 	     block++, p += NAMES_SKIP) {
-		uint32_t last = names_load_u32(p);
+		uint32_t last = load_u32(p, 0);
 		if (last >= from)
 			break;
 		l->last = last;
@@ -151,7 +151,7 @@ static int unpack_runs(struct names_list *l, struct err *err)
 		skip = l->skip + (size_t)(l->next / PACK_N) * NAMES_SKIP;
 		bytes = MIN(bytes, (uint64_t)skip[4] | (uint64_t)skip[5] << 8);
 	}
-	if (names_part_bytes(s, NAMES_LISTS, l->at, bytes, &p, err) < 0)
+	if (parts_bytes(&s->f, NAMES_LISTS, l->at, bytes, &p, err) < 0)
 		return -1;
 	const uint8_t *stop = p + bytes;
 	if (n == PACK_N) {
@@ -162,7 +162,7 @@ static int unpack_runs(struct names_list *l, struct err *err)
 		q = q ? unpack_tail(q, stop, n, l->to) : NULL;
 	}
 	if (q != stop || !add_up_runs(l, n, s->info.names) ||
-	    (skip && l->last != names_load_u32(skip)))
+	    (skip && l->last != load_u32(skip, 0)))
 		return names_bad_list(s, l->at, err);
 	l->at += bytes;
 	l->next += n;

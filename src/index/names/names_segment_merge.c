@@ -278,7 +278,8 @@ static int merge_name(struct names_merge *m, struct err *err)
 		if (rc < 0)
 			return -1;
 		if (rc == 0 && str_cmp(in->walk.folded, buf_str(&m->name)) <= 0)
-			return names_damaged(in->walk.segment, err, "its names are not in order");
+			return parts_damaged(&in->walk.segment->f, err,
+					     "its names are not in order");
 		if (rc > 0)
 			m->heap[0] = m->heap[--m->heap_n];
 		sink_first(m);
@@ -330,6 +331,6 @@ int names_segment_merge(struct names_segment *const *in, size_t nin, const struc
 			return -1;
 	for (size_t i = 0; i < nin; i++)
 		if (m.in[i].taken != m.in[i].wanted)
-			return names_damaged(in[i], err, "its entries are not each there once");
+			return parts_damaged(&in[i]->f, err, "its entries are not each there once");
 	return names_put_finish(&m.out, err);
 }

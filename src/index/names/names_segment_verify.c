@@ -39,7 +39,7 @@ static int verify_form_entries(struct names_seen *v, struct names_walk *w,
 			uint64_t bit = (uint64_t)1 << entry[i] % 64;
 			if ((from + (uint32_t)i > 0 && entry[i] <= before) ||
 			    v->entry[entry[i] / 64] & bit)
-				return names_damaged(v->s, err,
+				return parts_damaged(&v->s->f, err,
 						     "entry %" PRIu32 " of name %" PRIu32
 						     " is out of order or not alone",
 						     entry[i], w->name);
@@ -63,7 +63,7 @@ static int verify_forms(struct names_seen *v, struct names_walk *w, struct err *
 		names_fold(form.text, &v->folded);
 		if (!str_eq(buf_str(&v->folded), w->folded) ||
 		    (i > 0 && str_cmp(form.text, buf_str(&v->form)) <= 0))
-			return names_damaged(v->s, err,
+			return parts_damaged(&v->s->f, err,
 					     "form %" PRIu32 " of name %" PRIu32
 					     " is not in its place",
 					     i, w->name);
@@ -73,7 +73,7 @@ static int verify_forms(struct names_seen *v, struct names_walk *w, struct err *
 	}
 	v->forms += w->forms;
 	if (entries != w->entries)
-		return names_damaged(v->s, err, "name %" PRIu32 " does not have its entries",
+		return parts_damaged(&v->s->f, err, "name %" PRIu32 " does not have its entries",
 				     w->name);
 	return 0;
 }
@@ -85,7 +85,7 @@ static int verify_count(struct names_seen *v, const struct names_walk *w, struct
 	if (names_segment_count(v->s, &run, 1, &entries, err) < 0)
 		return -1;
 	if (entries != w->entries)
-		return names_damaged(v->s, err,
+		return parts_damaged(&v->s->f, err,
 				     "the column of counts says %" PRIu64 " for name %" PRIu32
 				     ", which has %" PRIu32,
 				     entries, w->name, w->entries);
@@ -146,16 +146,15 @@ static int verify_names(struct names_seen *v, struct err *err)
 {
 	struct names_walk w;
 	const uint8_t *prefixes;
-	if (names_part_whole(v->s, NAMES_PREFIXES, &prefixes, err) < 0)
+	if (parts_whole(&v->s->f, NAMES_PREFIXES, &prefixes, err) < 0)
 		return -1;
 	int rc = names_walk_begin(&w, v->s, 0, err);
 	while (rc == 0 && (rc = names_walk_next(&w, err)) == 0) {
-		const uint8_t *prefix = prefixes + (size_t)(w.name / NAMES_BLOCK) * 8;
 		bool wrong = w.name > 0 && str_cmp(buf_str(&v->last), w.folded) >= 0;
 		if (w.name % NAMES_BLOCK == 0)
-			wrong |= names_load_u64(prefix) != names_prefix(w.folded);
+			wrong |= load_u64(prefixes, w.name / NAMES_BLOCK) != text_prefix(w.folded);
 		if (wrong)
-			rc = names_damaged(v->s, err, "name %" PRIu32 " is not in its place",
+			rc = parts_damaged(&v->s->f, err, "name %" PRIu32 " is not in its place",
 					   w.name);
 		else if ((rc = verify_forms(v, &w, err)) == 0)
 			rc = verify_count(v, &w, err);
@@ -167,7 +166,7 @@ static int verify_names(struct names_seen *v, struct err *err)
 	if (rc < 0)
 		return -1;
 	if (v->entries != v->s->info.entries || v->forms != v->s->info.forms)
-		return names_damaged(v->s, err, "it does not have its entries and forms");
+		return parts_damaged(&v->s->f, err, "it does not have its entries and forms");
 	return 0;
 }
 
@@ -184,7 +183,7 @@ static int verify_list(struct names_seen *v, uint32_t trigram, struct names_list
 	}
 	v->pairs -= all;
 	if (n == 0 && all != l->n)
-		return names_damaged(v->s, err,
+		return parts_damaged(&v->s->f, err,
 				     "the list of trigram %06" PRIx32 " has %" PRIu64
 				     " names, not %" PRIu32,
 				     trigram, all, l->n);
@@ -205,7 +204,8 @@ static int verify_lists(struct names_seen *v, struct err *err)
 		       0) {
 			uint32_t trigram = (uint32_t)t[0] << 16 | (uint32_t)t[1] << 8 | t[2];
 			if (lists++ > 0 && trigram <= before)
-				return names_damaged(v->s, err, "its trigrams are not in order");
+				return parts_damaged(&v->s->f, err,
+						     "its trigrams are not in order");
 			before = trigram;
 			if (verify_list(v, trigram, &l, err) < 0)
 				return -1;
@@ -214,7 +214,8 @@ static int verify_lists(struct names_seen *v, struct err *err)
 			return -1;
 	}
 	if (lists != v->s->info.trigrams || v->pairs != 0 || v->sum != 0)
-		return names_damaged(v->s, err, "its lists do not have the trigrams of its names");
+		return parts_damaged(&v->s->f, err,
+				     "its lists do not have the trigrams of its names");
 	return 0;
 }
 
@@ -226,7 +227,8 @@ int names_segment_verify(struct names_segment *s, struct err *err)
 			       .folded = BUF_INIT(NAMES_FOLDED_MOST * 2 + 16),
 			       .form = BUF_INIT(NAMES_FOLDED_MOST)};
 	v.entry = mem_array((size_t)s->info.entries / 64 + 1, sizeof *v.entry);
-	if (page_verify(s->file, err) < 0 || verify_names(&v, err) < 0 || verify_lists(&v, err) < 0)
+	if (page_verify(s->f.file, err) < 0 || verify_names(&v, err) < 0 ||
+	    verify_lists(&v, err) < 0)
 		return -1;
 	return names_segment_check(s, err);
 }

@@ -14,7 +14,7 @@
 
 static int names_bad_block(const struct names_segment *s, uint32_t block, struct err *err)
 {
-	return names_damaged(s, err, "block %" PRIu32 " of the dictionary is wrong", block);
+	return parts_damaged(&s->f, err, "block %" PRIu32 " of the dictionary is wrong", block);
 }
 
 static uint32_t names_in_block(const struct names_segment *s, uint32_t block)
@@ -25,7 +25,7 @@ static uint32_t names_in_block(const struct names_segment *s, uint32_t block)
 static inline uint64_t names_block_place(const uint8_t *places, uint32_t block)
 {
 	places += (size_t)block * NAMES_WHERE;
-	return (uint64_t)names_load_u32(places) | (uint64_t)places[4] << 32;
+	return (uint64_t)load_u32(places, 0) | (uint64_t)places[4] << 32;
 }
 
 /* Of a block whose first n bytes are at p: its head, and how far it reaches. */
@@ -38,9 +38,9 @@ static inline bool read_block_head(const uint8_t *p, uint64_t n, uint64_t *ret_b
 	if (UNLIKELY(n < BLOCK_HEAD + 8u * forms || p[0] > BLOCK_FLAGS))
 		return false;
 	ret->plain = p[0] & BLOCK_PLAIN;
-	ret->many = names_load_u32(p + 1);
-	ret->follows = names_load_u32(p + 5);
-	ret->ways = forms ? names_load_u64(q) : 0;
+	ret->many = load_u32(p + 1, 0);
+	ret->follows = load_u32(p + 5, 0);
+	ret->ways = forms ? load_u64(q, 0) : 0;
 	q += forms ? 8 : 0;
 	at[0] = names_varint(&q, most, &bad);
 	at[1] = at[0] + names_varint(&q, most, &bad);
@@ -59,18 +59,18 @@ static inline int enter_names_block(struct names_segment *s, uint32_t block,
 				    struct names_block *ret, struct err *err)
 {
 	const uint8_t *places, *p;
-	uint64_t left = s->part[NAMES_DICT].n, bytes;
-	if (UNLIKELY(names_part_whole(s, NAMES_PLACES, &places, err) < 0))
+	uint64_t left = s->f.part[NAMES_DICT].n, bytes;
+	if (UNLIKELY(parts_whole(&s->f, NAMES_PLACES, &places, err) < 0))
 		return -1;
 	uint64_t at = names_block_place(places, block);
 	if (UNLIKELY(at >= left))
 		return names_bad_block(s, block, err);
 	uint64_t n = MIN(left - at, (uint64_t)BLOCK_HEAD_MOST);
-	if (names_part_bytes(s, NAMES_DICT, at, n, &p, err) < 0)
+	if (parts_bytes(&s->f, NAMES_DICT, at, n, &p, err) < 0)
 		return -1;
 	if (UNLIKELY(!read_block_head(p, n, &bytes, ret)))
 		return names_bad_block(s, block, err);
-	if (names_part_bytes(s, NAMES_DICT, at, bytes, &p, err) < 0)
+	if (parts_bytes(&s->f, NAMES_DICT, at, bytes, &p, err) < 0)
 		return -1;
 	uint32_t names = names_in_block(s, block);
 	uint32_t apart = ~ret->follows & (uint32_t)(((uint64_t)1 << names) - 1);
@@ -294,9 +294,9 @@ void names_segment_want(struct names_segment *s, const struct names_run *run, si
 {
 	struct err err;
 	const uint8_t *places, *dict;
-	uint64_t most = s->part[NAMES_DICT].n;
-	if (names_part_whole(s, NAMES_PLACES, &places, &err) < 0 ||
-	    names_part_bytes(s, NAMES_DICT, 0, 0, &dict, &err) < 0)
+	uint64_t most = s->f.part[NAMES_DICT].n;
+	if (parts_whole(&s->f, NAMES_PLACES, &places, &err) < 0 ||
+	    parts_bytes(&s->f, NAMES_DICT, 0, 0, &dict, &err) < 0)
 		return;
 	for (size_t i = 0; i < runs; i++)
 		__builtin_prefetch(places + (size_t)(run[i].from / NAMES_BLOCK) * NAMES_WHERE);
@@ -333,11 +333,11 @@ int names_segment_count(struct names_segment *s, const struct names_run *run, si
 {
 	const uint8_t *counts;
 	uint64_t sum = 0;
-	if (UNLIKELY(names_part_whole(s, NAMES_COUNTS, &counts, err) < 0))
+	if (UNLIKELY(parts_whole(&s->f, NAMES_COUNTS, &counts, err) < 0))
 		return -1;
 	for (size_t i = 0; i < runs; i++) {
 		if (UNLIKELY(run[i].to >= s->info.names))
-			return names_damaged(s, err, "it has no name %" PRIu32, run[i].to);
+			return parts_damaged(&s->f, err, "it has no name %" PRIu32, run[i].to);
 		__builtin_prefetch(counts + run[i].from / 2);
 	}
 	for (size_t i = 0; i < runs; i++)
@@ -368,13 +368,13 @@ static int compare_block_head(struct names_walk *w, uint32_t block, struct str n
 static int find_names_block(struct names_walk *w, struct str name, uint32_t *ret, struct err *err)
 {
 	const uint8_t *prefixes;
-	uint64_t want = names_prefix(name);
+	uint64_t want = text_prefix(name);
 	uint32_t lo = 0, hi = w->segment->blocks;
-	if (names_part_whole(w->segment, NAMES_PREFIXES, &prefixes, err) < 0)
+	if (parts_whole(&w->segment->f, NAMES_PREFIXES, &prefixes, err) < 0)
 		return -1;
 	while (lo < hi) {
 		uint32_t middle = lo + (hi - lo) / 2;
-		uint64_t prefix = names_load_u64(prefixes + (size_t)middle * 8);
+		uint64_t prefix = load_u64(prefixes, middle);
 		int order = prefix < want ? -1 : prefix > want;
 		if (order == 0 && compare_block_head(w, middle, name, &order, err) < 0)
 			return -1;
@@ -470,7 +470,7 @@ static bool read_form(const uint8_t **pp, const uint8_t *stop, bool several, uin
 /* The foot is always after them. */
 static inline uint64_t load_bits(const uint8_t *p, uint64_t bit)
 {
-	return names_load_u64(p + bit / 8) >> bit % 8;
+	return load_u64(p + bit / 8, 0) >> bit % 8;
 }
 
 static inline uint32_t low_bits(uint64_t v, unsigned bits)
@@ -686,8 +686,8 @@ int names_form_get(struct names_walk *w, uint32_t form, struct names_form *ret, 
 static bool read_long_block(const struct names_segment *s, const uint8_t *p, uint64_t bytes,
 			    uint32_t n, uint32_t ret[NAMES_LONG_BLOCK])
 {
-	return bytes >= 4 && read_gaps(p, 32, bytes * 8, names_load_u32(p), n - 1, s->info.entries,
-				       0, n, ret) != UINT64_MAX;
+	return bytes >= 4 && read_gaps(p, 32, bytes * 8, load_u32(p, 0), n - 1, s->info.entries, 0,
+				       n, ret) != UINT64_MAX;
 }
 
 static int read_long(struct names_walk *w, const struct names_form *form, uint32_t from, uint32_t n,
@@ -697,7 +697,7 @@ static int read_long(struct names_walk *w, const struct names_form *form, uint32
 	struct names_entry_place place = form->place;
 	const uint8_t *dict, *table, *p;
 	uint64_t blocks = (form->entries + NAMES_LONG_BLOCK - 1) / NAMES_LONG_BLOCK;
-	if (names_part_bytes(s, NAMES_DICT, 0, 0, &dict, err) < 0)
+	if (parts_bytes(&s->f, NAMES_DICT, 0, 0, &dict, err) < 0)
 		return -1;
 	uint64_t at = (uint64_t)(w->view.end - dict) + place.tail;
 	if (!read_entries(w, &place, form->entries, 0, 0, NULL))
@@ -705,16 +705,16 @@ static int read_long(struct names_walk *w, const struct names_form *form, uint32
 	uint64_t bytes = place.tail - form->place.tail;
 	if (bytes < blocks * 4)
 		return names_bad_block(s, w->block, err);
-	if (names_part_bytes(s, NAMES_DICT, at, blocks * 4, &table, err) < 0)
+	if (parts_bytes(&s->f, NAMES_DICT, at, blocks * 4, &table, err) < 0)
 		return -1;
 	uint32_t done = 0, list[NAMES_LONG_BLOCK];
 	for (uint32_t block = from / NAMES_LONG_BLOCK; done < n; block++) {
-		uint64_t start = block ? names_load_u32(table + ((size_t)block - 1) * 4) : 0;
-		uint64_t stop = names_load_u32(table + (size_t)block * 4);
+		uint64_t start = block ? load_u32(table, (size_t)block - 1) : 0;
+		uint64_t stop = load_u32(table, block);
 		if (stop < start || stop > bytes - blocks * 4)
 			return names_bad_block(s, w->block, err);
-		if (names_part_bytes(s, NAMES_DICT, at + blocks * 4 + start, stop - start, &p,
-				     err) < 0)
+		if (parts_bytes(&s->f, NAMES_DICT, at + blocks * 4 + start, stop - start, &p, err) <
+		    0)
 			return -1;
 		uint32_t first = block * NAMES_LONG_BLOCK;
 		uint32_t in = MIN(form->entries - first, (uint32_t)NAMES_LONG_BLOCK);

@@ -5,7 +5,7 @@
 
 struct names_put {
 	struct page_writer out;
-	struct names_part_place part[NAMES_SEGMENT_PARTS];
+	struct parts_place part[NAMES_SEGMENT_PARTS];
 	struct names_segment_info info; /* so far */
 	uint32_t entries;               /* that there will be */
 	unsigned entry_bits;
@@ -69,10 +69,7 @@ int names_put_begin(struct names_put **ret, const char *path, struct names_sampl
 	w->entries = entries;
 	w->entry_bits = names_bits_of(entries ? entries - 1 : 0);
 	w->trigrams = names_trigrams_new(memory, folder);
-	char head[NAMES_HEAD] = NAMES_SEGMENT_MAGIC;
-	uint32_t version = htole32(NAMES_SEGMENT_VERSION);
-	memcpy(head + FORMAT_MAGIC, &version, sizeof version);
-	page_put(&w->out, head, sizeof head);
+	parts_put_head(&names_segment_kind, &w->out);
 	put_codes(w, sample);
 	w->part[NAMES_DICT].at = w->out.n;
 	*ret = w;
@@ -333,8 +330,8 @@ static uint32_t common_length(struct str a, struct str b)
 {
 	size_t n = 0, most = MIN(a.n, b.n);
 	while (n + 8 <= most) {
-		uint64_t differ = names_load_u64((const uint8_t *)a.p + n) ^
-				  names_load_u64((const uint8_t *)b.p + n);
+		uint64_t differ = load_u64((const uint8_t *)a.p + n, 0) ^
+				  load_u64((const uint8_t *)b.p + n, 0);
 		if (differ)
 			return (uint32_t)(n + (size_t)__builtin_ctzll(differ) / 8);
 		n += 8;
@@ -360,7 +357,7 @@ int names_put(struct names_put *w, struct str folded, const struct names_put_for
 	uint32_t entries = 0, at = w->info.names % NAMES_BLOCK;
 	if (at == 0) {
 		end_names_block(w);
-		put_u64le(&w->prefixes, names_prefix(folded));
+		put_u64le(&w->prefixes, text_prefix(folded));
 	}
 	uint32_t shared = common_length(buf_str(&w->last), folded);
 	put_name(w, folded, shared);
@@ -389,10 +386,7 @@ int names_put(struct names_put *w, struct str folded, const struct names_put_for
 static void put_names_foot(struct names_put *w)
 {
 	struct buf foot = BUF_INIT(NAMES_FOOT);
-	for (unsigned i = 0; i < NAMES_SEGMENT_PARTS; i++) {
-		put_u64le(&foot, w->part[i].at);
-		put_u64le(&foot, w->part[i].n);
-	}
+	parts_put_places(&names_segment_kind, w->part, &foot);
 	put_u32le(&foot, w->info.entries);
 	put_u32le(&foot, w->info.names);
 	put_u32le(&foot, w->info.forms);

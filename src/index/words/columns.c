@@ -230,17 +230,18 @@ int segment_column(struct segment *s, unsigned column, struct segment_column *re
 		*ret = (struct segment_column){.p = nothing};
 		return 0;
 	}
-	if (segment_part(s, PART_COLUMNS, &p, err) < 0)
+	if (parts_whole(&s->f, PART_COLUMNS, &p, err) < 0)
 		return -1;
-	struct reader r = reader_of((struct str){(const char *)p, s->foot.part[PART_COLUMNS].n});
+	struct reader r = reader_of((struct str){(const char *)p, s->f.part[PART_COLUMNS].n});
 	for (unsigned i = 0;; i++) {
 		uint64_t base = reader_u64le(&r), width = reader_u64le(&r);
 		const uint8_t *numbers = r.p;
 		if (width > 8 || (width & (width - 1)) != 0)
-			return segment_damaged(s, err, "column %u has %" PRIu64 " bytes", i, width);
+			return parts_damaged(&s->f, err, "column %u has %" PRIu64 " bytes", i,
+					     width);
 		reader_skip(&r, (size_t)((width * s->foot.docs + 7) & ~UINT64_C(7)));
 		if (r.bad)
-			return segment_damaged(s, err, "column %u is cut", i);
+			return parts_damaged(&s->f, err, "column %u is cut", i);
 		if (i < column)
 			continue;
 		*ret = (struct segment_column){
@@ -257,7 +258,7 @@ int segment_spans(struct segment *s, unsigned column, const struct segment_span 
 	*ret = NULL;
 	if (column >= s->foot.columns)
 		return 0;
-	if (segment_part(s, PART_SPANS, &p, err) < 0)
+	if (parts_whole(&s->f, PART_SPANS, &p, err) < 0)
 		return -1;
 	/* Two numbers in the order of the file, at a multiple of 8. */
 	*ret = (const struct segment_span *)(const void *)p + column * span_count(s->foot.docs);
@@ -278,9 +279,9 @@ static int values_of(struct segment *s, unsigned column, struct values *ret, str
 	*ret = (struct values){0};
 	if (column >= s->foot.columns)
 		return 0;
-	if (segment_part(s, PART_VALUES, &p, err) < 0)
+	if (parts_whole(&s->f, PART_VALUES, &p, err) < 0)
 		return -1;
-	struct str part = {(const char *)p, s->foot.part[PART_VALUES].n};
+	struct str part = {(const char *)p, s->f.part[PART_VALUES].n};
 	struct reader head = reader_of(part), r = reader_of(part);
 	reader_skip(&r, (size_t)s->foot.columns * VALUES_HEAD);
 	for (unsigned i = 0;; i++) {
@@ -290,7 +291,7 @@ static int values_of(struct segment *s, unsigned column, struct values *ret, str
 		struct str texts = reader_bytes(&r, bytes);
 		reader_skip(&r, (size_t)(p - r.p) & 7);
 		if (head.bad || r.bad || (n == 0 && bytes))
-			return segment_damaged(s, err, "the values of column %u are cut", i);
+			return parts_damaged(&s->f, err, "the values of column %u are cut", i);
 		if (i < column)
 			continue;
 		*ret = (struct values){where, texts, n};
@@ -302,11 +303,9 @@ static int value_text(struct segment *s, const struct values *v, uint32_t i, str
 		      struct err *err)
 {
 	uint32_t from = load_u32(v->where, i), to = load_u32(v->where, (size_t)i + 1);
-	if (from > to || to > v->texts.n || to - from > WORDS_VALUE_MOST) {
-		(void)segment_damaged(s, err, "a value of %" PRIu32 " bytes at %" PRIu32, to - from,
-				      from);
-		return -1;
-	}
+	if (from > to || to > v->texts.n || to - from > WORDS_VALUE_MOST)
+		return parts_damaged(&s->f, err, "a value of %" PRIu32 " bytes at %" PRIu32,
+				     to - from, from);
 	*ret = (struct str){v->texts.p + from, to - from};
 	return 0;
 }
@@ -327,7 +326,7 @@ int segment_value(struct segment *s, unsigned column, uint32_t number, struct st
 	if (values_of(s, column, &v, err) < 0)
 		return -1;
 	if (number == 0 || number > v.n)
-		return segment_damaged(s, err, "column %u has no value %" PRIu32, column, number);
+		return parts_damaged(&s->f, err, "column %u has no value %" PRIu32, column, number);
 	return value_text(s, &v, number - 1, ret, err);
 }
 
@@ -367,9 +366,9 @@ static int verify_spans(struct segment *s, unsigned column, struct err *err)
 		if (v != SEGMENT_ABSENT &&
 		    (v < in->least || v > in->most || (values && (v < 1 || v > (int64_t)values)) ||
 		     (column == SEGMENT_RANK && v > (int64_t)s->foot.rank_most)))
-			return segment_damaged(
-				s, err, "column %u of document %" PRIu32 " is out of its span",
-				column, doc);
+			return parts_damaged(&s->f, err,
+					     "column %u of document %" PRIu32 " is out of its span",
+					     column, doc);
 	}
 	return 0;
 }
@@ -384,8 +383,8 @@ static int verify_values(struct segment *s, unsigned column, struct err *err)
 		if (value_text(s, &v, i, &text, err) < 0)
 			return -1;
 		if (str_cmp(text, before) <= 0)
-			return segment_damaged(s, err, "the values of column %u are not in order",
-					       column);
+			return parts_damaged(&s->f, err, "the values of column %u are not in order",
+					     column);
 	}
 	return 0;
 }

@@ -38,7 +38,7 @@ static inline void dict_read_info(struct dict_place *b, unsigned attr, struct se
 /* What a term says is checked against the segment before anybody believes it. */
 static bool dict_is_plausible(const struct segment *s, const struct segment_term *t)
 {
-	const struct segment_part_place *terms = &s->foot.part[PART_TERMS];
+	const struct parts_place *terms = &s->f.part[PART_TERMS];
 	if (t->bytes == 0)
 		return t->doc < s->foot.docs;
 	return t->df <= s->foot.docs && t->at >= terms->at && t->at - terms->at <= terms->n &&
@@ -48,8 +48,7 @@ static bool dict_is_plausible(const struct segment *s, const struct segment_term
 
 static int dict_bad_block(const struct segment *s, uint32_t block, struct err *err)
 {
-	(void)segment_damaged(s, err, "block %" PRIu32 " of the dictionary is wrong", block);
-	return -1;
+	return parts_damaged(&s->f, err, "block %" PRIu32 " of the dictionary is wrong", block);
 }
 
 /* Goes to the first entry of a block. */
@@ -57,12 +56,12 @@ static int dict_enter_block(struct segment *s, uint32_t block, struct dict_place
 			    uint32_t *ret_n, struct err *err)
 {
 	const uint8_t *where, *p;
-	if (segment_part(s, PART_DICT_WHERE, &where, err) < 0)
+	if (parts_whole(&s->f, PART_DICT_WHERE, &where, err) < 0)
 		return -1;
 	uint32_t from = load_u32(where, block), to = load_u32(where, (size_t)block + 1);
 	if (to < from)
 		return dict_bad_block(s, block, err);
-	if (segment_bytes(s, PART_DICT, from, to - from, &p, err) < 0)
+	if (parts_bytes(&s->f, PART_DICT, from, to - from, &p, err) < 0)
 		return -1;
 	struct dict_place b = {p, p + (to - from), 0, false};
 	b.at = dict_varint(&b);
@@ -95,9 +94,9 @@ static int dict_find_block(struct segment *s, uint32_t lo, uint32_t hi, struct s
 			   uint32_t *ret, struct err *err)
 {
 	const uint8_t *prefixes;
-	uint64_t want = segment_prefix(term);
+	uint64_t want = text_prefix(term);
 	uint32_t none = hi, start = lo;
-	if (segment_part(s, PART_DICT_PREFIX, &prefixes, err) < 0)
+	if (parts_whole(&s->f, PART_DICT_PREFIX, &prefixes, err) < 0)
 		return -1;
 	while (lo < hi) {
 		uint32_t middle = lo + (hi - lo) / 2;
@@ -264,7 +263,7 @@ int dict_scan_init(struct dict_scan *ret, struct segment *s, unsigned attr, stru
 	dict_bounds_of(s, attr, &ret->block, &ret->end);
 	if (ret->block == ret->end)
 		return 1;
-	return segment_part(s, PART_DICT_PREFIX, &ret->prefixes, err);
+	return parts_whole(&s->f, PART_DICT_PREFIX, &ret->prefixes, err);
 }
 
 int dict_scan_enter(struct dict_scan *d, uint32_t block, struct err *err)
@@ -331,11 +330,11 @@ int dict_term_after(struct segment *s, unsigned attr, struct str term, uint32_t 
 {
 	const uint8_t *prefixes;
 	uint32_t lo, hi, found;
-	uint64_t prefix = segment_prefix(term);
+	uint64_t prefix = text_prefix(term);
 	dict_bounds_of(s, attr, &lo, &hi);
 	if (lo == hi || term.n == 0)
 		return 1;
-	if (segment_part(s, PART_DICT_PREFIX, &prefixes, err) < 0)
+	if (parts_whole(&s->f, PART_DICT_PREFIX, &prefixes, err) < 0)
 		return -1;
 	lo = dict_gallop(prefixes, MAX(lo, *block), hi, prefix);
 	*block = lo;
@@ -372,7 +371,7 @@ void dict_free(struct dict_writer *d)
 
 static void dict_new_block(struct dict_writer *d, struct str term, uint64_t at)
 {
-	put_u64le(&d->prefixes, segment_prefix(term));
+	put_u64le(&d->prefixes, text_prefix(term));
 	put_u32le(&d->wheres, (uint32_t)d->blocks.n);
 	put_varint(&d->blocks, at);
 	d->count_at = d->blocks.n;

@@ -670,8 +670,7 @@ static struct term_entry *sorted_terms(const struct invert *inv, size_t *first)
 			continue;
 		uint32_t at = (uint32_t)inv->slot[i] * 8;
 		const struct invert_term *t = invert_term_at(inv, at);
-		e[first[t->attr]++] =
-			(struct term_entry){segment_prefix(invert_text(t)), at, t->attr};
+		e[first[t->attr]++] = (struct term_entry){text_prefix(invert_text(t)), at, t->attr};
 	}
 	for (uint32_t i = 0, from = 0; i < inv->attrs; i++) {
 		sort_from(inv, e + from, spare, first[i] - from, 56);

@@ -23,9 +23,9 @@ static inline const uint8_t *numbers_skip(const uint8_t *from, const uint8_t *en
 
 static int postings_damaged(const struct postings *p, uint32_t block, struct err *err)
 {
-	return segment_damaged(p->segment, err,
-			       "block %" PRIu32 " of a list of %" PRIu32 " documents is wrong",
-			       block, p->df);
+	return parts_damaged(&p->segment->f, err,
+			     "block %" PRIu32 " of a list of %" PRIu32 " documents is wrong", block,
+			     p->df);
 }
 
 /* Opening */
@@ -67,13 +67,13 @@ static int open_short(struct postings *p, const uint8_t *data, uint64_t n, struc
 /* The arrays of a long list lie after its head, in an order that keeps numbers aligned. */
 static int open_long(struct postings *p, const struct segment_term *info, struct err *err)
 {
-	uint64_t from = info->at - p->segment->foot.part[PART_TERMS].at, pad = -info->at & 3;
+	uint64_t from = info->at - p->segment->f.part[PART_TERMS].at, pad = -info->at & 3;
 	uint64_t per_block = 4 + 4 + 2 * SEGMENT_BOUNDS + (info->occurrences ? 4 + 1 : 0);
 	uint64_t arrays = LIST_HEAD + per_block * p->blocks;
 	const uint8_t *head;
 	if (info->bytes < pad + arrays)
 		return postings_damaged(p, 0, err);
-	if (segment_bytes(p->segment, PART_TERMS, from + pad, arrays, &head, err) < 0)
+	if (parts_bytes(&p->segment->f, PART_TERMS, from + pad, arrays, &head, err) < 0)
 		return -1;
 	uint64_t docs = load_u32(head, 0), own = load_u32(head, 1);
 	p->tail = load_u32(head, 2);
@@ -113,8 +113,8 @@ int postings_open(struct segment *s, const struct segment_term *info, struct pos
 		loose_bound(ret, 1);
 		return 0;
 	}
-	if (segment_bytes(s, PART_TERMS, info->at - s->foot.part[PART_TERMS].at, info->bytes, &data,
-			  err) < 0)
+	if (parts_bytes(&s->f, PART_TERMS, info->at - s->f.part[PART_TERMS].at, info->bytes, &data,
+			err) < 0)
 		return -1;
 	return open_short(ret, data, info->bytes, err);
 }
@@ -130,7 +130,7 @@ static int block_bytes(struct postings *p, uint32_t block, const uint8_t **ret,
 	if (from > to || to > p->docs_n)
 		return postings_damaged(p, block, err);
 	const uint8_t *bytes;
-	if (segment_bytes(p->segment, PART_TERMS, p->docs_at + from, to - from, &bytes, err) < 0)
+	if (parts_bytes(&p->segment->f, PART_TERMS, p->docs_at + from, to - from, &bytes, err) < 0)
 		return -1;
 	*ret = bytes;
 	*ret_end = bytes + (to - from);
@@ -314,7 +314,8 @@ static int cursor_find_stream(struct postings *p, uint32_t block, struct err *er
 		to = MIN(to, (uint64_t)p->pos_where[block + 1] + UINT64_C(2) * PACK_MOST);
 	if (from > to)
 		return postings_damaged(p, block, err);
-	if (segment_bytes(p->segment, PART_TERMS, p->occ_at + from, to - from, &c->stream, err) < 0)
+	if (parts_bytes(&p->segment->f, PART_TERMS, p->occ_at + from, to - from, &c->stream, err) <
+	    0)
 		return -1;
 	c->end = c->stream + (to - from);
 	c->tail = p->tail >= from && p->tail <= to ? c->stream + (p->tail - from) : NULL;

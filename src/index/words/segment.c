@@ -3,88 +3,32 @@
 #include "index/segment.h"
 
 #include "base/ascii.h"
-#include "base/cursor.h"
 #include "base/hash.h"
 #include "index/token.h"
 #include "index/words/segment_inner.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "arrays of numbers are read in place");
-
-int segment_damaged(const struct segment *s, struct err *err, const char *fmt, ...)
-{
-	char what[256];
-	va_list ap;
-	va_start(ap, fmt);
-	(void)vsnprintf(what, sizeof what, fmt, ap);
-	va_end(ap);
-	return err_set(err, ERR_DAMAGED, "%s: %s; the index has to be built again", s->path, what);
-}
-
-int segment_bytes(struct segment *s, enum segment_part part, uint64_t from, uint64_t n,
-		  const uint8_t **ret, struct err *err)
-{
-	struct str bytes;
-	const struct segment_part_place *place = &s->foot.part[part];
-	if (from > place->n || n > place->n - from) {
-		(void)segment_damaged(s, err,
-				      "%" PRIu64 " bytes at %" PRIu64 " of part %d, which has "
-				      "%" PRIu64,
-				      n, from, part, place->n);
-		return -1;
-	}
-	if (page_get(s->file, place->at + from, (size_t)n, &bytes, err) < 0)
-		return -1;
-	*ret = (const uint8_t *)bytes.p;
-	return 0;
-}
-
-int segment_part_slowly(struct segment *s, enum segment_part part, const uint8_t **ret,
-			struct err *err)
-{
-	if (segment_bytes(s, part, 0, s->foot.part[part].n, ret, err) < 0)
-		return -1;
-	atomic_store_explicit(&s->ready[part], *ret, memory_order_release);
-	return 0;
-}
+const struct parts_kind segment_kind = {.what = "a segment",
+					.magic = SEGMENT_MAGIC,
+					.version = SEGMENT_VERSION,
+					.parts = SEGMENT_PARTS,
+					.foot = SEGMENT_FOOT};
 
 /* Opening */
 
-static int read_foot(struct segment *s, struct err *err)
+static int read_foot(struct segment *s, struct reader *r, struct err *err)
 {
-	uint64_t bytes = page_bytes(s->file);
-	struct str head, tail;
-	if (bytes < SEGMENT_HEAD + SEGMENT_FOOT)
-		return segment_damaged(s, err, "it is too short for a segment");
-	if (page_get(s->file, 0, SEGMENT_HEAD, &head, err) < 0 ||
-	    page_get(s->file, bytes - SEGMENT_FOOT, SEGMENT_FOOT, &tail, err) < 0)
-		return -1;
-	struct reader h = reader_of(head), r = reader_of(tail);
-	if (!str_is(reader_bytes(&h, FORMAT_MAGIC), SEGMENT_MAGIC))
-		return segment_damaged(s, err, "it is not a segment");
-	uint32_t version = reader_u32le(&h);
-	if (version != SEGMENT_VERSION)
-		return segment_damaged(s, err, "version %" PRIu32 ", this program knows version %d",
-				       version, SEGMENT_VERSION);
-	for (unsigned i = 0; i < SEGMENT_PARTS; i++) {
-		struct segment_part_place *place = &s->foot.part[i];
-		place->at = reader_u64le(&r);
-		place->n = reader_u64le(&r);
-		if (place->at > bytes - SEGMENT_FOOT || place->n > bytes - SEGMENT_FOOT - place->at)
-			return segment_damaged(s, err, "part %u is not inside it", i);
-		if (i != PART_TERMS && place->at % 8 != 0)
-			return segment_damaged(s, err, "part %u begins at an odd place", i);
-	}
-	s->foot.docs = reader_u32le(&r);
-	s->foot.attrs = reader_u32le(&r);
-	s->foot.columns = reader_u32le(&r);
-	s->foot.rank_most = reader_u32le(&r);
-	s->foot.terms = reader_u64le(&r);
-	s->foot.occurrences = reader_u64le(&r);
-	s->foot.weighted_length = reader_u64le(&r);
+	for (unsigned i = 0; i < SEGMENT_PARTS; i++)
+		if (i != PART_TERMS && s->f.part[i].at % 8 != 0)
+			return parts_damaged(&s->f, err, "part %u begins at an odd place", i);
+	s->foot.docs = reader_u32le(r);
+	s->foot.attrs = reader_u32le(r);
+	s->foot.columns = reader_u32le(r);
+	s->foot.rank_most = reader_u32le(r);
+	s->foot.terms = reader_u64le(r);
+	s->foot.occurrences = reader_u64le(r);
+	s->foot.weighted_length = reader_u64le(r);
 	return 0;
 }
 
@@ -97,7 +41,7 @@ static uint64_t group_count(uint32_t docs, uint32_t size)
 static int check_foot(struct segment *s, struct err *err)
 {
 	const struct segment_foot *f = &s->foot;
-	uint64_t blocks = f->part[PART_DICT_PREFIX].n / 8, docs = f->docs;
+	uint64_t blocks = s->f.part[PART_DICT_PREFIX].n / 8, docs = f->docs;
 	const struct {
 		enum segment_part part;
 		uint64_t n;
@@ -114,12 +58,12 @@ static int check_foot(struct segment *s, struct err *err)
 	if (f->docs > SEGMENT_DOCS_MOST || f->attrs == 0 || f->attrs > WORDS_ATTRS_MOST ||
 	    f->columns < SEGMENT_COLUMN || f->columns > SEGMENT_COLUMNS_MOST ||
 	    f->rank_most > UINT16_MAX || blocks >= UINT32_MAX)
-		return segment_damaged(s, err, "a number at its end is out of bounds");
+		return parts_damaged(&s->f, err, "a number at its end is out of bounds");
 	for (size_t i = 0; i < ARRAY_LEN(must); i++)
-		if (f->part[must[i].part].n != must[i].n)
-			return segment_damaged(s, err,
-					       "part %d has %" PRIu64 " bytes, not %" PRIu64,
-					       must[i].part, f->part[must[i].part].n, must[i].n);
+		if (s->f.part[must[i].part].n != must[i].n)
+			return parts_damaged(&s->f, err,
+					     "part %d has %" PRIu64 " bytes, not %" PRIu64,
+					     must[i].part, s->f.part[must[i].part].n, must[i].n);
 	s->dict_blocks = (uint32_t)blocks;
 	return 0;
 }
@@ -128,9 +72,9 @@ static int read_attrs(struct segment *s, struct err *err)
 {
 	const uint8_t *p;
 	uint32_t attrs = s->foot.attrs;
-	if (segment_part(s, PART_ATTRS, &p, err) < 0)
+	if (parts_whole(&s->f, PART_ATTRS, &p, err) < 0)
 		return -1;
-	struct reader r = reader_of((struct str){(const char *)p, s->foot.part[PART_ATTRS].n});
+	struct reader r = reader_of((struct str){(const char *)p, s->f.part[PART_ATTRS].n});
 	s->name = mem_array(attrs, sizeof *s->name);
 	s->first = mem_array((size_t)attrs + 1, sizeof *s->first);
 	for (uint32_t i = 0; i < attrs; i++)
@@ -141,7 +85,7 @@ static int read_attrs(struct segment *s, struct err *err)
 			r.bad = true;
 	}
 	if (r.bad || reader_left(&r) || s->first[0] != 0 || s->first[attrs] != s->dict_blocks)
-		return segment_damaged(s, err, "its table of attributes is wrong");
+		return parts_damaged(&s->f, err, "its table of attributes is wrong");
 	return 0;
 }
 
@@ -153,7 +97,7 @@ static void fill_info(struct segment *s)
 		.terms = s->foot.terms,
 		.occurrences = s->foot.occurrences,
 		.weighted_length = s->foot.weighted_length,
-		.file_bytes = page_bytes(s->file),
+		.file_bytes = page_bytes(s->f.file),
 		.rank_most = (uint16_t)s->foot.rank_most,
 	};
 }
@@ -161,10 +105,10 @@ static void fill_info(struct segment *s)
 int segment_open(struct segment **ret, const char *path, struct err *err)
 {
 	struct segment *s = mem_alloc(sizeof *s);
-	s->path = mem_text(path);
-	int rc = page_open(&s->file, path, err);
-	if (rc == 0 && (read_foot(s, err) < 0 || check_foot(s, err) < 0 || read_attrs(s, err) < 0 ||
-			segment_blob_open(s, err) < 0))
+	struct reader foot;
+	int rc = parts_open(&s->f, path, &segment_kind, &foot, err);
+	if (rc == 0 && (read_foot(s, &foot, err) < 0 || check_foot(s, err) < 0 ||
+			read_attrs(s, err) < 0 || segment_blob_open(s, err) < 0))
 		rc = -1;
 	if (rc != 0) {
 		segment_close(&s);
@@ -180,17 +124,16 @@ void segment_close(struct segment **sp)
 	struct segment *s = *sp;
 	if (!s)
 		return;
-	page_close(&s->file);
+	parts_close(&s->f);
 	mem_free(&s->name);
 	mem_free(&s->first);
 	segment_blob_close(s);
-	mem_free(&s->path);
 	mem_free(sp);
 }
 
 const char *segment_path(const struct segment *s)
 {
-	return s->path;
+	return s->f.path;
 }
 
 const struct segment_info *segment_info(const struct segment *s)
@@ -200,17 +143,17 @@ const struct segment_info *segment_info(const struct segment *s)
 
 int segment_verify(struct segment *s, struct err *err)
 {
-	return page_verify(s->file, err);
+	return page_verify(s->f.file, err);
 }
 
 int segment_check(const struct segment *s, struct err *err)
 {
-	return page_check(s->file, err);
+	return page_check(s->f.file, err);
 }
 
 void segment_forget(struct segment *s)
 {
-	page_forget(s->file);
+	page_forget(s->f.file);
 }
 
 void segment_warm(struct segment *s)
@@ -218,7 +161,7 @@ void segment_warm(struct segment *s)
 	static const enum segment_part parts[] = {PART_DICT, PART_DICT_PREFIX, PART_DICT_WHERE,
 						  PART_LENGTHS, PART_SPANS};
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
-		page_want(s->file, s->foot.part[parts[i]].at, s->foot.part[parts[i]].n);
+		page_want(s->f.file, s->f.part[parts[i]].at, s->f.part[parts[i]].n);
 }
 
 int segment_attr(const struct segment *s, struct str name)
@@ -238,7 +181,7 @@ struct str segment_attr_name(const struct segment *s, unsigned attr)
 
 int segment_lengths(struct segment *s, const uint8_t **ret, struct err *err)
 {
-	return segment_part(s, PART_LENGTHS, ret, err);
+	return parts_whole(&s->f, PART_LENGTHS, ret, err);
 }
 
 /* Where the group of a document begins, and all that follows it. */
@@ -246,16 +189,15 @@ static int group_of(struct segment *s, enum segment_part part, enum segment_part
 		    uint32_t group, struct reader *ret, struct err *err)
 {
 	const uint8_t *p, *bytes;
-	if (segment_part(s, where, &p, err) < 0)
+	if (parts_whole(&s->f, where, &p, err) < 0)
 		return -1;
-	size_t n = s->foot.part[where].n / 8;
+	size_t n = s->f.part[where].n / 8;
 	uint64_t from = load_u64(p, group);
-	uint64_t to = group + 1 < n ? load_u64(p, (size_t)group + 1) : s->foot.part[part].n;
-	if (from > to) {
-		(void)segment_damaged(s, err, "group %" PRIu32 " of part %d is wrong", group, part);
-		return -1;
-	}
-	if (segment_bytes(s, part, from, to - from, &bytes, err) < 0)
+	uint64_t to = group + 1 < n ? load_u64(p, (size_t)group + 1) : s->f.part[part].n;
+	if (from > to)
+		return parts_damaged(&s->f, err, "group %" PRIu32 " of part %d is wrong", group,
+				     part);
+	if (parts_bytes(&s->f, part, from, to - from, &bytes, err) < 0)
 		return -1;
 	*ret = reader_of((struct str){(const char *)bytes, (size_t)(to - from)});
 	return 0;
@@ -314,11 +256,11 @@ static int key_text(struct segment *s, uint32_t doc, char *text, size_t *ret_n, 
 {
 	struct reader r;
 	if (doc >= s->foot.docs)
-		return segment_damaged(s, err, "there is no document %" PRIu32, doc);
+		return parts_damaged(&s->f, err, "there is no document %" PRIu32, doc);
 	if (group_of(s, PART_KEYS, PART_KEYS_WHERE, doc / SEGMENT_KEY_GROUP, &r, err) < 0)
 		return -1;
 	if (UNLIKELY(!segment_read_key(r, doc % SEGMENT_KEY_GROUP, text, ret_n)))
-		return segment_damaged(s, err, "the key of document %" PRIu32 " is wrong", doc);
+		return parts_damaged(&s->f, err, "the key of document %" PRIu32 " is wrong", doc);
 	return 0;
 }
 
@@ -353,8 +295,8 @@ int segment_find(struct segment *s, struct str key, uint32_t *ret, struct err *e
 	const uint8_t *hashes, *docs;
 	char text[WORDS_KEY_MOST];
 	uint32_t hash = crc32c(0, key.p, key.n);
-	if (segment_part(s, PART_HASHES, &hashes, err) < 0 ||
-	    segment_part(s, PART_HASH_DOCS, &docs, err) < 0)
+	if (parts_whole(&s->f, PART_HASHES, &hashes, err) < 0 ||
+	    parts_whole(&s->f, PART_HASH_DOCS, &docs, err) < 0)
 		return -1;
 	size_t lo = first_not_below(hashes, s->foot.docs, hash);
 	size_t n = equal_ones(hashes + 4 * lo, s->foot.docs - lo, hash);
@@ -387,7 +329,7 @@ int segment_ranges(struct segment *s, uint32_t doc, struct segment_ranges *ret, 
 {
 	struct reader r;
 	if (doc >= s->foot.docs)
-		return segment_damaged(s, err, "there is no document %" PRIu32, doc);
+		return parts_damaged(&s->f, err, "there is no document %" PRIu32, doc);
 	if (group_of(s, PART_RANGES, PART_RANGES_WHERE, doc / SEGMENT_RANGE_GROUP, &r, err) < 0)
 		return -1;
 	for (uint32_t i = 0;; i++) {
@@ -448,13 +390,13 @@ bool segment_has_forms(struct segment *s, const struct segment_term *info)
 {
 	struct err ignored;
 	const uint8_t *p;
-	uint64_t from = info->at - s->foot.part[PART_TERMS].at;
+	uint64_t from = info->at - s->f.part[PART_TERMS].at;
 	if (info->bytes == 0)
 		return info->variant != SEGMENT_FORM_TERM;
 	if (info->df < SEGMENT_BLOCK)
-		return segment_bytes(s, PART_TERMS, from, 1, &p, &ignored) < 0 || *p & LIST_FORMS;
+		return parts_bytes(&s->f, PART_TERMS, from, 1, &p, &ignored) < 0 || *p & LIST_FORMS;
 	from += -info->at & 3;
-	return segment_bytes(s, PART_TERMS, from, LIST_HEAD, &p, &ignored) < 0 ||
+	return parts_bytes(&s->f, PART_TERMS, from, LIST_HEAD, &p, &ignored) < 0 ||
 	       load_u32(p, 3) & LIST_FORMS;
 }
 
@@ -465,8 +407,8 @@ int segment_forms(struct segment *s, const struct segment_term *info, struct seg
 	*ret = (struct segment_forms){0};
 	if (info->bytes == 0 || info->occurrences == 0 || !segment_has_forms(s, info))
 		return 0;
-	uint64_t base = s->foot.part[PART_TERMS].at;
-	if (segment_bytes(s, PART_TERMS, info->at - base, info->bytes, &p, err) < 0)
+	uint64_t base = s->f.part[PART_TERMS].at;
+	if (parts_bytes(&s->f, PART_TERMS, info->at - base, info->bytes, &p, err) < 0)
 		return -1;
 	struct reader r = reader_of((struct str){(const char *)p, (size_t)info->bytes});
 	struct str table = STR("");

@@ -33,9 +33,9 @@ int segment_blob_open(struct segment *s, struct err *err)
 {
 	const uint8_t *p;
 	uint64_t at = SEGMENT_BLOB_HEAD;
-	if (s->foot.part[PART_BLOB].n == 0)
+	if (s->f.part[PART_BLOB].n == 0)
 		return 0;
-	if (segment_bytes(s, PART_BLOB, 0, SEGMENT_BLOB_HEAD, &p, err) < 0)
+	if (parts_bytes(&s->f, PART_BLOB, 0, SEGMENT_BLOB_HEAD, &p, err) < 0)
 		return -1;
 	struct blob_index *b = mem_alloc(sizeof *b);
 	for (uint32_t length = 1; length <= TOKEN_TERM_MOST; length++) {
@@ -46,10 +46,10 @@ int segment_blob_open(struct segment *s, struct err *err)
 		at += (uint64_t)from[SEGMENT_RUNS] * length;
 	}
 	atomic_store_explicit(&s->blob, b, memory_order_release);
-	if (at != s->foot.part[PART_BLOB].n)
-		return segment_damaged(s, err,
-				       "its blob of terms has %" PRIu64 " bytes, not %" PRIu64,
-				       s->foot.part[PART_BLOB].n, at);
+	if (at != s->f.part[PART_BLOB].n)
+		return parts_damaged(&s->f, err,
+				     "its blob of terms has %" PRIu64 " bytes, not %" PRIu64,
+				     s->f.part[PART_BLOB].n, at);
 	return 0;
 }
 
@@ -78,8 +78,8 @@ static int take_block(struct dict_scan *scan, struct blob_terms *t, struct err *
 		memcpy(text + scan->own.shared, scan->own.p, scan->own.n);
 		struct str term = {text, scan->length};
 		if (t->text.n + term.n >= SEGMENT_BLOB_LEAST)
-			return segment_damaged(scan->segment, err,
-					       "it has many terms, and no blob of them");
+			return parts_damaged(&scan->segment->f, err,
+					     "it has many terms, and no blob of them");
 		buf_add_str(&t->text, term);
 		put_u8(&t->lengths, (uint8_t)term.n);
 		t->n[term.n][segment_run_of(term)]++;
@@ -173,7 +173,7 @@ int segment_blob(struct segment *s, uint32_t length, enum segment_run first,
 	/* Bytes of a file are verified, and so read, as far as they are wanted. */
 	if (b->made)
 		p = (const uint8_t *)b->made + b->at[length] + skip;
-	else if (segment_bytes(s, PART_BLOB, b->at[length] + skip, end - skip, &p, err) < 0)
+	else if (parts_bytes(&s->f, PART_BLOB, b->at[length] + skip, end - skip, &p, err) < 0)
 		return -1;
 	ret->p = (const char *)p - skip;
 	return 0;

@@ -2,18 +2,13 @@
  * and those who read segments share. */
 #pragma once
 #include "base/ascii.h"
-#include "base/cursor.h"
-#include "disk/format.h"
-#include "disk/page.h"
 #include "index/segment.h"
 #include "index/token.h"
-
-#include <stdatomic.h>
+#include "index/words/parts.h"
 
 #define SEGMENT_MAGIC "GARNERWS"
 enum {
 	SEGMENT_VERSION = 4,
-	SEGMENT_HEAD = 16,      /* bytes before the data of terms */
 	SEGMENT_SLACK = 8,      /* bytes after every number, so that 8 can be read at once */
 	SEGMENT_KEY_GROUP = 16, /* keys that are coded one after the other */
 	SEGMENT_RANGE_GROUP = 8,
@@ -46,13 +41,8 @@ enum segment_part {
 	SEGMENT_PARTS
 };
 
-struct segment_part_place {
-	uint64_t at, n;
-};
-
 /* The last bytes of the file. */
 struct segment_foot {
-	struct segment_part_place part[SEGMENT_PARTS];
 	uint32_t docs, attrs, columns, rank_most;
 	uint64_t terms, occurrences, weighted_length;
 };
@@ -74,15 +64,6 @@ enum {
 	LIST_HEAD = 16,     /* bytes before the arrays of a long list */
 	SKIP_COUNTS = 0x80, /* in the skip of a block: occurrences differ from frequencies in it */
 };
-
-/* The first 8 bytes of a term as a number with the same order. */
-static inline uint64_t segment_prefix(struct str term)
-{
-	uint64_t v = 0;
-	if (term.p)
-		memcpy(&v, term.p, MIN(term.n, sizeof v));
-	return be64toh(v);
-}
 
 /* Of what SEGMENT_HEX consists. Terms have no capitals. */
 static inline bool segment_is_hex(char c)
@@ -117,33 +98,16 @@ bool segment_form_plain(struct str term, struct str form, uint32_t *ret);
 
 /* A segment that is open. */
 
+extern const struct parts_kind segment_kind;
 struct segment {
-	struct page_file *file;
-	char *path;
+	struct part_file f;
 	struct segment_foot foot;
 	struct segment_info info;
 	struct str *name; /* of attributes, in the map */
 	uint32_t *first;  /* block of each attribute, and one more */
 	uint32_t dict_blocks;
-	_Atomic(struct blob_index *) blob;             /* NULL: it is to be made */
-	_Atomic(const uint8_t *) ready[SEGMENT_PARTS]; /* parts that were read as a whole */
+	_Atomic(struct blob_index *) blob; /* NULL: it is to be made */
 };
-
-int segment_damaged(const struct segment *s, struct err *err, const char *fmt, ...)
-	PRINTF_LIKE(3, 4);
-
-/* A whole part, whose pages are verified once. */
-int segment_part_slowly(struct segment *s, enum segment_part part, const uint8_t **ret,
-			struct err *err);
-static inline int segment_part(struct segment *s, enum segment_part part, const uint8_t **ret,
-			       struct err *err)
-{
-	const uint8_t *p = atomic_load_explicit(&s->ready[part], memory_order_acquire);
-	if (UNLIKELY(!p))
-		return segment_part_slowly(s, part, ret, err);
-	*ret = p;
-	return 0;
-}
 
 /* segment_blob.c */
 int segment_blob_open(struct segment *s, struct err *err);
@@ -151,20 +115,3 @@ void segment_blob_close(struct segment *s);
 
 /* How long PART_SPANS is. */
 uint64_t columns_span_bytes(uint32_t docs, uint32_t columns);
-
-/* Bytes of a part. */
-int segment_bytes(struct segment *s, enum segment_part part, uint64_t from, uint64_t n,
-		  const uint8_t **ret, struct err *err);
-
-static inline uint32_t load_u32(const uint8_t *p, size_t i)
-{
-	uint32_t v;
-	memcpy(&v, p + 4 * i, sizeof v);
-	return le32toh(v);
-}
-static inline uint64_t load_u64(const uint8_t *p, size_t i)
-{
-	uint64_t v;
-	memcpy(&v, p + 8 * i, sizeof v);
-	return le64toh(v);
-}

@@ -195,8 +195,9 @@ static int put_doc(struct merge *m, const struct place *p, struct ranges *r, str
 			return -1;
 	}
 	if (number[SEGMENT_RANK] > segment_info(s)->rank_most)
-		return segment_damaged(
-			s, err, "the rank of document %" PRIu32 " is more than the most", p->doc);
+		return parts_damaged(&s->f, err,
+				     "the rank of document %" PRIu32 " is more than the most",
+				     p->doc);
 	doc.range = r->range;
 	doc.number = number;
 	segment_put_doc(m->out, &doc);

@@ -15,6 +15,7 @@ struct segment_writer {
 	char *path;
 	bool failed; /* a list was too long */
 	struct segment_foot foot;
+	struct parts_place place[SEGMENT_PARTS];
 	enum segment_part part; /* the current one */
 	uint32_t attr;          /* of the current list */
 	struct list_writer list;
@@ -36,13 +37,13 @@ static struct buf *buf_number(struct segment_writer *w, size_t i)
 static void begin_part(struct segment_writer *w, enum segment_part part)
 {
 	w->part = part;
-	w->foot.part[part].at = w->out.n;
+	w->place[part].at = w->out.n;
 }
 
 static void put_bytes(struct segment_writer *w, const void *p, size_t n)
 {
 	page_put(&w->out, p, n);
-	w->foot.part[w->part].n += n;
+	w->place[w->part].n += n;
 }
 
 static void put_part(struct segment_writer *w, enum segment_part part, struct str bytes)
@@ -78,12 +79,7 @@ int segment_create(struct segment_writer **ret, const char *path, const struct s
 	w->foot.columns = columns;
 	for (uint32_t i = 0; i < attrs; i++)
 		put_text(&w->names, attr[i]);
-	struct buf head = BUF_INIT(SEGMENT_HEAD);
-	buf_add_text(&head, SEGMENT_MAGIC);
-	put_u32le(&head, SEGMENT_VERSION);
-	put_u32le(&head, 0);
-	page_put(&w->out, head.p, head.n);
-	buf_free(&head);
+	parts_put_head(&segment_kind, &w->out);
 	begin_part(w, PART_TERMS);
 	*ret = w;
 	return 0;
@@ -294,10 +290,7 @@ static void put_blob(struct segment_writer *w)
 static void put_foot(struct segment_writer *w)
 {
 	struct buf b = BUF_INIT(SEGMENT_FOOT);
-	for (unsigned i = 0; i < SEGMENT_PARTS; i++) {
-		put_u64le(&b, w->foot.part[i].at);
-		put_u64le(&b, w->foot.part[i].n);
-	}
+	parts_put_places(&segment_kind, w->place, &b);
 	put_u32le(&b, w->foot.docs);
 	put_u32le(&b, w->foot.attrs);
 	put_u32le(&b, w->foot.columns);

@@ -31,7 +31,7 @@ int terms_finds_add(struct terms_finds *s, struct str term, uint32_t errors)
 	if (s->too_many)
 		return 1;
 	*VEC_PUSH(s->find, s->n, s->room) =
-		(struct terms_find){segment_prefix(term), term.p, (uint32_t)term.n, errors};
+		(struct terms_find){text_prefix(term), term.p, (uint32_t)term.n, errors};
 	return 0;
 }
 

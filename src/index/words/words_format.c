@@ -36,7 +36,7 @@ static void print_parts(const struct segment *s, struct buf *out)
 		   info->docs, info->terms, info->occurrences, info->weighted_length);
 	for (unsigned i = 0; i < SEGMENT_PARTS; i++)
 		buf_printf(out, "part %s: %" PRIu64 " bytes at %" PRIu64 "\n", names[i],
-			   s->foot.part[i].n, s->foot.part[i].at);
+			   s->f.part[i].n, s->f.part[i].at);
 }
 
 static int print_terms(struct segment *s, unsigned attr, struct printer *p, struct err *err)

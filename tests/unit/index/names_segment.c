@@ -351,7 +351,7 @@ static void a_wrong_count_is_found(void **state)
 	model_fill(&m, 300, 6);
 	model_build(&m, scratch("counts"), NAMES_MEMORY_DEFAULT);
 	assert_int_equal(names_segment_open(&s, scratch("counts"), &err), 0);
-	struct names_part_place column = s->part[NAMES_COUNTS];
+	struct parts_place column = s->f.part[NAMES_COUNTS];
 	assert_int_equal(column.n, (s->info.names + 1) / 2);
 	names_segment_close(&s);
 	assert_int_equal(page_open(&f, scratch("counts"), &err), 0);

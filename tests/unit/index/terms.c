@@ -708,11 +708,11 @@ static void a_blob_in_the_file_and_one_that_is_made_have_all_terms(void **state)
 	unsigned all = (1u << SEGMENT_RUNS) - 1;
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(made); i++) {
-		assert_int_equal(made[i]->foot.part[PART_BLOB].n, 0);
+		assert_int_equal(made[i]->f.part[PART_BLOB].n, 0);
 		assert_int_equal(check_blob(made[i]) | (i == 0 ? all : 0), all);
 		segment_close(&made[i]);
 	}
-	assert_true(in_file->foot.part[PART_BLOB].n >= SEGMENT_BLOB_LEAST);
+	assert_true(in_file->f.part[PART_BLOB].n >= SEGMENT_BLOB_LEAST);
 	assert_int_equal(check_blob(in_file), all);
 	segment_close(&in_file);
 	arena_free(&arena);

@@ -382,8 +382,8 @@ static void assert_keys_ascend(struct segment *s)
 	struct err err;
 	struct arena arena = ARENA_INIT(1 << 20);
 	struct str before = {0}, key;
-	assert_int_equal(segment_part(s, PART_HASHES, &hashes, &err), 0);
-	assert_int_equal(segment_part(s, PART_HASH_DOCS, &docs, &err), 0);
+	assert_int_equal(parts_whole(&s->f, PART_HASHES, &hashes, &err), 0);
+	assert_int_equal(parts_whole(&s->f, PART_HASH_DOCS, &docs, &err), 0);
 	for (uint32_t i = 0; i < segment_info(s)->docs; i++, before = key) {
 		assert_int_equal(load_u32(hashes, i), load_u32(hashes, 0));
 		assert_int_equal(segment_key(s, load_u32(docs, i), &arena, &key, &err), 0);

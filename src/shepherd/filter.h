@@ -87,17 +87,19 @@ enum filter_output {
 	FILTER_REFRESH_BOOST,
 	FILTER_OUTPUTS,
 };
-extern const char *const filter_output_names[FILTER_OUTPUTS];
 struct filter_site {
 	uint32_t line[FILTER_OUTPUTS]; /* 0: this output is not set, and its value below is 0 */
-	uint32_t soft_limit, hard_limit, fresh_limit;
+	int64_t soft_limit, hard_limit, fresh_limit; /* at most UINT32_MAX */
 	int64_t min_delay_us;
-	unsigned max_conn;    /* 1 to POLITE_CONCURRENT_MAX */
-	uint32_t queue_bonus; /* at most 2000000000 */
+	int64_t max_conn;    /* 1 to POLITE_CONCURRENT_MAX */
+	int64_t queue_bonus; /* at most 2000000000 */
 	bool select_bonus;
 	const struct schema *schema; /* NULL: the usual; lives as long as the filter */
 	double refresh_boost;        /* 0.01 to 100 */
 };
+/* The names of these outputs, and where in a struct filter_site their values are. refresh_schema
+ * has only its name here. */
+extern const struct value_spec filter_site_specs[FILTER_OUTPUTS];
 /* Only rules whose conditions are about sites (any, scheme, host, port, net, key_sites) may have
  * outputs on sites: others are errors when the file is read. */
 void filter_site(const struct filter *f, struct url_site site, const struct filter_where *where,

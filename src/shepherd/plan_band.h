@@ -39,4 +39,4 @@ static inline bool plan_may_gather(const struct index_item *item)
 }
 
 /* What a server and a site add to a priority. */
-uint32_t plan_raise(uint32_t priority, bool tight, uint32_t bonus);
+uint32_t plan_raise(uint32_t priority, bool tight, int64_t bonus);

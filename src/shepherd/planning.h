@@ -29,7 +29,7 @@ struct plan_answer {
 	bool dead;
 	int64_t rests_until_s; /* 0: the site does not rest */
 	struct server server;
-	uint32_t queue_bonus;
+	int64_t queue_bonus;
 	/* In the plan of the state. */
 	bool has_plan, planned;
 	struct plan_entry entry;

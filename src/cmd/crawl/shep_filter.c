@@ -85,38 +85,22 @@ static int where_of_site(struct state *st, struct url_site site, struct filter_w
 
 /* Values */
 
-static void print_real(double v, struct buf *out)
-{
-	static const struct value_spec spec = {NULL, VALUE_REAL, 0};
-	value_print(&spec, &v, out);
-}
-
 static void print_schema(const struct schema *s, struct buf *out)
 {
+	static const struct value_spec share = {NULL, VALUE_REAL};
 	for (unsigned i = 0; i < s->n; i++) {
 		buf_printf(out, "%s%u:", i ? "," : "", s->freq[i]);
-		print_real(s->share[i], out);
+		value_print(&share, &s->share[i], out);
 	}
 }
 
 /* As one would write it in the file. */
 static void print_value(const struct filter_site *s, enum filter_output output, struct buf *out)
 {
-	const uint32_t numbers[FILTER_OUTPUTS] = {
-		[FILTER_SOFT_LIMIT] = s->soft_limit,   [FILTER_HARD_LIMIT] = s->hard_limit,
-		[FILTER_FRESH_LIMIT] = s->fresh_limit, [FILTER_MAX_CONN] = s->max_conn,
-		[FILTER_QUEUE_BONUS] = s->queue_bonus,
-	};
-	if (output == FILTER_MIN_DELAY)
-		duration_print(out, s->min_delay_us);
-	else if (output == FILTER_SELECT_BONUS)
-		buf_add_text(out, s->select_bonus ? "yes" : "no");
-	else if (output == FILTER_REFRESH_SCHEMA)
+	if (output == FILTER_REFRESH_SCHEMA)
 		print_schema(s->schema, out);
-	else if (output == FILTER_REFRESH_BOOST)
-		print_real(s->refresh_boost, out);
 	else
-		buf_printf(out, "%" PRIu32, numbers[output]);
+		value_print(&filter_site_specs[output], s, out);
 }
 
 /* Answers */
@@ -167,7 +151,7 @@ static void answer_fill(const struct filter *f, const struct filter_url *u,
 		if (s->line[i] == 0)
 			continue;
 		print_value(s, i, &value);
-		a->told[a->n++] = (struct told){filter_output_names[i],
+		a->told[a->n++] = (struct told){filter_site_specs[i].name,
 						arena_text(&a->arena, buf_str(&value)),
 						rule_text(f, s->line[i], &a->arena)};
 	}

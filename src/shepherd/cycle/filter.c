@@ -341,47 +341,13 @@ void filter_url(const struct filter *f, const struct url *url, struct str type,
 
 /* Sites */
 
-const char *const filter_output_names[FILTER_OUTPUTS] = {
-	[FILTER_SOFT_LIMIT] = "soft_limit",       [FILTER_HARD_LIMIT] = "hard_limit",
-	[FILTER_FRESH_LIMIT] = "fresh_limit",     [FILTER_MIN_DELAY] = "min_delay",
-	[FILTER_MAX_CONN] = "max_conn",           [FILTER_QUEUE_BONUS] = "queue_bonus",
-	[FILTER_SELECT_BONUS] = "select_bonus",   [FILTER_REFRESH_SCHEMA] = "refresh_schema",
-	[FILTER_REFRESH_BOOST] = "refresh_boost",
-};
-
 static void site_set(struct filter_site *s, const struct output *o)
 {
-	switch ((enum filter_output)o->kind) {
-	case FILTER_SOFT_LIMIT:
-		s->soft_limit = (uint32_t)o->number;
-		break;
-	case FILTER_HARD_LIMIT:
-		s->hard_limit = (uint32_t)o->number;
-		break;
-	case FILTER_FRESH_LIMIT:
-		s->fresh_limit = (uint32_t)o->number;
-		break;
-	case FILTER_MIN_DELAY:
-		s->min_delay_us = o->number;
-		break;
-	case FILTER_MAX_CONN:
-		s->max_conn = (unsigned)o->number;
-		break;
-	case FILTER_QUEUE_BONUS:
-		s->queue_bonus = (uint32_t)o->number;
-		break;
-	case FILTER_SELECT_BONUS:
-		s->select_bonus = o->number;
-		break;
-	case FILTER_REFRESH_SCHEMA:
-		s->schema = o->schema;
-		break;
-	case FILTER_REFRESH_BOOST:
-		s->refresh_boost = o->real;
-		break;
-	case FILTER_OUTPUTS:
-		break;
-	}
+	const struct value_spec *spec = &filter_site_specs[o->kind];
+	if (o->kind == FILTER_REFRESH_SCHEMA)
+		s->schema = o->values->schema;
+	else
+		value_copy(spec, s, spec, o->values);
 }
 
 void filter_site(const struct filter *f, struct url_site site, const struct filter_where *where,

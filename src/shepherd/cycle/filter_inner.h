@@ -49,9 +49,8 @@ enum { OUT_REJECT = FILTER_OUTPUTS, OUT_SECTION, OUT_KINDS };
 struct output {
 	unsigned kind;
 	union {
-		int64_t number; /* also of yes and no; reject: 1, accept: 0 */
-		double real;
-		const struct schema *schema;
+		int64_t number;                   /* reject: 1, accept: 0; or the section's */
+		const struct filter_site *values; /* of a site: all that the rule sets */
 	};
 };
 

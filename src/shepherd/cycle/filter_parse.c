@@ -19,9 +19,10 @@
 struct filter_reader {
 	struct filter *f;
 	uint32_t line;
-	struct str rest; /* of the line */
-	bool ended;      /* the colon after the conditions was there */
-	bool has_rule;   /* one of the file */
+	struct str rest;            /* of the line */
+	bool ended;                 /* the colon after the conditions was there */
+	bool has_rule;              /* one of the file */
+	struct filter_site *values; /* of the rule that is read; NULL: none yet */
 };
 
 /* Words */
@@ -300,32 +301,25 @@ static int conds_read(struct filter_reader *r, struct err *err)
 
 /* Outputs */
 
-struct output_room {
-	int64_t number;
-	double real;
-	bool yes;
+#define S struct filter_site
+const struct value_spec filter_site_specs[FILTER_OUTPUTS] = {
+	[FILTER_SOFT_LIMIT] = {"soft_limit", VALUE_INT_AT(S, soft_limit), NULL, 0, UINT32_MAX},
+	[FILTER_HARD_LIMIT] = {"hard_limit", VALUE_INT_AT(S, hard_limit), NULL, 0, UINT32_MAX},
+	[FILTER_FRESH_LIMIT] = {"fresh_limit", VALUE_INT_AT(S, fresh_limit), NULL, 0, UINT32_MAX},
+	[FILTER_MIN_DELAY] = {"min_delay", VALUE_TIME_AT(S, min_delay_us), NULL, 0, 86400e6},
+	[FILTER_MAX_CONN] = {"max_conn", VALUE_INT_AT(S, max_conn), NULL, 1, POLITE_CONCURRENT_MAX},
+	[FILTER_QUEUE_BONUS] = {"queue_bonus", VALUE_INT_AT(S, queue_bonus), NULL, 0, 2e9},
+	[FILTER_SELECT_BONUS] = {"select_bonus", VALUE_BOOL_AT(S, select_bonus)},
+	[FILTER_REFRESH_SCHEMA] = {"refresh_schema"},
+	[FILTER_REFRESH_BOOST] = {"refresh_boost", VALUE_REAL_AT(S, refresh_boost), NULL, 0.01,
+				  100},
 };
+#undef S
 
-/* The names are those of filter_output_names. */
-static const struct value_spec specs[FILTER_OUTPUTS] = {
-	[FILTER_SOFT_LIMIT] = {NULL, VALUE_INT_AT(struct output_room, number), NULL, 0, UINT32_MAX},
-	[FILTER_HARD_LIMIT] = {NULL, VALUE_INT_AT(struct output_room, number), NULL, 0, UINT32_MAX},
-	[FILTER_FRESH_LIMIT] = {NULL, VALUE_INT_AT(struct output_room, number), NULL, 0,
-				UINT32_MAX},
-	[FILTER_MIN_DELAY] = {NULL, VALUE_TIME_AT(struct output_room, number), NULL, 0, 86400e6},
-	[FILTER_MAX_CONN] = {NULL, VALUE_INT_AT(struct output_room, number), NULL, 1,
-			     POLITE_CONCURRENT_MAX},
-	[FILTER_QUEUE_BONUS] = {NULL, VALUE_INT_AT(struct output_room, number), NULL, 0, 2e9},
-	[FILTER_SELECT_BONUS] = {NULL, VALUE_BOOL_AT(struct output_room, yes)},
-	[FILTER_REFRESH_BOOST] = {NULL, VALUE_REAL_AT(struct output_room, real), NULL, 0.01, 100},
-};
-
-static const struct value_spec share_spec = {NULL, VALUE_REAL_AT(struct output_room, real),
-					     .min = 0, .max = 1};
+static const struct value_spec share_spec = {NULL, VALUE_REAL, .max = 1};
 
 static int schema_add(struct str field, struct schema *s, struct err *err)
 {
-	struct output_room room = {0};
 	size_t colon = str_find_byte(field, ':');
 	char shown[VALUE_SHOWN];
 	uint64_t freq;
@@ -340,10 +334,9 @@ static int schema_add(struct str field, struct schema *s, struct err *err)
 		return err_set(err, ERR_USAGE,
 			       "expected falling frequencies, got %" PRIu64 " after %u", freq,
 			       s->freq[s->n - 1]);
-	if (value_parse(&share_spec, str_from(field, colon + 1), NULL, &room, err) < 0)
+	if (value_parse(&share_spec, str_from(field, colon + 1), NULL, &s->share[s->n], err) < 0)
 		return err_in(err, "share of %" PRIu64, freq);
-	s->freq[s->n] = (uint8_t)freq;
-	s->share[s->n++] = room.real;
+	s->freq[s->n++] = (uint8_t)freq;
 	return 0;
 }
 
@@ -370,25 +363,23 @@ int schema_parse(struct str text, struct schema *ret, struct err *err)
 	return 0;
 }
 
+static int schema_read(struct filter_reader *r, struct str text, struct err *err)
+{
+	struct schema *schema = arena_alloc(&r->f->arena, sizeof *schema);
+	r->values->schema = schema;
+	return schema_parse(text, schema, err);
+}
+
 static int value_read(struct filter_reader *r, struct output *o, struct str text, struct err *err)
 {
-	struct output_room room = {0};
-	if (o->kind == FILTER_REFRESH_SCHEMA) {
-		struct schema s;
-		if (schema_parse(text, &s, err) < 0)
-			return err_in(err, "refresh_schema");
-		struct schema *kept = arena_alloc(&r->f->arena, sizeof *kept);
-		*kept = s;
-		o->schema = kept;
-		return 0;
-	}
-	if (value_parse(&specs[o->kind], text, &r->f->arena, &room, err) < 0)
-		return err_in(err, "%s", filter_output_names[o->kind]);
-	if (o->kind == FILTER_REFRESH_BOOST)
-		o->real = room.real;
-	else
-		o->number = o->kind == FILTER_SELECT_BONUS ? room.yes : room.number;
-	return 0;
+	const struct value_spec *spec = &filter_site_specs[o->kind];
+	struct arena *arena = &r->f->arena;
+	if (!r->values)
+		r->values = arena_alloc(arena, sizeof *r->values);
+	o->values = r->values;
+	int rc = o->kind == FILTER_REFRESH_SCHEMA ? schema_read(r, text, err)
+						  : value_parse(spec, text, arena, r->values, err);
+	return rc < 0 ? err_in(err, "%s", spec->name) : 0;
 }
 
 static int section_find(const struct filter *f, struct str name, int64_t *ret, struct err *err)
@@ -409,7 +400,7 @@ static int output_unknown(struct str name, struct err *err)
 	nearest_try(&near, "accept");
 	nearest_try(&near, "section");
 	for (size_t i = 0; i < FILTER_OUTPUTS; i++)
-		nearest_try(&near, filter_output_names[i]);
+		nearest_try(&near, filter_site_specs[i].name);
 	return err_set(err, ERR_USAGE, "unknown output '%s'%s%s", value_show(name, shown),
 		       nearest_words(&near),
 		       near.name[0] ? ""
@@ -423,7 +414,7 @@ static int output_read(struct filter_reader *r, struct str word, struct output *
 	struct str name = str_head(word, equals), value = str_from(word, equals + 1);
 	bool flag = str_is(name, "reject") || str_is(name, "accept");
 	o->kind = flag ? OUT_REJECT : str_is(name, "section") ? OUT_SECTION : 0;
-	while (!flag && o->kind < FILTER_OUTPUTS && !str_is(name, filter_output_names[o->kind]))
+	while (!flag && o->kind < FILTER_OUTPUTS && !str_is(name, filter_site_specs[o->kind].name))
 		o->kind++;
 	if (!flag && o->kind == FILTER_OUTPUTS)
 		return output_unknown(name, err);
@@ -445,6 +436,7 @@ static int outputs_read(struct filter_reader *r, struct err *err)
 	struct filter *f = r->f;
 	struct str word;
 	unsigned seen = 0;
+	r->values = NULL;
 	while (word_next(&r->rest, &word) == 0) {
 		struct output o = {0};
 		char shown[VALUE_SHOWN];
@@ -478,7 +470,7 @@ static int rule_fits(const struct filter *f, const struct rule *r, struct err *e
 			return err_set(err, ERR_USAGE,
 				       "%s= is about whole sites, and %s is not: expected only "
 				       "any, scheme, host, port, net and key_sites before it",
-				       filter_output_names[f->output[r->outputs + output].kind],
+				       filter_site_specs[f->output[r->outputs + output].kind].name,
 				       forms[form].name);
 	}
 	return 0;
@@ -540,16 +532,14 @@ static int section_name(const struct filter_reader *r, struct str name, struct e
 
 static int section_values(struct filter_reader *r, struct filter_section *s, struct err *err)
 {
-	struct output_room room = {0};
 	char shown[VALUE_SHOWN];
 	struct str word;
 	uint64_t bonus;
 	if (word_next(&r->rest, &word) == 1)
 		return err_set(err, ERR_USAGE,
 			       "section: expected its share of the space after the name, 0 to 1");
-	if (value_parse(&share_spec, word, NULL, &room, err) < 0)
+	if (value_parse(&share_spec, word, NULL, &s->share, err) < 0)
 		return err_in(err, "section: share");
-	s->share = room.real;
 	if (word_next(&r->rest, &word) == 1)
 		return 0;
 	if ((word.p[0] != '+' && word.p[0] != '-') || !str_u64(str_from(word, 1), &bonus) ||
@@ -598,6 +588,7 @@ static void setting_end(struct filter *f, uint32_t line, size_t conds, size_t ou
 /* HOST, [V6], HOST:PORT, [V6]:PORT */
 static void setting_no_delay(struct filter *f, struct str item)
 {
+	static const struct filter_site at_once = {.max_conn = POLITE_CONCURRENT_MAX};
 	size_t conds = f->conds, outputs = f->outputs, end = item.n;
 	struct str host = arena_str(&f->arena, item);
 	struct cond port = {.kind = COND_USUAL_PORT};
@@ -615,9 +606,9 @@ static void setting_no_delay(struct filter *f, struct str item)
 		(struct cond){.kind = COND_HOST, .pattern = host};
 	*VEC_PUSH(f->cond, f->conds, f->cond_room) = port;
 	*VEC_PUSH(f->output, f->outputs, f->output_room) =
-		(struct output){.kind = FILTER_MIN_DELAY, .number = 0};
+		(struct output){.kind = FILTER_MIN_DELAY, .values = &at_once};
 	*VEC_PUSH(f->output, f->outputs, f->output_room) =
-		(struct output){.kind = FILTER_MAX_CONN, .number = POLITE_CONCURRENT_MAX};
+		(struct output){.kind = FILTER_MAX_CONN, .values = &at_once};
 	setting_end(f, FILTER_BY_NO_DELAY, conds, outputs);
 }
 

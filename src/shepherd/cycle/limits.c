@@ -150,10 +150,10 @@ void limits_add(struct limits *l, const struct site *site, uint64_t nth, struct 
 	if (site)
 		servers_filter_on(l->servers, site, server, &f);
 	uint32_t usual = site && site->limit ? site->limit : limit_of((double)c->conf->site_max);
-	uint32_t fresh = f.line[FILTER_FRESH_LIMIT] ? f.fresh_limit
+	uint32_t fresh = f.line[FILTER_FRESH_LIMIT] ? (uint32_t)f.fresh_limit
 						    : limit_of((double)c->conf->site_fresh_limit);
-	room.all = level_of(c, 0, 0, f.line[FILTER_SOFT_LIMIT] ? f.soft_limit : usual);
-	room.all.hard = f.line[FILTER_HARD_LIMIT] ? f.hard_limit : room.all.hard;
+	room.all = level_of(c, 0, 0, f.line[FILTER_SOFT_LIMIT] ? (uint32_t)f.soft_limit : usual);
+	room.all.hard = f.line[FILTER_HARD_LIMIT] ? (uint32_t)f.hard_limit : room.all.hard;
 	room.fresh = fresh ? level_of(c, 0, 0, fresh) : level_free;
 	room.dead = c->conf->dead_site_limit && site && site_is_dead(site, c);
 	room.schema = f.schema ? f.schema : &c->schema;

@@ -140,10 +140,11 @@ void plan_judge(const struct plan_clock *clock, const struct index_item *item,
 	ret->due_s = plan_next_of(clock, item);
 }
 
-uint32_t plan_raise(uint32_t priority, bool tight, uint32_t bonus)
+uint32_t plan_raise(uint32_t priority, bool tight, int64_t bonus)
 {
 	if (priority < 1000 * M || priority >= 2000 * M)
 		return priority;
-	uint64_t raised = (uint64_t)priority + (tight ? TIGHT : 0) + MIN(bonus, BONUS_MOST);
+	uint64_t raised =
+		(uint64_t)priority + (tight ? TIGHT : 0) + (uint64_t)MIN(bonus, BONUS_MOST);
 	return (uint32_t)MIN(raised, (uint64_t)RAISED_MOST);
 }

@@ -56,7 +56,7 @@ struct planning {
 	struct site site;
 	struct server own; /* room for one that is not resolved */
 	const struct server *server;
-	uint32_t bonus;
+	int64_t bonus;
 	int64_t rests_until_s;         /* 0, or later than now */
 	struct index_item robots_item; /* has_robots: there is one */
 	bool has_robots, picked;       /* picked: something of it was sorted */

@@ -28,7 +28,7 @@ struct polite_rule reap_rule_of(const struct reap *r, struct url_site of, uint64
 		rule.delay_us = f.min_delay_us;
 	rule.exempt = f.line[FILTER_MIN_DELAY] == FILTER_BY_NO_DELAY;
 	if (f.line[FILTER_MAX_CONN])
-		rule.concurrent = f.max_conn;
+		rule.concurrent = (unsigned)f.max_conn;
 	return rule;
 }
 

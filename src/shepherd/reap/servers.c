@@ -54,7 +54,7 @@ static void server_add(const struct servers *s, struct server *server, const str
 	int64_t min_us = site->delay_ms             ? site->delay_ms * US_PER_MS
 			 : f.line[FILTER_MIN_DELAY] ? f.min_delay_us
 						    : c->delay_us;
-	uint32_t most = f.line[FILTER_MAX_CONN] ? f.max_conn : c->concurrent;
+	uint32_t most = f.line[FILTER_MAX_CONN] ? (uint32_t)f.max_conn : c->concurrent;
 	uint64_t active = MAX(site->active, 1);
 	bool first = server->max_conn == 0;
 	bool exempt = f.line[FILTER_MIN_DELAY] == FILTER_BY_NO_DELAY;

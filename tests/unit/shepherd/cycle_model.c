@@ -138,7 +138,8 @@ struct model_server model_server(const struct world *w, const struct site *of)
 		int64_t delay_us = site->delay_ms             ? site->delay_ms * US_PER_MS
 				   : f.line[FILTER_MIN_DELAY] ? f.min_delay_us
 							      : w->crawl.delay_us;
-		unsigned conn = f.line[FILTER_MAX_CONN] ? f.max_conn : w->crawl.concurrent;
+		unsigned conn =
+			f.line[FILTER_MAX_CONN] ? (unsigned)f.max_conn : w->crawl.concurrent;
 		s.min_delay_us = MAX(s.min_delay_us, delay_us);
 		s.max_conn = MIN(s.max_conn, MAX(conn, 1));
 		demand += site->demand;

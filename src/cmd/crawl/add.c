@@ -1,6 +1,6 @@
 /* garner add: URLs for the crawl. */
 #include "cmd/commands.h"
-#include "cmd/system/input.h"
+#include "cmd/crawl/fetch.h"
 #include "disk/requests.h"
 #include "shepherd/crawl.h"
 #include "url/url.h"
@@ -21,10 +21,12 @@ struct adding {
 	uint64_t added, bad;
 };
 
-static int add_url(struct adding *a, struct str text)
+static int add_url(void *ctx, struct str text, struct err *ignored)
 {
+	struct adding *a = ctx;
 	char room[URL_MAX], strict[URL_STRICT_MAX + 1];
 	struct url url, canon;
+	(void)ignored;
 	int rc = url_parse(text, NULL, room, sizeof room, &url);
 	if (rc == 0 && url.protocol == URL_FTP)
 		rc = -URL_PROTOCOL;
@@ -43,24 +45,14 @@ static int add_url(struct adding *a, struct str text)
 	return 0;
 }
 
-static int add_line(void *ctx, const char *name, uint64_t line, struct str text, struct err *err)
-{
-	(void)name, (void)line, (void)err;
-	text = str_trim(text);
-	return text.n && text.p[0] != '#' ? add_url(ctx, text) : 0;
-}
-
 static int run(const struct cmd_call *call, struct err *err)
 {
 	const struct add_options *o = call->options;
 	CLEANUP(buf_free) struct buf lines = BUF_INIT(64 << 20);
 	struct adding a = {.lines = &lines};
 	char folder[PATH_MAX];
-	if (cmd_data_path(call, CRAWL_REQUESTS, folder, err) < 0)
-		return -1;
-	for (int i = 0; i < call->argc; i++)
-		(void)add_url(&a, str_of(call->argv[i]));
-	if (o->from[0] && cmd_read_path_lines(o->from, (size_t)2 * URL_TEXT_MAX, add_line, &a, err))
+	if (cmd_data_path(call, CRAWL_REQUESTS, folder, err) < 0 ||
+	    fetch_each_url(call, o->from, add_url, &a, err) < 0)
 		return -1;
 	if (lines.over)
 		return err_set(err, ERR_USAGE, "more than %zu bytes of URLs at once", lines.max);

@@ -10,16 +10,14 @@
 #include "cmd/command.h"
 #include "cmd/commands.h"
 #include "cmd/crawl/fetch_print.h"
-#include "cmd/system/input.h"
 #include "cmd/system/text.h"
 #include "fetch/hostq.h"
 #include "fetch/kit.h"
 #include "fetch/result_print.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
-#include <signal.h>
-#include <unistd.h>
 
 /* A URL that is out. */
 struct item {
@@ -32,35 +30,22 @@ struct item {
 };
 
 struct fetch {
-	const struct cmd_call *call;
 	const struct fetch_options *options;
+	struct fetch_report report;
 	struct robot_section_conf conf;
 	const struct config *config;
 	struct loop *loop;
 	struct kit kit;
 	struct hostq *queue;
 	struct file output; /* the folder for documents; closed: none */
-	struct loop_timer timer, progress, flush;
-	struct buf out;
-	uint64_t urls, done, bytes, count[OUTCOME_COUNT];
+	struct loop_timer timer, flush;
 	struct link items;
 	uint64_t out_now; /* jobs of the queue that are out */
-	int64_t begun_us;
-	qkey said_key; /* the last wait that was said, and its end */
+	qkey said_key;    /* the last wait that was said, and its end */
 	int64_t said_until_us;
-	bool stopped, shows_progress, is_running;
-	struct err err; /* what ended it; code ERR_NONE: nothing did */
+	bool is_running;
 	char room[URL_TEXT_MAX * 3];
 };
-
-/* Ends it all, with the first of such words. */
-static void fetch_fail(struct fetch *f, const struct err *err)
-{
-	if (f->err.code == ERR_NONE)
-		f->err = *err;
-	f->stopped = true;
-	loop_stop(f->loop);
-}
 
 /* What is said: lines for URLs, progress, the end. */
 
@@ -69,61 +54,42 @@ static void fetch_fail(struct fetch *f, const struct err *err)
 
 enum { FLUSH_BYTES = 64 << 10 };
 
-static void fetch_progress(void *ctx)
+static uint64_t fetch_under_way(void *ctx)
 {
-	struct fetch *f = ctx;
-	fprintf(stderr, "\r\033[K%llu of %llu done, %llu under way, %.1f MB",
-		(unsigned long long)f->done, (unsigned long long)f->urls,
-		(unsigned long long)robot_stats(f->kit.robot)->under_way, (double)f->bytes / 1e6);
-	fflush(stderr);
-}
-
-static void clear_progress(const struct fetch *f)
-{
-	if (f->shows_progress)
-		fprintf(stderr, "\r\033[K");
+	const struct fetch *f = ctx;
+	return robot_stats(f->kit.robot)->under_way;
 }
 
 static void fetch_flush(void *ctx)
 {
 	struct fetch *f = ctx;
-	struct err err;
-	clear_progress(f);
-	bool wrote = fwrite(f->out.p, 1, f->out.n, f->call->out) == f->out.n &&
-		     fflush(f->call->out) == 0;
-	buf_clear(&f->out);
-	if (!wrote) {
-		err_sys(&err, "standard output");
-		fetch_fail(f, &err);
-	}
+	(void)fetch_report_flush(&f->report);
 }
 
 /* A thousand lines a second are not written one by one. */
 static void flush_soon(struct fetch *f)
 {
-	if (f->out.n >= FLUSH_BYTES || !f->is_running)
+	if (f->report.out.n >= FLUSH_BYTES || !f->is_running)
 		fetch_flush(f);
 	else if (!f->flush.set)
 		loop_timer_in(f->loop, &f->flush, FLUSH_US);
 }
 
-static void fetch_report(struct fetch *f, struct str url, const struct robot_result *r,
-			 const char *file)
+static void fetch_tell(struct fetch *f, struct str url, const struct robot_result *r,
+		       const char *file)
 {
 	bool kept = file && r->outcome == OUTCOME_OK;
-	f->done++;
-	f->bytes += r->size;
-	f->count[r->outcome]++;
+	fetch_report_count(&f->report, r->outcome, r->size);
 	const struct result_field more = {"file", str_of(kept ? file : "")};
 	if (f->options->json)
-		result_print_json(url, r, &more, 1, &f->out);
+		result_print_json(url, r, &more, 1, &f->report.out);
 	else
-		fetch_print_text(url, r, &f->out);
+		fetch_print_text(url, r, &f->report.out);
 	flush_soon(f);
 }
 
 /* A URL that nothing was done for. */
-static void fetch_report_bad(struct fetch *f, struct str url, const char *why)
+static void fetch_tell_bad(struct fetch *f, struct str url, const char *why)
 {
 	static const struct robot_head no_head = {.retry_after_us = -1};
 	struct robot_result r = {.outcome = OUTCOME_PERMANENT,
@@ -131,30 +97,10 @@ static void fetch_report_bad(struct fetch *f, struct str url, const char *why)
 				 .why = why,
 				 .head = &no_head,
 				 .last_modified_us = -1};
-	fetch_report(f, url, &r, NULL);
+	fetch_tell(f, url, &r, NULL);
 }
 
-static void fetch_summary(const struct fetch *f)
-{
-	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 16);
-	const struct robot_stats *stats = robot_stats(f->kit.robot);
-	if (f->options->json)
-		return;
-	buf_printf(&out, "\n%llu of %llu URLs", (unsigned long long)f->done,
-		   (unsigned long long)f->urls);
-	for (int i = 0; i < OUTCOME_COUNT; i++)
-		if (f->count[i])
-			buf_printf(&out, ", %llu %s", (unsigned long long)f->count[i],
-				   outcome_name((enum outcome)i));
-	buf_printf(&out, "\n%llu requests (%llu for robots.txt), %.1f MB, ",
-		   (unsigned long long)stats->requests, (unsigned long long)stats->robots_files,
-		   (double)stats->bytes / 1e6);
-	duration_print_short(&out, loop_now_us(f->loop) - f->begun_us);
-	buf_add_byte(&out, '\n');
-	fwrite(out.p, 1, out.n, f->call->out);
-}
-
-static void fetch_report_wait(struct fetch *f, struct str url, const struct robot_result *r)
+static void fetch_tell_wait(struct fetch *f, struct str url, const struct robot_result *r)
 {
 	CLEANUP(buf_free) struct buf why = BUF_INIT(256);
 	struct robot_result given_up = *r;
@@ -162,7 +108,7 @@ static void fetch_report_wait(struct fetch *f, struct str url, const struct robo
 	duration_print_short(&why, r->not_now_us);
 	given_up.outcome = OUTCOME_SITE_TEMPORARY;
 	given_up.why = buf_text(&why);
-	fetch_report(f, url, &given_up, NULL);
+	fetch_tell(f, url, &given_up, NULL);
 }
 
 static void fetch_say_wait(struct fetch *f, qkey key, const struct robot_result *r)
@@ -178,7 +124,7 @@ static void fetch_say_wait(struct fetch *f, qkey key, const struct robot_result 
 	buf_printf(&line, "%s is to be left alone for ",
 		   f->conf.robot.proxy[0] ? "a server" : addr_print(&r->addr, shown));
 	duration_print_short(&line, r->not_now_us);
-	clear_progress(f);
+	fetch_report_clear(&f->report);
 	fprintf(stderr, "%s: its URLs wait\n", buf_text(&line));
 }
 
@@ -248,7 +194,7 @@ static void item_go(struct item *item)
 	}
 	if (robot_fetch(f->kit.robot, &job, item_fetched, item, &err) == 0)
 		return;
-	fetch_report_bad(f, item->job.payload, err.msg);
+	fetch_tell_bad(f, item->job.payload, err.msg);
 	hostq_done(f->queue, &item->job, OUTCOME_PERMANENT, loop_now_us(f->loop));
 	item_free(item);
 	fetch_pump_soon(f);
@@ -279,13 +225,13 @@ static void item_fetched(void *ctx, const struct robot_result *r)
 			&(struct polite_rule){.delay_us = r->delay_us,
 					      .concurrent = (unsigned)f->conf.robot.concurrent});
 	if (waits_too_long(f, r)) {
-		fetch_report_wait(f, item->job.payload, r);
+		fetch_tell_wait(f, item->job.payload, r);
 		hostq_unasked(f->queue, &item->job);
 	} else if (r->cause == ROBOT_CAUSE_NOT_NOW || r->cause == ROBOT_CAUSE_STOPPED) {
 		fetch_say_wait(f, item->job.key, r);
 		hostq_put_back(f->queue, &item->job, now_us + r->not_now_us);
 	} else {
-		fetch_report(f, item->job.payload, r, item->path.n ? buf_text(&item->path) : NULL);
+		fetch_tell(f, item->job.payload, r, item->path.n ? buf_text(&item->path) : NULL);
 		if (r->times.start_us || r->redirects)
 			hostq_done(f->queue, &item->job, r->outcome, now_us);
 		else /* nobody was asked: there is nothing to wait for */
@@ -293,10 +239,10 @@ static void item_fetched(void *ctx, const struct robot_result *r)
 	}
 	if (is_fatal(r)) {
 		err_set(&err, ERR_SYSTEM, "%s", r->why);
-		fetch_fail(f, &err);
+		fetch_report_fail(&f->report, &err);
 	}
 	item_free(item);
-	if (!f->stopped)
+	if (!f->report.stopped)
 		fetch_pump_soon(f);
 }
 
@@ -322,7 +268,7 @@ static void item_go_with_path(struct item *item, const struct url *url)
 		item_go(item);
 		return;
 	}
-	fetch_fail(f, &err);
+	fetch_report_fail(&f->report, &err);
 	hostq_put_back(f->queue, &item->job, 0);
 	item_free(item);
 }
@@ -347,15 +293,15 @@ static void item_route(struct item *item, qkey to)
 	struct err err;
 	if (is_unresolved(f, item->job.key)) {
 		if (name_queue(f, item->job.key, to, &err) < 0)
-			fetch_fail(f, &err);
+			fetch_report_fail(&f->report, &err);
 		hostq_put_back(f->queue, &item->job, 0);
 	} else {
 		if (queue_push(f, to, item->job.payload, ROUTE_LAST, &err) < 0)
-			fetch_fail(f, &err);
+			fetch_report_fail(&f->report, &err);
 		hostq_unasked(f->queue, &item->job);
 	}
 	item_free(item);
-	if (!f->stopped)
+	if (!f->report.stopped)
 		fetch_pump_soon(f);
 }
 
@@ -404,11 +350,11 @@ static void fetch_pump(void *ctx)
 	struct err err;
 	int64_t wait_us = INT64_MAX;
 	int rc = 0;
-	while (!f->stopped && f->out_now < (uint64_t)f->conf.robot.at_once * 2 &&
+	while (!f->report.stopped && f->out_now < (uint64_t)f->conf.robot.at_once * 2 &&
 	       (rc = hostq_take(f->queue, loop_now_us(f->loop), &job, &wait_us, &err)) == 0)
 		item_begin(f, &job);
 	if (rc < 0) {
-		fetch_fail(f, &err);
+		fetch_report_fail(&f->report, &err);
 		return;
 	}
 	if (rc == 1 && wait_us != INT64_MAX)
@@ -419,18 +365,19 @@ static void fetch_pump(void *ctx)
 
 /* The list. */
 
-static int fetch_add(struct fetch *f, struct str text, struct err *err)
+static int fetch_add(void *ctx, struct str text, struct err *err)
 {
+	struct fetch *f = ctx;
 	struct url url;
 	struct dns_result result;
 	struct dns_wait wait = {.done = item_resolved};
 	qkey key;
 	int rc = url_parse(text, NULL, f->room, sizeof f->room, &url);
-	f->urls++;
+	f->report.urls++;
 	if (rc == 0 && url.href.n > HOSTQ_PAYLOAD_MAX)
 		rc = -URL_TOO_LONG;
 	if (rc != 0) {
-		fetch_report_bad(f, text, url_error_text(rc));
+		fetch_tell_bad(f, text, url_error_text(rc));
 		return 0;
 	}
 	key = unresolved_key(url.host);
@@ -449,31 +396,6 @@ static void fetch_items_free(struct fetch *f)
 }
 
 /* Beginning and end. */
-
-static int add_line(void *ctx, const char *name, uint64_t line, struct str text, struct err *err)
-{
-	(void)name, (void)line;
-	text = str_trim(text);
-	return text.n && text.p[0] != '#' ? fetch_add(ctx, text, err) : 0;
-}
-
-static int add_all(struct fetch *f, struct err *err)
-{
-	for (int i = 0; i < f->call->argc; i++)
-		if (fetch_add(f, str_of(f->call->argv[i]), err) < 0)
-			return -1;
-	if (!f->options->from[0])
-		return 0;
-	return cmd_read_path_lines(f->options->from, (size_t)2 * URL_TEXT_MAX, add_line, f, err);
-}
-
-static void on_signal(void *ctx, int number)
-{
-	struct fetch *f = ctx;
-	(void)number;
-	f->stopped = true;
-	loop_stop(f->loop);
-}
 
 static int check_validator(const char *option, const char *value, size_t most, struct err *err)
 {
@@ -541,16 +463,16 @@ static int open_all(struct fetch *f, struct err *err)
 	    kit_open(&f->kit, f->loop, data, &f->conf, err) < 0 || open_queue(f, data, err) < 0)
 		return -1;
 	f->timer = (struct loop_timer){.fn = fetch_pump, .ctx = f};
-	f->progress = (struct loop_timer){.fn = fetch_progress, .ctx = f};
 	f->flush = (struct loop_timer){.fn = fetch_flush, .ctx = f};
-	f->begun_us = loop_now_us(f->loop);
+	f->report.loop = f->loop;
+	f->report.begun_us = loop_now_us(f->loop);
 	return 0;
 }
 
 static void close_all(struct fetch *f)
 {
 	struct err err;
-	f->stopped = true;
+	f->report.stopped = true;
 	robot_free(&f->kit.robot);
 	fetch_items_free(f);
 	if (kit_close(&f->kit, &err) < 0)
@@ -559,48 +481,34 @@ static void close_all(struct fetch *f)
 	file_drop(&f->output);
 	if (f->loop) {
 		loop_timer_stop(&f->timer);
-		loop_timer_stop(&f->progress);
+		loop_timer_stop(&f->report.progress);
 		loop_timer_stop(&f->flush);
 		loop_free(&f->loop);
 	}
-	buf_free(&f->out);
+	buf_free(&f->report.out);
 }
 
 static int run_all(struct fetch *f, struct err *err)
 {
+	char requests[128];
 	/* nothing is under way while the list is read: there, signals do what they always do */
-	if (open_all(f, err) < 0 || add_all(f, err) < 0 ||
-	    loop_signal(f->loop, SIGINT, on_signal, f, err) < 0 ||
-	    loop_signal(f->loop, SIGTERM, on_signal, f, err) < 0)
+	if (open_all(f, err) < 0 ||
+	    fetch_each_url(f->report.call, f->options->from, fetch_add, f, err) < 0 ||
+	    fetch_report_begin(&f->report, err) < 0)
 		return -1;
-	f->shows_progress = isatty(STDERR_FILENO);
-	if (f->shows_progress)
-		loop_timer_every(f->loop, &f->progress, FETCH_PROGRESS_US);
 	fetch_pump_soon(f);
 	f->is_running = true;
-	int rc = f->stopped ? 0 : loop_run(f->loop, err);
+	int rc = f->report.stopped ? 0 : loop_run(f->loop, err);
 	f->is_running = false;
 	fetch_flush(f);
 	if (rc == 0 && f->output.fd >= 0)
 		rc = file_sync_all(&f->output, err);
 	if (rc < 0)
 		return -1;
-	if (f->err.code != ERR_NONE) {
-		*err = f->err;
-		return -1;
-	}
-	fetch_summary(f);
-	return 0;
-}
-
-int fetch_exit_code(const uint64_t count[OUTCOME_COUNT], uint64_t urls, bool stopped)
-{
-	uint64_t good = 0;
-	for (int i = 0; i < OUTCOME_COUNT; i++)
-		good += outcome_is_ok((enum outcome)i) ? count[i] : 0;
-	if (good == urls)
-		return 0;
-	return good || stopped ? ERR_PARTLY : ERR_REMOTE;
+	const struct robot_stats *stats = robot_stats(f->kit.robot);
+	snprintf(requests, sizeof requests, "%" PRIu64 " requests (%" PRIu64 " for robots.txt), ",
+		 stats->requests, stats->robots_files);
+	return fetch_report_end(&f->report, requests, err);
 }
 
 static int run(const struct cmd_call *call, struct err *err)
@@ -613,13 +521,14 @@ static int run(const struct cmd_call *call, struct err *err)
 		return err_set(err, ERR_USAGE, "no URL; see 'garner fetch --help'");
 	if (o->through[0])
 		return fetch_through(call, o, config, err);
-	struct fetch f = {.call = call,
-			  .options = o,
-			  .config = config,
-			  .output = FILE_INIT,
-			  .out = BUF_INIT(4 << 20)};
+	struct fetch f = {.options = o, .config = config, .output = FILE_INIT};
+	f.report = (struct fetch_report){.call = call,
+					 .options = o,
+					 .under_way = fetch_under_way,
+					 .ctx = &f,
+					 .out = BUF_INIT(4 << 20)};
 	list_init(&f.items);
-	int code = run_all(&f, err) < 0 ? -1 : fetch_exit_code(f.count, f.urls, f.stopped);
+	int code = run_all(&f, err) < 0 ? -1 : fetch_report_code(&f.report);
 	close_all(&f);
 	return code;
 }

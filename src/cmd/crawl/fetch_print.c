@@ -1,10 +1,137 @@
-/* What `garner fetch` prints of a result for people. Scripts see it too: the form stays. */
+/* What `garner fetch` prints: lines of results, progress, the summary. Scripts see it too: the form
+ * stays. */
 #include "cmd/crawl/fetch_print.h"
 
 #include "base/hash.h"
 #include "base/rows.h"
 #include "base/value.h"
+#include "cmd/crawl/fetch.h"
+#include "cmd/system/input.h"
+#include "cmd/system/text.h"
 #include "fetch/bot_wire.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <unistd.h>
+
+struct each_url {
+	fetch_url_fn *add;
+	void *ctx;
+};
+
+static int add_line(void *ctx, const char *name, uint64_t line, struct str text, struct err *err)
+{
+	const struct each_url *each = ctx;
+	(void)name, (void)line;
+	text = str_trim(text);
+	return text.n && text.p[0] != '#' ? each->add(each->ctx, text, err) : 0;
+}
+
+int fetch_each_url(const struct cmd_call *call, const char *from, fetch_url_fn *add, void *ctx,
+		   struct err *err)
+{
+	struct each_url each = {add, ctx};
+	for (int i = 0; i < call->argc; i++)
+		if (add(ctx, str_of(call->argv[i]), err) < 0)
+			return -1;
+	return from[0] ? cmd_read_path_lines(from, (size_t)2 * URL_TEXT_MAX, add_line, &each, err)
+		       : 0;
+}
+
+static void progress_show(void *ctx)
+{
+	struct fetch_report *r = ctx;
+	fprintf(stderr, "\r\033[K%" PRIu64 " of %" PRIu64 " done, %" PRIu64 " under way, %.1f MB",
+		r->done, r->urls, r->under_way(r->ctx), (double)r->bytes / 1e6);
+	fflush(stderr);
+}
+
+static void on_signal(void *ctx, int number)
+{
+	struct fetch_report *r = ctx;
+	(void)number;
+	r->stopped = true;
+	loop_stop(r->loop);
+}
+
+int fetch_report_begin(struct fetch_report *r, struct err *err)
+{
+	if (loop_signal(r->loop, SIGINT, on_signal, r, err) < 0 ||
+	    loop_signal(r->loop, SIGTERM, on_signal, r, err) < 0)
+		return -1;
+	r->progress = (struct loop_timer){.fn = progress_show, .ctx = r};
+	r->shows_progress = isatty(STDERR_FILENO);
+	if (r->shows_progress)
+		loop_timer_every(r->loop, &r->progress, FETCH_PROGRESS_US);
+	return 0;
+}
+
+void fetch_report_fail(struct fetch_report *r, const struct err *err)
+{
+	if (r->err.code == ERR_NONE)
+		r->err = *err;
+	r->stopped = true;
+	loop_stop(r->loop);
+}
+
+void fetch_report_count(struct fetch_report *r, enum outcome outcome, uint64_t bytes)
+{
+	r->done++;
+	r->bytes += bytes;
+	r->count[outcome]++;
+}
+
+void fetch_report_clear(const struct fetch_report *r)
+{
+	if (r->shows_progress)
+		fprintf(stderr, "\r\033[K");
+}
+
+bool fetch_report_flush(struct fetch_report *r)
+{
+	struct err err;
+	fetch_report_clear(r);
+	bool wrote = fwrite(buf_text(&r->out), 1, r->out.n, r->call->out) == r->out.n &&
+		     fflush(r->call->out) == 0;
+	buf_clear(&r->out);
+	if (!wrote) {
+		err_sys(&err, "standard output");
+		fetch_report_fail(r, &err);
+	}
+	return wrote;
+}
+
+int fetch_report_end(struct fetch_report *r, const char *requests, struct err *err)
+{
+	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 16);
+	if (r->err.code != ERR_NONE) {
+		*err = r->err;
+		return -1;
+	}
+	fetch_report_clear(r);
+	if (r->options->json)
+		return 0;
+	buf_printf(&out, "\n%" PRIu64 " of %" PRIu64 " URLs", r->done, r->urls);
+	for (int i = 0; i < OUTCOME_COUNT; i++)
+		if (r->count[i])
+			buf_printf(&out, ", %" PRIu64 " %s", r->count[i],
+				   outcome_name((enum outcome)i));
+	buf_printf(&out, "\n%s%.1f MB, ", requests, (double)r->bytes / 1e6);
+	duration_print_short(&out, loop_now_us(r->loop) - r->begun_us);
+	buf_add_byte(&out, '\n');
+	fwrite(out.p, 1, out.n, r->call->out);
+	return 0;
+}
+
+int fetch_report_code(const struct fetch_report *r)
+{
+	uint64_t good = 0;
+	for (int i = 0; i < OUTCOME_COUNT; i++)
+		good += outcome_is_ok((enum outcome)i) ? r->count[i] : 0;
+	if (good == r->urls)
+		return 0;
+	return good || r->stopped ? ERR_PARTLY : ERR_REMOTE;
+}
 
 static void print_cause(enum outcome outcome, struct str cause, struct str why, struct buf *out)
 {
@@ -16,14 +143,19 @@ static void print_cause(enum outcome outcome, struct str cause, struct str why, 
 }
 
 /* The URL comes last: it is what may be long. Visible ASCII is all that one can consist of. */
+static void print_line(enum outcome outcome, int status, uint64_t size, struct str url,
+		       struct buf *out)
+{
+	buf_printf(out, "%-14s %3d %10" PRIu64 "  ", outcome_name(outcome), status, size);
+	url_show(url, out);
+}
+
 void fetch_print_text(struct str url, const struct robot_result *r, struct buf *out)
 {
 	char why[VALUE_SHOWN];
 	CLEANUP(buf_free) struct buf location = BUF_INIT(r->location.n + 1);
 	url_show(r->location, &location);
-	buf_printf(out, "%-14s %3d %10llu  ", outcome_name(r->outcome), r->head->status,
-		   (unsigned long long)r->size);
-	url_show(url, out);
+	print_line(r->outcome, r->head->status, r->size, url, out);
 	if (r->location.n)
 		buf_printf(out, " -> %s", value_show(buf_str(&location), why));
 	else if (r->redirects)
@@ -69,9 +201,7 @@ void fetch_print_answer_json(struct str url, const struct bot_message *m, struct
 
 void fetch_print_answer_text(struct str url, const struct bot_message *m, struct buf *out)
 {
-	buf_printf(out, "%-14s %3d %10llu  ", outcome_name(m->outcome), (int)m->status,
-		   (unsigned long long)m->size);
-	url_show(url, out);
+	print_line(m->outcome, (int)m->status, m->size, url, out);
 	print_cause(m->outcome, m->cause, m->reason, out);
 	buf_add_byte(out, '\n');
 }

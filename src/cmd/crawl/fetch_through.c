@@ -15,15 +15,12 @@
 #include "base/vec.h"
 #include "cmd/crawl/fetch.h"
 #include "cmd/crawl/fetch_print.h"
-#include "cmd/system/input.h"
-#include "cmd/system/text.h"
 #include "fetch/botm.h"
 #include "fetch/botsource.h"
 #include "role/listen.h"
 #include "url/url.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -50,7 +47,7 @@ struct machine {
 };
 
 struct through {
-	const struct cmd_call *call;
+	struct fetch_report report;
 	const struct fetch_options *options;
 	struct loop *loop;
 	struct tls *tls;
@@ -63,24 +60,13 @@ struct through {
 	struct taken_files files;
 	struct machine *machine;
 	size_t machines, machine_room;
-	uint64_t urls, done, bad, bytes, count[OUTCOME_COUNT]; /* bad: of those done, no URLs */
-	int64_t begun_us, settle_us; /* since when all is done; 0: it is not */
+	uint64_t bad;      /* of those done, no URLs */
+	int64_t settle_us; /* since when all is done; 0: it is not */
 	char prefix[17];
 	struct bot_message ask; /* what all requests have in common */
-	struct loop_timer flush, settle, progress;
-	struct buf out;
-	bool stopped, shows_progress;
-	struct err err;
+	struct loop_timer flush, settle;
 	char text[URL_TEXT_MAX * 3];
 };
-
-static void through_fail(struct through *t, const struct err *err)
-{
-	if (t->err.code == ERR_NONE)
-		t->err = *err;
-	t->stopped = true;
-	loop_stop(t->loop);
-}
 
 static void through_ended(void *ctx)
 {
@@ -90,18 +76,10 @@ static void through_ended(void *ctx)
 
 /* What is printed, and then said to be kept. */
 
-static void progress_show(void *ctx)
+static uint64_t through_under_way(void *ctx)
 {
-	struct through *t = ctx;
-	fprintf(stderr, "\r\033[K%" PRIu64 " of %" PRIu64 " done, %" PRIu64 " under way, %.1f MB",
-		t->done, t->urls, t->next - (t->done - t->bad), (double)t->bytes / 1e6);
-	fflush(stderr);
-}
-
-static void progress_clear(const struct through *t)
-{
-	if (t->shows_progress)
-		fprintf(stderr, "\r\033[K");
+	const struct through *t = ctx;
+	return t->next - (t->report.done - t->bad);
 }
 
 static struct bot_message item_answer(const struct through *t, size_t i, char id[BOT_ID_MAX + 1])
@@ -181,30 +159,22 @@ static void settle_begin(struct through *t)
 static void lines_flush(void *ctx)
 {
 	struct through *t = ctx;
-	struct err err;
 	char id[BOT_ID_MAX + 1];
-	progress_clear(t);
-	bool wrote = fwrite(buf_text(&t->out), 1, t->out.n, t->call->out) == t->out.n &&
-		     fflush(t->call->out) == 0;
-	buf_clear(&t->out);
-	if (!wrote) {
-		err_sys(&err, "standard output");
-		through_fail(t, &err);
+	if (!fetch_report_flush(&t->report))
 		return;
-	}
 	for (size_t i = 0; i < t->keeps; i++) {
 		struct bot_message m = item_answer(t, t->to_keep[i], id);
 		t->item[t->to_keep[i]].is_printed = true;
 		verdict_say(t, &m, true);
 	}
 	t->keeps = 0;
-	if (t->done == t->urls && !t->stopped)
+	if (t->report.done == t->report.urls && !t->report.stopped)
 		settle_begin(t);
 }
 
 static void lines_flush_soon(struct through *t)
 {
-	if (t->out.n >= FLUSH_BYTES || t->done == t->urls)
+	if (t->report.out.n >= FLUSH_BYTES || t->report.done == t->report.urls)
 		loop_timer_in(t->loop, &t->flush, 0);
 	else if (!t->flush.set)
 		loop_timer_in(t->loop, &t->flush, FLUSH_US);
@@ -212,13 +182,11 @@ static void lines_flush_soon(struct through *t)
 
 static void line_print(struct through *t, struct str url, const struct bot_message *m)
 {
-	t->done++;
-	t->bytes += m->size;
-	t->count[m->outcome]++;
+	fetch_report_count(&t->report, m->outcome, m->size);
 	if (t->options->json)
-		fetch_print_answer_json(url, m, &t->out);
+		fetch_print_answer_json(url, m, &t->report.out);
 	else
-		fetch_print_answer_text(url, m, &t->out);
+		fetch_print_answer_text(url, m, &t->report.out);
 }
 
 /* The source. */
@@ -294,41 +262,26 @@ static void on_said(void *ctx, bool is_trouble, const char *what, const char *wh
 
 /* The list. */
 
-static void list_add(struct through *t, struct str text)
+static int list_add(void *ctx, struct str text, struct err *err)
 {
+	struct through *t = ctx;
 	struct url url;
+	(void)err;
 	int rc = url_parse(text, NULL, t->text, sizeof t->text, &url);
-	t->urls++;
+	t->report.urls++;
 	if (rc == 0 && url.href.n > BOT_URL_MAX)
 		rc = -URL_TOO_LONG;
 	if (rc == 0) {
 		*VEC_PUSH(t->item, t->n, t->room) =
 			(struct item){.url = arena_str(&t->arena, url.href)};
-		return;
+		return 0;
 	}
 	const struct bot_message bad = {.outcome = OUTCOME_PERMANENT,
 					.cause = STR("url"),
 					.reason = str_of(url_error_text(rc))};
 	line_print(t, text, &bad);
 	t->bad++;
-}
-
-static int list_line(void *ctx, const char *name, uint64_t line, struct str text, struct err *err)
-{
-	(void)name, (void)line, (void)err;
-	text = str_trim(text);
-	if (text.n && text.p[0] != '#')
-		list_add(ctx, text);
 	return 0;
-}
-
-static int list_read(struct through *t, struct err *err)
-{
-	for (int i = 0; i < t->call->argc; i++)
-		list_add(t, str_of(t->call->argv[i]));
-	if (!t->options->from[0])
-		return 0;
-	return cmd_read_path_lines(t->options->from, (size_t)2 * URL_TEXT_MAX, list_line, t, err);
 }
 
 /* Beginning and end. */
@@ -367,14 +320,6 @@ static int ask_make(struct through *t, struct err *err)
 	return 0;
 }
 
-static void on_signal(void *ctx, int number)
-{
-	struct through *t = ctx;
-	(void)number;
-	t->stopped = true;
-	loop_stop(t->loop);
-}
-
 static int source_open(struct through *t, const struct botm_conf *conf, int *ret_fd,
 		       struct err *err)
 {
@@ -405,49 +350,25 @@ static int source_open(struct through *t, const struct botm_conf *conf, int *ret
 	return 0;
 }
 
-static void through_summary(const struct through *t)
-{
-	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 16);
-	progress_clear(t);
-	if (t->options->json)
-		return;
-	buf_printf(&out, "\n%" PRIu64 " of %" PRIu64 " URLs", t->done, t->urls);
-	for (int i = 0; i < OUTCOME_COUNT; i++)
-		if (t->count[i])
-			buf_printf(&out, ", %" PRIu64 " %s", t->count[i],
-				   outcome_name((enum outcome)i));
-	buf_printf(&out, "\n%.1f MB, ", (double)t->bytes / 1e6);
-	duration_print_short(&out, loop_now_us(t->loop) - t->begun_us);
-	buf_add_byte(&out, '\n');
-	fwrite(out.p, 1, out.n, t->call->out);
-}
-
 static int through_run(struct through *t, const struct config *config, int *fd, struct err *err)
 {
 	const struct botm_conf *conf = config_get(config, &botm_section);
 	if (ask_make(t, err) < 0 || tls_new(&t->tls, &conf->tls, true, err) < 0 ||
-	    loop_new(&t->loop, NULL, err) < 0 || list_read(t, err) < 0 ||
-	    source_open(t, conf, fd, err) < 0 ||
-	    loop_signal(t->loop, SIGINT, on_signal, t, err) < 0 ||
-	    loop_signal(t->loop, SIGTERM, on_signal, t, err) < 0)
+	    loop_new(&t->loop, NULL, err) < 0 ||
+	    fetch_each_url(t->report.call, t->options->from, list_add, t, err) < 0 ||
+	    source_open(t, conf, fd, err) < 0)
+		return -1;
+	t->report.loop = t->loop;
+	if (fetch_report_begin(&t->report, err) < 0)
 		return -1;
 	t->flush = (struct loop_timer){.fn = lines_flush, .ctx = t};
-	t->begun_us = loop_now_us(t->loop);
-	t->progress = (struct loop_timer){.fn = progress_show, .ctx = t};
-	t->shows_progress = isatty(STDERR_FILENO);
-	if (t->shows_progress)
-		loop_timer_every(t->loop, &t->progress, FETCH_PROGRESS_US);
+	t->report.begun_us = loop_now_us(t->loop);
 	lines_flush_soon(t); /* of what cannot be asked for */
 	if (loop_run(t->loop, err) < 0)
 		return -1;
-	if (t->stopped && t->err.code == ERR_NONE)
+	if (t->report.stopped && t->report.err.code == ERR_NONE)
 		lines_flush(t);
-	if (t->err.code != ERR_NONE) {
-		*err = t->err;
-		return -1;
-	}
-	through_summary(t);
-	return 0;
+	return fetch_report_end(&t->report, "", err);
 }
 
 /* A socket of the file system goes while it is ours. */
@@ -465,22 +386,23 @@ static void socket_close(const char *address, int fd)
 int fetch_through(const struct cmd_call *call, const struct fetch_options *o,
 		  const struct config *config, struct err *err)
 {
-	struct through t = {.call = call,
-			    .options = o,
-			    .out = BUF_INIT(64 << 20),
-			    .arena = ARENA_INIT(SIZE_MAX / 2)};
+	struct through t = {.options = o, .arena = ARENA_INIT(SIZE_MAX / 2)};
+	t.report = (struct fetch_report){.call = call,
+					 .options = o,
+					 .under_way = through_under_way,
+					 .ctx = &t,
+					 .out = BUF_INIT(64 << 20)};
 	int fd = -1, code;
 	if (!cmd_has_role(call->program, &botm_role)) {
 		err_set(err, ERR_USAGE, "--through: this program has no botm");
 		return -1;
 	}
-	code = through_run(&t, config, &fd, err) < 0 ? -1
-						     : fetch_exit_code(t.count, t.urls, t.stopped);
+	code = through_run(&t, config, &fd, err) < 0 ? -1 : fetch_report_code(&t.report);
 	botsource_free(&t.source);
 	if (t.loop) {
 		loop_timer_stop(&t.flush);
 		loop_timer_stop(&t.settle);
-		loop_timer_stop(&t.progress);
+		loop_timer_stop(&t.report.progress);
 		loop_free(&t.loop);
 	}
 	socket_close(o->through, fd);
@@ -490,6 +412,6 @@ int fetch_through(const struct cmd_call *call, const struct fetch_options *o,
 	mem_free(&t.item);
 	mem_free(&t.to_keep);
 	mem_free(&t.machine);
-	buf_free(&t.out);
+	buf_free(&t.report.out);
 	return code;
 }

@@ -270,29 +270,30 @@ int crawl_url_of(const struct crawl *c, struct state *st, const struct index_ite
  * refused what is not a URL, and told so. */
 int crawl_ask(void *state, struct str line, struct err *err);
 
-/* Rewriting an index from files of the state. */
+/* Contributions, and rewriting an index. */
 
-struct crawl_news {
-	const char *file; /* "journal", "contrib" (all rounds that no merge has taken) */
-	/* NULL, or makes one of two of the same URL. */
+struct crawl_contribs {
+	/* Makes one of two of the same URL. */
 	void (*unify)(void *ctx, struct buf *into, struct str from);
-	/* NULL: damage is an error. Else what lies before it counts, and here is why no more. */
-	struct err *lost;
-	/* NULL, or adds what is wanted of a payload of `file` instead of all; its footprint first.
-	 */
+	/* NULL, or adds what is wanted of a contribution instead of all; its footprint first. */
 	void (*take)(struct str payload, struct buf *out);
-	const struct news_source *source; /* NULL, or where they come from instead of `file` */
-	const struct index_still *still;  /* NULL, or what stays as it is without news */
-	void *ctx;                        /* of unify */
+	struct err *lost; /* why not all could be read: what lies before damage counts */
+	void *ctx;        /* of unify */
 };
-/* The records of news->file, each followed by its place, as crawl_rewrite() sorts them. 1:
- * stopped. */
-int crawl_sort_news(struct state *st, const struct crawl *c, const struct crawl_news *news,
-		    struct sort **ret, struct err *err);
+/* Those of all rounds that no merge has taken, each followed by its place, in the order of
+ * footprints. 1: stopped. */
+int crawl_sort_contribs(struct state *st, const struct crawl *c, const struct crawl_contribs *which,
+			struct sort **ret, struct err *err);
 /* The payload of such a record, and where in its file it lies (contrib_place). */
 struct str crawl_placed(struct str record, uint64_t *ret_place);
-/* Writes a new index for a state: fn decides about each URL by its news (NULL: none), which
- * crawl_placed() reads. 1: stopped; the index is unchanged. */
+
+struct crawl_news {
+	const struct news_source *source;
+	const struct index_still *still; /* what stays as it is without news */
+	const uint64_t *changed;         /* NULL; or where it is 0 at the end, the index stays */
+};
+/* Writes a new index for a state: fn decides about each URL by its news. 1: stopped; the index is
+ * unchanged. */
 int crawl_rewrite(struct state *st, const struct crawl *c, const struct crawl_news *news,
 		  url_index_fn *fn, void *ctx, struct err *err);
 

@@ -192,17 +192,17 @@ struct str crawl_placed(struct str record, uint64_t *ret_place)
 	return str_head(record, record.n - MIN(record.n, PLACE));
 }
 
-/* All records of one file, each followed by its place. */
-static int rewrite_add_round(struct rewriting *w, struct sort *sort, struct record_reader *in,
-			     unsigned round, const struct crawl_news *news, struct err *err)
+/* All records of one round, each followed by its place. */
+static int contribs_add_round(struct rewriting *w, struct sort *sort, struct record_reader *in,
+			      unsigned round, const struct crawl_contribs *which, struct err *err)
 {
 	CLEANUP(buf_free) struct buf placed = BUF_INIT(64 << 20);
 	struct record record;
 	int rc;
 	while ((rc = record_next(in, &record, err)) == 0) {
 		buf_clear(&placed);
-		if (news->take)
-			news->take(record.payload, &placed);
+		if (which->take)
+			which->take(record.payload, &placed);
 		else
 			buf_add_str(&placed, record.payload);
 		put_u64le(&placed, contrib_place(round, record.place.at));
@@ -213,66 +213,53 @@ static int rewrite_add_round(struct rewriting *w, struct sort *sort, struct reco
 }
 
 /* Damage of one round takes nothing from the others. */
-static int rewrite_add_news(struct rewriting *w, struct sort *sort, struct state *st,
-			    const struct crawl_news *news, struct err *err)
+static int contribs_add(struct rewriting *w, struct sort *sort, struct state *st,
+			const struct crawl_contribs *which, struct err *err)
 {
-	bool rounds = strcmp(news->file, "contrib") == 0;
 	int rc = 0;
-	for (unsigned round = 0; rc == 0 && round <= (rounds ? CONTRIB_ROUNDS : 0); round++) {
+	for (unsigned round = 0; rc == 0 && round <= CONTRIB_ROUNDS; round++) {
 		struct record_reader *in = NULL;
-		rc = rounds ? state_contribs(st, round, &in, err)
-			    : state_read(st, news->file, &in, err);
+		rc = state_contribs(st, round, &in, err);
 		if (rc == 0 && in)
-			rc = rewrite_add_round(w, sort, in, round, news, err);
+			rc = contribs_add_round(w, sort, in, round, which, err);
 		record_reader_free(&in);
-		if (rc < 0 && !w->stopped && err->code == ERR_DAMAGED && news->lost) {
-			*news->lost = *err;
+		if (rc < 0 && !w->stopped && err->code == ERR_DAMAGED) {
+			*which->lost = *err;
 			rc = 0;
 		}
 	}
 	return MIN(rc, 0);
 }
 
-static int rewrite_sort(struct rewriting *w, struct state *st, const struct crawl_news *news,
+int crawl_sort_contribs(struct state *st, const struct crawl *c, const struct crawl_contribs *which,
 			struct sort **ret, struct err *err)
 {
-	CLEANUP(sort_free) struct sort *sort = NULL;
-	struct sort_spec spec = {
-		.order = FOOTPRINT_ORDER,
-		.memory = w->crawl->conf->sort_memory,
-		.folder = state_folder(st),
-		.unify = news->unify,
-		.ctx = news->ctx,
-	};
-	if (sort_new(&sort, &spec, err) < 0 || rewrite_add_news(w, sort, st, news, err) < 0)
-		return -1;
-	*ret = sort;
-	sort = NULL;
-	return 0;
-}
-
-int crawl_sort_news(struct state *st, const struct crawl *c, const struct crawl_news *news,
-		    struct sort **ret, struct err *err)
-{
 	struct rewriting w = {.crawl = c};
-	int rc = rewrite_sort(&w, st, news, ret, err);
+	const struct sort_spec spec = {
+		.order = FOOTPRINT_ORDER,
+		.memory = c->conf->sort_memory,
+		.folder = state_folder(st),
+		.unify = which->unify,
+		.ctx = which->ctx,
+	};
+	int rc = sort_new(ret, &spec, err);
+	if (rc == 0)
+		rc = contribs_add(&w, *ret, st, which, err);
+	if (rc < 0)
+		sort_free(ret);
 	return w.stopped ? 1 : rc;
 }
 
 static int rewrite_index(struct rewriting *w, struct state *st, const struct crawl_news *news,
 			 struct err *err)
 {
-	CLEANUP(sort_free) struct sort *own = NULL;
 	CLEANUP(url_index_drop) struct url_index_writer *out = NULL;
 	const struct url_index *old;
 	if (state_index(st, &old, err) < 0 || state_index_create(st, &out, err) < 0 ||
-	    (news && !news->source && rewrite_sort(w, st, news, &own, err) < 0))
+	    url_index_apply(old, news->source, NEWS_MOST, news->still, rewrite_item, w, out, err) <
+		    0)
 		return -1;
-	const struct news_source sorted = news_of_sort(own);
-	if (url_index_apply(old, news && news->source ? news->source : &sorted, NEWS_MOST,
-			    news ? news->still : NULL, rewrite_item, w, out, err) < 0)
-		return -1;
-	return state_index_put(st, &out, err);
+	return news->changed && !*news->changed ? 0 : state_index_put(st, &out, err);
 }
 
 int crawl_rewrite(struct state *st, const struct crawl *c, const struct crawl_news *news,

@@ -28,7 +28,6 @@ enum {
 	ENTRY = FOOTPRINT_KEY + 2, /* bytes: footprint, weight, flags */
 	PACKED = 1 + 3600 * ENTRY, /* bytes in a record */
 	FLAGS = ITEM_WEIGHED | ITEM_UNREFERENCED,
-	STOP_EVERY = 4096, /* URLs between two questions whether to stop */
 };
 
 static const struct record_kind feedback_kind = {.magic = "GARNERFB", .version = 1, .most = PACKED};
@@ -260,80 +259,47 @@ static int feedback_set_aside(const char *path, struct err *err)
 
 struct feeding {
 	struct feedback_scan *in;
-	struct feedback next; /* the next entry, where `has` */
-	bool has;
-	struct url_index_scan *old;
-	struct url_index_writer *out;
+	char entry[ENTRY];
 	bool unreadable; /* what failed is the feedback */
 	struct fed *ret;
 };
 
-static int feed_step(struct feeding *f, struct err *err)
+static int feed_next(void *ctx, struct str *ret, struct err *err)
 {
-	int rc = feedback_next(f->in, &f->next, err);
-	f->has = rc == 0;
-	f->ret->entries += f->has;
+	struct feeding *f = ctx;
+	struct feedback next;
+	unsigned char key[FOOTPRINT_KEY];
+	int rc = feedback_next(f->in, &next, err);
 	f->unreadable = rc < 0;
-	return MIN(rc, 0);
-}
-
-static void feed_item(struct feeding *f, struct index_item *item)
-{
-	uint8_t flags = (uint8_t)((item->flags & ~ITEM_UNREFERENCED) | f->next.flags);
-	uint8_t weight = f->next.flags & ITEM_WEIGHED ? f->next.weight : item->weight;
-	f->ret->changed += flags != item->flags || weight != item->weight;
-	item->flags = flags;
-	item->weight = weight;
-}
-
-/* Entries up to an item are used up. A queue key is not a URL. */
-static int feed_up_to(struct feeding *f, struct index_item *item, struct err *err)
-{
-	int cmp = 1;
-	while (f->has && (cmp = footprint_cmp(f->next.fp, item->fp)) <= 0) {
-		if (cmp == 0 && index_item_is_page(item))
-			feed_item(f, item);
-		else
-			f->ret->unknown++;
-		if (feed_step(f, err) < 0)
-			return -1;
-	}
+	if (rc)
+		return rc;
+	f->ret->entries++;
+	footprint_key(next.fp, key);
+	memcpy(f->entry, key, sizeof key);
+	f->entry[FOOTPRINT_KEY] = (char)next.weight;
+	f->entry[FOOTPRINT_KEY + 1] = (char)next.flags;
+	*ret = (struct str){f->entry, ENTRY};
 	return 0;
 }
 
-/* All items, then the entries after the last. 1: stopped. */
-static int feed_all(struct feeding *f, const struct crawl *c, struct err *err)
+/* A queue key is not a URL. */
+static int feed_item(void *ctx, const struct index_news *about, struct index_item *item,
+		     struct err *err)
 {
-	struct index_item item;
-	int rc = feed_step(f, err);
-	for (uint64_t i = 0; rc == 0 && (rc = url_index_next(f->old, &item, err)) == 0; i++) {
-		if (i % STOP_EVERY == 0 && crawl_is_stopped(c)) {
-			f->ret->stopped = true;
-			return 1;
-		}
-		rc = feed_up_to(f, &item, err);
-		url_index_put(f->out, &item);
-	}
-	rc = MIN(rc, 0);
-	while (rc == 0 && f->has) {
+	struct feeding *f = ctx;
+	(void)err;
+	if (about->n == 0)
+		return 0;
+	if (!about->old || !index_item_is_page(item)) {
 		f->ret->unknown++;
-		rc = feed_step(f, err);
+		return !about->old;
 	}
-	return rc;
-}
-
-/* One pass. 1: stopped. Where nothing changed, the index stays. */
-static int feed_index(struct feeding *f, struct state *st, const struct crawl *c, struct err *err)
-{
-	const struct url_index *old;
-	if (state_index(st, &old, err) < 0 ||
-	    url_index_scan(&f->old, old, (struct footprint){0}, err) < 0 ||
-	    state_index_create(st, &f->out, err) < 0)
-		return -1;
-	int rc = feed_all(f, c, err);
-	if (rc)
-		return rc;
-	return f->ret->changed ? state_index_put(st, &f->out, err) : 0;
+	const char *told = about->news[0].p + FOOTPRINT_KEY;
+	item->flags = (uint8_t)((item->flags & ~ITEM_UNREFERENCED) | told[1]);
+	if (told[1] & ITEM_WEIGHED)
+		item->weight = (uint8_t)told[0];
+	f->ret->changed += item->flags != about->old->flags || item->weight != about->old->weight;
+	return 0;
 }
 
 static int feed_state(struct feeding *f, struct state *st, const struct crawl *c, struct err *err)
@@ -342,9 +308,12 @@ static int feed_state(struct feeding *f, struct state *st, const struct crawl *c
 	f->ret->number = feedback_number(f->in);
 	if (f->ret->number <= course.feedback)
 		return 1;
-	int rc = feed_index(f, st, c, err);
-	url_index_scan_free(&f->old);
-	url_index_drop(&f->out);
+	const struct index_still still = {.types = UINT_MAX};
+	const struct news_source source = {feed_next, f};
+	const struct crawl_news news = {
+		.source = &source, .still = &still, .changed = &f->ret->changed};
+	int rc = crawl_rewrite(st, c, &news, feed_item, f, err);
+	f->ret->stopped = rc == 1;
 	if (rc)
 		return rc;
 	course.feedback = f->ret->number;

@@ -93,9 +93,8 @@ static int found_write(struct merging *m, struct sort *sort, struct err *err)
 static int found_gather(struct merging *m, struct err *err)
 {
 	CLEANUP(sort_free) struct sort *sort = NULL;
-	const struct crawl_news news = {
-		.file = "contrib", .unify = contrib_unify, .lost = &m->ret->lost, .ctx = m};
-	int rc = crawl_sort_news(m->state, m->crawl, &news, &sort, err);
+	const struct crawl_contribs all = {.unify = contrib_unify, .lost = &m->ret->lost, .ctx = m};
+	int rc = crawl_sort_contribs(m->state, m->crawl, &all, &sort, err);
 	m->stopped |= rc == 1;
 	return rc ? -1 : found_write(m, sort, err);
 }

@@ -111,14 +111,17 @@ int crawl_record(struct state *st, const struct crawl *c, uint64_t *ret_made, st
 			      .since_s = state_params(st)->created_us / US_PER_S};
 	struct err lost; /* merge has taken no more either, and told why */
 	const struct index_still still = {INDEX_TYPES_BUT(ITEM_QKEY), ITEM_CONTRIB | ITEM_ROBOTS};
-	const struct crawl_news news = {.file = "contrib",
-					.unify = record_unify,
-					.take = record_take,
-					.lost = &lost,
-					.still = &still};
+	const struct crawl_contribs all = {
+		.unify = record_unify, .take = record_take, .lost = &lost};
+	struct sort *sort = NULL;
 	int rc = state_sites_scan(st, &r.sites, err);
 	if (rc == 0)
+		rc = crawl_sort_contribs(st, c, &all, &sort, err);
+	const struct news_source source = news_of_sort(sort);
+	const struct crawl_news news = {.source = &source, .still = &still};
+	if (rc == 0)
 		rc = crawl_rewrite(st, c, &news, record_item, &r, err);
+	sort_free(&sort);
 	sites_scan_free(&r.sites);
 	arena_free(&r.arena);
 	if (rc)

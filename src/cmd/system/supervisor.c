@@ -13,8 +13,8 @@
 #include "role/notify.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 /* The supervisor's counters: these for each role, then its own. */
@@ -33,11 +33,6 @@ static void supervisor_advance(struct supervisor *s);
 static void supervisor_hear(struct supervisor *s);
 
 /* Children */
-
-static const char *child_name(const struct child *c)
-{
-	return c->name;
-}
 
 static struct child *child_named(const struct supervisor *s, const char *name)
 {
@@ -69,8 +64,7 @@ static void child_enter(struct child *c, enum child_state state)
 
 static void child_set_timer(struct child *c, int64_t us)
 {
-	struct timeval tv = {.tv_sec = us / US_PER_S, .tv_usec = us % US_PER_S};
-	ENSURE(evtimer_add(c->timer, &tv) == 0);
+	loop_timer_in(c->up->loop, &c->timer, us);
 }
 
 /* Nothing of it runs any more. What comes next starts from scratch. */
@@ -78,7 +72,7 @@ static void child_rest(struct child *c)
 {
 	c->stale = c->tried = false;
 	c->failures = 0;
-	evtimer_del(c->timer);
+	loop_timer_stop(&c->timer);
 	child_enter(c, CHILD_STOPPED);
 }
 
@@ -90,13 +84,13 @@ static void child_failed(struct child *c, const char *reason, int64_t ran_us)
 	c->failures++;
 	c->tried = true;
 	if (!c->wanted || c->stale) {
-		log_warn(UP, "role failed", KV_TEXT("role", child_name(c)),
-			 KV_TEXT("reason", reason), KV_DURATION("ran", ran_us));
+		log_warn(UP, "role failed", KV_TEXT("role", c->name), KV_TEXT("reason", reason),
+			 KV_DURATION("ran", ran_us));
 		child_rest(c);
 		return;
 	}
 	int64_t delay_us = backoff_us(c->failures, conf->restart_min_us, conf->restart_max_us);
-	log_warn(UP, "role failed, will be started again", KV_TEXT("role", child_name(c)),
+	log_warn(UP, "role failed, will be started again", KV_TEXT("role", c->name),
 		 KV_TEXT("reason", reason), KV_DURATION("ran", ran_us),
 		 KV_UINT("failures", c->failures), KV_DURATION("delay", delay_us));
 	child_set_timer(c, delay_us);
@@ -119,7 +113,7 @@ static int child_run_process(struct child *c, struct err *err)
 	}
 	struct launch launch;
 	launch_make(&(struct launch_input){.self = c->up->call->self,
-					   .role = child_name(c),
+					   .role = c->name,
 					   .conf = c->up->conf,
 					   .env = environ,
 					   .notify = c->up->notify_name,
@@ -138,8 +132,6 @@ static int child_run_process(struct child *c, struct err *err)
 	return rc;
 }
 
-static void on_child_end(evutil_socket_t fd, short what, void *ctx);
-
 static void child_start(struct child *c)
 {
 	struct err err;
@@ -150,11 +142,10 @@ static void child_start(struct child *c)
 		return;
 	}
 	FAULT("up.child.forked");
-	event_assign(c->ended, c->up->base, c->proc.pidfd, EV_READ, on_child_end, c);
-	ENSURE(event_add(c->ended, NULL) == 0);
+	loop_io_want(c->up->loop, &c->ended, c->proc.pidfd, LOOP_READ);
 	child_set_timer(c, c->up->plan.conf->ready_timeout_us);
 	child_enter(c, CHILD_STARTING);
-	log_info(UP, "role started", KV_TEXT("role", child_name(c)), KV_INT("pid", c->proc.pid));
+	log_info(UP, "role started", KV_TEXT("role", c->name), KV_INT("pid", c->proc.pid));
 	FAULT("up.child.started");
 }
 
@@ -164,9 +155,9 @@ static void child_ready(struct child *c)
 		return;
 	c->ready_us = clock_mono_us();
 	c->tried = true;
-	evtimer_del(c->timer);
+	loop_timer_stop(&c->timer);
 	child_enter(c, CHILD_READY);
-	log_info(UP, "role ready", KV_TEXT("role", child_name(c)), KV_INT("pid", c->proc.pid),
+	log_info(UP, "role ready", KV_TEXT("role", c->name), KV_INT("pid", c->proc.pid),
 		 KV_DURATION("after", c->ready_us - c->started_us));
 	FAULT("up.child.ready");
 }
@@ -190,29 +181,29 @@ static void child_kill(struct child *c)
 	if (!c->proc.pid)
 		return;
 	c->up->killed = true;
-	evtimer_del(c->timer);
+	loop_timer_stop(&c->timer);
 	child_enter(c, CHILD_STOPPING);
 	proc_kill_group(&c->proc);
 }
 
 static void child_stopped(struct child *c, const char *reason, int64_t ran_us)
 {
-	log_info(UP, "role stopped", KV_TEXT("role", child_name(c)), KV_TEXT("reason", reason),
+	log_info(UP, "role stopped", KV_TEXT("role", c->name), KV_TEXT("reason", reason),
 		 KV_DURATION("ran", ran_us));
 	child_rest(c);
 }
 
 /* What it said before it ended is heard first: it may have been ready. */
-static void on_child_end(evutil_socket_t fd, short what, void *ctx)
+static void on_child_end(void *ctx, unsigned what)
 {
-	(void)fd, (void)what;
+	(void)what;
 	struct child *c = ctx;
 	struct err err;
 	siginfo_t info = {0};
 	char reason[32];
 	supervisor_hear(c->up);
-	event_del(c->ended);
-	evtimer_del(c->timer);
+	loop_io_end(&c->ended);
+	loop_timer_stop(&c->timer);
 	if (proc_reap(&c->proc, &info, &err) < 0)
 		die("%s", err.msg);
 	FAULT("up.child.reaped");
@@ -228,7 +219,7 @@ static void on_child_end(evutil_socket_t fd, short what, void *ctx)
 /* Still starting: the end of its process follows and counts as the failure. */
 static void child_too_late(struct child *c)
 {
-	log_warn(UP, "role did not get ready in time, killed", KV_TEXT("role", child_name(c)),
+	log_warn(UP, "role did not get ready in time, killed", KV_TEXT("role", c->name),
 		 KV_INT("pid", c->proc.pid),
 		 KV_DURATION("ready_timeout", c->up->plan.conf->ready_timeout_us));
 	c->tried = true;
@@ -247,15 +238,14 @@ static void child_start_again(struct child *c)
 
 static void child_too_slow(struct child *c)
 {
-	log_warn(UP, "role did not stop in time, killed", KV_TEXT("role", child_name(c)),
+	log_warn(UP, "role did not stop in time, killed", KV_TEXT("role", c->name),
 		 KV_INT("pid", c->proc.pid),
 		 KV_DURATION("stop_timeout", c->up->plan.conf->stop_timeout_us));
 	child_kill(c);
 }
 
-static void on_child_timer(evutil_socket_t fd, short what, void *ctx)
+static void on_child_timer(void *ctx)
 {
-	(void)fd, (void)what;
 	static void (*const due[])(struct child *) = {
 		[CHILD_STARTING] = child_too_late,
 		[CHILD_WAITING] = child_start_again,
@@ -272,48 +262,40 @@ static bool child_owns(const struct child *c, pid_t pid)
 	return c->proc.pid && (pid == c->proc.pid || (pid > 0 && getpgid(pid) == c->proc.pid));
 }
 
-static int child_init(struct child *c, struct supervisor *up, const struct up_unit *unit,
-		      struct err *err)
+static struct child *child_new(struct supervisor *up, const struct up_unit *unit)
 {
+	struct child *c = mem_alloc(sizeof *c);
 	*c = (struct child){.up = up,
 			    .role = unit->role,
 			    .index = up->nchildren,
 			    .proc = {.pidfd = -1},
-			    .wanted = up_plan_lists(&up->plan, unit->name)};
+			    .wanted = up_plan_lists(&up->plan, unit->name),
+			    .ended = {.fn = on_child_end, .ctx = c},
+			    .timer = {.fn = on_child_timer, .ctx = c}};
 	memcpy(c->name, unit->name, sizeof c->name);
-	c->timer = evtimer_new(up->base, on_child_timer, c);
-	c->ended = event_new(up->base, -1, EV_READ, on_child_end, c);
-	if (!c->timer || !c->ended)
-		return err_set(err, ERR_SYSTEM, "no event for the role %s", child_name(c));
-	return 0;
+	return c;
 }
 
 static void child_done(struct child *c)
 {
 	siginfo_t info;
 	struct err err;
-	if (c->ended)
-		event_free(c->ended);
-	if (c->timer)
-		event_free(c->timer);
+	loop_io_end(&c->ended);
+	loop_timer_stop(&c->timer);
 	if (c->proc.pid)
 		(void)proc_reap(&c->proc, &info, &err);
 	mem_free(&c);
 }
 
 /* Makes children for the units of the plan that have none. */
-static int children_add(struct supervisor *s, const struct up_plan *plan, struct err *err)
+static void children_add(struct supervisor *s, const struct up_plan *plan)
 {
 	for (size_t i = 0; i < plan->nunits; i++) {
 		if (child_named(s, plan->unit[i].name))
 			continue;
-		struct child *c = mem_alloc(sizeof *c);
-		int rc = child_init(c, s, &plan->unit[i], err);
+		struct child *c = child_new(s, &plan->unit[i]);
 		*VEC_PUSH(s->child, s->nchildren, s->child_room) = c;
-		if (rc < 0)
-			return -1;
 	}
-	return 0;
 }
 
 /* Counters */
@@ -409,8 +391,7 @@ static int make_next_plan(const struct supervisor *s, struct up_plan *ret, struc
 static int make_room(struct supervisor *s, const struct up_plan *plan, struct err *err)
 {
 	size_t before = s->nchildren;
-	if (children_add(s, plan, err) < 0)
-		return -1;
+	children_add(s, plan);
 	return s->nchildren > before ? open_counters(s, err) : 0;
 }
 
@@ -575,7 +556,7 @@ static void supervisor_advance(struct supervisor *s)
 	if (stop_one(s))
 		return;
 	if (s->stopping)
-		event_base_loopbreak(s->base);
+		loop_stop(s->loop);
 	else if (!start_one(s) && !s->settled)
 		settle_start(s);
 }
@@ -596,7 +577,7 @@ static void take_notice(struct supervisor *s, const struct notice *notice)
 		return;
 	}
 	if (notice->status.n)
-		log_debug(UP, 1, "role says", KV_TEXT("role", child_name(c)),
+		log_debug(UP, 1, "role says", KV_TEXT("role", c->name),
 			  KV_STR("status", notice->status));
 	if (notice->ready)
 		child_ready(c);
@@ -615,9 +596,9 @@ static void supervisor_hear(struct supervisor *s)
 	buf_free(&bytes);
 }
 
-static void on_notice(evutil_socket_t fd, short what, void *ctx)
+static void on_notice(void *ctx, unsigned what)
 {
-	(void)fd, (void)what;
+	(void)what;
 	supervisor_hear(ctx);
 	supervisor_advance(ctx);
 }
@@ -661,57 +642,38 @@ static void hang_up(struct supervisor *s)
 		reload_conf(s);
 }
 
-static void on_signal(evutil_socket_t fd, short what, void *ctx)
+static void on_signal(void *ctx, int number)
 {
-	(void)what;
 	struct supervisor *s = ctx;
-	struct signalfd_siginfo info;
-	while (read(fd, &info, sizeof info) == sizeof info) {
-		if (info.ssi_signo == SIGHUP)
-			hang_up(s);
-		else
-			stop_all(s, sigabbrev_np((int)info.ssi_signo));
-	}
+	if (number == SIGHUP)
+		hang_up(s);
+	else
+		stop_all(s, sigabbrev_np(number));
 	supervisor_advance(s);
 }
 
 static int open_signals(struct supervisor *s, struct err *err)
 {
-	sigset_t set;
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-		return err_sys(err, "blocking signals");
+	static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGCHLD, SIG_DFL); /* inherited as ignored it would reap our children for us */
-	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return s->signal_fd < 0 ? err_sys(err, "signalfd") : 0;
-}
-
-static int watch_fd(struct supervisor *s, int fd, event_callback_fn fn, struct event **ret,
-		    struct err *err)
-{
-	*ret = event_new(s->base, fd, EV_READ | EV_PERSIST, fn, s);
-	if (!*ret || event_add(*ret, NULL) < 0)
-		return err_set(err, ERR_SYSTEM, "no event for descriptor %d", fd);
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		if (loop_signal(s->loop, numbers[i], on_signal, s, err) < 0)
+			return -1;
 	return 0;
 }
 
 static int open_loop(struct supervisor *s, struct err *err)
 {
-	s->base = event_base_new();
-	if (!s->base)
-		return err_set(err, ERR_SYSTEM, "no event loop");
+	if (loop_new(&s->loop, NULL, err) < 0)
+		return -1;
 	s->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (s->null_fd < 0)
 		return err_sys(err, "/dev/null");
 	if (proc_safe_fd(&s->null_fd, err) < 0 || open_signals(s, err) < 0 ||
-	    notice_open(&s->notice_fd, s->notify_name, sizeof s->notify_name, err) < 0 ||
-	    watch_fd(s, s->signal_fd, on_signal, &s->signals, err) < 0 ||
-	    watch_fd(s, s->notice_fd, on_notice, &s->notices, err) < 0)
+	    notice_open(&s->notice_fd, s->notify_name, sizeof s->notify_name, err) < 0)
 		return -1;
+	loop_io_want(s->loop, &s->notices, s->notice_fd, LOOP_READ);
 	return 0;
 }
 
@@ -722,21 +684,22 @@ int supervisor_init(struct supervisor *s, const struct cmd_call *call, const cha
 				 .data = data,
 				 .plan = *plan,
 				 .terminal = on_terminal(),
-				 .signal_fd = -1,
+				 .notices = {.fn = on_notice, .ctx = s},
 				 .notice_fd = -1,
 				 .null_fd = -1};
 	*plan = (struct up_plan){0};
 	if (run_path(data, NULL, "up.conf", s->conf, sizeof s->conf, err) < 0 ||
-	    write_conf(s, &s->plan, err) < 0 || open_loop(s, err) < 0 ||
-	    children_add(s, &s->plan, err) < 0 || open_counters(s, err) < 0)
+	    write_conf(s, &s->plan, err) < 0 || open_loop(s, err) < 0)
 		return -1;
-	return 0;
+	children_add(s, &s->plan);
+	return open_counters(s, err);
 }
 
-int supervisor_run(struct supervisor *s)
+int supervisor_run(struct supervisor *s, struct err *err)
 {
 	supervisor_advance(s);
-	event_base_dispatch(s->base);
+	if (loop_run(s->loop, err) < 0)
+		return -1;
 	FAULT("up.stopped");
 	return s->killed ? ERR_PARTLY : 0;
 }
@@ -752,13 +715,8 @@ void supervisor_done(struct supervisor *s)
 	for (size_t i = 0; i < s->nchildren; i++)
 		child_done(s->child[i]);
 	mem_free(&s->child);
-	if (s->signals)
-		event_free(s->signals);
-	if (s->notices)
-		event_free(s->notices);
-	if (s->base)
-		event_base_free(s->base);
-	close_fd(s->signal_fd);
+	loop_io_end(&s->notices);
+	loop_free(&s->loop);
 	close_fd(s->notice_fd);
 	close_fd(s->null_fd);
 	counters_close(&s->counters);

@@ -6,9 +6,9 @@
 #pragma once
 #include "cmd/system/proc.h"
 #include "cmd/system/up_plan.h"
+#include "net/loop.h"
 #include "role/counters.h"
 
-#include <event2/event.h>
 #include <limits.h>
 
 /* One role under the supervisor: its process and its state. */
@@ -35,7 +35,8 @@ struct child {
 	uint64_t restarts;
 	int64_t since_s;              /* wall clock; when it entered the state */
 	int64_t started_us, ready_us; /* monotonic; ready_us 0: not yet */
-	struct event *ended, *timer;
+	struct loop_io ended;
+	struct loop_timer timer;
 };
 
 struct supervisor {
@@ -44,9 +45,9 @@ struct supervisor {
 	char conf[PATH_MAX]; /* the configuration in force, as the roles read it */
 	struct up_plan plan; /* what is wanted */
 	struct counters *counters;
-	struct event_base *base;
-	struct event *signals, *notices;
-	int signal_fd, notice_fd, null_fd;
+	struct loop *loop;
+	struct loop_io notices;
+	int notice_fd, null_fd;
 	char notify_name[32]; /* $NOTIFY_SOCKET of the roles */
 	struct child **child; /* one per unit of all plans that there were */
 	size_t nchildren, child_room;
@@ -61,6 +62,6 @@ struct supervisor {
 /* The plan is taken over. */
 int supervisor_init(struct supervisor *s, const struct cmd_call *call, const char *data,
 		    struct up_plan *plan, struct err *err);
-/* Until TERM or INT has stopped everything. 0, or ERR_PARTLY when somebody had to be killed. */
-int supervisor_run(struct supervisor *s);
+/* Runs until TERM or INT has stopped everything. Returns ERR_PARTLY if a role had to be killed. */
+int supervisor_run(struct supervisor *s, struct err *err);
 void supervisor_done(struct supervisor *s);

@@ -95,7 +95,7 @@ static int run_supervisor(const struct cmd_call *call, const char *data, struct 
 	FAULT("up.sockets.open");
 	int rc = supervisor_init(&s, call, data, &plan, err);
 	if (rc == 0)
-		rc = supervisor_run(&s);
+		rc = supervisor_run(&s, err);
 	supervisor_done(&s);
 	return rc;
 }

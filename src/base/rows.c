@@ -343,7 +343,7 @@ void rows_json_line(const struct rows *t, const void *row, struct buf *out)
 
 /* For people */
 
-static void cell_print(const struct column *c, const void *row, struct buf *out)
+void rows_cell(const struct column *c, const void *row, struct buf *out)
 {
 	CLEANUP(buf_free) struct buf room = BUF_INIT(ROOM);
 	bool there = row && is_if(c, row);
@@ -359,13 +359,16 @@ static void cell_print(const struct column *c, const void *row, struct buf *out)
 		buf_add_byte(out, '-');
 }
 
-/* Calls for each column that has a label, those of sub-tables included. row: NULL for the heads. */
-typedef void column_fn(void *ctx, const struct column *c, const void *row);
-static void each_labelled(const struct rows *t, const void *row, column_fn *fn, void *ctx)
+bool rows_is_right(const struct column *c)
+{
+	return is_number(c) || c->how & ROW_RIGHT;
+}
+
+void rows_each(const struct rows *t, const void *row, rows_column_fn *fn, void *ctx)
 {
 	for (const struct column *c = t->column; c < t->column + t->n; c++)
 		if (c->type == COL_ROW || c->type == COL_POINTER)
-			each_labelled(c->rows, row_below(c, row), fn, ctx);
+			rows_each(c->rows, row_below(c, row), fn, ctx);
 		else if (c->label)
 			fn(ctx, c, row);
 }
@@ -377,7 +380,7 @@ static void head_add(void *ctx, const struct column *c, const void *row)
 	(void)row;
 	for (const char *p = c->label; *p; p++)
 		buf_add_byte(&text, ascii_upper(*p));
-	if (is_number(c) || c->how & ROW_RIGHT)
+	if (rows_is_right(c))
 		t->right |= UINT64_C(1) << t->ncolumns;
 	t->ncolumns++;
 	text_table_add(t, "%s", buf_text(&text));
@@ -386,7 +389,7 @@ static void head_add(void *ctx, const struct column *c, const void *row)
 static void cell_add(void *ctx, const struct column *c, const void *row)
 {
 	CLEANUP(buf_free) struct buf text = BUF_INIT(ROOM);
-	cell_print(c, row, &text);
+	rows_cell(c, row, &text);
 	text_table_add(ctx, "%s", buf_text(&text));
 }
 
@@ -396,7 +399,7 @@ void rows_list_begin(struct rows_list *l, const struct rows *t, bool json, struc
 	if (json)
 		jsonw_array(&l->j);
 	else
-		each_labelled(t, NULL, head_add, &l->table);
+		rows_each(t, NULL, head_add, &l->table);
 }
 
 void rows_list_add(struct rows_list *l, const void *row)
@@ -405,7 +408,7 @@ void rows_list_add(struct rows_list *l, const void *row)
 	if (l->json)
 		rows_json(l->rows, row, &l->j);
 	else
-		each_labelled(l->rows, row, cell_add, &l->table);
+		rows_each(l->rows, row, cell_add, &l->table);
 }
 
 void rows_list_end(struct rows_list *l)
@@ -437,7 +440,7 @@ void rows_lines(const struct rows *t, const void *row, const char *end, int labe
 		buf_printf(&text, "%s%s", c->label ? c->label : c->key, end);
 		buf_printf(out, "%-*s ", label, buf_text(&text));
 		buf_clear(&text);
-		cell_print(c, row, &text);
+		rows_cell(c, row, &text);
 		buf_printf(out, "%*s\n", width, buf_text(&text));
 	}
 }

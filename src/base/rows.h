@@ -184,6 +184,14 @@ void rows_print(const struct rows *t, const void *first, size_t n, bool json, st
 void rows_lines(const struct rows *t, const void *row, const char *end, int label, int width,
 		struct buf *out);
 
+/* A form of its own: calls fn for each column that has a label, those of sub-tables too; row NULL:
+ * for the heads. rows_cell() appends a value as tables show it, rows_is_right() says on which side.
+ */
+typedef void rows_column_fn(void *ctx, const struct column *c, const void *row);
+void rows_each(const struct rows *t, const void *row, rows_column_fn *fn, void *ctx);
+void rows_cell(const struct column *c, const void *row, struct buf *out);
+bool rows_is_right(const struct column *c);
+
 struct reader; /* base/cursor.h */
 
 /* The value of a member that is a whole number; below zero: its two's complement. */

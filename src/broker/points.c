@@ -36,7 +36,12 @@ int points_load(const char *data, struct point_status **ret, size_t *ret_n, stru
 {
 	void *all;
 	int rc = small_list_in(data, &points_table, &all, ret_n, err);
+	int64_t now_us = clock_wall_us();
 	*ret = all;
+	for (struct point_status *p = *ret; rc == 0 && p < *ret + *ret_n; p++) {
+		p->ago_us = p->last_us ? MAX(now_us - p->last_us, 0) : -1;
+		p->in_us = p->next_us ? MAX(p->next_us - now_us, 0) : -1;
+	}
 	return rc;
 }
 

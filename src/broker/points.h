@@ -16,7 +16,7 @@ struct point_status {
 	uint64_t objects; /* that it told then */
 	uint64_t bad;     /* of these were not taken */
 	char text[POINT_TEXT + 1]; /* why it failed */
-	/* For a table; its caller fills these. -1: last_us or next_us is 0. */
+	/* When it was loaded: since last_us, until next_us. -1: that is 0. */
 	int64_t ago_us, in_us;
 };
 const char *point_state_text(enum point_state state);

@@ -122,12 +122,14 @@ static void make_rows(struct status *s)
 	}
 	for (size_t i = 0; i < s->nviews; i++)
 		add_alone(s, &s->view[i]);
-	for (size_t i = 0; i < s->nrows; i++) {
-		add_process(&s->row[i]);
-		s->running |= status_is_live(&s->row[i]);
-		if (s->row[i].view) {
-			s->row[i].counter = s->row[i].view->value;
-			s->row[i].counters = s->row[i].view->n;
+	int64_t now_us = clock_wall_us();
+	for (struct status_row *r = s->row; r < s->row + s->nrows; r++) {
+		add_process(r);
+		s->running |= status_is_live(r);
+		r->age_us = r->since_wall_us > 0 ? MAX(now_us - r->since_wall_us, 0) : -1;
+		if (r->view) {
+			r->counter = r->view->value;
+			r->counters = r->view->n;
 		}
 	}
 }
@@ -196,12 +198,22 @@ void status_free(struct status *s)
 	arena_free(&s->arena);
 }
 
+static void print_metric(const void *row, struct buf *out)
+{
+	const struct counter_value *v = row;
+	buf_add_str(out, v->name);
+	if (v->labels.n)
+		buf_printf(out, "{" STR_FMT "}", STR_ARG(v->labels));
+}
+
 static const struct column counter_columns[] = {
 	COL("name", struct counter_value, name),
 	COL("labels", struct counter_value, labels),
-	COL("value", struct counter_value, value),
+	COL_OF_ROW(NULL, struct counter_value, print_metric, .label = "Counter"),
+	COL(NULL, struct counter_value, help, .label = "Meaning"),
+	COL("value", struct counter_value, value, .label = "Value"),
 };
-static const struct rows counter_rows = {ROWS(struct counter_value, counter_columns)};
+const struct rows counter_rows = {ROWS(struct counter_value, counter_columns)};
 
 #define S struct status_row
 static const struct column role_columns[] = {

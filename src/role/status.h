@@ -20,7 +20,7 @@ struct status_row {
 	enum status_state state;
 	int64_t pid;           /* 0: none */
 	int64_t since_wall_us; /* when it entered the state; 0: unknown */
-	int64_t age_us;        /* since then, for a table; its caller fills that. -1: unknown */
+	int64_t age_us;        /* since then; -1: unknown */
 	int64_t restarts;
 	int64_t cpu_us, rss;                 /* rss in bytes; -1: not known */
 	const struct counters_view *view;    /* NULL: it has no counters */
@@ -42,7 +42,7 @@ struct status {
 /* Also fine where the folder does not exist: nothing runs then. `data` must outlive *ret. */
 int status_read(struct status *ret, const char *data, struct err *err);
 void status_free(struct status *s);
-extern const struct rows status_rows, role_rows;
+extern const struct rows status_rows, role_rows, counter_rows;
 
 static inline bool status_is_live(const struct status_row *r)
 {

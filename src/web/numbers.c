@@ -72,34 +72,6 @@ static void number_print_rate(struct number *n, const char *id, const char *titl
 		 us > 0 ? (double)pages * (double)US_PER_S / (double)us : 0);
 }
 
-void numbers_of(const struct status *s, int64_t now_wall_us, struct numbers *ret)
-{
-	struct numbers_cause cause[NUMBERS_CAUSES];
-	size_t causes = numbers_causes(s, cause);
-	int64_t all = sum_counters(s, "shepherd", "pages"), failed = 0;
-	int64_t commit_s = sum_counters(s, "broker", "last_commit_seconds");
-	for (size_t i = 0; i < causes; i++)
-		failed += cause[i].count;
-	struct number *n = ret->n;
-	number_print(n++, "documents", "documents indexed", sum_counters(s, "broker", "documents"));
-	number_print(n++, "known", "URLs known", sum_counters(s, "shepherd", "urls"));
-	number_print(n++, "pages", "pages fetched", all - failed);
-	number_print(n++, "failed", "pages not fetched", failed);
-	number_print(n++, "waiting",
-		     sum_counters(s, "shepherd", "waits_for_space")
-			     ? "pages waiting, for room on the disk"
-			     : "pages waiting",
-		     sum_counters(s, "shepherd", "urls_waiting"));
-	number_print(n++, "under-way", "pages under way",
-		     sum_counters(s, "shepherd", "urls_under_way"));
-	number_print_rate(n++, "rate", "pages per second since the start", s, all, now_wall_us);
-	if (commit_s)
-		number_print_ago(n, "commit", "last commit", now_wall_us - commit_s * US_PER_S);
-	else
-		*n = (struct number){.id = "commit", .title = "last commit", .text = "none yet"};
-	ret->pages = (uint64_t)MAX(all, 0);
-}
-
 /* The value in labels like result="new"; key: STR("result=\""). Empty: there is none. */
 static struct str label_value(struct str labels, struct str key)
 {
@@ -107,11 +79,7 @@ static struct str label_value(struct str labels, struct str key)
 	return str_head(rest, str_find_byte(rest, '"'));
 }
 
-const char *const numbers_query_titles[NUMBERS_QUERIES + 1] = {
-	"Users",       "Bulk",    "Administrator", "Answered", "Refused",     "Failed",
-	"Cut by time", "Gave up", "Waiting",       "Running",  "Average time"};
-
-int numbers_queries(const struct status *s, int64_t ret[NUMBERS_QUERIES], int64_t *ret_average_us)
+int numbers_queries(const struct status *s, struct numbers_queries *ret)
 {
 	static const struct {
 		const char *name, *labels;
@@ -125,12 +93,30 @@ int numbers_queries(const struct status *s, int64_t ret[NUMBERS_QUERIES], int64_
 	if (sum_counters(s, "broker", "queries") == 0)
 		return 1;
 	for (size_t i = 0; i < NUMBERS_QUERIES; i++)
-		ret[i] = sum_labelled(s, "broker", counters[i].name, counters[i].labels);
+		ret->count[i] = sum_labelled(s, "broker", counters[i].name, counters[i].labels);
 	/* of answers to #USER alone: a transfer takes as long as its client likes */
 	int64_t took = sum_counters(s, "broker", "queries_took");
-	*ret_average_us = took ? sum_counters(s, "broker", "query_microseconds") / took : -1;
+	ret->average_us = took ? sum_counters(s, "broker", "query_microseconds") / took : -1;
 	return 0;
 }
+
+#define S struct numbers_queries
+static const struct column queries_columns[] = {
+	COL("user", S, count[0], .label = "Users"),
+	COL("bulk", S, count[1], .label = "Bulk"),
+	COL("admin", S, count[2], .label = "Administrator"),
+	COL("answered", S, count[3], .label = "Answered"),
+	COL("refused", S, count[4], .label = "Refused"),
+	COL("failed", S, count[5], .label = "Failed"),
+	COL("cut", S, count[6], .label = "Cut by time"),
+	COL("cancelled", S, count[7], .label = "Gave up"),
+	COL("waiting", S, count[8], .label = "Waiting"),
+	COL("running", S, count[9], .label = "Running"),
+	COL("average_us", S, average_us, .label = "Average time", .unit = UNIT_US,
+	    .how = ROW_SOME | ROW_NEG),
+};
+const struct rows numbers_queries_rows = {ROWS(S, queries_columns)};
+#undef S
 
 static bool result_is_good(struct str result)
 {
@@ -141,7 +127,7 @@ static bool result_is_good(struct str result)
 	return false;
 }
 
-size_t numbers_causes(const struct status *s, struct numbers_cause ret[NUMBERS_CAUSES])
+static size_t list_causes(const struct status *s, struct numbers_cause ret[NUMBERS_CAUSES])
 {
 	size_t n = 0;
 	for (size_t i = 0; i < s->nviews; i++)
@@ -178,7 +164,7 @@ static size_t class_codes(const struct counters_view *v, const char *class,
 	return n > 1 ? n : 0;
 }
 
-size_t numbers_codes(const struct status *s, struct numbers_code ret[NUMBERS_CODES])
+static size_t list_codes(const struct status *s, struct numbers_code ret[NUMBERS_CODES])
 {
 	size_t n = 0;
 	for (size_t i = 0; i < s->nviews; i++)
@@ -189,25 +175,53 @@ size_t numbers_codes(const struct status *s, struct numbers_code ret[NUMBERS_COD
 	return n;
 }
 
-static void codes_json(struct jsonw *j, const struct status *s)
+void numbers_of(const struct status *s, int64_t now_wall_us, struct numbers *ret)
 {
-	struct numbers_code code[NUMBERS_CODES];
-	size_t codes = numbers_codes(s, code);
-	jsonw_put_array(j, "codes");
-	for (size_t i = 0; i < codes; i++) {
-		jsonw_array(j);
-		jsonw_str(j, code[i].name);
-		jsonw_text(j, code[i].words);
-		jsonw_int(j, code[i].count);
-		jsonw_array_end(j);
-	}
-	jsonw_array_end(j);
+	int64_t all = sum_counters(s, "shepherd", "pages"), failed = 0;
+	int64_t commit_s = sum_counters(s, "broker", "last_commit_seconds");
+	ret->causes = list_causes(s, ret->cause);
+	ret->codes = list_codes(s, ret->code);
+	for (size_t i = 0; i < ret->causes; i++)
+		failed += ret->cause[i].count;
+	struct number *n = ret->n;
+	number_print(n++, "documents", "documents indexed", sum_counters(s, "broker", "documents"));
+	number_print(n++, "known", "URLs known", sum_counters(s, "shepherd", "urls"));
+	number_print(n++, "pages", "pages fetched", all - failed);
+	number_print(n++, "failed", "pages not fetched", failed);
+	number_print(n++, "waiting",
+		     sum_counters(s, "shepherd", "waits_for_space")
+			     ? "pages waiting, for room on the disk"
+			     : "pages waiting",
+		     sum_counters(s, "shepherd", "urls_waiting"));
+	number_print(n++, "under-way", "pages under way",
+		     sum_counters(s, "shepherd", "urls_under_way"));
+	number_print_rate(n++, "rate", "pages per second since the start", s, all, now_wall_us);
+	if (commit_s)
+		number_print_ago(n, "commit", "last commit", now_wall_us - commit_s * US_PER_S);
+	else
+		*n = (struct number){.id = "commit", .title = "last commit", .text = "none yet"};
+	ret->pages = (uint64_t)MAX(all, 0);
 }
 
-void numbers_json(const struct status *s, const struct numbers *n, int64_t now_us, struct buf *out)
+static const struct column cause_columns[] = {
+	COL("result", struct numbers_cause, result, .label = "Result"),
+	COL("count", struct numbers_cause, count, .label = "Pages"),
+};
+const struct rows numbers_cause_rows = {ROWS(struct numbers_cause, cause_columns), ROWS_ARRAY};
+static const struct column code_columns[] = {
+	COL("code", struct numbers_code, name, .label = "Code"),
+	COL("words", struct numbers_code, words, .label = "Words", .how = ROW_BLANK),
+	COL("count", struct numbers_code, count, .label = "Fetches"),
+};
+const struct rows numbers_code_rows = {ROWS(struct numbers_code, code_columns), ROWS_ARRAY};
+static const struct column list_columns[] = {
+	COL_LIST("causes", struct numbers, cause, causes, numbers_cause_rows),
+	COL_LIST("codes", struct numbers, code, codes, numbers_code_rows),
+};
+static const struct rows list_rows = {ROWS(struct numbers, list_columns)};
+
+void numbers_json(const struct numbers *n, int64_t now_us, struct buf *out)
 {
-	struct numbers_cause cause[NUMBERS_CAUSES];
-	size_t causes = numbers_causes(s, cause);
 	struct jsonw j = JSONW_INIT(out);
 	jsonw_object(&j);
 	jsonw_put_int(&j, "at_us", now_us);
@@ -216,14 +230,6 @@ void numbers_json(const struct status *s, const struct numbers *n, int64_t now_u
 	for (size_t i = 0; i < NUMBERS; i++)
 		jsonw_put_text(&j, n->n[i].id, n->n[i].text);
 	jsonw_object_end(&j);
-	jsonw_put_array(&j, "causes");
-	for (size_t i = 0; i < causes; i++) {
-		jsonw_array(&j);
-		jsonw_str(&j, cause[i].result);
-		jsonw_int(&j, cause[i].count);
-		jsonw_array_end(&j);
-	}
-	jsonw_array_end(&j);
-	codes_json(&j, s);
+	rows_json_members(&list_rows, n, &j);
 	jsonw_object_end(&j);
 }

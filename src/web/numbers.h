@@ -13,35 +13,39 @@ struct number {
 };
 enum { NUMBERS = 8 };
 
-struct numbers {
-	struct number n[NUMBERS];
-	uint64_t pages; /* that were gathered, ever: the plot shows how fast it grows */
-};
-void numbers_of(const struct status *s, int64_t now_wall_us, struct numbers *ret);
-/* Why pages were not gathered: a result and how often, those that are not 0. */
+/* Why pages were not fetched: a result and how often, unless that is 0. */
 struct numbers_cause {
 	struct str result;
 	int64_t count;
 };
-enum { NUMBERS_CAUSES = 32 };
-size_t numbers_causes(const struct status *s, struct numbers_cause ret[NUMBERS_CAUSES]);
 
-/* What tries came to: a line for each class of codes, and after it one for each of its codes; those
- * that are not 0. */
+/* Fetch results: a line for each class of codes, and after it one for each of its codes, unless
+ * that is 0. */
 struct numbers_code {
 	struct str name;       /* "permanent", "2404", "other" */
 	char words[CODE_TEXT]; /* of a code; empty: it is the line of a class */
 	int64_t count;
 };
-enum { NUMBERS_CODES = 128 };
-size_t numbers_codes(const struct status *s, struct numbers_code ret[NUMBERS_CODES]);
+extern const struct rows numbers_cause_rows, numbers_code_rows;
 
-/* How the broker's port does: a count for each title but the last, which is the average time of an
- * answer; -1: nothing was answered. 1: there is no port, or nobody has asked it. */
+enum { NUMBERS_CAUSES = 32, NUMBERS_CODES = 128 };
+struct numbers {
+	struct number n[NUMBERS];
+	uint64_t pages; /* fetched ever: the plot shows how fast it grows */
+	struct numbers_cause cause[NUMBERS_CAUSES];
+	struct numbers_code code[NUMBERS_CODES];
+	size_t causes, codes;
+};
+void numbers_of(const struct status *s, int64_t now_wall_us, struct numbers *ret);
+
+/* The queries of the broker's port. 1: there is no port, or nobody has asked it. */
 enum { NUMBERS_QUERIES = 10 };
-extern const char *const numbers_query_titles[NUMBERS_QUERIES + 1];
-int numbers_queries(const struct status *s, int64_t ret[NUMBERS_QUERIES], int64_t *ret_average_us);
+struct numbers_queries {
+	int64_t count[NUMBERS_QUERIES], average_us; /* of an answer; -1: nothing was answered */
+};
+extern const struct rows numbers_queries_rows;
+int numbers_queries(const struct status *s, struct numbers_queries *ret);
 
 /* {"at_us":..., "pages":..., "shown":{"documents":"1,234", ...}, "causes":[["refused",3], ...],
  * "codes":[["permanent","",3], ["2404","not found (404)",2], ...]} */
-void numbers_json(const struct status *s, const struct numbers *n, int64_t now_us, struct buf *out);
+void numbers_json(const struct numbers *n, int64_t now_us, struct buf *out);

@@ -1,6 +1,5 @@
 /* The status page: how the crawl goes in a few numbers, then all roles and their counters. */
 #include "base/clock.h"
-#include "shepherd/shepherd.h"
 #include "web/layout.h"
 #include "web/numbers.h"
 #include "web/web_inner.h"
@@ -27,7 +26,7 @@ static void svg_line(struct html *h, const char *element, const char *class)
 	html_close(h, element);
 }
 
-/* Not seen until the page's script has something to draw. */
+/* Hidden until the page's script has something to draw. */
 static void put_plot(struct html *h)
 {
 	html_open(h, "figure", "id", "plot", "hidden", "hidden");
@@ -43,28 +42,85 @@ static void put_plot(struct html *h)
 		      "class", "dim");
 }
 
-static void put_cell(struct html *h, const char *class, struct str text)
+/* The colour of a state, of a role, a reaper or a source. */
+static const char *state_class(struct str state)
 {
-	html_put(h, "td", text, "class", class);
+	static const struct {
+		const char *state, *class;
+	} known[] = {
+		{"ready", "good"},      {"running", "good"}, {"up", "good"},
+		{"collecting", "good"}, {"good", "good"},    {"stopped", "dim"},
+		{"ended", "dim"},       {"waits", "dim"},    {"never asked", "dim"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (str_is(state, known[i].state))
+			return known[i].class;
+	return "bad";
 }
 
-static void put_number(struct html *h, int64_t v)
+/* The class of a cell of that column; NULL: none. */
+static const char *label_class(const char *label, struct str text)
 {
-	char text[32];
-	snprintf(text, sizeof text, "%lld", (long long)v);
-	put_cell(h, "n", str_of(text));
+	if (strcmp(label, "State") == 0)
+		return state_class(text);
+	if (strcmp(label, "Counter") == 0)
+		return "code";
+	return strcmp(label, "Meaning") == 0 ? "help dim"
+	       : strcmp(label, "Why") == 0   ? "dim"
+					     : NULL;
 }
 
-static void put_duration(struct html *h, int64_t us, bool known)
+static void put_head(void *ctx, const struct column *c, const void *row)
 {
-	CLEANUP(buf_free) struct buf text = BUF_INIT(100);
-	if (known)
-		duration_print_short(&text, MAX(us, 0));
-	put_cell(h, "n", known ? buf_str(&text) : STR("-"));
+	struct html *h = ctx;
+	(void)row;
+	html_put_text(h, "th", c->label, "scope", "col", "class", rows_is_right(c) ? "n" : NULL);
 }
 
-/* A section with a table of its own, which live numbers fill when it is empty. */
-static void open_table(struct html *h, const char *id, const char *title, bool empty)
+static void put_cell(void *ctx, const struct column *c, const void *row)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(64 << 10);
+	rows_cell(c, row, &text);
+	html_put(ctx, "td", buf_str(&text), "class",
+		 rows_is_right(c) ? "n" : label_class(c->label, buf_str(&text)));
+}
+
+static void put_row(struct html *h, const struct rows *t, const void *row, const char *class)
+{
+	html_open(h, "tr", "class", class);
+	rows_each(t, row, put_cell, h);
+	html_close(h, "tr");
+}
+
+/* A table with heads. */
+static void open_table(struct html *h, struct str title, const struct rows *t)
+{
+	if (title.n)
+		html_put(h, "h2", title);
+	layout_open(h, "div", "wide");
+	html_open(h, "table");
+	html_open(h, "tr");
+	rows_each(t, NULL, put_head, h);
+	html_close(h, "tr");
+}
+
+static void close_table(struct html *h)
+{
+	html_close(h, "table");
+	html_close(h, "div");
+}
+
+static void put_table(struct html *h, struct str title, const struct rows *t, const void *first,
+		      size_t n)
+{
+	open_table(h, title, t);
+	for (size_t i = 0; i < n; i++)
+		put_row(h, t, (const char *)first + i * t->size, NULL);
+	close_table(h);
+}
+
+/* A section that live numbers fill, and show once there is something in it. */
+static void open_section(struct html *h, const char *id, const char *title, bool empty)
 {
 	html_open(h, "section", "id", id, "hidden", empty ? "hidden" : NULL);
 	html_put_text(h, "h2", title);
@@ -72,191 +128,30 @@ static void open_table(struct html *h, const char *id, const char *title, bool e
 	html_open(h, "tbody");
 }
 
-static void close_table(struct html *h)
+static void close_section(struct html *h)
 {
 	html_close(h, "tbody");
 	html_close(h, "table");
 	html_close(h, "section");
 }
 
-static void put_causes(struct html *h, const struct status *s)
+static void put_causes(struct html *h, const struct numbers *n)
 {
-	struct numbers_cause cause[NUMBERS_CAUSES];
-	size_t n = numbers_causes(s, cause);
-	open_table(h, "causes", "Pages not fetched", n == 0);
-	for (size_t i = 0; i < n; i++) {
-		html_open(h, "tr");
-		put_cell(h, NULL, cause[i].result);
-		put_number(h, cause[i].count);
-		html_close(h, "tr");
-	}
-	close_table(h);
+	open_section(h, "causes", "Pages not fetched", n->causes == 0);
+	for (size_t i = 0; i < n->causes; i++)
+		put_row(h, &numbers_cause_rows, &n->cause[i], NULL);
+	close_section(h);
 }
 
-static void put_codes(struct html *h, const struct status *s)
+static void put_codes(struct html *h, const struct numbers *n)
 {
-	struct numbers_code code[NUMBERS_CODES];
-	size_t n = numbers_codes(s, code);
-	open_table(h, "codes", "Fetch results by code", n == 0);
-	for (size_t i = 0; i < n; i++) {
-		layout_open(h, "tr", code[i].words[0] ? "code" : "class");
-		put_cell(h, NULL, code[i].name);
-		put_cell(h, NULL, str_of(code[i].words));
-		put_number(h, code[i].count);
-		html_close(h, "tr");
-	}
-	close_table(h);
+	open_section(h, "codes", "Fetch results by code", n->codes == 0);
+	for (size_t i = 0; i < n->codes; i++)
+		put_row(h, &numbers_code_rows, &n->code[i], n->code[i].words[0] ? "code" : "class");
+	close_section(h);
 }
 
-static const char *state_class(const struct status_row *r)
-{
-	return r->state == STATUS_READY || r->state == STATUS_RUNNING ? "good"
-	       : status_is_live(r)                                    ? "bad"
-								      : "dim";
-}
-
-/* A table with heads; from `numbers` on its columns are numbers. */
-struct wide {
-	const char *class, *const *head;
-	size_t n, numbers;
-};
-#define WIDE(class, head, numbers) (&(struct wide){class, head, ARRAY_LEN(head), numbers})
-
-/* title "": none */
-static void open_wide(struct html *h, struct str title, const struct wide *w)
-{
-	if (title.n)
-		html_put(h, "h2", title);
-	layout_open(h, "div", "wide");
-	layout_open(h, "table", w->class);
-	html_open(h, "tr");
-	for (size_t i = 0; i < w->n; i++)
-		html_put_text(h, "th", w->head[i], "scope", "col", "class",
-			      i >= w->numbers ? "n" : NULL);
-	html_close(h, "tr");
-}
-
-static void close_wide(struct html *h)
-{
-	html_close(h, "table");
-	html_close(h, "div");
-}
-
-static void put_roles(struct html *h, const struct status *s, int64_t now_wall_us)
-{
-	static const char *const names[] = {"Role", "State", "Since", "Restarts", "CPU", "Memory"};
-	open_wide(h, STR(""), WIDE("roles", names, 2));
-	for (size_t i = 0; i < s->nrows; i++) {
-		const struct status_row *r = &s->row[i];
-		char memory[32] = "-";
-		if (r->rss >= 0)
-			snprintf(memory, sizeof memory, "%.1f MiB", (double)r->rss / (1 << 20));
-		html_open(h, "tr");
-		put_cell(h, NULL, r->name);
-		put_cell(h, state_class(r), str_of(status_words[r->state]));
-		put_duration(h, now_wall_us - r->since_wall_us, r->since_wall_us > 0);
-		put_number(h, r->restarts);
-		put_duration(h, r->cpu_us, r->cpu_us >= 0);
-		put_cell(h, "n", str_of(memory));
-		html_close(h, "tr");
-	}
-	close_wide(h);
-}
-
-/* Who fetches for the crawl; nothing while it is this machine alone. */
-static void put_reapers(struct html *h, const struct web_reapers *reapers)
-{
-	static const char *const names[] = {"Reaper", "State",  "Jobs", "Out",  "Documents",
-					    "Bytes",  "Errors", "Lost", "Late", "Round trip"};
-	if (reapers->n < 2)
-		return;
-	open_wide(h, STR("Reapers"), WIDE("reapers", names, 2));
-	for (size_t i = 0; i < reapers->n; i++) {
-		const struct reaper_status *r = &reapers->list[i];
-		const uint64_t number[] = {r->jobs,   r->out,  r->documents, r->bytes,
-					   r->errors, r->lost, r->late};
-		html_open(h, "tr");
-		put_cell(h, NULL, str_of(r->name));
-		put_cell(h,
-			 strcmp(r->state, "up") == 0      ? "good"
-			 : strcmp(r->state, "waits") == 0 ? "dim"
-							  : "bad",
-			 str_of(r->state));
-		for (size_t j = 0; j < ARRAY_LEN(number); j++)
-			put_number(h, (int64_t)number[j]);
-		put_duration(h, (int64_t)r->round_us, r->round_us > 0);
-		html_close(h, "tr");
-	}
-	close_wide(h);
-}
-
-/* How it went with each source and gatherer of the broker. */
-static void put_points(struct html *h, const struct web_points *points, int64_t now_wall_us)
-{
-	static const char *const names[] = {"Source",  "State", "Why",     "Last, ago",
-					    "Objects", "Bad",   "Next, in"};
-	static const char *const classes[] = {[POINT_NEVER] = "dim",
-					      [POINT_RUNS] = "good",
-					      [POINT_GOOD] = "good",
-					      [POINT_FAILED] = "bad"};
-	if (!points_are_told(points->list, points->n))
-		return;
-	open_wide(h, STR("Sources"), WIDE("points", names, 3));
-	for (size_t i = 0; i < points->n; i++) {
-		const struct point_status *p = &points->list[i];
-		html_open(h, "tr");
-		put_cell(h, NULL, str_of(p->name));
-		put_cell(h, p->state < POINT_STATES ? classes[p->state] : "bad",
-			 str_of(point_state_text(p->state)));
-		put_cell(h, "dim", str_of(p->text));
-		put_duration(h, now_wall_us - p->last_us, p->last_us != 0);
-		put_number(h, (int64_t)p->objects);
-		put_number(h, (int64_t)p->bad);
-		put_duration(h, p->next_us - now_wall_us, p->next_us != 0);
-		html_close(h, "tr");
-	}
-	close_wide(h);
-}
-
-/* The broker's port, once it was asked something. */
-static void put_queries(struct html *h, const struct status *s)
-{
-	int64_t count[NUMBERS_QUERIES], average_us;
-	if (numbers_queries(s, count, &average_us) != 0)
-		return;
-	open_wide(h, STR("Queries of the broker's port"), WIDE("queries", numbers_query_titles, 0));
-	html_open(h, "tr");
-	for (size_t i = 0; i < ARRAY_LEN(count); i++)
-		put_number(h, count[i]);
-	put_duration(h, average_us, average_us >= 0);
-	html_close(h, "tr");
-	close_wide(h);
-}
-
-static void put_counters(struct html *h, const struct counters_view *view)
-{
-	static const char *const names[] = {"Counter", "Meaning", "Value"};
-	open_wide(h, view->instance, WIDE("counters", names, 2));
-	for (size_t i = 0; i < view->n; i++) {
-		const struct counter_value *v = &view->value[i];
-		if (str_is(v->name, "codes")) /* shown above, with words */
-			continue;
-		html_open(h, "tr");
-		html_open(h, "td");
-		html_open(h, "code");
-		html_str(h, v->name);
-		if (v->labels.n)
-			html_printf(h, "{" STR_FMT "}", STR_ARG(v->labels));
-		html_close(h, "code");
-		html_close(h, "td");
-		put_cell(h, "help dim", v->help);
-		put_number(h, v->value);
-		html_close(h, "tr");
-	}
-	close_wide(h);
-}
-
-/* One sentence that says it all. */
+/* One sentence about all roles. */
 static void put_summary(struct html *h, const struct status *s)
 {
 	size_t waiting = 0, live = 0;
@@ -276,10 +171,21 @@ static void put_summary(struct html *h, const struct status *s)
 	html_close(h, "p");
 }
 
+/* Without the codes, which are shown above with words. */
+static void put_counters(struct html *h, const struct counters_view *view)
+{
+	open_table(h, view->instance, &counter_rows);
+	for (size_t i = 0; i < view->n; i++)
+		if (!str_is(view->value[i].name, "codes"))
+			put_row(h, &counter_rows, &view->value[i], NULL);
+	close_table(h);
+}
+
 void web_status_html(struct html *h, const struct status *s, const struct web_reapers *reapers,
 		     const struct web_points *points, int64_t now_wall_us)
 {
 	struct numbers numbers;
+	struct numbers_queries queries;
 	struct layout_ask box = {.match = {.forgive = true}};
 	numbers_of(s, now_wall_us, &numbers);
 	layout_begin(h, "garner: status", &box);
@@ -287,15 +193,19 @@ void web_status_html(struct html *h, const struct status *s, const struct web_re
 	put_summary(h, s);
 	put_numbers(h, &numbers);
 	put_plot(h);
-	put_causes(h, s);
-	put_codes(h, s);
+	put_causes(h, &numbers);
+	put_codes(h, &numbers);
 	html_put_text(h, "h2", "Roles");
 	if (s->damaged[0])
 		html_put_text(h, "p", s->damaged);
-	put_roles(h, s, now_wall_us);
-	put_reapers(h, reapers);
-	put_points(h, points, now_wall_us);
-	put_queries(h, s);
+	put_table(h, STR(""), &role_rows, s->row, s->nrows);
+	if (reapers->n > 1) /* else this machine alone fetches */
+		put_table(h, STR("Reapers"), &reaper_rows, reapers->list, reapers->n);
+	if (points_are_told(points->list, points->n))
+		put_table(h, STR("Sources"), &point_rows, points->list, points->n);
+	if (numbers_queries(s, &queries) == 0)
+		put_table(h, STR("Queries of the broker's port"), &numbers_queries_rows, &queries,
+			  1);
 	for (size_t i = 0; i < s->nviews; i++)
 		if (s->view[i].n && s->view[i].alive)
 			put_counters(h, &s->view[i]);

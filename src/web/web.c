@@ -165,7 +165,7 @@ static void publish_changes(void *ctx, int64_t now_us)
 	struct numbers numbers;
 	numbers_of(&s, clock_wall_us(), &numbers);
 	buf_clear(&text);
-	numbers_json(&s, &numbers, now_us, &text);
+	numbers_json(&numbers, now_us, &text);
 	http_channel_publish(w->events, "numbers", buf_str(&text));
 	buf_free(&text);
 	status_free(&s);

@@ -25,17 +25,13 @@ static const struct cmd_option options[] = {
 	CMD_FLAG(0, "metrics", struct status_options, metrics, "all counters as OpenMetrics text"),
 };
 
-static void print_roles(struct status *s, bool all, struct buf *out)
+static void print_roles(const struct status *s, bool all, struct buf *out)
 {
-	int64_t now_us = clock_wall_us();
 	struct rows_list l;
 	rows_list_begin(&l, &role_rows, false, out);
-	for (size_t i = 0; i < s->nrows; i++) {
-		struct status_row *r = &s->row[i];
-		r->age_us = r->since_wall_us > 0 ? MAX(now_us - r->since_wall_us, 0) : -1;
-		if (all || status_is_live(r))
-			rows_list_add(&l, r);
-	}
+	for (size_t i = 0; i < s->nrows; i++)
+		if (all || status_is_live(&s->row[i]))
+			rows_list_add(&l, &s->row[i]);
 	rows_list_end(&l);
 }
 
@@ -58,16 +54,15 @@ static void print_numbers(const struct status *s, struct buf *out)
 {
 	struct text_table t = {.ncolumns = 2, .right = 1};
 	struct numbers numbers;
-	struct numbers_cause cause[NUMBERS_CAUSES];
 	numbers_of(s, clock_wall_us(), &numbers);
-	size_t n = numbers_causes(s, cause);
 	for (size_t i = 0; i < NUMBERS; i++) {
 		text_table_add(&t, "%s", numbers.n[i].text);
 		text_table_add(&t, "%s", numbers.n[i].title);
 	}
-	for (size_t i = 0; i < n; i++) {
-		text_table_add(&t, "%lld", (long long)cause[i].count);
-		text_table_add(&t, "not fetched: " STR_FMT, STR_ARG(str_head(cause[i].result, 40)));
+	for (size_t i = 0; i < numbers.causes; i++) {
+		const struct numbers_cause *c = &numbers.cause[i];
+		text_table_add(&t, "%lld", (long long)c->count);
+		text_table_add(&t, "not fetched: " STR_FMT, STR_ARG(str_head(c->result, 40)));
 	}
 	buf_add_byte(out, '\n');
 	text_table_print(&t, out);
@@ -95,18 +90,6 @@ static void print_passes(const struct status *s, struct buf *out)
 	text_table_free(&t);
 }
 
-/* How it went with each source and gatherer. */
-static void print_points(struct point_status *point, size_t n, struct buf *out)
-{
-	int64_t now_us = clock_wall_us();
-	for (struct point_status *p = point; p < point + n; p++) {
-		p->ago_us = p->last_us ? MAX(now_us - p->last_us, 0) : -1;
-		p->in_us = p->next_us ? MAX(p->next_us - now_us, 0) : -1;
-	}
-	buf_add_byte(out, '\n');
-	rows_print(&point_rows, point, n, false, out);
-}
-
 /* What is known, other than by counters alone. */
 struct points {
 	const struct status *status;
@@ -117,7 +100,7 @@ struct points {
 	bool has_cache;
 };
 
-static void print_text(struct status *s, const struct points *points, const char *data,
+static void print_text(const struct status *s, const struct points *points, const char *data,
 		       bool verbose, struct buf *out)
 {
 	if (!s->running)
@@ -128,9 +111,11 @@ static void print_text(struct status *s, const struct points *points, const char
 		print_numbers(s, out);
 	if (status_has_role(s, "shepherd"))
 		print_passes(s, out);
-	if (points->n &&
-	    (verbose || (status_has_role(s, "broker") && points_are_told(points->list, points->n))))
-		print_points(points->list, points->n, out);
+	if (points->n && (verbose || (status_has_role(s, "broker") &&
+				      points_are_told(points->list, points->n)))) {
+		buf_add_byte(out, '\n');
+		rows_print(&point_rows, points->list, points->n, false, out);
+	}
 	if (points->archie.sites && (verbose || status_has_role(s, "archie-getter"))) {
 		buf_add_byte(out, '\n');
 		archie_summary_text(&points->archie, clock_wall_us(), out);

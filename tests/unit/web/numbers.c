@@ -50,14 +50,13 @@ static void numbers_are_those_of_the_crawl(void **state)
 static void causes_are_those_that_happened(void **state)
 {
 	struct status s = {.view = views, .nviews = ARRAY_LEN(views)};
-	struct numbers_cause cause[NUMBERS_CAUSES];
 	struct numbers n;
 	struct buf out = BUF_INIT(1 << 16);
 	(void)state;
-	assert_int_equal(numbers_causes(&s, cause), 1);
-	assert_true(str_is(cause[0].result, "refused"));
 	numbers_of(&s, 200 * US_PER_S, &n);
-	numbers_json(&s, &n, 5, &out);
+	assert_int_equal(n.causes, 1);
+	assert_true(str_is(n.cause[0].result, "refused"));
+	numbers_json(&n, 5, &out);
 	assert_true(str_ends(buf_str(&out),
 			     STR(",\"causes\":[[\"refused\",30]],\"codes\":["
 				 "[\"ok\",\"\",1200],[\"0\",\"ok\",1200],"
@@ -74,27 +73,26 @@ static void codes_have_bounds(void **state)
 	static struct counter_value many[2 * NUMBERS_CODES];
 	struct counters_view view = {STR("shepherd@1"), 0, 1, true, many, ARRAY_LEN(many)};
 	struct status s = {.view = &view, .nviews = 1};
-	struct numbers_code code[NUMBERS_CODES];
+	struct numbers n;
 	for (size_t i = 0; i < ARRAY_LEN(many); i++)
 		many[i] = (struct counter_value){STR("codes"), STR("class=\"ok\",code=\"70000\""),
 						 STR(""), COUNTER_TOTAL, 1};
-	assert_int_equal(numbers_codes(&s, code), NUMBERS_CODES);
-	assert_int_equal(code[0].count, NUMBERS_CODES - 1);
-	assert_str(code[1].name, "70000");
+	numbers_of(&s, 200 * US_PER_S, &n);
+	assert_int_equal(n.codes, NUMBERS_CODES);
+	assert_int_equal(n.code[0].count, NUMBERS_CODES - 1);
+	assert_str(n.code[1].name, "70000");
 }
 
 static void nothing_that_runs_is_nothing_to_show(void **state)
 {
 	struct status s = {0};
 	struct numbers n;
-	struct numbers_cause cause[NUMBERS_CAUSES];
 	(void)state;
 	numbers_of(&s, 200 * US_PER_S, &n);
 	assert_string_equal(shown(&n, "rate"), "0.0");
 	assert_string_equal(shown(&n, "documents"), "0");
-	assert_int_equal(numbers_causes(&s, cause), 0);
-	struct numbers_code code[NUMBERS_CODES];
-	assert_int_equal(numbers_codes(&s, code), 0);
+	assert_int_equal(n.causes, 0);
+	assert_int_equal(n.codes, 0);
 }
 
 int main(void)

@@ -46,11 +46,11 @@ static void sources_are_shown_where_there_are_several_or_one_is_asked(void **sta
 	struct status s = {0};
 	const struct web_reapers none = {0};
 	struct point_status points[] = {
-		{.name = "crawl", .state = POINT_GOOD, .last_us = 900 * US_PER_S, .objects = 5},
+		{.name = "crawl", .state = POINT_GOOD, .objects = 5},
 		{.name = "gatherer.example:8500",
 		 .state = POINT_FAILED,
-		 .last_us = 940 * US_PER_S,
-		 .next_us = 1120 * US_PER_S,
+		 .ago_us = 60 * US_PER_S,
+		 .in_us = 120 * US_PER_S,
 		 .objects = 12,
 		 .bad = 3,
 		 .text = "ended <early>"},
@@ -61,8 +61,8 @@ static void sources_are_shown_where_there_are_several_or_one_is_asked(void **sta
 	assert_int_equal(html.depth, 0);
 	assert_page_has("<td>crawl</td><td class=\"good\">good</td>");
 	assert_page_has("<td>gatherer.example:8500</td><td class=\"bad\">failed</td>"
-			"<td class=\"dim\">ended &lt;early&gt;</td>");
-	assert_page_has("<td class=\"n\">12</td><td class=\"n\">3</td>");
+			"<td class=\"n\">1min ago</td><td class=\"n\">12</td><td class=\"n\">3</td>"
+			"<td class=\"n\">in 2min</td><td class=\"dim\">ended &lt;early&gt;</td>");
 	web_status_html(page_new(), &s, &none, &(struct web_points){points + 1, 1}, NOW_US);
 	assert_page_has("Sources");
 }
@@ -149,19 +149,22 @@ static void a_row_shows_time_restarts_cpu_and_memory(void **state)
 	struct status_row rows[] = {
 		{.name = STR("web"),
 		 .state = STATUS_READY,
-		 .since_wall_us = NOW_US - 90 * US_PER_S,
+		 .pid = 77,
+		 .age_us = 90 * US_PER_S,
 		 .restarts = 3,
 		 .cpu_us = 2 * US_PER_S,
 		 .rss = 5 << 19},
-		{.name = STR("old"), .state = STATUS_ENDED, .cpu_us = -1, .rss = -1},
+		{.name = STR("old"), .state = STATUS_ENDED, .age_us = -1, .cpu_us = -1, .rss = -1},
 	};
 	(void)state;
 	show(rows, 2, 0);
 	assert_page_has("<td class=\"n\">3</td>");
-	assert_page_has("<td class=\"n\">2.5 MiB</td>");
+	assert_page_has("<td class=\"n\">2.5M</td>");
 	assert_page_has("<td>old</td><td class=\"dim\">ended</td><td class=\"n\">-</td>"
-			"<td class=\"n\">0</td><td class=\"n\">-</td><td class=\"n\">-</td>");
-	assert_page_has("<td>web</td><td class=\"good\">ready</td><td class=\"n\">1min 30s</td>");
+			"<td class=\"n\">-</td><td class=\"n\">0</td><td class=\"n\">-</td><td "
+			"class=\"n\">-</td>");
+	assert_page_has("<td>web</td><td class=\"good\">ready</td><td class=\"n\">77</td>"
+			"<td class=\"n\">1min 30s</td>");
 }
 
 static void numbers_causes_and_counters_are_shown(void **state)
@@ -172,7 +175,7 @@ static void numbers_causes_and_counters_are_shown(void **state)
 	assert_page_has("<dt>pages per second since the start</dt><dd id=\"n-rate\">12.3</dd>");
 	assert_page_has("<section id=\"causes\"><h2>");
 	assert_page_has("<td>refused</td><td class=\"n\">30</td>");
-	assert_page_has("<code>pages{result=&quot;refused&quot;}</code>");
+	assert_page_has("<td class=\"code\">pages{result=&quot;refused&quot;}</td>");
 	assert_page_has("Pages &lt;by&gt; result.");
 	assert_page_has("<section id=\"codes\"><h2>");
 	assert_page_has("<tr class=\"class\"><td>permanent</td><td></td><td class=\"n\">7</td>");
@@ -181,7 +184,7 @@ static void numbers_causes_and_counters_are_shown(void **state)
 	views[0].alive = false;        /* then its counters are of the past */
 	show(NULL, 0, 1);
 	views[0].alive = true;
-	assert_page_lacks("<code>");
+	assert_page_lacks("class=\"code\">pages");
 }
 
 static void without_a_crawl_there_are_no_causes(void **state)

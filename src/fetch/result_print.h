@@ -4,14 +4,10 @@
 #include "base/buf.h"
 #include "fetch/robot.h"
 
-/* What the caller adds to the line; an empty value is left out. */
-struct result_field {
-	const char *key;
-	struct str value;
-};
-/* One line. url: as it was asked for. */
-void result_print_json(struct str url, const struct robot_result *r,
-		       const struct result_field *more, size_t n, struct buf *out);
+/* One line. url: as it was asked for; doc_id: of a spider's URL; file: where the body is kept. Both
+ * may be empty. */
+void result_print_json(struct str url, const struct robot_result *r, struct str doc_id,
+		       const char *file, struct buf *out);
 /* FOLDER/HOST/NAME, or FOLDER/HOST,PORT/NAME where the port is not that of https; the name is a
  * function of the URL alone, and no two URLs have the same. */
 void result_file_name(const char *folder, const struct url *url, struct buf *ret);

@@ -80,9 +80,8 @@ static void fetch_tell(struct fetch *f, struct str url, const struct robot_resul
 {
 	bool kept = file && r->outcome == OUTCOME_OK;
 	fetch_report_count(&f->report, r->outcome, r->size);
-	const struct result_field more = {"file", str_of(kept ? file : "")};
 	if (f->options->json)
-		result_print_json(url, r, &more, 1, &f->report.out);
+		result_print_json(url, r, STR(""), kept ? file : "", &f->report.out);
 	else
 		fetch_print_text(url, r, &f->report.out);
 	flush_soon(f);

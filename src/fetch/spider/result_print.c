@@ -3,90 +3,94 @@
 #include "fetch/result_print.h"
 
 #include "base/hash.h"
-#include "base/jsonw.h"
+#include "base/rows.h"
 
-static void put_hex(struct jsonw *j, const char *key, const unsigned char *p, size_t n)
+COL_NAMER(print_outcome, enum outcome, outcome_name)
+COL_NAMER(print_cause, enum robot_cause, robot_cause_name)
+
+static void print_url(const void *url, struct buf *out)
 {
-	char text[2 * 32 + 1];
-	hex_print(p, n, text);
-	jsonw_put_text(j, key, text);
+	url_show(*(const struct str *)url, out);
 }
 
-static void put_some(struct jsonw *j, const char *key, struct str text)
+static void print_address(const void *addr, struct buf *out)
 {
-	if (text.n)
-		jsonw_put_str(j, key, text);
-}
-
-static void put_robots(struct jsonw *j, const struct robot_tag *tag)
-{
-	jsonw_put_array(j, "robots");
-	for (int i = 0; i < ROBOT_NDIRECTIVES; i++)
-		if (tag->set & 1u << i)
-			jsonw_text(j, robot_directive_name((enum robot_directive)i));
-	jsonw_array_end(j);
-}
-
-static void put_head(struct jsonw *j, const struct robot_result *r)
-{
-	const struct robot_head *h = r->head;
-	jsonw_put_int(j, "status", h->status);
-	put_some(j, "type", str_of(h->mime));
-	put_some(j, "charset", str_of(h->charset));
-	put_some(j, "etag", str_of(h->etag));
-	put_some(j, "last_modified", str_of(h->last_modified));
-	if (r->last_modified_us >= 0)
-		jsonw_put_int(j, "last_modified_s", r->last_modified_us / US_PER_S);
-	if (h->retry_after_us >= 0)
-		jsonw_put_int(j, "retry_after_s", h->retry_after_us / US_PER_S);
-	put_robots(j, &h->tag);
-	jsonw_put_uint(j, "size", r->size);
-	jsonw_put_uint(j, "wire", r->wire);
-	put_hex(j, "md5", r->md5, sizeof r->md5);
-	put_hex(j, "sha256", r->sha256, sizeof r->sha256);
-}
-
-static void put_times(struct jsonw *j, const struct robot_times *t)
-{
-	if (t->start_us)
-		jsonw_put_time(j, "start", t->start_us);
-	jsonw_put_int(j, "resolve_us", t->resolve_us);
-	jsonw_put_int(j, "connect_us", t->connect_us);
-	jsonw_put_int(j, "first_us", t->first_us);
-	jsonw_put_int(j, "total_us", t->total_us);
-}
-
-static void put_url(struct jsonw *j, const char *key, struct str url)
-{
-	CLEANUP(buf_free) struct buf shown = BUF_INIT(url.n + 1);
-	url_show(url, &shown);
-	put_some(j, key, buf_str(&shown));
-}
-
-void result_print_json(struct str url, const struct robot_result *r,
-		       const struct result_field *more, size_t n, struct buf *out)
-{
-	struct jsonw j = JSONW_INIT(out);
 	char shown[ADDR_SHOWN];
-	jsonw_object(&j);
-	put_url(&j, "url", url);
-	jsonw_put_text(&j, "outcome", outcome_name(r->outcome));
-	jsonw_put_text(&j, "cause", robot_cause_name(r->cause));
-	put_some(&j, "why", str_of(r->why));
-	if (!str_eq(url, r->url))
-		put_some(&j, "final_url", r->url);
-	if (r->redirects)
-		jsonw_put_uint(&j, "redirects", r->redirects);
-	put_some(&j, "location", r->location);
-	if (r->addr.family)
-		jsonw_put_text(&j, "address", addr_print(&r->addr, shown));
-	if (r->head->status)
-		put_head(&j, r);
-	put_times(&j, &r->times);
-	for (size_t i = 0; i < n; i++)
-		put_some(&j, more[i].key, more[i].value);
-	jsonw_object_end(&j);
-	buf_add_byte(out, '\n');
+	buf_add_text(out, addr_print(addr, shown));
+}
+
+#define H struct robot_head
+static const struct column head_columns[] = {
+	COL("status", H, status),
+	COL("type", H, mime, .how = ROW_SOME),
+	COL("charset", H, charset, .how = ROW_SOME),
+	COL("etag", H, etag, .how = ROW_SOME),
+	COL("last_modified", H, last_modified, .how = ROW_SOME),
+};
+#undef H
+static const struct rows head_rows = {ROWS(struct robot_head, head_columns)};
+
+struct told {
+	struct str url, final_url;
+	struct robot_result r;
+	int status; /* the members from there on are only told of an answer */
+	int64_t last_modified_s, retry_after_s;
+	const char *directive[ROBOT_NDIRECTIVES];
+	size_t directives;
+	struct str doc_id;
+	const char *file;
+};
+#define S struct told
+#define ANSWERED COL_IF(S, status)
+static const struct column told_columns[] = {
+	COL_OF("url", S, url, print_url, .how = ROW_SOME),
+	COL_OF("outcome", S, r.outcome, print_outcome),
+	COL_OF("cause", S, r.cause, print_cause),
+	COL("why", S, r.why, .how = ROW_SOME),
+	COL("final_url", S, final_url, .how = ROW_SOME),
+	COL("redirects", S, r.redirects, .how = ROW_SOME),
+	COL("location", S, r.location, .how = ROW_SOME),
+	COL_OF("address", S, r.addr, print_address, COL_IF(S, r.addr.family)),
+	COL_POINTER(NULL, S, r.head, head_rows, ANSWERED),
+	COL("last_modified_s", S, last_modified_s, .how = ROW_SOME | ROW_NEG, ANSWERED),
+	COL("retry_after_s", S, retry_after_s, .how = ROW_SOME | ROW_NEG, ANSWERED),
+	COL_LIST("robots", S, directive, directives, rows_texts, ANSWERED),
+	COL("size", S, r.size, ANSWERED),
+	COL("wire", S, r.wire, ANSWERED),
+	COL("md5", S, r.md5, ANSWERED),
+	COL("sha256", S, r.sha256, ANSWERED),
+	COL("start", S, r.times.start_us, .unit = UNIT_TIME, .how = ROW_SOME),
+	COL("resolve_us", S, r.times.resolve_us),
+	COL("connect_us", S, r.times.connect_us),
+	COL("first_us", S, r.times.first_us),
+	COL("total_us", S, r.times.total_us),
+	COL("doc_id", S, doc_id, .how = ROW_SOME),
+	COL("file", S, file, .how = ROW_SOME),
+};
+static const struct rows told_rows = {ROWS(S, told_columns)};
+#undef S
+
+static int64_t seconds_of(int64_t us)
+{
+	return us < 0 ? -1 : us / US_PER_S;
+}
+
+void result_print_json(struct str url, const struct robot_result *r, struct str doc_id,
+		       const char *file, struct buf *out)
+{
+	struct told told = {.url = url,
+			    .final_url = str_eq(url, r->url) ? STR("") : r->url,
+			    .r = *r,
+			    .status = r->head->status,
+			    .last_modified_s = seconds_of(r->last_modified_us),
+			    .retry_after_s = seconds_of(r->head->retry_after_us),
+			    .doc_id = doc_id,
+			    .file = file};
+	for (int i = 0; i < ROBOT_NDIRECTIVES; i++)
+		if (r->head->tag.set & 1u << i)
+			told.directive[told.directives++] =
+				robot_directive_name((enum robot_directive)i);
+	rows_json_line(&told_rows, &told, out);
 }
 
 /* Neither a file nor a folder may be called "." or "..". */

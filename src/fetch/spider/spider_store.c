@@ -265,10 +265,9 @@ void spider_store_put(struct spider_store *s, struct spider_item *item,
 		      const struct robot_result *result)
 {
 	bool kept = item->path && result->outcome == OUTCOME_OK;
-	const struct result_field more[] = {{"doc_id", item->doc_id},
-					    {"file", str_of(kept ? item->path : "")}};
 	if (has_line(s, item))
-		result_print_json(item->url, result, more, ARRAY_LEN(more), &group_next(s)->lines);
+		result_print_json(item->url, result, item->doc_id, kept ? item->path : "",
+				  &group_next(s)->lines);
 	list_append(&group_next(s)->items, &item->link);
 	if (item->is_trial)
 		trial_end(s, kept);

@@ -120,10 +120,9 @@ static void PRINTF_LIKE(2, 3) call_ended(struct call *c, const char *fmt, ...)
 	pthread_mutex_unlock(&c->g->lock);
 }
 
-static void on_bytes(void *ctx, struct str piece, uint64_t left)
+static void on_bytes(void *ctx, struct str piece)
 {
 	struct call *c = ctx;
-	(void)left;
 	pthread_mutex_lock(&c->g->lock);
 	buf_add_str(&c->in, piece);
 	c->paused = c->in.n >= IN_MARK;
@@ -136,8 +135,8 @@ static void on_bytes(void *ctx, struct str piece, uint64_t left)
 static void on_up(void *ctx, struct conn *conn)
 {
 	struct call *c = ctx;
+	(void)conn;
 	c->at = c->naddrs; /* no other address is tried once one has answered */
-	conn_want_pieces(conn, UINT64_MAX);
 }
 
 static void call_connect(struct call *c);
@@ -156,7 +155,7 @@ static void on_down(void *ctx, const char *why, int64_t retry_us)
 /* To the next address. */
 static void call_connect(struct call *c)
 {
-	static const struct conn_ops ops = {.bytes = on_bytes}; /* lines are never waited for */
+	static const struct conn_ops ops = {.bytes = on_bytes};
 	char address[ADDR_SHOWN];
 	struct err err;
 	struct addr *to = &c->addr[c->at++];
@@ -517,7 +516,7 @@ int gatherers_new(struct gatherers **ret, const struct gatherers_conf *conf,
 	struct gatherers *g = mem_alloc(sizeof *g);
 	*g = (struct gatherers){
 		.conf = *conf,
-		.limits = {.line_max = 1,
+		.limits = {.pieces = true,
 			   .high_mark = 4096,
 			   .queue_max = 4096,
 			   .idle_us = conf->idle_us},

@@ -121,7 +121,7 @@ static int take_opening(struct gatherer_answer *a, unsigned code, struct err *er
 	if (code != 0 && code != 400)
 		return err_set(err, ERR_REMOTE, "refused: %s", a->said);
 	a->stage = STAGE_SECTIONS;
-	framing_want(&a->framing, FRAMING_PIECES, UINT64_MAX);
+	framing_pieces(&a->framing);
 	return ANSWER_BUSY;
 }
 

@@ -344,15 +344,14 @@ static void hand_out(struct conn *c)
 	struct str frame;
 	int rc = 1;
 	while (!is_ending(c) && !c->paused && !is_stuck(c)) {
-		bool line = c->frame.mode == FRAMING_LINES || c->frame.mode == FRAMING_MESSAGES;
 		if ((rc = framing_next(&c->frame, &frame)) != 0)
 			break;
 		c->pool->stats.frames++;
 		c->began_us = 0;
-		if (line)
-			c->ops->line(c->ctx, frame);
+		if (c->limits->pieces)
+			c->ops->bytes(c->ctx, frame);
 		else
-			c->ops->bytes(c->ctx, frame, c->frame.left);
+			c->ops->line(c->ctx, frame);
 	}
 	c->hungry = rc == 1 && !is_ending(c) && !c->paused && !is_stuck(c);
 	if (rc < 0)
@@ -607,8 +606,9 @@ struct conn *conn_new(struct conn_pool *pool, int fd, const struct tls *tls,
 	if (limits->messages)
 		framing_messages(&c->frame, limits->messages, CONN_READ);
 	else
-		framing_init(&c->frame, limits->line_max,
-			     MAX(limits->line_max + 2, limits->block_max) + CONN_READ);
+		framing_init(&c->frame, limits->line_max, limits->line_max + 2 + CONN_READ);
+	if (limits->pieces)
+		framing_pieces(&c->frame);
 	list_prepend(&pool->all, &c->link);
 	pool->stats.conns++;
 	loop_later(pool->loop, &c->work);
@@ -628,25 +628,6 @@ void conn_tune_tcp(int fd)
 	for (size_t i = 0; i < ARRAY_LEN(options); i++)
 		(void)setsockopt(fd, options[i].level, options[i].name, &options[i].value,
 				 sizeof options[i].value);
-}
-
-static void want_bytes(struct conn *c, enum framing_mode mode, uint64_t n)
-{
-	if (is_ending(c))
-		return;
-	framing_want(&c->frame, mode, n);
-	conn_poke(c);
-}
-
-void conn_want(struct conn *c, size_t n)
-{
-	ENSURE(n <= c->limits->block_max);
-	want_bytes(c, FRAMING_BLOCK, n);
-}
-
-void conn_want_pieces(struct conn *c, uint64_t n)
-{
-	want_bytes(c, FRAMING_PIECES, n);
 }
 
 void conn_pause(struct conn *c)

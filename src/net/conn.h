@@ -1,4 +1,4 @@
-/* Connections: a stream socket on the loop that receives lines and counted bytes, with an output
+/* Connections: a stream socket on the loop that receives lines, messages or pieces, with an output
  * queue and bounds on everything. All connections of a loop share a pool: its scratch space, so
  * that a connection that keeps up owns no memory, and its memory budget.
  *
@@ -29,7 +29,7 @@ struct tls;
 	X(EOF, "closed by the peer")                        \
 	X(DROPPED, "dropped")                               \
 	X(IDLE, "idle for too long")                        \
-	X(SLOW, "a line or block took too long to arrive")  \
+	X(SLOW, "a line took too long to arrive")           \
 	X(LONG_LINE, "a line is too long")                  \
 	X(FULL, "the peer does not read what it asked for") \
 	X(TLS, "no TLS, or not with our key")               \
@@ -45,9 +45,8 @@ const char *conn_end_text(enum conn_end end);
 
 struct conn_ops {
 	/* Slices are valid until the callback returns. */
-	void (*line)(void *ctx, struct str line); /* without LF or CRLF; or a message */
-	void (*bytes)(void *ctx, struct str piece, uint64_t left); /* left: still to come; NULL if
-								      never requested */
+	void (*line)(void *ctx, struct str line);   /* without LF or CRLF; or a message */
+	void (*bytes)(void *ctx, struct str piece); /* in place of line(), see conn_limits */
 	void (*drained)(void *ctx); /* the queue was above high_mark and is below a quarter of it;
 				       may be NULL */
 	/* May send a last message before the connection is finished. May be NULL. */
@@ -60,18 +59,18 @@ struct conn_ops {
 
 struct conn_limits {
 	size_t line_max;  /* bytes of a line */
-	size_t block_max; /* of conn_want() */
 	size_t high_mark; /* of the output queue */
 	size_t queue_max; /* past it the connection ends: FULL */
 	int64_t idle_us;  /* without a byte in either direction, unless paused; 0: for ever */
-	int64_t frame_us; /* from the first byte of a line or block to its last; 0: any */
+	int64_t frame_us; /* from the first byte of a line to its last; 0: any */
 	size_t read_mark; /* of the output queue: above it nothing is read; 0: high_mark */
-	/* Messages in place of lines (net/framing.h), each of them one call of line(). line_max and
-	 * block_max do not count then. NULL: lines. */
+	/* Messages in place of lines (net/framing.h), each of them one call of line(). line_max
+	 * does not count then. NULL: lines. */
 	const struct message_wire *messages;
+	bool pieces; /* neither: bytes() gets whatever arrives, at most CONN_READ bytes a call */
 };
-/* So one connection holds at most MAX(line_max, block_max) + CONN_READ bytes of input and twice
- * queue_max of output. */
+/* So one connection holds at most line_max + CONN_READ bytes of input and twice queue_max of
+ * output. */
 enum { CONN_READ = 32 * 1024 };
 
 struct conn_stats {
@@ -99,11 +98,6 @@ struct conn *conn_new(struct conn_pool *pool, int fd, const struct tls *tls,
 bool conn_send(struct conn *c, struct str bytes);
 bool conn_printf(struct conn *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 size_t conn_queued(const struct conn *c);
-
-/* Expects n bytes next instead of a line: as one block (at most block_max), or in pieces as they
- * arrive. Then lines again. 0 bytes are one empty piece. */
-void conn_want(struct conn *c, size_t n);
-void conn_want_pieces(struct conn *c, uint64_t n);
 
 /* Stops reading and delivering frames until conn_resume(), for instance while an answer is made. */
 void conn_pause(struct conn *c);

@@ -85,17 +85,11 @@ static int next_line(struct framing *f, struct str *ret)
 	return 0;
 }
 
-static int next_bytes(struct framing *f, struct str *ret)
+static int next_piece(struct framing *f, struct str *ret)
 {
-	size_t n = (size_t)MIN((uint64_t)framing_waiting(f), f->left);
-	if (n < f->left && (n == 0 || f->mode == FRAMING_BLOCK))
-		return 1;
-	*ret = (struct str){f->data.p + f->at, n};
-	f->at += n;
-	f->left -= n;
-	if (f->left == 0)
-		f->mode = FRAMING_LINES;
-	return 0;
+	*ret = (struct str){f->data.p + f->at, framing_waiting(f)};
+	f->at += ret->n;
+	return ret->n == 0;
 }
 
 static int next_message(struct framing *f, struct str *ret)
@@ -113,12 +107,10 @@ int framing_next(struct framing *f, struct str *ret)
 {
 	if (f->mode == FRAMING_MESSAGES)
 		return next_message(f, ret);
-	return f->mode == FRAMING_LINES ? next_line(f, ret) : next_bytes(f, ret);
+	return f->mode == FRAMING_LINES ? next_line(f, ret) : next_piece(f, ret);
 }
 
-void framing_want(struct framing *f, enum framing_mode mode, uint64_t n)
+void framing_pieces(struct framing *f)
 {
-	f->mode = mode;
-	f->left = n;
-	f->scanned = 0;
+	f->mode = FRAMING_PIECES;
 }

@@ -1,5 +1,5 @@
-/* Framing: lines and counted bytes out of a stream that arrives in pieces. Where the stream was cut
- * makes no difference to what comes out. A complete frame is handed out where it lies; only the
+/* Framing: lines or messages out of a stream that arrives in pieces. Where the stream was cut makes
+ * no difference to what comes out. A complete frame is handed out where it lies; only the
  * beginning of an incomplete one is kept, so between frames nothing is held.
  *
  *	framing_put(&f, piece);
@@ -10,7 +10,7 @@
 #pragma once
 #include "base/buf.h"
 
-enum framing_mode { FRAMING_LINES, FRAMING_BLOCK, FRAMING_PIECES, FRAMING_MESSAGES };
+enum framing_mode { FRAMING_LINES, FRAMING_PIECES, FRAMING_MESSAGES };
 
 struct message_wire;
 
@@ -18,7 +18,6 @@ struct framing {
 	size_t line_max; /* bytes of a line without its LF or CRLF */
 	enum framing_mode mode;
 	const struct message_wire *wire; /* of FRAMING_MESSAGES */
-	uint64_t left;                   /* of the bytes that were asked for */
 	struct str data;                 /* what is looked at: the piece, or held */
 	size_t at;                       /* where the next frame begins */
 	size_t scanned;                  /* bytes after `at` that have no LF */
@@ -26,7 +25,7 @@ struct framing {
 };
 
 /* At most held_max bytes are kept: no piece may bring more. A line that is not complete holds at
- * most line_max + 1 bytes, a block less than what was asked for. */
+ * most line_max + 1 bytes. */
 void framing_init(struct framing *f, size_t line_max, size_t held_max);
 /* In place of framing_init(): frames are whole messages of this wire (base/message.h), out of
  * pieces of at most piece_max bytes. What does not begin like one is a frame too, for
@@ -36,14 +35,13 @@ void framing_free(struct framing *f);
 
 /* All frames that were complete must have been taken, or the piece be empty. */
 void framing_put(struct framing *f, struct str piece);
-/* 0: *ret is a line without its end, a block, or a part of the bytes asked for; 1: it is not
- * complete yet; negative: a line longer than line_max, and so again if asked again. */
+/* 0: *ret is a line without its end, or a piece; 1: it is not complete yet; negative: a line longer
+ * than line_max, and so again if asked again. */
 int framing_next(struct framing *f, struct str *ret);
 void framing_keep(struct framing *f);
 
-/* What comes next is n bytes and then lines again: as one block, or in pieces as they arrive. Of 0
- * bytes there is one empty frame. */
-void framing_want(struct framing *f, enum framing_mode mode, uint64_t n);
+/* From here on frames are whatever arrives, in pieces. */
+void framing_pieces(struct framing *f);
 
 static inline size_t framing_waiting(const struct framing *f)
 {

@@ -90,11 +90,11 @@ static void on_line(void *ctx, struct str line)
 		o->options.ops->line(o->options.ctx, line);
 }
 
-static void on_bytes(void *ctx, struct str piece, uint64_t left)
+static void on_bytes(void *ctx, struct str piece)
 {
 	struct outgoing *o = ctx;
 	if (!o->freed)
-		o->options.ops->bytes(o->options.ctx, piece, left);
+		o->options.ops->bytes(o->options.ctx, piece);
 }
 
 static void on_drained(void *ctx)

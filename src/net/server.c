@@ -13,7 +13,6 @@ struct session {
 	struct server *server;
 	struct conn *conn;
 	struct link link;
-	void (*block)(struct session *s, struct str block);
 	struct peer peer;
 	bool open;
 	max_align_t state[];
@@ -60,15 +59,10 @@ static void on_line(void *ctx, struct str line)
 	s->server->protocol->line(s, line);
 }
 
-static void on_bytes(void *ctx, struct str piece, uint64_t left)
+static void on_bytes(void *ctx, struct str piece)
 {
 	struct session *s = ctx;
-	const struct server_protocol *p = s->server->protocol;
-	(void)left;
-	if (p->bytes)
-		p->bytes(s, piece);
-	else
-		s->block(s, piece);
+	s->server->protocol->bytes(s, piece);
 }
 
 static void on_long_line(void *ctx)
@@ -104,8 +98,6 @@ static void on_opened(void *ctx)
 	struct session *s = ctx;
 	const struct server_protocol *p = s->server->protocol;
 	s->open = true;
-	if (p->bytes)
-		conn_want_pieces(s->conn, UINT64_MAX);
 	if (p->greeting)
 		conn_send(s->conn, str_of(p->greeting));
 	if (p->opened)
@@ -176,7 +168,7 @@ struct server *server_new(struct loop *loop, const struct server_protocol *proto
 		.tls = tls,
 		.conn_limits = {.messages = protocol->messages,
 				.line_max = limits->line_max,
-				.block_max = limits->block_max,
+				.pieces = protocol->bytes,
 				.high_mark = limits->queue_max / 16,
 				.queue_max = limits->queue_max,
 				.read_mark = protocol->reads_on ? limits->queue_max : 0,
@@ -296,13 +288,4 @@ const struct peer *session_from(const struct session *s)
 const char *session_peer(const struct session *s)
 {
 	return s->peer.text;
-}
-
-bool session_block(struct session *s, uint64_t n, void (*fn)(struct session *s, struct str block))
-{
-	if (n > s->server->conn_limits.block_max)
-		return false;
-	s->block = fn;
-	conn_want(s->conn, (size_t)n);
-	return true;
 }

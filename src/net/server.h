@@ -51,7 +51,7 @@ struct server_protocol {
  * SERVER_LIMITS_IDLE_AT(struct conf, member, "0"). */
 struct server_limits {
 	int64_t max_connections, max_per_address, backlog;
-	uint64_t line_max, block_max, queue_max, memory;
+	uint64_t line_max, queue_max, memory;
 	int64_t idle_us, line_us;
 };
 
@@ -68,8 +68,6 @@ struct server_limits {
 	 .help = "Connections that may wait to be accepted", .inherits = "net.backlog"}, \
 	{"line_max", VALUE_SIZE_AT(s, m.line_max), "8K", 64, 16 << 20, \
 	 .help = "Bytes of a line", .inherits = "net.line_max"}, \
-	{"block_max", VALUE_SIZE_AT(s, m.block_max), "1M", 0, 1 << 30, \
-	 .help = "Bytes of a counted block", .inherits = "net.block_max"}, \
 	{"queue_max", VALUE_SIZE_AT(s, m.queue_max), "4M", 65536, 1 << 30, \
 	 .help = "Bytes of answers that may wait for one connection", \
 	 .inherits = "net.queue_max"}, \
@@ -80,7 +78,7 @@ struct server_limits {
 	 .help = "Time without data after which a connection is closed; 0: never", \
 	 .inherits = "net.idle"}, \
 	{"line_time", VALUE_TIME_AT(s, m.line_us), "1min", 0, INFINITY, \
-	 .help = "Time allowed to receive a complete line or block; 0: no limit", \
+	 .help = "Time allowed to receive a complete line; 0: no limit", \
 	 .inherits = "net.line_time"}
 /* clang-format on */
 
@@ -115,6 +113,3 @@ struct conn *session_conn(struct session *s);
 struct server *session_server(struct session *s);
 const char *session_peer(const struct session *s);
 const struct peer *session_from(const struct session *s);
-/* The next n bytes go to fn as one block, then lines again. false: more than block_max, nothing is
- * taken: end the connection, or the bytes that follow are run as lines. */
-bool session_block(struct session *s, uint64_t n, void (*fn)(struct session *s, struct str block));

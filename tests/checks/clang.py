@@ -16,9 +16,9 @@ LATER = {
         "soif_embed soif_embed_count soif_embedded soif_merge soif_same soif_sort soif_unembed",
     "no program: fault points that are counted, the loop with a clock turned by hand, cages as "
     "tests and benches want them, a compaction that is waited for, all names in one segment, "
-    "a database that fails when it is told to, counted blocks as tests/demo/lines.c has them":
-        "cage_defaults collector_compact conn_want db_fail_at fault_fired loop_step "
-        "names_merge_all session_block sql_fail_at",
+    "a database that fails when it is told to":
+        "cage_defaults collector_compact db_fail_at fault_fired loop_step "
+        "names_merge_all sql_fail_at",
 }
 
 PROGRAMS = {"garner": "src/cmd/main.c", "garner-parse": "src/cmd/parse_main.c"}

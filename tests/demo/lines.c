@@ -31,7 +31,7 @@ static const struct config_section section = {"lines", "A demonstration.",
 static const struct counter_def counter_defs[] = {
 	{"accepted", NULL, COUNTER_TOTAL, "Connections that came in", COUNTED(listeners.accepted)},
 	{"refused", NULL, COUNTER_TOTAL, "Connections over a limit", COUNTED(listeners.refused)},
-	{"frames", NULL, COUNTER_TOTAL, "Lines and blocks", COUNTED(conns.frames)},
+	{"frames", NULL, COUNTER_TOTAL, "Lines", COUNTED(conns.frames)},
 	{"connections", NULL, COUNTER_GAUGE, "Connections now", COUNTED(inside)},
 	{"memory_bytes", NULL, COUNTER_GAUGE, "Memory of connections now", COUNTED(conns.memory)},
 };
@@ -75,22 +75,6 @@ static void run_fill(struct session *s, const struct str *arg, size_t n)
 	fill(s);
 }
 
-static void got_block(struct session *s, struct str block)
-{
-	conn_printf(session_conn(s), "%zu bytes\n", block.n);
-}
-
-/* Where the bytes end that follow is not known, or too far away: what comes is not for us. */
-static void run_put(struct session *s, const struct str *arg, size_t n)
-{
-	(void)n;
-	uint64_t size;
-	if (str_u64(arg[0], &size) && session_block(s, size, got_block))
-		return;
-	conn_send(session_conn(s), STR("error: not a size that is taken, closing\n"));
-	conn_finish(session_conn(s));
-}
-
 static void run_memory(struct session *s, const struct str *arg, size_t n)
 {
 	(void)arg, (void)n;
@@ -109,8 +93,9 @@ static void run_quit(struct session *s, const struct str *arg, size_t n)
 }
 
 static const struct verb verbs[] = {
-	{"echo", 1, 1, true, run_echo},  {"fill", 1, 1, false, run_fill},
-	{"put", 1, 1, false, run_put},   {"memory", 0, 0, false, run_memory},
+	{"echo", 1, 1, true, run_echo},
+	{"fill", 1, 1, false, run_fill},
+	{"memory", 0, 0, false, run_memory},
 	{"quit", 0, 0, false, run_quit},
 };
 
@@ -185,7 +170,7 @@ static int lines_run(struct role_env *env, struct err *err)
 
 static const struct role lines_role = {.name = "lines",
 				       .summary = "demonstration: a line protocol",
-				       .description = "Echoes, fills and takes.",
+				       .description = "Echoes and fills.",
 				       .section = &section,
 				       .counters = counter_defs,
 				       .ncounters = ARRAY_LEN(counter_defs),

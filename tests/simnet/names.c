@@ -72,7 +72,7 @@ struct asker {
 	struct names *names;
 	struct conn *conn;
 	struct addr server;
-	bool length_known;
+	struct buf in; /* what has come and is not answered: a length of two bytes, a question */
 };
 
 /* An answer that waits: to a datagram's sender, or to a TCP client. */
@@ -394,32 +394,36 @@ static void on_datagram(void *ctx, unsigned what)
 	buf_free(&out);
 }
 
-static void no_line(void *ctx, struct str line)
+static void answer_tcp(struct asker *a, struct str question)
 {
-	(void)ctx, (void)line; /* there are blocks only */
-}
-
-static void on_block(void *ctx, struct str block, uint64_t left)
-{
-	(void)left;
-	struct asker *a = ctx;
 	struct buf out = BUF_INIT(PACKET_MAX);
 	bool slow;
-	if (!a->length_known) {
-		a->length_known = true;
-		conn_want(a->conn,
-			  (size_t)(unsigned char)block.p[0] << 8 | (unsigned char)block.p[1]);
-		return;
-	}
-	if (make_reply(a->names, block, PACKET_MAX, &out, &slow)) {
+	if (make_reply(a->names, question, PACKET_MAX, &out, &slow)) {
 		if (slow)
 			answer_late(a->names, a, NULL, buf_str(&out));
 		else
 			send_tcp(a, buf_str(&out));
 	}
 	buf_free(&out);
-	a->length_known = false;
-	conn_want(a->conn, 2);
+}
+
+static void on_bytes(void *ctx, struct str piece)
+{
+	struct asker *a = ctx;
+	buf_add_str(&a->in, piece);
+	struct reader r = reader_of(buf_str(&a->in));
+	size_t done = 0;
+	for (;;) {
+		size_t n = reader_u8(&r);
+		n = n << 8 | reader_u8(&r);
+		struct str question = reader_bytes(&r, n);
+		if (r.bad)
+			break;
+		answer_tcp(a, question);
+		done = reader_at(&r);
+	}
+	memmove(a->in.p, a->in.p + done, a->in.n - done);
+	a->in.n -= done;
 }
 
 static void on_closed(void *ctx, enum conn_end end, int sys_errno)
@@ -432,23 +436,22 @@ static void on_closed(void *ctx, enum conn_end end, int sys_errno)
 			late_free(l);
 	}
 	gate_leave(a->names->gate, &a->server);
+	buf_free(&a->in);
 	mem_free(&a);
 }
 
 static void on_accept(void *ctx, int fd, const struct peer *peer)
 {
-	static const struct conn_limits limits = {.line_max = 64,
-						  .block_max = 65535,
+	static const struct conn_limits limits = {.pieces = true,
 						  .high_mark = 1 << 16,
 						  .queue_max = 1 << 20,
 						  .idle_us = 10 * US_PER_S};
-	static const struct conn_ops ops = {
-		.line = no_line, .bytes = on_block, .closed = on_closed};
+	static const struct conn_ops ops = {.bytes = on_bytes, .closed = on_closed};
 	struct names *names = ctx;
 	struct asker *a = mem_alloc(sizeof *a);
-	*a = (struct asker){.names = names, .server = peer->server};
+	*a = (struct asker){
+		.names = names, .server = peer->server, .in = BUF_INIT(2 + 65535 + CONN_READ)};
 	a->conn = conn_new(names->pool, fd, NULL, &limits, &ops, a);
-	conn_want(a->conn, 2);
 }
 
 /* Both sockets on one port. */

@@ -27,11 +27,8 @@ struct ng_peers {
 	size_t n;
 };
 
-static const struct conn_limits limits = {.line_max = 8192,
-					  .block_max = 0,
-					  .high_mark = 65536,
-					  .queue_max = 65536,
-					  .frame_us = US_PER_MIN};
+static const struct conn_limits limits = {
+	.line_max = 8192, .high_mark = 65536, .queue_max = 65536, .frame_us = US_PER_MIN};
 
 static bool is_decimal(struct str s)
 {

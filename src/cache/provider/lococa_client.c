@@ -44,8 +44,7 @@ struct lococa_client {
 };
 
 static const struct conn_limits limits = {
-	.line_max = 1024,
-	.block_max = 1024,
+	.pieces = true,
 	.high_mark = 256 << 10,
 	.queue_max = 4 << 20,
 	.read_mark = 4 << 20, /* answers are read however much waits to be sent */
@@ -266,16 +265,9 @@ static const struct xml_ops xml_ops = {
 
 /* The connection */
 
-static void client_bytes(void *ctx, struct str piece, uint64_t left)
+static void client_bytes(void *ctx, struct str piece)
 {
-	(void)left;
 	lococa_client_hear(ctx, piece);
-}
-
-/* No lines are asked for. */
-static void client_line(void *ctx, struct str line)
-{
-	(void)ctx, (void)line;
 }
 
 static void client_pump(struct lococa_client *c)
@@ -309,7 +301,6 @@ static void client_up(void *ctx, struct conn *conn)
 	}
 	c->conn = conn;
 	c->tries = TRIES_MOST;
-	conn_want_pieces(conn, UINT64_MAX);
 	buf_add_text(&out, "<lococa:init xmlns:lococa=\"" CACHE_NAMESPACE "\">\n  <provider");
 	xml_add_number(&out, "id", c->o.provider);
 	xml_add_attr(&out, "passwd", c->o.password);
@@ -331,7 +322,6 @@ static void client_down(void *ctx, const char *why, int64_t retry_us)
 }
 
 static const struct conn_ops conn_ops = {
-	.line = client_line,
 	.bytes = client_bytes,
 	.drained = client_drained,
 };

@@ -536,16 +536,14 @@ static const struct server_protocol protocol = {
 static void botm_up(void *ctx, struct conn *c)
 {
 	struct bot *b = ctx;
-	conn_want_pieces(c, UINT64_MAX);
 	peer_begin(&b->botm, b, c, NULL);
 	b->away = false;
 	b->o.said(b->o.ctx, false, "is connected to", b->o.botm);
 }
 
-static void botm_bytes(void *ctx, struct str piece, uint64_t left)
+static void botm_bytes(void *ctx, struct str piece)
 {
 	struct bot *b = ctx;
-	(void)left;
 	bot_reader_put(b->botm.reader, piece);
 }
 
@@ -610,7 +608,6 @@ static int bot_connect(struct bot *b, struct err *err)
 int bot_new(struct bot **ret, const struct bot_options *options, struct err *err)
 {
 	struct bot *b = mem_alloc(sizeof *b);
-	const struct server_limits *limits = options->limits;
 	*b = (struct bot){.o = *options,
 			  .loop = options->kit->loop,
 			  .tell = {.fn = tell_all, .ctx = b},
@@ -623,8 +620,7 @@ int bot_new(struct bot **ret, const struct bot_options *options, struct err *err
 				   .ctx = b},
 			  /* it is read on whatever waits to be sent, for no more is asked for than
 			   * peer_hold() takes */
-			  .conn_limits = {.line_max = limits->line_max,
-					  .block_max = limits->block_max,
+			  .conn_limits = {.pieces = true,
 					  .high_mark = ANSWERS_MAX,
 					  .queue_max = ANSWERS_MAX}};
 	list_init(&b->peers);
@@ -643,7 +639,7 @@ int bot_new(struct bot **ret, const struct bot_options *options, struct err *err
 		return -1;
 	}
 	if (!options->botm)
-		b->server = server_new(b->loop, &protocol, limits, options->tls, b);
+		b->server = server_new(b->loop, &protocol, options->limits, options->tls, b);
 	on_look(b);
 	loop_timer_every(b->loop, &b->beat, BOT_BEAT_US);
 	loop_timer_every(b->loop, &b->look, LOOK_US);

@@ -161,7 +161,7 @@ static void on_up(void *ctx, struct conn *c)
 {
 	static const struct bot_reader_ops ops = {source_message, source_error};
 	struct botm *b = ctx;
-	conn_want_pieces(c, UINT64_MAX);
+	(void)c;
 	b->reader = bot_reader_new(&ops, b);
 	b->is_left = b->told_away = false;
 	b->told_capacity = UINT64_MAX;
@@ -191,10 +191,9 @@ static void on_down(void *ctx, const char *why, int64_t retry_us)
 	botm_say(b, false, text, b->o.source);
 }
 
-static void on_bytes(void *ctx, struct str piece, uint64_t left)
+static void on_bytes(void *ctx, struct str piece)
 {
 	struct botm *b = ctx;
-	(void)left;
 	bot_reader_put(b->reader, piece);
 }
 
@@ -210,7 +209,7 @@ int botm_source_open(struct botm *b, struct err *err)
 {
 	static const struct conn_ops ops = {.bytes = on_bytes, .drained = on_drained};
 	b->source_limits = (struct conn_limits){
-		.line_max = CONN_READ,
+		.pieces = true,
 		.high_mark = HIGH_MARK,
 		.queue_max = QUEUE_MAX,
 		.read_mark = READ_MARK,

@@ -133,7 +133,7 @@ static void robot_up(void *ctx, struct conn *c)
 {
 	static const struct bot_reader_ops ops = {robot_message, robot_error};
 	struct unit_robot *r = ctx;
-	conn_want_pieces(c, UINT64_MAX);
+	(void)c;
 	r->reader = bot_reader_new(&ops, r);
 	robot_say(r,
 		  &(struct bot_message){.kind = BOT_ROBOT, .has = BOT_HAS_PARALLEL, .parallel = 4});
@@ -146,10 +146,9 @@ static void robot_down(void *ctx, const char *why, int64_t retry_us)
 	bot_reader_free(&r->reader);
 }
 
-static void robot_bytes(void *ctx, struct str piece, uint64_t left)
+static void robot_bytes(void *ctx, struct str piece)
 {
 	struct unit_robot *r = ctx;
-	(void)left;
 	bot_reader_put(r->reader, piece);
 }
 
@@ -157,7 +156,7 @@ static void robot_begin(struct world *w, int i)
 {
 	static const struct conn_ops ops = {.bytes = robot_bytes};
 	static const struct conn_limits conn = {
-		.line_max = CONN_READ, .high_mark = 1 << 20, .queue_max = 4 << 20};
+		.pieces = true, .high_mark = 1 << 20, .queue_max = 4 << 20};
 	struct unit_robot *r = &w->robot[i];
 	struct err err;
 	r->world = w;

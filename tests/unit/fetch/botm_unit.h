@@ -15,7 +15,7 @@ static const struct server_limits limits = {.max_connections = 100,
 					    .memory = 64 << 20,
 					    .idle_us = 60 * US_PER_S};
 static const struct conn_limits conn_limits = {
-	.line_max = CONN_READ, .high_mark = 32 << 20, .queue_max = 64 << 20};
+	.pieces = true, .high_mark = 32 << 20, .queue_max = 64 << 20};
 
 struct flood {
 	struct loop *loop;
@@ -74,7 +74,6 @@ static inline void player_up(void *ctx, struct conn *c)
 	struct player *p = ctx;
 	p->conn = c;
 	p->times++;
-	conn_want_pieces(c, UINT64_MAX);
 	p->reader = bot_reader_new(&player_reads, p);
 	(void)conn_send(c, str_of(p->greeting));
 }
@@ -87,10 +86,9 @@ static inline void player_down(void *ctx, const char *why, int64_t retry_us)
 	bot_reader_free(&p->reader);
 }
 
-static inline void player_bytes(void *ctx, struct str piece, uint64_t left)
+static inline void player_bytes(void *ctx, struct str piece)
 {
 	struct player *p = ctx;
-	(void)left;
 	bot_reader_put(p->reader, piece);
 }
 

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { LINE = 64, BLOCK = 4096, HIGH = 16 * 1024, QUEUE = 1024 * 1024 };
+enum { LINE = 64, HIGH = 16 * 1024, QUEUE = 1024 * 1024 };
 
 /* One connection and the other end of it, as a plain descriptor. What it says is a story of words:
  * L:line B:bytes D (drained) T (too long) C:end. */
@@ -34,10 +34,10 @@ static void line(void *ctx, struct str line)
 		e->side->on_line(e, line);
 }
 
-static void bytes(void *ctx, struct str piece, uint64_t left)
+static void bytes(void *ctx, struct str piece)
 {
 	struct end *e = ctx;
-	buf_printf(&e->story, "B:" STR_FMT "%s ", STR_ARG(piece), left ? ".." : "");
+	buf_printf(&e->story, "B:" STR_FMT " ", STR_ARG(piece));
 }
 
 static void drained(void *ctx)
@@ -90,7 +90,7 @@ static struct side *side_new(uint64_t memory)
 	struct err err;
 	assert_int_equal(loop_new(&s->loop, &options, &err), 0);
 	s->pool = conn_pool_new(s->loop, memory);
-	s->limits = (struct conn_limits){LINE, BLOCK, HIGH, QUEUE, 60 * US_PER_S, 10 * US_PER_S};
+	s->limits = (struct conn_limits){LINE, HIGH, QUEUE, 60 * US_PER_S, 10 * US_PER_S};
 	add(s);
 	return s;
 }
@@ -195,25 +195,15 @@ static void a_connection_that_keeps_up_holds_no_memory(void **state)
 	side_end(s);
 }
 
-static void want(struct end *e, struct str line)
-{
-	if (str_is(line, "block"))
-		conn_want(e->conn, 5);
-	else if (str_is(line, "pieces"))
-		conn_want_pieces(e->conn, 5);
-	else if (str_is(line, "none"))
-		conn_want(e->conn, 0);
-}
-
-static void counted_bytes_come_between_lines(void **state)
+static void pieces_come_in_place_of_lines(void **state)
 {
 	(void)state;
 	struct side *s = side_new(1 << 20);
-	s->on_line = want;
-	tell(s->end, "block\nab\n");
-	tell(s->end, "cdx\nnone\npieces\n12");
-	tell(s->end, "345\nend\n");
-	expect_story(s->end, "L:block B:ab\ncd L:x L:none B: L:pieces B:12.. B:345 L: L:end ");
+	s->limits.pieces = true;
+	struct end *e = add(s);
+	tell(e, "ab\n");
+	tell(e, "c\nd");
+	expect_story(e, "B:ab\n B:c\nd ");
 	side_end(s);
 }
 
@@ -314,7 +304,7 @@ static void a_line_has_to_end_in_time(void **state)
 		tell(good, "x\n");
 		wait_us(s, US_PER_S);
 	}
-	expect_story(s->end, "C:a line or block took too long to arrive");
+	expect_story(s->end, "C:a line took too long to arrive");
 	assert_non_null(good->conn);
 	side_end(s);
 }
@@ -454,11 +444,8 @@ static void past_the_budget_nothing_is_read(void **state)
 	(void)state;
 	struct side *s = side_new(3000);
 	s->limits.frame_us = 0;
-	s->on_line = want;
-	struct end *a = s->end, *b = add(s), *c = add(s);
-	s->limits.block_max = 4000;
-	conn_want(a->conn, 4000);
-	conn_want(b->conn, 3000);
+	s->limits.line_max = 4000;
+	struct end *a = add(s), *b = add(s), *c = add(s);
 	char text[2001];
 	memset(text, 'a', sizeof text - 1);
 	text[sizeof text - 1] = 0;
@@ -493,7 +480,6 @@ static void close_inside(struct end *e, struct str line)
 				conn_close(e->side->end[i].conn);
 	if (e->conn) { /* all of these are allowed on one that ends */
 		conn_send(e->conn, STR("last\n"));
-		conn_want(e->conn, 3);
 		conn_pause(e->conn);
 		conn_resume(e->conn);
 		conn_finish(e->conn);
@@ -551,7 +537,7 @@ int main(void)
 		cmocka_unit_test(lines_come_in_and_answers_go_out),
 		cmocka_unit_test(byte_by_byte_is_the_same),
 		cmocka_unit_test(a_connection_that_keeps_up_holds_no_memory),
-		cmocka_unit_test(counted_bytes_come_between_lines),
+		cmocka_unit_test(pieces_come_in_place_of_lines),
 		cmocka_unit_test(a_line_too_long_gets_a_word_and_the_end),
 		cmocka_unit_test(who_does_not_hang_up_is_not_waited_for_long),
 		cmocka_unit_test(half_closed_peers_get_their_answers),

@@ -85,46 +85,22 @@ static void a_line_is_too_long_before_its_end_is_seen(void **state)
 	framing_free(&f);
 }
 
-static void blocks_come_whole_and_pieces_as_they_arrive(void **state)
+static void pieces_come_as_they_arrive_after_lines_too(void **state)
 {
 	(void)state;
 	struct framing f;
 	framing_init(&f, 10, 100);
-	framing_want(&f, FRAMING_BLOCK, 4);
-	put(&f, "a\n");
-	expect(&f, 1, NULL);
-	framing_keep(&f);
-	put(&f, "bcline\n");
-	expect(&f, 0, "a\nbc");
+	put(&f, "line\na\nb");
 	expect(&f, 0, "line");
-	framing_want(&f, FRAMING_PIECES, 5);
+	framing_pieces(&f);
+	expect(&f, 0, "a\nb");
 	expect(&f, 1, NULL);
 	framing_keep(&f);
-	put(&f, "12");
-	expect(&f, 0, "12");
+	put(&f, "12\n");
+	expect(&f, 0, "12\n");
 	expect(&f, 1, NULL);
-	framing_keep(&f);
-	put(&f, "345x\n");
-	expect(&f, 0, "345");
-	assert_int_equal(f.left, 0);
-	expect(&f, 0, "x");
 	framing_keep(&f);
 	assert_int_equal(f.held.cap, 0);
-}
-
-static void nothing_asked_for_is_one_empty_block(void **state)
-{
-	(void)state;
-	struct framing f;
-	framing_init(&f, 10, 100);
-	framing_want(&f, FRAMING_BLOCK, 0);
-	expect(&f, 0, "");
-	framing_want(&f, FRAMING_PIECES, 0);
-	expect(&f, 0, "");
-	expect(&f, 1, NULL);
-	put(&f, "x\n");
-	expect(&f, 0, "x");
-	framing_keep(&f);
 }
 
 static void frames_that_were_left_are_taken_later(void **state)
@@ -200,8 +176,7 @@ int main(void)
 		cmocka_unit_test(between_lines_nothing_is_held),
 		cmocka_unit_test(the_limit_counts_the_bytes_of_the_line_alone),
 		cmocka_unit_test(a_line_is_too_long_before_its_end_is_seen),
-		cmocka_unit_test(blocks_come_whole_and_pieces_as_they_arrive),
-		cmocka_unit_test(nothing_asked_for_is_one_empty_block),
+		cmocka_unit_test(pieces_come_as_they_arrive_after_lines_too),
 		cmocka_unit_test(frames_that_were_left_are_taken_later),
 		cmocka_unit_test(messages_are_frames_as_a_whole),
 		cmocka_unit_test(what_cannot_be_a_message_is_a_frame_at_once),

@@ -29,19 +29,6 @@ static void run_count(struct session *s, const struct str *arg, size_t n)
 	conn_printf(session_conn(s), "%d from %s\n", state->lines, session_peer(s));
 }
 
-static void got_block(struct session *s, struct str block)
-{
-	conn_printf(session_conn(s), "got %zu\n", block.n);
-}
-
-static void run_put(struct session *s, const struct str *arg, size_t n)
-{
-	(void)n;
-	uint64_t size;
-	if (!str_u64(arg[0], &size) || !session_block(s, size, got_block))
-		conn_send(session_conn(s), STR("no\n"));
-}
-
 static void run_wait(struct session *s, const struct str *arg, size_t n)
 {
 	(void)arg, (void)n;
@@ -58,8 +45,9 @@ static void run_quit(struct session *s, const struct str *arg, size_t n)
 }
 
 static const struct verb verbs[] = {
-	{"echo", 1, 2, false, run_echo}, {"count", 0, 0, false, run_count},
-	{"put", 1, 1, false, run_put},   {"wait", 0, 0, false, run_wait},
+	{"echo", 1, 2, false, run_echo},
+	{"count", 0, 0, false, run_count},
+	{"wait", 0, 0, false, run_wait},
 	{"quit", 0, 0, false, run_quit},
 };
 
@@ -92,7 +80,6 @@ static void scene_open_for(struct scene *t, const struct server_protocol *p, int
 					     .max_per_address = per_address,
 					     .backlog = 100,
 					     .line_max = 100,
-					     .block_max = 1000,
 					     .queue_max = 65536,
 					     .memory = 1 << 20,
 					     .idle_us = 60 * US_PER_S,
@@ -164,21 +151,6 @@ static void each_line_is_answered_in_its_session(void **state)
 	close(fd);
 	step(&t, 0);
 	assert_int_equal(stats(&t).inside, 0);
-	scene_close(&t);
-}
-
-static void blocks_are_taken_up_to_their_limit(void **state)
-{
-	(void)state;
-	struct scene t;
-	scene_open(&t, 10, 10);
-	int fd = client(&t);
-	ask(&t, fd, "");
-	assert_string_equal(ask(&t, fd, "put 5\nab\ncdcount\n"), "got 5\n0 from 127.0.0.1\n");
-	assert_string_equal(ask(&t, fd, "put 0\ncount\n"), "got 0\n0 from 127.0.0.1\n");
-	assert_string_equal(ask(&t, fd, "put 1001\n"), "no\n");
-	assert_string_equal(ask(&t, fd, "put 99999999999999999999\n"), "no\n");
-	close(fd);
 	scene_close(&t);
 }
 
@@ -368,7 +340,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_line_is_answered_in_its_session),
-		cmocka_unit_test(blocks_are_taken_up_to_their_limit),
 		cmocka_unit_test(too_long_a_line_ends_in_words),
 		cmocka_unit_test(floods_beyond_the_caps_harm_nobody_inside),
 		cmocka_unit_test(a_drain_lets_answers_finish),

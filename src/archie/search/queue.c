@@ -1,6 +1,6 @@
-/* Two sorted arrays of pointers, cheap and dear: 10,000 of them are moved in the time of a system
- * call, positions are indexes, and aging is one sort of what is nearly sorted. A heap would save
- * nothing and could not say who is where. */
+/* One sorted array of pointers: 10,000 of them are moved, or looked through for a cheap one, in the
+ * time of a system call; positions are indexes, and aging is one sort of what is nearly sorted. A
+ * heap would save nothing and could not say where a request stands. */
 #include "archie/search/queue.h"
 
 #include "base/clock.h"
@@ -14,11 +14,6 @@
 
 TABLE(shares, uint64_t, size_t, hash_u64, table_same_u64)
 
-struct lane {
-	struct queue_item **item;
-	size_t n, room;
-};
-
 struct times {
 	int64_t took_us[QUEUE_TIMES];
 	unsigned n, next;
@@ -26,7 +21,8 @@ struct times {
 };
 
 struct queue {
-	struct lane cheap, dear;
+	struct queue_item **item; /* in order */
+	size_t n, room;
 	size_t most, share, user_share;
 	struct shares shares, users;
 	struct times times[QUEUE_BUCKETS];
@@ -110,18 +106,13 @@ static void item_age(struct queue_item *item, int64_t now_us)
 		item->now_cost /= 2;
 }
 
-static struct lane *lane_of(struct queue *q, const struct queue_item *item)
+/* How many come before it. */
+static size_t items_before(const struct queue *q, const struct queue_item *item)
 {
-	return item->cost <= QUEUE_COST_CHEAP ? &q->cheap : &q->dear;
-}
-
-/* How many of a lane come before it. */
-static size_t lane_before(const struct lane *l, const struct queue_item *item)
-{
-	size_t low = 0, high = l->n;
+	size_t low = 0, high = q->n;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		if (item_cmp(l->item[middle], item) < 0)
+		if (item_cmp(q->item[middle], item) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -134,21 +125,15 @@ static int pointer_cmp(const void *a, const void *b)
 	return item_cmp(*(struct queue_item *const *)a, *(struct queue_item *const *)b);
 }
 
-static void lane_age(struct lane *l, int64_t now_us)
-{
-	bool sorted = true;
-	for (size_t i = 0; i < l->n; i++) {
-		item_age(l->item[i], now_us);
-		sorted = sorted && (i == 0 || item_cmp(l->item[i - 1], l->item[i]) < 0);
-	}
-	if (!sorted)
-		qsort(l->item, l->n, sizeof *l->item, pointer_cmp);
-}
-
 void queue_age(struct queue *q, int64_t now_us)
 {
-	lane_age(&q->cheap, now_us);
-	lane_age(&q->dear, now_us);
+	bool sorted = true;
+	for (size_t i = 0; i < q->n; i++) {
+		item_age(q->item[i], now_us);
+		sorted = sorted && (i == 0 || item_cmp(q->item[i - 1], q->item[i]) < 0);
+	}
+	if (!sorted)
+		qsort(q->item, q->n, sizeof *q->item, pointer_cmp);
 }
 
 /* In and out */
@@ -166,8 +151,7 @@ void queue_free(struct queue **q)
 {
 	if (!*q)
 		return;
-	mem_free(&(*q)->cheap.item);
-	mem_free(&(*q)->dear.item);
+	mem_free(&(*q)->item);
 	shares_free(&(*q)->shares);
 	shares_free(&(*q)->users);
 	mem_free(q);
@@ -175,7 +159,7 @@ void queue_free(struct queue **q)
 
 size_t queue_waiting(const struct queue *q)
 {
-	return q->cheap.n + q->dear.n;
+	return q->n;
 }
 
 /* 0 stands for nobody, whose number does not matter. */
@@ -201,17 +185,16 @@ static void share_leave(struct shares *s, uint64_t who)
 
 void queue_put_back(struct queue *q, struct queue_item *item, int64_t now_us)
 {
-	struct lane *l = lane_of(q, item);
 	ENSURE(!item->waits);
 	item->waits = true;
 	if (!item->turn)
 		item->turn = ++q->turn;
 	item_age(item, now_us);
-	size_t at = lane_before(l, item);
-	VEC_ROOM(l->item, l->room, l->n + 1);
-	memmove(&l->item[at + 1], &l->item[at], (l->n - at) * sizeof *l->item);
-	l->item[at] = item;
-	l->n++;
+	size_t at = items_before(q, item);
+	VEC_ROOM(q->item, q->room, q->n + 1);
+	memmove(&q->item[at + 1], &q->item[at], (q->n - at) * sizeof *q->item);
+	q->item[at] = item;
+	q->n++;
 	share_take(&q->shares, item->from);
 	share_take(&q->users, item->user);
 }
@@ -228,35 +211,32 @@ enum queue_no queue_put(struct queue *q, struct queue_item *item, int64_t now_us
 	return QUEUE_OK;
 }
 
-static void lane_remove(struct queue *q, struct lane *l, size_t at)
+static struct queue_item *remove_at(struct queue *q, size_t at)
 {
-	struct queue_item *item = l->item[at];
-	l->n--;
-	memmove(&l->item[at], &l->item[at + 1], (l->n - at) * sizeof *l->item);
+	struct queue_item *item = q->item[at];
+	q->n--;
+	memmove(&q->item[at], &q->item[at + 1], (q->n - at) * sizeof *q->item);
 	item->waits = false;
 	share_leave(&q->shares, item->from);
 	share_leave(&q->users, item->user);
+	return item;
 }
 
 void queue_remove(struct queue *q, struct queue_item *item)
 {
 	if (!item->waits)
 		return;
-	struct lane *l = lane_of(q, item);
-	size_t at = lane_before(l, item);
-	ENSURE(at < l->n && l->item[at] == item);
-	lane_remove(q, l, at);
+	size_t at = items_before(q, item);
+	ENSURE(at < q->n && q->item[at] == item);
+	(void)remove_at(q, at);
 }
 
 struct queue_item *queue_take(struct queue *q, bool cheap_only)
 {
-	struct queue_item *cheap = q->cheap.n ? q->cheap.item[0] : NULL;
-	struct queue_item *dear = q->dear.n && !cheap_only ? q->dear.item[0] : NULL;
-	bool is_cheap = cheap && (!dear || item_cmp(cheap, dear) < 0);
-	struct queue_item *item = is_cheap ? cheap : dear;
-	if (item)
-		lane_remove(q, is_cheap ? &q->cheap : &q->dear, 0);
-	return item;
+	size_t at = 0;
+	while (cheap_only && at < q->n && q->item[at]->cost > QUEUE_COST_CHEAP)
+		at++;
+	return at < q->n ? remove_at(q, at) : NULL;
 }
 
 /* Places */
@@ -265,42 +245,30 @@ void queue_each(const struct queue *q, unsigned searchers,
 		void (*fn)(void *ctx, struct queue_item *item, uint64_t position, int64_t eta_us),
 		void *ctx)
 {
-	size_t c = 0, d = 0;
 	int64_t before_us = 0;
-	while (c < q->cheap.n || d < q->dear.n) {
-		bool cheap = d == q->dear.n ||
-			     (c < q->cheap.n && item_cmp(q->cheap.item[c], q->dear.item[d]) < 0);
-		struct queue_item *item = cheap ? q->cheap.item[c++] : q->dear.item[d++];
-		int64_t own_us = queue_usual_us(q, item->cost);
-		fn(ctx, item, c + d, before_us / MAX(searchers, 1u) + own_us);
+	for (size_t i = 0; i < q->n; i++) {
+		int64_t own_us = queue_usual_us(q, q->item[i]->cost);
+		fn(ctx, q->item[i], i + 1, before_us / MAX(searchers, 1u) + own_us);
 		before_us += own_us;
 	}
 }
 
-static int64_t lane_time_us(const struct queue *q, const struct lane *l, size_t n)
+static int64_t before_us(const struct queue *q, size_t n, unsigned searchers)
 {
 	int64_t us = 0;
 	for (size_t i = 0; i < n; i++)
-		us += queue_usual_us(q, l->item[i]->cost);
-	return us;
-}
-
-static int64_t before_us(const struct queue *q, const struct queue_item *item, unsigned searchers,
-			 size_t *ret_n)
-{
-	size_t c = lane_before(&q->cheap, item), d = lane_before(&q->dear, item);
-	*ret_n = c + d;
-	return (lane_time_us(q, &q->cheap, c) + lane_time_us(q, &q->dear, d)) / MAX(searchers, 1u);
+		us += queue_usual_us(q, q->item[i]->cost);
+	return us / MAX(searchers, 1u);
 }
 
 int queue_place(const struct queue *q, const struct queue_item *item, unsigned searchers,
 		uint64_t *ret_position, int64_t *ret_eta_us)
 {
-	size_t n;
 	if (!item->waits)
 		return 1;
-	*ret_eta_us = before_us(q, item, searchers, &n) + queue_usual_us(q, item->cost);
-	*ret_position = n + 1;
+	size_t at = items_before(q, item);
+	*ret_eta_us = before_us(q, at, searchers) + queue_usual_us(q, item->cost);
+	*ret_position = at + 1;
 	return 0;
 }
 
@@ -308,6 +276,5 @@ int64_t queue_wait_us(const struct queue *q, unsigned cost, unsigned searchers)
 {
 	const struct queue_item item = {
 		.now_cost = cost, .arrived_us = INT64_MAX, .turn = UINT64_MAX};
-	size_t n;
-	return before_us(q, &item, searchers, &n);
+	return before_us(q, items_before(q, &item), searchers);
 }

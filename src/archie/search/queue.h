@@ -4,7 +4,7 @@
  * of a request, and once that is 0, its cost. So even the nicest request overtakes new ones of the
  * usual niceness after 15 such times, and all others after as many again.
  *
- * There are two lanes: cheap requests, and all others. One searcher takes only cheap ones. */
+ * One searcher takes only cheap requests. */
 #pragma once
 #include "archie/archie.h"
 

@@ -89,15 +89,7 @@ void getter_state_free(struct getter_state *s)
 /* Where it is, or would be. */
 static size_t state_place(const struct getter_state *s, struct str key)
 {
-	size_t from = 0, to = s->n;
-	while (from < to) {
-		size_t at = from + (to - from) / 2;
-		if (str_cmp(str_of(s->record[at].key), key) < 0)
-			from = at + 1;
-		else
-			to = at;
-	}
-	return from;
+	return BISECT(i, 0, s->n, str_cmp(str_of(s->record[i].key), key) < 0);
 }
 
 struct getter_record *getter_state_find(const struct getter_state *s, struct str key)

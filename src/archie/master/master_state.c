@@ -246,15 +246,7 @@ void master_state_begun(struct master_state *s, size_t request)
 /* Where it is, or would be. */
 static size_t site_place(const struct master_state *s, struct str url)
 {
-	size_t from = 0, to = s->n;
-	while (from < to) {
-		size_t at = from + (to - from) / 2;
-		if (str_cmp(str_of(s->site[at].url), url) < 0)
-			from = at + 1;
-		else
-			to = at;
-	}
-	return from;
+	return BISECT(i, 0, s->n, str_cmp(str_of(s->site[i].url), url) < 0);
 }
 
 struct master_record *master_state_find(const struct master_state *s, struct str url)

@@ -109,15 +109,7 @@ static void item_age(struct queue_item *item, int64_t now_us)
 /* How many come before it. */
 static size_t items_before(const struct queue *q, const struct queue_item *item)
 {
-	size_t low = 0, high = q->n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (item_cmp(q->item[middle], item) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return BISECT(i, 0, q->n, item_cmp(q->item[i], item) < 0);
 }
 
 static int pointer_cmp(const void *a, const void *b)

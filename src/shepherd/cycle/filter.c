@@ -8,6 +8,7 @@
 #include "shepherd/cycle/filter_inner.h"
 
 #include "base/ascii.h"
+#include "base/vec.h"
 
 #include <stdio.h>
 
@@ -272,7 +273,7 @@ enum { PATH_END_MAX = 5 };
 
 static struct str path_type(struct str path)
 {
-	size_t low = 0, high = ARRAY_LEN(path_types), n = 0;
+	size_t n = 0;
 	char end[PATH_END_MAX + 1];
 	while (n < path.n && n < sizeof end && ascii_is_alnum(path.p[path.n - 1 - n]))
 		n++;
@@ -280,17 +281,12 @@ static struct str path_type(struct str path)
 		return STR("text/html");
 	for (size_t i = 0; i < n; i++)
 		end[i] = ascii_lower(path.p[path.n - n + i]);
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		int order = str_cmp((struct str){end, n}, str_of(path_types[middle].end));
-		if (order == 0)
-			return str_of(path_types[middle].type);
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return STR("text/html");
+	const struct str word = {end, n};
+	size_t at = BISECT(i, 0, ARRAY_LEN(path_types),
+			      str_cmp(str_of(path_types[i].end), word) < 0);
+	return at < ARRAY_LEN(path_types) && str_is(word, path_types[at].end)
+		       ? str_of(path_types[at].type)
+		       : STR("text/html");
 }
 
 enum { TYPE_MAX = 128 };

@@ -2,20 +2,14 @@
  * table; a test holds them against the table of codes. */
 #include "shepherd/reap_counters.h"
 
+#include "base/vec.h"
 #include "shepherd/code.h"
 
 size_t reap_code_counter(uint16_t code)
 {
-	size_t from = 0, to = code_count;
-	while (from < to) {
-		size_t middle = (from + to) / 2;
-		if (code_all[middle] < code)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	if (from < code_count && code_all[from] == code)
-		return from;
+	size_t at = BISECT(i, 0, code_count, code_all[i] < code);
+	if (at < code_count && code_all[at] == code)
+		return at;
 	return code_count + (code_class(code) == CODE_CLASS_TEMPORARY ? 0 : 1);
 }
 

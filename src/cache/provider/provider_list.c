@@ -104,15 +104,7 @@ void provider_list_sort(struct provider_list *l)
 /* The first that is not before it. */
 static size_t list_seek(const struct provider_list *l, const struct provider_url *key)
 {
-	size_t from = 0, to = l->n;
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-		if (provider_url_cmp(&l->url[mid], key) < 0)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from;
+	return BISECT(i, 0, l->n, provider_url_cmp(&l->url[i], key) < 0);
 }
 
 const struct provider_url *provider_list_find(const struct provider_list *l, struct str c,

@@ -159,17 +159,10 @@ static uint64_t list_drop(struct unsdb *u, uint64_t n)
 int unsdb_next(struct unsdb *u, uint64_t after, struct unsdb_set *ret)
 {
 	pthread_mutex_lock(&u->lock);
-	size_t low = u->first, high = u->n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (u->set[middle].place <= after)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	bool is_there = low < u->n;
+	size_t at = BISECT(i, u->first, u->n, u->set[i].place <= after);
+	bool is_there = at < u->n;
 	if (is_there)
-		*ret = u->set[low];
+		*ret = u->set[at];
 	pthread_mutex_unlock(&u->lock);
 	return is_there ? 0 : 1;
 }

@@ -100,15 +100,7 @@ void botm_files_free(struct botm_files **f)
 /* The first one that is not before the key. */
 static size_t file_find(const struct botm_files *f, uint64_t key)
 {
-	size_t from = 0, to = f->n;
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-		if (f->file[mid] < key)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from;
+	return BISECT(i, 0, f->n, f->file[i] < key);
 }
 
 bool botm_files_known(struct botm_files *f, struct str file)

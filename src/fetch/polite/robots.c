@@ -627,14 +627,7 @@ static size_t common_prefix(struct str a, struct str b)
 /* The number, from 1, of the longest literal that the path begins with. 0: none. */
 static size_t find_literal(const struct view *v, struct str path)
 {
-	size_t from = 0, to = v->nliterals;
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-		if (str_cmp(literal_at(v, middle).text, path) <= 0)
-			from = middle + 1;
-		else
-			to = middle;
-	}
+	size_t from = BISECT(i, 0, v->nliterals, str_cmp(literal_at(v, i).text, path) <= 0);
 	if (from == 0)
 		return 0;
 	struct rule rule = literal_at(v, from - 1);

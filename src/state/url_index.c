@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/cursor.h"
 #include "base/hash.h"
+#include "base/vec.h"
 #include "disk/stream.h"
 
 #include <fcntl.h>
@@ -489,15 +490,8 @@ static int index_check_block(const struct url_index *x, const char *p, uint64_t 
 /* The last of n keys, `step` bytes apart, that is not after the key; n: all are. */
 static uint64_t key_last_up_to(const char *keys, uint64_t n, size_t step, const unsigned char *key)
 {
-	uint64_t from = 0, to = n; /* the first one after it is in [from, to] */
-	while (from < to) {
-		uint64_t mid = from + (to - from) / 2;
-		if (memcmp(keys + mid * step, key, FOOTPRINT_KEY) <= 0)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from ? from - 1 : n;
+	uint64_t after = BISECT(i, 0, n, memcmp(keys + i * step, key, FOOTPRINT_KEY) <= 0);
+	return after ? after - 1 : n;
 }
 
 /* Reads and checks a block. */

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/cursor.h"
 #include "base/hash.h"
-#include "base/vec.h"
 #include "disk/stream.h"
 
 #include <fcntl.h>

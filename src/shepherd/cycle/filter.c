@@ -8,7 +8,6 @@
 #include "shepherd/cycle/filter_inner.h"
 
 #include "base/ascii.h"
-#include "base/vec.h"
 
 #include <stdio.h>
 

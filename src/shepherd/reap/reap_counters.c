@@ -2,7 +2,6 @@
  * table; a test holds them against the table of codes. */
 #include "shepherd/reap_counters.h"
 
-#include "base/vec.h"
 #include "shepherd/code.h"
 
 size_t reap_code_counter(uint16_t code)

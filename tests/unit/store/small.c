@@ -476,8 +476,15 @@ static void a_cut_file_keeps_what_is_before_the_cut(void **state)
 	const char *path = fresh();
 	CLEANUP(buf_free) struct buf good = BUF_INIT(1 << 20);
 	sample(path, &good);
-	for (size_t n = 0; n < good.n; n += unit_thorough() ? 511 : 3001)
-		(void)kept_of(path, str_head(buf_str(&good), n));
+	unsigned kept = 0, some = 0;
+	for (size_t n = 0; n < good.n; n += unit_thorough() ? 511 : 3001) {
+		unsigned before = kept;
+		kept = kept_of(path, str_head(buf_str(&good), n));
+		assert_true(kept >= before);
+		some += kept > 0 && kept < CATS;
+	}
+	assert_true(some > 0);
+	assert_true(kept_of(path, str_head(buf_str(&good), good.n - 1)) > 0);
 }
 
 static void a_damaged_file_is_set_aside_and_told_until_it_is_forgiven(void **state)

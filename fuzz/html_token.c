@@ -1,7 +1,7 @@
 /* HTML: told at once and in pieces the tokens are the same, in each state and with tight limits;
  * names are in lower case and no attribute is there twice. The first byte chooses state, pieces and
  * limits, the rest is the document. */
-#include "extract/html_token_json.h"
+#include "../tests/support/html_json.h"
 
 static const struct html_limits tight = {.name = 3, .value = 5, .attrs = 2, .comment = 4};
 

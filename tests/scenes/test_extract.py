@@ -104,12 +104,6 @@ def test_a_document_cannot_command_the_terminal(garner):
     assert "title: a31mb\n" in text and '"c2Jd"' in text and "text:\nc2Jd\ne0;fg\n" in text
 
 
-def test_options_of_tokens_go_with_tokens(garner):
-    for args in (("--batch",), ("--state", "Data state"), ("--last-start-tag", "a")):
-        done = garner().run("extract", *args, input="")
-        assert done.code == 2 and "--tokens" in done.err, args
-
-
 def test_standard_input_and_several_files(garner):
     g = garner()
     (g.dir / "a.txt").write_text("one")
@@ -189,9 +183,7 @@ def test_a_url_is_fetched_and_its_headers_count(garner, server):
     (["--charset", "bogus"], "--charset: expected a name of the Encoding Standard, such as utf-8"),
     (["-u", "nonsense"], "--url: URL 'nonsense': relative not allowed"),
     (["--url", "data:,x"], "--url: URL 'data:,x': unknown protocol 'data', expected http"),
-    (["--json", "--soif"], "of --json, --soif and --tokens only one can be had"),
-    (["--tokens", "--json"], "of --json, --soif and --tokens only one can be had"),
-    (["--batch"], "--state, --last-start-tag and --batch go with --tokens")])
+    (["--json", "--soif"], "--json and --soif cannot be combined")])
 def test_options_that_mean_nothing_are_refused(garner, options, words):
     done = garner().run("extract", *options, input="<p>x")
     assert (done.code, done.out) == (2, "")

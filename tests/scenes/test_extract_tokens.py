@@ -1,4 +1,4 @@
-"""garner extract --tokens: the tokens of HTML, compared with those of html5lib."""
+"""The tokens of HTML, compared with those of html5lib."""
 import html.entities
 import json
 import random
@@ -9,25 +9,25 @@ import sys
 import pytest
 
 import peers
+from garner import ROOT
 
 STATES = {"Data state": "dataState", "RCDATA state": "rcdataState", "RAWTEXT state": "rawtextState",
           "Script data state": "scriptDataState", "PLAINTEXT state": "plaintextState"}
 
 
-def batch(garner, lines, *args):
-    text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
-    done = garner().run("extract", "--tokens", "--batch", *args, input=text)
-    assert done.err == ""
-    return done.code, [json.loads(line) for line in done.out.splitlines()]
+def tokens_of(questions):
+    text = "".join((q if isinstance(q, str) else json.dumps(q)) + "\n" for q in questions)
+    done = subprocess.run([ROOT / "build/tests/html-tokens"], input=text, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_tokens_have_the_form_of_the_html5lib_tests(garner):
-    code, answers = batch(garner, [
+def test_tokens_have_the_form_of_the_html5lib_tests():
+    answers = tokens_of([
         {"input": "<!DOCTYPE html><p a=1 B>x&amp;y<br/></P><!--c-->"},
         {"input": ""},
         {"input": "\0\r\n\"\u2028<a \u00e9='\"'>"},
     ])
-    assert code == 0
     assert answers == [
         [["DOCTYPE", "html", None, None, True], ["StartTag", "p", {"a": "1", "b": ""}],
          ["Character", "x&y"], ["StartTag", "br", {}, True], ["EndTag", "p"], ["Comment", "c"]],
@@ -36,43 +36,28 @@ def test_tokens_have_the_form_of_the_html5lib_tests(garner):
     ]
 
 
-def test_a_document_may_begin_in_any_state(garner):
+def test_a_document_may_begin_in_any_state():
     title = "&lt;b></TITLE><b>"
-    code, answers = batch(garner, [{"input": title}, {"input": title, "state": "PLAINTEXT state"},
-                                   {"input": title, "lastStartTag": "other"}],
-                          "--state", "RCDATA state", "--last-start-tag", "title")
-    assert code == 0
-    assert answers == [
+    rcdata = {"state": "RCDATA state", "lastStartTag": "title"}
+    assert tokens_of([{"input": title, **rcdata}, {"input": title, **rcdata, "state": "PLAINTEXT state"},
+                      {"input": title, **rcdata, "lastStartTag": "other"}]) == [
         [["Character", "<b>"], ["EndTag", "title"], ["StartTag", "b", {}]],
         [["Character", title]],
         [["Character", "<b></TITLE><b>"]],
     ]
 
 
-def test_a_bad_line_has_its_own_answer(garner):
-    code, answers = batch(garner, ["{", {"in": 1}, {"input": "x", "state": "No state"}, {"input": "x"}])
-    assert code == 3
-    assert [isinstance(a, dict) and "error" in a for a in answers] == [True, True, True, False]
+def test_a_document_may_come_in_pieces():
+    page = "<p title='t&eacute;xt'>\u00e9\r\n" * 50000
+    for piece in (1, 7, 65536):
+        [tokens] = tokens_of([{"input": page, "piece": piece}])
+        assert tokens == [["StartTag", "p", {"title": "t\u00e9xt"}], ["Character", "\u00e9\n"]] * 50000
 
 
-def test_an_unknown_state_is_named(garner):
-    done = garner().run("extract", "--tokens", "--state", "data", input="x")
-    assert done.code == 2 and "no state 'data'" in done.err
-
-
-def test_a_file_is_read_in_pieces(garner):
-    g = garner()
-    (g.dir / "page.html").write_text("<p title='t&eacute;xt'>\u00e9\r\n" * 50000)
-    done = g.run("extract", "--tokens", "page.html")
-    assert done.code == 0
-    tokens = json.loads(done.out)
-    assert tokens == [["StartTag", "p", {"title": "t\u00e9xt"}], ["Character", "\u00e9\n"]] * 50000
-
-
-def test_all_named_references_are_known(garner):
+def test_all_named_references_are_known():
     known = html.entities.html5
-    code, answers = batch(garner, [{"input": f"&{name}!"} for name in known])
-    assert code == 0 and len(answers) == 2231
+    answers = tokens_of([{"input": f"&{name}!"} for name in known])
+    assert len(answers) == 2231
     assert answers == [[["Character", text + "!"]] for text in known.values()]
 
 
@@ -118,7 +103,7 @@ def document(dice):
     return re.sub("<!---\0", "<!---", text)
 
 
-def test_html5lib_and_garner_agree(garner):
+def test_html5lib_and_garner_agree():
     peer = peers.need("python3-html5lib")
     folder = peer.root / "usr/lib/python3/dist-packages"
     program = f"import sys; sys.path[:0] = [{str(folder)!r}]; import html5lib"
@@ -132,8 +117,8 @@ def test_html5lib_and_garner_agree(garner):
     dice = random.Random(9)
     cases = [{"input": document(dice), "state": dice.choice(["Data state"] * 4 + list(STATES)),
               "lastStartTag": dice.choice(["script", "title", "a"])} for _ in range(4000)]
-    code, answers = batch(garner, cases)
-    assert code == 0 and len(answers) == len(cases)
+    answers = tokens_of(cases)
+    assert len(answers) == len(cases)
     for case, tokens in zip(cases, answers):
         assert tokens == html5lib_tokens(_tokenizer, constants.tokenTypes, case), case
 
@@ -179,12 +164,12 @@ def public_tests(folder):
                         "lastStartTag": test.get("lastStartTag", "")}, joined(test["output"]))
 
 
-def test_the_public_html5lib_tests_pass(garner):
+def test_the_public_html5lib_tests_pass():
     peer = peers.need("librust-markup5ever-rcdom-dev", alone=True)  # it carries them
     [folder] = peer.root.glob("usr/share/cargo/registry/*/html5lib-tests/tokenizer")
     tests = list(public_tests(folder))
     assert len(tests) > 6000
-    code, answers = batch(garner, [question for question, _ in tests])
-    assert code == 0 and len(answers) == len(tests)
+    answers = tokens_of([question for question, _ in tests])
+    assert len(answers) == len(tests)
     for (question, expected), tokens in zip(tests, answers):
         assert tokens == expected, question

@@ -205,7 +205,7 @@ def alone(book, g):
     run("soif", "check", "bad.soif")
     run("soif", "from-json", input=b'{"type":"FILE","url":"http://a.test/","attributes":[]}\n')
     (g.dir / "page.html").write_text(PAGES[SITE])
-    for form in ("--json", "--soif", "--tokens", None):
+    for form in ("--json", "--soif", None):
         run("extract", *filter(None, [form]), "-u", SITE, "page.html")
     run("password", input=b"has blanks in it\n")
     run("password", input=b"open-sesame\n", more=[(r"\$argon2id\S+", "<hash>")])

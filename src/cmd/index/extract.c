@@ -1,7 +1,6 @@
 /* garner extract: what garner sees in a document. A file or a URL is read as the crawl reads it, in
  * garner-parse or, for comparison, in this process; what comes of it is shown for people, as a line
- * of JSON or as SOIF. With --tokens it shows the tokens of HTML alone, in the form of the html5lib
- * tests. */
+ * of JSON or as SOIF. */
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/rows.h"
@@ -9,18 +8,16 @@
 #include "cmd/system/input.h"
 #include "cmd/system/text.h"
 #include "extract/cage_section.h"
-#include "extract/html_token_json.h"
 #include "fetch/kit.h"
 #include "soif/doc_attrs.h"
 #include "url/url.h"
 
-#include <jansson.h>
 #include <limits.h>
 #include <poll.h>
 
 struct extract_options {
-	bool json, soif, in_process, tokens, batch;
-	const char *url, *type, *charset, *state, *last_start_tag;
+	bool json, soif, in_process;
+	const char *url, *type, *charset;
 };
 
 /* Fetching, as `garner fetch` does: robots.txt, politeness, policy. */
@@ -549,149 +546,13 @@ static int run_all(struct work *w, struct err *err)
 	return code;
 }
 
-/* --tokens. */
-
-enum { QUESTION_MAX = 64 << 20 };
-
-/* Far beyond what pages have; so that nothing in a test is cut. */
-static const struct html_limits tokens_limits = {
-	.name = 1 << 20, .value = 64 << 20, .attrs = 4096, .comment = 64 << 20};
-
-struct tokens {
-	const struct cmd_call *call;
-	struct html_tokens *tokens;
-	struct html_json json;
-	struct buf out;
-	enum html_state state;
-	struct str last;
-	bool begun;
-	uint64_t bad;
-};
-
-static int tokens_state(struct str name, enum html_state *ret, struct err *err)
-{
-	if (html_state_of(name, ret) == 0)
-		return 0;
-	return err_set(err, ERR_USAGE,
-		       "no state '" STR_FMT "'; there are 'Data state', 'RCDATA state', 'RAWTEXT "
-		       "state', 'Script data state', 'PLAINTEXT state', 'CDATA section state'",
-		       STR_ARG(str_head(name, 40)));
-}
-
-static void tokens_begin(struct tokens *r, enum html_state state, struct str last)
-{
-	html_json_begin(&r->json, &r->out);
-	html_tokens_begin(r->tokens, &html_json_sink, &r->json, state, last);
-	r->begun = true;
-}
-
-/* 1: it cannot be written. */
-static int tokens_print_line(struct tokens *r)
-{
-	buf_add_byte(&r->out, '\n');
-	cmd_flush(r->call, &r->out);
-	return fflush(r->call->out) ? 1 : 0;
-}
-
-static int tokens_finish(struct tokens *r)
-{
-	html_tokens_end(r->tokens);
-	html_json_end(&r->json);
-	r->begun = false;
-	return tokens_print_line(r);
-}
-
-static int tokens_take_piece(void *ctx, const char *name, struct str piece, struct err *err)
-{
-	struct tokens *r = ctx;
-	if (!r->begun)
-		tokens_begin(r, r->state, r->last);
-	html_tokens_add(r->tokens, piece);
-	if (r->out.over || r->json.text.over)
-		return err_set(err, ERR_USAGE, "%s: more than %zu bytes of tokens", name,
-			       r->out.max);
-	return piece.n ? 0 : tokens_finish(r);
-}
-
-static struct str text_member(const json_t *object, const char *key, struct str missing)
-{
-	const json_t *value = json_object_get(object, key);
-	if (!json_is_string(value))
-		return missing;
-	return (struct str){json_string_value(value), json_string_length(value)};
-}
-
-static int tokens_of_question(struct tokens *r, const json_t *question, struct err *err)
-{
-	struct str input = text_member(question, "input", (struct str){0});
-	struct str state = text_member(question, "state", (struct str){0});
-	enum html_state first = r->state;
-	if (!input.p)
-		return err_set(err, ERR_USAGE, "expected an object with a text as 'input'");
-	if (state.p && tokens_state(state, &first, err) < 0)
-		return -1;
-	tokens_begin(r, first, text_member(question, "lastStartTag", r->last));
-	html_tokens_add(r->tokens, input);
-	return 0;
-}
-
-static int tokens_put_error(struct tokens *r, const char *message)
-{
-	struct jsonw j = JSONW_INIT(&r->out);
-	struct err err;
-	(void)err_set(&err, ERR_USAGE, "%s", message);
-	rows_json(&rows_err, &err, &j);
-	r->bad++;
-	return tokens_print_line(r);
-}
-
-/* Every line has its answer at once: the caller may be waiting for it. */
-static int tokens_take_line(void *ctx, const char *name, uint64_t line, struct str text,
-			    struct err *err)
-{
-	struct tokens *r = ctx;
-	json_error_t wrong;
-	struct err said;
-	(void)name;
-	(void)line;
-	(void)err;
-	json_t *question = json_loadb(text.p, text.n, JSON_ALLOW_NUL, &wrong);
-	int rc = !question                                    ? tokens_put_error(r, wrong.text)
-		 : tokens_of_question(r, question, &said) < 0 ? tokens_put_error(r, said.msg)
-							      : tokens_finish(r);
-	json_decref(question);
-	return rc;
-}
-
-/* Of the files that are named, or of standard input. */
-static int run_tokens(const struct cmd_call *call, struct err *err)
-{
-	const struct extract_options *o = call->options;
-	struct tokens r = {
-		.call = call, .out = BUF_INIT((size_t)1 << 30), .last = str_of(o->last_start_tag)};
-	if (o->state[0] && tokens_state(str_of(o->state), &r.state, err) < 0)
-		return -1;
-	r.tokens = html_tokens_new(&tokens_limits);
-	int rc = o->batch ? cmd_read_lines(call, 0, QUESTION_MAX, tokens_take_line, &r, err)
-			  : cmd_read(call, 0, tokens_take_piece, &r, err);
-	if (r.begun)
-		html_json_end(&r.json);
-	html_tokens_free(&r.tokens);
-	buf_free(&r.out);
-	return rc < 0 ? -1 : r.bad ? ERR_PARTLY : 0;
-}
-
 /* The command. */
 
 static int check_options(const struct extract_options *o, struct err *err)
 {
 	char shown[VALUE_SHOWN];
-	if (o->json + o->soif + o->tokens > 1)
-		return err_set(err, ERR_USAGE,
-			       "of --json, --soif and --tokens only one can be had");
-	if (!o->tokens && (o->state[0] || o->last_start_tag[0] || o->batch))
-		return err_set(err, ERR_USAGE,
-			       "--state, --last-start-tag and --batch go with --tokens");
+	if (o->json && o->soif)
+		return err_set(err, ERR_USAGE, "--json and --soif cannot be combined");
 	if (o->charset[0] && !charset_by_label(str_of(o->charset)))
 		return err_set(
 			err, ERR_USAGE,
@@ -707,8 +568,6 @@ static int run(const struct cmd_call *call, struct err *err)
 	struct work w = {.call = call, .options = call->options, .out = BUF_INIT(256 << 20)};
 	if (check_options(w.options, err) < 0)
 		return -1;
-	if (w.options->tokens)
-		return run_tokens(call, err);
 	return cmd_config(call, &w.config, err) < 0 ? -1 : run_all(&w, err);
 }
 
@@ -724,15 +583,6 @@ static const struct cmd_option options[] = {
 	CMD_FLAG(0, "in-process", struct extract_options, in_process,
 		 "read it in this process and not in garner-parse, for comparison: only for "
 		 "documents that are trusted"),
-	CMD_FLAG(0, "tokens", struct extract_options, tokens,
-		 "the tokens of HTML and nothing else, as JSON in the form of the html5lib tests"),
-	CMD_OPTION(0, "NAME", "state", VALUE_TEXT_AT(struct extract_options, state),
-		   .help = "with --tokens: the state to begin in, such as \"RCDATA state\""),
-	CMD_OPTION(0, "NAME", "last-start-tag",
-		   VALUE_TEXT_AT(struct extract_options, last_start_tag),
-		   .help = "with --tokens: the start tag that came before"),
-	CMD_FLAG(0, "batch", struct extract_options, batch,
-		 "with --tokens: lines of JSON with \"input\" in, a line of tokens out for each"),
 };
 const struct command extract_command = {
 	.name = "extract",
@@ -751,8 +601,7 @@ const struct command extract_command = {
 	CMD_EXAMPLES({"garner extract https://example.org/", "what garner sees in a page"},
 		     {"garner extract --json --url http://example.org/a/ page.html",
 		      "the same of a file, as JSON"},
-		     {"garner extract --soif *.html", "files as SOIF objects"},
-		     {"echo '<p>a' | garner extract --tokens", "the tokens of HTML"}),
+		     {"garner extract --soif *.html", "files as SOIF objects"}),
 	CMD_EXITS({ERR_PARTLY,
 		   "some could not be read or fetched, or have no text because a worker failed"},
 		  {ERR_REMOTE, "no URL could be fetched"},

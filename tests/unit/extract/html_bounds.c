@@ -3,7 +3,7 @@
 #include "unit/unit.h"
 
 #include "extract/html_token_inner.h"
-#include "extract/html_token_json.h"
+#include "support/html_json.h"
 
 enum { OUT_MAX = 1 << 20 };
 

@@ -1,6 +1,14 @@
-/* A sink that writes tokens as JSON, for `garner extract --tokens`, the fuzz target and the tests:
- * all of them compare with the html5lib tests, whose form this is. */
-#include "extract/html_token_json.h"
+/* A sink that writes tokens as the public html5lib tests write them: an array of ["StartTag", name,
+ * {attributes}, true?], ["EndTag", name], ["Comment", data], ["Character", data] and ["DOCTYPE",
+ * name, public, system, correct]. All text between two other tokens is one token. */
+#pragma once
+#include "base/jsonw.h"
+#include "extract/html_token.h"
+
+struct html_json {
+	struct jsonw json;
+	struct buf text, key;
+};
 
 static void finish_text(struct html_json *j)
 {
@@ -76,15 +84,16 @@ static void on_doctype(void *ctx, const struct html_doctype *d)
 	jsonw_array_end(&j->json);
 }
 
-const struct html_sink html_json_sink = {on_text, on_tag, on_comment, on_doctype};
+static const struct html_sink html_json_sink = {on_text, on_tag, on_comment, on_doctype};
 
-void html_json_begin(struct html_json *j, struct buf *out)
+/* The array goes into `out`, whose limit is also that of one text. */
+static inline void html_json_begin(struct html_json *j, struct buf *out)
 {
 	*j = (struct html_json){JSONW_INIT(out), BUF_INIT(out->max), BUF_INIT(out->max)};
 	jsonw_array(&j->json);
 }
 
-void html_json_end(struct html_json *j)
+static inline void html_json_end(struct html_json *j)
 {
 	finish_text(j);
 	jsonw_array_end(&j->json);
@@ -93,7 +102,8 @@ void html_json_end(struct html_json *j)
 	buf_free(&j->key);
 }
 
-int html_state_of(struct str name, enum html_state *ret)
+/* By its name in those tests, "RCDATA state". 0, or 1: there is no such state. */
+static inline int html_state_of(struct str name, enum html_state *ret)
 {
 	static const char *const names[HTML_STATES] = {
 		[HTML_DATA] = "Data state",           [HTML_RCDATA] = "RCDATA state",

@@ -8,7 +8,13 @@
 #include <time.h>
 
 /* The Gregorian calendar repeats every 400 years; days are counted from 0001-01-01. */
-enum { DAYS_IN_400 = 146097, DAYS_IN_100 = 36524, DAYS_IN_4 = 1461, DAYS_TO_1970 = 719162 };
+enum {
+	DAYS_IN_400 = 146097,
+	DAYS_IN_100 = 36524,
+	DAYS_IN_4 = 1461,
+	DAYS_TO_1970 = 719162,
+	DAYS_FROM_MARCH = 306
+};
 
 struct unit {
 	const char *name;
@@ -60,20 +66,20 @@ int64_t clock_thread_us(void)
 static int days_in_month(int64_t year, int month)
 {
 	static const char days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-	bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-	return month == 2 && leap ? 29 : days[month - 1];
+	if (month == 2 && year % 4 == 0 && (year % 100 != 0 || year % 400 == 0))
+		return 29;
+	return days[month - 1];
 }
 
 bool calendar_day(int64_t year, int64_t month, int64_t day, int64_t *ret_days)
 {
 	if (year < 0 || month < 1 || month > 12 || day < 1 || day > days_in_month(year, (int)month))
 		return false;
-	int64_t before = year + 399; /* whole years since the year -399, so that none is negative */
-	int64_t days = before * 365 + before / 4 - before / 100 + before / 400;
-	days -= DAYS_IN_400 + DAYS_TO_1970;
-	for (int m = 1; m < month; m++)
-		days += days_in_month(year, m);
-	*ret_days = days + day - 1;
+	/* Years begin in March here, so that the odd day is the last of one; and 400 of them more,
+	 * so that none is negative. */
+	int64_t years = year + 400 - (month <= 2), months = month + (month > 2 ? -3 : 9);
+	*ret_days = years * 365 + years / 4 - years / 100 + years / 400 + (153 * months + 2) / 5 +
+		    day - 1 - DAYS_FROM_MARCH - DAYS_IN_400 - DAYS_TO_1970;
 	return true;
 }
 

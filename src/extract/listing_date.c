@@ -77,43 +77,24 @@ static size_t month_fold(struct str word, char ret[NAME_MOST])
 	return n;
 }
 
-#define THREE(a, b, c) ((uint32_t)(a) << 16 | (uint32_t)(b) << 8 | (uint32_t)(c))
+#define THREE(a, b, c) \
+	((uint32_t)(uint8_t)(a) << 16 | (uint32_t)(uint8_t)(b) << 8 | (uint32_t)(uint8_t)(c))
 
 /* The names that nearly all listings have. */
 static int month_english(struct str word)
 {
+	static const uint32_t names[] = {
+		THREE('j', 'a', 'n'), THREE('f', 'e', 'b'), THREE('m', 'a', 'r'),
+		THREE('a', 'p', 'r'), THREE('m', 'a', 'y'), THREE('j', 'u', 'n'),
+		THREE('j', 'u', 'l'), THREE('a', 'u', 'g'), THREE('s', 'e', 'p'),
+		THREE('o', 'c', 't'), THREE('n', 'o', 'v'), THREE('d', 'e', 'c')};
 	if (word.n != 3)
 		return 0;
-	switch (THREE((unsigned char)word.p[0], (unsigned char)word.p[1],
-		      (unsigned char)word.p[2]) |
-		0x202020) {
-	case THREE('j', 'a', 'n'):
-		return 1;
-	case THREE('f', 'e', 'b'):
-		return 2;
-	case THREE('m', 'a', 'r'):
-		return 3;
-	case THREE('a', 'p', 'r'):
-		return 4;
-	case THREE('m', 'a', 'y'):
-		return 5;
-	case THREE('j', 'u', 'n'):
-		return 6;
-	case THREE('j', 'u', 'l'):
-		return 7;
-	case THREE('a', 'u', 'g'):
-		return 8;
-	case THREE('s', 'e', 'p'):
-		return 9;
-	case THREE('o', 'c', 't'):
-		return 10;
-	case THREE('n', 'o', 'v'):
-		return 11;
-	case THREE('d', 'e', 'c'):
-		return 12;
-	default:
-		return 0;
-	}
+	uint32_t name = THREE(word.p[0], word.p[1], word.p[2]) | 0x202020;
+	for (int i = 0; i < 12; i++)
+		if (names[i] == name)
+			return i + 1;
+	return 0;
 }
 
 int listing_month(struct str word)
@@ -134,39 +115,6 @@ int listing_month(struct str word)
 
 /* The calendar */
 
-static bool is_leap(int64_t year)
-{
-	return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-}
-
-static int month_days(int64_t year, int month)
-{
-	static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-	return days[month - 1] + (month == 2 && is_leap(year));
-}
-
-/* Days since 1970 of a day that there is; the year may be any that fits in four digits. A year is
- * counted from March, so that the odd day is its last. */
-static int64_t days_of(int64_t year, int month, int day)
-{
-	year -= month <= 2;
-	int64_t era = (year >= 0 ? year : year - 399) / 400, of_era = year - era * 400;
-	int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-	return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
-}
-
-static void civil_of(int64_t days, int64_t *ret_year, int *ret_month, int *ret_day)
-{
-	days += 719468;
-	int64_t era = (days >= 0 ? days : days - 146096) / 146097, of_era = days - era * 146097;
-	int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-	int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
-	int64_t month = (5 * of_year + 2) / 153;
-	*ret_day = (int)(of_year - (153 * month + 2) / 5 + 1);
-	*ret_month = (int)(month < 10 ? month + 3 : month - 9);
-	*ret_year = year + era * 400 + (*ret_month <= 2);
-}
-
 static int64_t second_of_year(int month, int day, int64_t second)
 {
 	return (month * INT64_C(31) + day) * DAY_S + second;
@@ -177,32 +125,28 @@ void listing_dates_init(struct listing_dates *d, int64_t listed_s, int32_t tz_s)
 	const int64_t most_s = INT64_C(253402300799); /* the year 9999 */
 	int64_t latest = MAX(MIN(listed_s, most_s), 0) + DAY_S + tz_s;
 	int64_t days = (latest >= 0 ? latest : latest - (DAY_S - 1)) / DAY_S;
-	int month, day;
-	civil_of(days, &d->year, &month, &day);
-	d->second = second_of_year(month, day, latest - days * DAY_S);
+	struct calendar_date date = calendar_date(days);
+	d->year = date.year;
+	d->second = second_of_year(date.month, date.day, latest - days * DAY_S);
 	d->tz_s = tz_s;
 }
 
 /* The year in which a time was that is told without one. A leap day may need up to eight. */
 static int64_t year_of(const struct listing_dates *d, const struct listing_time *t, int64_t second)
 {
-	int64_t year = d->year - (second_of_year(t->month, t->day, second) > d->second);
-	while (t->month == 2 && t->day == 29 && !is_leap(year))
+	int64_t ignored, year = d->year - (second_of_year(t->month, t->day, second) > d->second);
+	while (t->month == 2 && t->day == 29 && !calendar_day(year, 2, 29, &ignored))
 		year--;
 	return year;
 }
 
 bool listing_time_utc(const struct listing_dates *d, const struct listing_time *t, int64_t *ret)
 {
-	int64_t second = t->hour * 3600 + t->minute * 60 + t->second;
-	if (t->month < 1 || t->month > 12 || t->day < 1 || t->day > 31 || t->hour > 23 ||
-	    t->minute > 59 || t->second > 59)
+	int64_t days, second = t->hour * 3600 + t->minute * 60 + t->second;
+	if (t->hour > 23 || t->minute > 59 || t->second > 59 ||
+	    !calendar_day(t->year < 0 ? year_of(d, t, second) : t->year, t->month, t->day, &days))
 		return false;
-	if (t->day > month_days(t->year < 0 ? 2000 : t->year, t->month))
-		return false;
-	int64_t year = t->year < 0 ? year_of(d, t, second) : t->year;
-	int64_t utc = days_of(year, t->month, t->day) * DAY_S + second -
-		      (t->has_zone ? t->zone_s : d->tz_s);
+	int64_t utc = days * DAY_S + second - (t->has_zone ? t->zone_s : d->tz_s);
 	*ret = MAX(utc, 0);
 	return true;
 }

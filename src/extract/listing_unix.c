@@ -14,25 +14,9 @@ enum { WORDS_MOST = 24 };
 
 static int64_t unit_of(char c)
 {
-	switch (c) {
-	case 'B':
-		return 1;
-	case 'k':
-	case 'K':
-		return INT64_C(1) << 10;
-	case 'M':
-		return INT64_C(1) << 20;
-	case 'G':
-		return INT64_C(1) << 30;
-	case 'T':
-		return INT64_C(1) << 40;
-	case 'P':
-		return INT64_C(1) << 50;
-	case 'E':
-		return INT64_C(1) << 60;
-	default:
-		return 0;
-	}
+	static const char units[] = "BKMGTPE";
+	const char *unit = c ? strchr(units, c == 'k' ? 'K' : c) : NULL;
+	return unit ? INT64_C(1) << 10 * (unit - units) : 0;
 }
 
 /* The digits of a size; returns how many bytes they take. */
@@ -361,24 +345,9 @@ int listing_netware_read(struct listing_seen *seen, struct str line, struct list
 
 static char type_of_bits(unsigned mode)
 {
-	switch (mode >> 12) {
-	case 001:
-		return 'p';
-	case 002:
-		return 'c';
-	case 004:
-		return 'd';
-	case 006:
-		return 'b';
-	case 010:
-		return '-';
-	case 012:
-		return 'l';
-	case 014:
-		return 's';
-	default:
-		return 0;
-	}
+	static const char types[16] = {[001] = 'p', [002] = 'c', [004] = 'd', [006] = 'b',
+				       [010] = '-', [012] = 'l', [014] = 's'};
+	return mode >> 12 < sizeof types ? types[mode >> 12] : 0;
 }
 
 /* As ls prints it. */

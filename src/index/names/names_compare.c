@@ -301,11 +301,9 @@ static int gone_write(struct names_writer *w, const struct names_manifest *m,
 
 static void gone_push(struct names_manifest *m, uint64_t dirs, int64_t now_s)
 {
-	struct names_manifest_gone *to = arena_array(&m->arena, m->gones + 1, sizeof *to);
-	if (m->gones)
-		memcpy(to, m->gone, m->gones * sizeof *to);
-	to[m->gones++] = (struct names_manifest_gone){m->generation, dirs, now_s};
-	m->gone = to;
+	size_t room = m->gones;
+	*ARENA_PUSH(&m->arena, m->gone, m->gones, room) =
+		(struct names_manifest_gone){m->generation, dirs, now_s};
 }
 
 /* The files become one, with the new part at its end. */

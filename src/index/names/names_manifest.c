@@ -337,11 +337,8 @@ void names_manifest_lose(struct names_manifest *m, const struct names_lost *site
 {
 	if (names_manifest_find_lost(m, site->key) != SIZE_MAX)
 		return;
-	struct names_lost *lost = arena_array(&m->arena, m->losts + 1, sizeof *lost);
-	if (m->losts)
-		memcpy(lost, m->lost, m->losts * sizeof *lost);
-	lost[m->losts++] = names_lost_copy(&m->arena, site);
-	m->lost = lost;
+	size_t room = m->losts;
+	*ARENA_PUSH(&m->arena, m->lost, m->losts, room) = names_lost_copy(&m->arena, site);
 }
 
 int names_manifest_unlose(struct names_manifest *m, struct str key)

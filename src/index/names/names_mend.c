@@ -190,12 +190,8 @@ static int layer_check(const struct names_writer *w, const struct names_manifest
 		       struct err *err)
 {
 	struct names_segment *s = NULL;
-	char *path = names_generation_path(w->folder, l->generation, "segment");
-	int rc = names_segment_open(&s, path, err);
-	if (rc == 0 && names_segment_info(s)->entries != l->entries)
-		rc = 1;
+	int rc = names_layer_open(&s, w->folder, l, err);
 	names_segment_close(&s);
-	mem_free(&path);
 	return rc < 0 && err->code == ERR_DAMAGED ? 1 : rc;
 }
 

@@ -14,15 +14,12 @@
 
 void names_layer_add(struct names_manifest *m, const struct names_manifest_layer *l)
 {
-	struct names_manifest_layer *to = arena_array(&m->arena, m->layers + 1, sizeof *to);
-	if (m->layers)
-		memcpy(to, m->layer, m->layers * sizeof *to);
-	to[m->layers] = *l;
-	to[m->layers].span = arena_array(&m->arena, l->spans, sizeof *l->span);
+	size_t room = m->layers;
+	struct names_manifest_layer *to = ARENA_PUSH(&m->arena, m->layer, m->layers, room);
+	*to = *l;
+	to->span = arena_array(&m->arena, l->spans, sizeof *l->span);
 	if (l->spans)
-		memcpy(to[m->layers].span, l->span, l->spans * sizeof *l->span);
-	m->layer = to;
-	m->layers++;
+		memcpy(to->span, l->span, l->spans * sizeof *l->span);
 }
 
 void names_layers_drop_hidden(struct names_manifest *m)
@@ -40,8 +37,6 @@ int names_layer_look(const struct names_writer *w, uint64_t generation,
 	struct names_segment *s = NULL;
 	char *path = names_generation_path(w->folder, generation, "segment");
 	int rc = names_segment_open(&s, path, err);
-	if (rc == 1)
-		rc = err_set(err, ERR_SYSTEM, "%s: somebody removed it", path);
 	if (rc == 0) {
 		const struct names_segment_info *info = names_segment_info(s);
 		*ret = (struct names_manifest_layer){.generation = generation,
@@ -161,14 +156,8 @@ static int merge_files(struct names_writer *w, const struct merge_set *set,
 	char *folder = names_generation_path(w->folder, generation, "");
 	char *path = names_path(folder, "segment");
 	int rc = 0;
-	for (size_t i = 0; i < set->n && rc == 0; i++) {
-		char *from = names_generation_path(
-			w->folder, w->manifest.layer[set->layer[i]].generation, "segment");
-		rc = names_segment_open(&in[i], from, err);
-		if (rc == 1)
-			rc = err_set(err, ERR_DAMAGED, "%s: it is lost", from);
-		mem_free(&from);
-	}
+	for (size_t i = 0; i < set->n && rc == 0; i++)
+		rc = names_layer_open(&in[i], w->folder, &w->manifest.layer[set->layer[i]], err);
 	for (size_t i = 0; i < keep->n; i++)
 		range[i] = keep->span[i].range;
 	if (rc == 0)

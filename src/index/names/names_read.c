@@ -68,24 +68,27 @@ static struct shared_segment *shared_find(const struct snapshot *older, uint64_t
 	return NULL;
 }
 
-/* 1: its file is not there. */
+int names_layer_open(struct names_segment **ret, const char *folder,
+		     const struct names_manifest_layer *l, struct err *err)
+{
+	char *path = names_generation_path(folder, l->generation, "segment");
+	int rc = names_segment_open(ret, path, err);
+	if (rc == 0 && names_segment_info(*ret)->entries != l->entries) {
+		rc = err_set(err, ERR_DAMAGED,
+			     "%s: it has %" PRIu32 " entries, the manifest says %" PRIu32, path,
+			     names_segment_info(*ret)->entries, l->entries);
+		names_segment_close(ret);
+	}
+	mem_free(&path);
+	return rc;
+}
+
 static int shared_open(struct shared_segment **ret, const char *folder,
 		       const struct names_manifest_layer *l, struct err *err)
 {
 	struct names_segment *segment = NULL;
-	char *path = names_generation_path(folder, l->generation, "segment");
-	int rc = names_segment_open(&segment, path, err);
-	if (rc == 0 && names_segment_info(segment)->entries != l->entries) {
-		rc = err_set(err, ERR_DAMAGED,
-			     "%s: it has %" PRIu32 " entries, the manifest says %" PRIu32, path,
-			     names_segment_info(segment)->entries, l->entries);
-		names_segment_close(&segment);
-	}
-	if (rc == 1)
-		(void)err_set(err, ERR_DAMAGED, "%s: it is lost", path);
-	mem_free(&path);
-	if (rc != 0)
-		return rc;
+	if (names_layer_open(&segment, folder, l, err) < 0)
+		return -1;
 	*ret = mem_alloc(sizeof **ret);
 	atomic_init(&(*ret)->refs, 1);
 	(*ret)->generation = l->generation;

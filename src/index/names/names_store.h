@@ -196,6 +196,9 @@ struct names_lost names_lost_copy(struct arena *a, const struct names_lost *from
 /* 1: it was not lost. */
 int names_manifest_unlose(struct names_manifest *m, struct str key);
 size_t names_manifest_find_generation(const struct names_manifest *m, uint64_t generation);
+/* The segment of a layer. ERR_DAMAGED: it is not there, or not the one that the manifest means. */
+int names_layer_open(struct names_segment **ret, const char *folder,
+		     const struct names_manifest_layer *l, struct err *err);
 /* Entries of a layer that belong to no site any more. */
 uint64_t names_manifest_hidden(const struct names_manifest *m,
 			       const struct names_manifest_layer *layer);

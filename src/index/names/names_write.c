@@ -296,14 +296,10 @@ static void manifest_put_site(struct names_manifest *m, const struct names_manif
 {
 	size_t at = names_manifest_find(m, s->about.key);
 	if (at == SIZE_MAX) {
-		struct names_manifest_site *to = arena_array(&m->arena, m->sites + 1, sizeof *to);
-		for (at = 0; at < m->sites && str_cmp(m->site[at].about.key, s->about.key) < 0;
-		     at++)
-			to[at] = m->site[at];
-		for (size_t i = at; i < m->sites; i++)
-			to[i + 1] = m->site[i];
-		m->site = to;
-		m->sites++;
+		size_t n = m->sites, room = n;
+		at = BISECT(i, 0, n, str_cmp(m->site[i].about.key, s->about.key) < 0);
+		(void)ARENA_PUSH(&m->arena, m->site, m->sites, room);
+		memmove(m->site + at + 1, m->site + at, (n - at) * sizeof *m->site);
 	}
 	m->site[at] = *s;
 	m->site[at].about.key = arena_str(&m->arena, s->about.key);
@@ -486,11 +482,8 @@ int names_commit(struct names_writer *w, struct err *err)
 
 static void manifest_note_removed(struct names_manifest *m, struct str key)
 {
-	struct str *removed = arena_array(&m->arena, m->removeds + 1, sizeof *removed);
-	if (m->removeds)
-		memcpy(removed, m->removed, m->removeds * sizeof *removed);
-	removed[m->removeds++] = arena_str(&m->arena, key);
-	m->removed = removed;
+	size_t room = m->removeds;
+	*ARENA_PUSH(&m->arena, m->removed, m->removeds, room) = arena_str(&m->arena, key);
 }
 
 static void manifest_drop_site(struct names_manifest *m, size_t at)

@@ -166,7 +166,8 @@ struct exec {
 	size_t ticks;
 
 	struct exec_term *term;
-	uint32_t terms, terms_room;
+	uint32_t terms;
+	size_t terms_room;
 	struct exec_node *root;
 	struct rank_norms norms;
 
@@ -193,7 +194,8 @@ struct exec {
 	struct segment_column rank, time;
 	uint32_t rank_most;        /* bound of what the static rank adds */
 	struct exec_list **opened; /* of this segment, to be closed */
-	uint32_t lists, lists_room;
+	uint32_t lists;
+	size_t lists_room;
 	struct exec_check *checks; /* likewise */
 	uint32_t bounds_left;      /* blocks whose bounds may be kept yet */
 

@@ -31,16 +31,8 @@ static uint32_t term_number(struct exec *e, struct str attribute, struct str ter
 
 uint32_t exec_term_new(struct exec *e, struct exec_term term)
 {
-	if (e->terms == e->terms_room) {
-		uint32_t room = e->terms_room ? e->terms_room * 2 : 8;
-		struct exec_term *more = arena_array(e->arena, room, sizeof *more);
-		if (e->terms)
-			memcpy(more, e->term, e->terms * sizeof *more);
-		e->term = more;
-		e->terms_room = room;
-	}
-	e->term[e->terms] = term;
-	return e->terms++;
+	*ARENA_PUSH(e->arena, e->term, e->terms, e->terms_room) = term;
+	return e->terms - 1;
 }
 
 /* Lists that must match, each once; a word that stands there twice counts twice. */

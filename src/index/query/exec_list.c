@@ -22,19 +22,6 @@ static uint32_t bound_of(const struct exec *e, const struct exec_list *l, uint32
 	return l->times * rank_bounds(l->weight, l->p.bound[block], 1, &e->norms, &bound);
 }
 
-static void keep_opened(struct exec *e, struct exec_list *l)
-{
-	if (e->lists == e->lists_room) {
-		uint32_t room = e->lists_room ? e->lists_room * 2 : 16;
-		struct exec_list **more = arena_array(e->arena, room, sizeof(struct exec_list *));
-		if (e->lists)
-			memcpy(more, e->opened, e->lists * sizeof *more);
-		e->opened = more;
-		e->lists_room = room;
-	}
-	e->opened[e->lists++] = l;
-}
-
 /* Bounds are known with the scores, which were all computed. */
 static void open_made(struct exec *e, struct exec_list *l, struct exec_union *u)
 {
@@ -99,7 +86,7 @@ struct exec_list *exec_list_open(struct exec *e, uint32_t term, uint32_t times)
 		exec_fail(e);
 		return NULL;
 	}
-	keep_opened(e, l);
+	*ARENA_PUSH(e->arena, e->opened, e->lists, e->lists_room) = l;
 	l->term = t;
 	l->weight = t->weight;
 	l->times = times;

@@ -465,21 +465,9 @@ static int parse_everything(struct parser *p, struct query_node **ret)
 struct parts {
 	enum query_op op;
 	struct query_node **kid;
-	uint32_t n, room;
+	uint32_t n;
+	size_t room;
 };
-
-static void part_push(struct parser *p, struct parts *parts, struct query_node *kid)
-{
-	if (parts->n == parts->room) {
-		uint32_t room = parts->room ? parts->room * 2 : 4;
-		struct query_node **more = arena_array(p->arena, room, sizeof *more);
-		if (parts->n)
-			memcpy(more, parts->kid, parts->n * sizeof *more);
-		parts->kid = more;
-		parts->room = room;
-	}
-	parts->kid[parts->n++] = kid;
-}
 
 /* A part of the same kind gives its own parts, so that the tree is flat. */
 static void part_add(struct parser *p, struct parts *parts, struct query_node *kid)
@@ -487,11 +475,11 @@ static void part_add(struct parser *p, struct parts *parts, struct query_node *k
 	if (!kid)
 		return;
 	if (kid->op != parts->op) {
-		part_push(p, parts, kid);
+		*ARENA_PUSH(p->arena, parts->kid, parts->n, parts->room) = kid;
 		return;
 	}
 	for (uint32_t i = 0; i < kid->kids; i++)
-		part_push(p, parts, kid->kid[i]);
+		*ARENA_PUSH(p->arena, parts->kid, parts->n, parts->room) = kid->kid[i];
 }
 
 static int join_parts(struct parser *p, const struct parts *parts, size_t at,
@@ -597,7 +585,7 @@ static int parse_near(struct parser *p, struct query_node **ret)
 		if (parse_near_word(p, near, left, &right) < 0 ||
 		    join_near(p, left, right, (uint32_t)distance, &pair) < 0)
 			return -1;
-		part_push(p, &pairs, pair);
+		*ARENA_PUSH(p->arena, pairs.kid, pairs.n, pairs.room) = pair;
 	}
 	if (pairs.n)
 		return join_parts(p, &pairs, at, ret);

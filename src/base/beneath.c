@@ -16,14 +16,15 @@
 
 struct beneath {
 	struct file folder;
+	mode_t mode;
 };
 
-int beneath_open(struct beneath **ret, const char *folder, struct err *err)
+int beneath_open(struct beneath **ret, const char *folder, mode_t mode, struct err *err)
 {
 	if (dir_make(folder, DIR_MODE, err) < 0)
 		return -1;
 	struct beneath *b = mem_alloc(sizeof *b);
-	b->folder = FILE_INIT;
+	*b = (struct beneath){FILE_INIT, mode};
 	int rc = file_open(&b->folder, folder, O_RDONLY | O_DIRECTORY, 0, err);
 	if (rc == 1)
 		rc = err_set(err, ERR_USAGE, "%s: there is no such folder", folder);
@@ -120,19 +121,22 @@ int beneath_read(const char *folder, struct str name, struct file *ret, struct e
 
 /* New files. */
 
-static void part_name(const struct beneath_file *f, char ret[BENEATH_NAME_MAX + 8])
+enum { PART_MAX = BENEATH_NAME_MAX + 32 };
+
+/* By process and file: the same name may be on its way twice. */
+static void part_name(const struct beneath_file *f, char ret[PART_MAX])
 {
-	snprintf(ret, BENEATH_NAME_MAX + 8, "%s.part", f->base);
+	snprintf(ret, PART_MAX, "%s.%d-%d.part", f->base, (int)getpid(), f->dir);
 }
 
 /* Whatever is in the way was left by a crash; a link is not followed. */
-static int open_part(struct beneath_file *f)
+static int open_part(struct beneath_file *f, mode_t mode)
 {
-	char part[BENEATH_NAME_MAX + 8];
+	char part[PART_MAX];
 	part_name(f, part);
 	(void)unlinkat(f->dir, part, 0);
 	f->is_part = true;
-	return openat(f->dir, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
+	return openat(f->dir, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 }
 
 int beneath_create(const struct beneath *b, struct str name, struct beneath_file *ret,
@@ -155,9 +159,9 @@ int beneath_create(const struct beneath *b, struct str name, struct beneath_file
 		return -1;
 	memcpy(f.base, base.p, base.n);
 	f.file.path = mem_text(f.base);
-	f.file.fd = openat(f.dir, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0640);
+	f.file.fd = openat(f.dir, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, b->mode);
 	if (f.file.fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR))
-		f.file.fd = open_part(&f);
+		f.file.fd = open_part(&f, b->mode);
 	if (f.file.fd < 0) {
 		(void)err_sys(err, "%s/" STR_FMT ": cannot be made", b->folder.path, STR_ARG(name));
 		f.is_part = false;
@@ -171,7 +175,7 @@ int beneath_create(const struct beneath *b, struct str name, struct beneath_file
 /* Under the name of a part, to be renamed over what has its name. */
 static int name_part(struct beneath_file *f, const char *self, struct err *err)
 {
-	char part[BENEATH_NAME_MAX + 8];
+	char part[PART_MAX];
 	part_name(f, part);
 	(void)unlinkat(f->dir, part, 0);
 	if (linkat(AT_FDCWD, self, f->dir, part, AT_SYMLINK_FOLLOW) != 0)
@@ -182,7 +186,7 @@ static int name_part(struct beneath_file *f, const char *self, struct err *err)
 
 static int file_gets_name(struct beneath_file *f, struct err *err)
 {
-	char self[64], part[BENEATH_NAME_MAX + 8];
+	char self[64], part[PART_MAX];
 	snprintf(self, sizeof self, "/proc/self/fd/%d", f->file.fd);
 	if (FAULT_REFUSES("file.rename", f->base))
 		return err_sys(err, "%s: cannot be named", f->base);
@@ -210,7 +214,7 @@ int beneath_name(struct beneath_file *f, struct err *err)
 
 void beneath_drop(struct beneath_file *f)
 {
-	char part[BENEATH_NAME_MAX + 8];
+	char part[PART_MAX];
 	file_drop(&f->file);
 	if (f->dir < 0)
 		return;

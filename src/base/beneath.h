@@ -20,19 +20,19 @@ struct beneath;
 
 enum { BENEATH_NAME_MAX = 200 }; /* bytes of the last part of the name of a new file */
 
-/* Made with its parents if it is not there. */
-int beneath_open(struct beneath **ret, const char *folder, struct err *err);
+/* Made with its parents if it is not there. mode: of new files. */
+int beneath_open(struct beneath **ret, const char *folder, mode_t mode, struct err *err);
 void beneath_close(struct beneath **b);
 /* Everything in it is on disk when this returns: names and contents of all files that were named
  * before. One call serves them all; from any thread. */
 int beneath_sync(const struct beneath *b, struct err *err);
 
 /* A new file that has no name yet, so that a crash leaves nothing behind; where the file system
- * cannot do that, NAME.part. */
+ * cannot do that, NAME.*.part. */
 struct beneath_file {
 	struct file file;                /* for file_write() */
 	int dir;                         /* the folder that it will be in */
-	bool is_part;                    /* it has a name: base with .part */
+	bool is_part;                    /* it has a name: that of a part */
 	char base[BENEATH_NAME_MAX + 1]; /* the last part of its name */
 };
 

@@ -325,16 +325,6 @@ int file_link(const char *from, const char *to, struct err *err)
 	return errno == ENOENT ? 1 : err_sys(err, "%s: link as %s", from, to);
 }
 
-int file_name(const struct file *f, const char *path, struct err *err)
-{
-	char self[64];
-	snprintf(self, sizeof self, "/proc/self/fd/%d", f->fd);
-	if (!FAULT_REFUSES("file.rename", path) &&
-	    linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0)
-		return 0;
-	return errno == EEXIST ? 1 : err_sys(err, "%s: cannot be made", path);
-}
-
 int file_rename(const char *from, const char *to, struct err *err)
 {
 	if (FAULT_REFUSES("file.rename", from) || rename(from, to) != 0)

@@ -54,9 +54,6 @@ int file_temporary(struct file *ret, const char *folder, struct err *err);
 /* Creates an unnamed file in memory with these bytes, to pass to another program. */
 int file_of_bytes(struct file *ret, struct str bytes, struct err *err);
 
-/* Names a file that was opened with O_TMPFILE. 1: the name is taken; nothing was done. */
-int file_name(const struct file *f, const char *path, struct err *err);
-
 /* By path. Functions marked 1 return it if the file did not exist. */
 int file_rename(const char *from, const char *to, struct err *err);
 int file_exchange(const char *a, const char *b, struct err *err); /* both exist; atomic */

@@ -11,3 +11,6 @@ void result_print_json(struct str url, const struct robot_result *r, struct str 
 /* FOLDER/HOST/NAME, or FOLDER/HOST,PORT/NAME where the port is not that of https; the name is a
  * function of the URL alone, and no two URLs have the same. */
 void result_file_name(const char *folder, const struct url *url, struct buf *ret);
+/* Makes the folder of that file. *ret_path is to be freed; what follows "FOLDER/" in it is a name
+ * as base/beneath.h has it. */
+int result_file_make(const char *folder, const struct url *url, char **ret_path, struct err *err);

@@ -20,6 +20,7 @@
  * One loop and its thread. Done functions are called from the loop, never from inside a function of
  * this header, except robot_free(). */
 #pragma once
+#include "base/beneath.h"
 #include "fetch/outcome.h"
 #include "fetch/polite.h"
 #include "fetch/robot_headers.h"
@@ -167,16 +168,18 @@ struct robot_memory_sink {
 };
 struct robot_memory_sink robot_memory_sink(struct buf *buf, bool cut);
 
-/* Into a file that gets its name when it is complete; where the file system has none without a
- * name, or a file of that name is there already, by way of PATH.*.part. */
+/* Into a file below a folder, which gets its name when it is complete. */
 struct robot_file_sink {
 	struct robot_sink sink;
-	const char *path;
-	char *part;
-	int fd;
+	const struct beneath *folder;
+	const char *name;
+	struct beneath_file file;
 	uint64_t at;
 };
-struct robot_file_sink robot_file_sink(const char *path);
+struct robot_file_sink robot_file_sink(const struct beneath *folder, const char *name);
+/* Two of its operations, for a sink with an end of its own. */
+int robot_file_begin(struct robot_sink *s, const struct robot_head *head, struct err *err);
+int robot_file_write(struct robot_sink *s, struct str bytes, struct err *err);
 
 enum {
 	ROBOT_WAIT = 1,      /* for politeness, in place of being answered "not now" */

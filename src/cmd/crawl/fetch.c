@@ -15,7 +15,6 @@
 #include "fetch/kit.h"
 #include "fetch/result_print.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 
@@ -26,7 +25,7 @@ struct item {
 	struct hostq_job job;
 	struct dns_wait dns;
 	struct robot_file_sink sink;
-	struct buf path;
+	char *path; /* NULL: the document is not kept */
 };
 
 struct fetch {
@@ -37,7 +36,7 @@ struct fetch {
 	struct loop *loop;
 	struct kit kit;
 	struct hostq *queue;
-	struct file output; /* the folder for documents; closed: none */
+	struct beneath *output; /* the folder for documents; NULL: none */
 	struct loop_timer timer, flush;
 	struct link items;
 	uint64_t out_now; /* jobs of the queue that are out */
@@ -141,7 +140,7 @@ static void item_free(struct item *item)
 	item->fetch->out_now--;
 	dns_cancel(&item->dns);
 	list_remove(&item->link);
-	buf_free(&item->path);
+	mem_free(&item->path);
 	mem_free(&item);
 }
 
@@ -187,8 +186,8 @@ static void item_go(struct item *item)
 	if (hostq_waiting(f->queue, item->job.key) &&
 	    f->conf.robot.delay_us <= f->conf.robot.keep_us)
 		job.flags |= ROBOT_KEEP;
-	if (item->path.n) {
-		item->sink = robot_file_sink(buf_text(&item->path));
+	if (item->path) {
+		item->sink = robot_file_sink(f->output, item->path + strlen(o->output) + 1);
 		job.sink = &item->sink.sink;
 	}
 	if (robot_fetch(f->kit.robot, &job, item_fetched, item, &err) == 0)
@@ -230,7 +229,7 @@ static void item_fetched(void *ctx, const struct robot_result *r)
 		fetch_say_wait(f, item->job.key, r);
 		hostq_put_back(f->queue, &item->job, now_us + r->not_now_us);
 	} else {
-		fetch_tell(f, item->job.payload, r, item->path.n ? buf_text(&item->path) : NULL);
+		fetch_tell(f, item->job.payload, r, item->path);
 		if (r->times.start_us || r->redirects)
 			hostq_done(f->queue, &item->job, r->outcome, now_us);
 		else /* nobody was asked: there is nothing to wait for */
@@ -245,25 +244,12 @@ static void item_fetched(void *ctx, const struct robot_result *r)
 		fetch_pump_soon(f);
 }
 
-static int make_path(struct item *item, const struct url *url, struct err *err)
-{
-	struct fetch *f = item->fetch;
-	item->path = BUF_INIT(PATH_MAX);
-	result_file_name(f->options->output, url, &item->path);
-	if (item->path.over)
-		return err_set(err, ERR_USAGE, "%s: the path is too long", f->options->output);
-	char *slash = strrchr(item->path.p, '/');
-	*slash = 0;
-	int rc = dir_make_unsynced(item->path.p, 0777, err);
-	*slash = '/';
-	return rc;
-}
-
 static void item_go_with_path(struct item *item, const struct url *url)
 {
 	struct fetch *f = item->fetch;
 	struct err err;
-	if (!f->options->output[0] || make_path(item, url, &err) == 0) {
+	if (!f->options->output[0] ||
+	    result_file_make(f->options->output, url, &item->path, &err) == 0) {
 		item_go(item);
 		return;
 	}
@@ -450,8 +436,7 @@ static int open_output(struct fetch *f, struct err *err)
 		return 0;
 	if (dir_make_unsynced(folder, 0777, err) < 0)
 		return -1;
-	int rc = file_open(&f->output, folder, O_RDONLY | O_DIRECTORY, 0, err);
-	return rc == 1 ? err_set(err, ERR_SYSTEM, "%s: is gone", folder) : rc;
+	return beneath_open(&f->output, folder, 0666, err);
 }
 
 static int open_all(struct fetch *f, struct err *err)
@@ -477,7 +462,7 @@ static void close_all(struct fetch *f)
 	if (kit_close(&f->kit, &err) < 0)
 		log_warn(MAIN, "cannot save the robots.txt cache", KV_TEXT("error", err.msg));
 	hostq_free(&f->queue);
-	file_drop(&f->output);
+	beneath_close(&f->output);
 	if (f->loop) {
 		loop_timer_stop(&f->timer);
 		loop_timer_stop(&f->report.progress);
@@ -500,8 +485,8 @@ static int run_all(struct fetch *f, struct err *err)
 	int rc = f->report.stopped ? 0 : loop_run(f->loop, err);
 	f->is_running = false;
 	fetch_flush(f);
-	if (rc == 0 && f->output.fd >= 0)
-		rc = file_sync_all(&f->output, err);
+	if (rc == 0 && f->output)
+		rc = beneath_sync(f->output, err);
 	if (rc < 0)
 		return -1;
 	const struct robot_stats *stats = robot_stats(f->kit.robot);
@@ -520,7 +505,7 @@ static int run(const struct cmd_call *call, struct err *err)
 		return err_set(err, ERR_USAGE, "no URL; see 'garner fetch --help'");
 	if (o->through[0])
 		return fetch_through(call, o, config, err);
-	struct fetch f = {.options = o, .config = config, .output = FILE_INIT};
+	struct fetch f = {.options = o, .config = config};
 	f.report = (struct fetch_report){.call = call,
 					 .options = o,
 					 .under_way = fetch_under_way,

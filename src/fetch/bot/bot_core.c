@@ -53,14 +53,12 @@ struct bot_peer {
 };
 
 struct job {
-	struct robot_sink sink; /* first */
+	struct robot_file_sink sink;
 	struct bot *bot;
 	struct bot_peer *peer; /* NULL: it is gone */
 	struct robot_handle handle;
 	struct link link;  /* of the peer's jobs */
 	struct link batch; /* waits for a sync, or is in one */
-	struct beneath_file file;
-	uint64_t at;
 	struct bot_message answer;
 	char id[BOT_ID_MAX + 1], name[BOT_FILE_MAX + 1];
 	char *texts; /* of the answer: MIME type and etag; NULL: none */
@@ -133,7 +131,7 @@ static void peer_hold(struct bot_peer *p)
 static void job_end(struct job *job)
 {
 	struct bot_peer *p = job->peer;
-	beneath_drop(&job->file);
+	beneath_drop(&job->sink.file);
 	list_remove(&job->link);
 	list_remove(&job->batch);
 	job->bot->counts.out--;
@@ -241,31 +239,14 @@ static void sync_wait(struct job *job)
 
 static struct job *job_of(struct robot_sink *sink)
 {
-	return LIST_OF(struct job, sink, sink);
-}
-
-static int job_begin(struct robot_sink *sink, const struct robot_head *head, struct err *err)
-{
-	struct job *job = job_of(sink);
-	(void)head;
-	job->at = 0;
-	return beneath_create(job->bot->folder, str_of(job->name), &job->file, err);
-}
-
-static int job_write(struct robot_sink *sink, struct str bytes, struct err *err)
-{
-	struct job *job = job_of(sink);
-	if (file_write(&job->file.file, bytes.p, bytes.n, job->at, err) < 0)
-		return -1;
-	job->at += bytes.n;
-	return 0;
+	return LIST_OF(struct job, sink, sink.sink);
 }
 
 static int job_written(struct robot_sink *sink, bool is_complete, struct err *err)
 {
 	(void)err;
 	if (!is_complete)
-		beneath_drop(&job_of(sink)->file);
+		beneath_drop(&job_of(sink)->sink.file);
 	return 0;
 }
 
@@ -324,7 +305,7 @@ static void job_fetched(void *ctx, const struct robot_result *result)
 		job_answer(job);
 	} else if (!job_is_wanted(job)) {
 		job_fail(job, OUTCOME_CANCELLED, ROBOT_CAUSE_SINK, "nobody waits for it any more");
-	} else if (beneath_name(&job->file, &err) < 0) {
+	} else if (beneath_name(&job->sink.file, &err) < 0) {
 		store_failed(job->bot, err.msg, job->name);
 		job_fail(job, OUTCOME_CANCELLED, ROBOT_CAUSE_SINK, err.msg);
 	} else {
@@ -338,13 +319,13 @@ static void job_fetched(void *ctx, const struct robot_result *result)
 
 static struct job *job_new(struct bot_peer *p, const struct bot_message *m)
 {
-	static const struct robot_sink_ops ops = {job_begin, job_write, job_written};
+	static const struct robot_sink_ops ops = {robot_file_begin, robot_file_write, job_written};
 	struct job *job = mem_alloc(sizeof *job);
-	*job = (struct job){.sink = {&ops},
+	*job = (struct job){.sink = robot_file_sink(p->bot->folder, job->name),
 			    .bot = p->bot,
 			    .peer = p,
-			    .file = {.file = FILE_INIT, .dir = -1},
 			    .answer = {.kind = BOT_FETCHED, .has = BOT_HAS_ID | BOT_HAS_OUTCOME}};
+	job->sink.sink.ops = &ops;
 	memcpy(job->id, m->id.p, m->id.n); /* both are bounded, see bot_wire.h */
 	memcpy(job->name, m->file.p ? m->file.p : "", m->file.n);
 	job->answer.id = (struct str){job->id, m->id.n};
@@ -375,7 +356,7 @@ static void job_start(struct job *job, const struct bot_message *m)
 				      .last_modified = str_of(since),
 				      .limits = &limits,
 				      .rule = m->has & BOT_HAS_DELAY ? &rule : NULL,
-				      .sink = job->name[0] ? &job->sink : NULL,
+				      .sink = job->name[0] ? &job->sink.sink : NULL,
 				      .mime = m->mime,
 				      .within = m->within,
 				      .patience_us = PATIENCE_US,
@@ -627,7 +608,7 @@ int bot_new(struct bot **ret, const struct bot_options *options, struct err *err
 	list_init(&b->told);
 	list_init(&b->waiting);
 	list_init(&b->syncing);
-	int rc = beneath_open(&b->folder, options->folder, err);
+	int rc = beneath_open(&b->folder, options->folder, 0640, err);
 	if (rc < 0)
 		(void)err_in(err, "folder");
 	if (rc == 0)

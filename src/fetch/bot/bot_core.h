@@ -9,7 +9,6 @@
  *
  * One loop and its thread. */
 #pragma once
-#include "base/beneath.h"
 #include "fetch/kit.h"
 #include "net/server.h"
 

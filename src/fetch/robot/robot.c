@@ -3,15 +3,11 @@
  * at once or is called back later. */
 #include "fetch/robot.h"
 
-#include "base/file.h"
 #include "fetch/robot/robot_inner.h"
 #include "fetch/robots.h"
 #include "url/qkey.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <unistd.h>
 
 /* Settings. */
 
@@ -70,99 +66,44 @@ struct robot_memory_sink robot_memory_sink(struct buf *buf, bool cut)
 
 /* Files. */
 
-/* The process and the sink: the same document may be on its way twice. */
-static char *part_name(const struct robot_file_sink *f)
+static struct robot_file_sink *file_sink_of(struct robot_sink *s)
 {
-	size_t n = strlen(f->path) + sizeof ".-.part" + (size_t)2 * 20;
-	char *part = mem_alloc(n);
-	snprintf(part, n, "%s.%d-%zx.part", f->path, (int)getpid(), (size_t)(uintptr_t)f);
-	return part;
+	return LIST_OF(struct robot_file_sink, s, sink);
 }
 
-/* Without a name, so that a crash leaves nothing behind; with one where the file system cannot do
- * that. */
-static int open_part(struct robot_file_sink *f, struct file *ret, struct err *err)
+int robot_file_begin(struct robot_sink *s, const struct robot_head *head, struct err *err)
 {
-	CLEANUP(mem_free) char *folder = mem_text(f->path);
-	char *slash = strrchr(folder, '/');
-	if (slash)
-		slash[slash == folder] = 0;
-	int rc = file_open(ret, slash ? folder : ".", O_WRONLY | O_TMPFILE, 0666, err);
-	if (rc < 0 && (err->sys_errno == EOPNOTSUPP || err->sys_errno == EISDIR)) {
-		f->part = part_name(f);
-		rc = file_open(ret, f->part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0666, err);
-	}
-	if (rc == 1)
-		rc = err_set(err, ERR_SYSTEM, "%s: its folder is not there", f->path);
-	if (rc < 0)
-		mem_free(&f->part);
-	return rc;
-}
-
-static int file_begin(struct robot_sink *s, const struct robot_head *head, struct err *err)
-{
+	struct robot_file_sink *f = file_sink_of(s);
 	(void)head;
-	struct robot_file_sink *f = (struct robot_file_sink *)s;
-	struct file file = FILE_INIT;
-	if (open_part(f, &file, err) < 0)
-		return -1;
-	f->fd = file.fd;
 	f->at = 0;
-	mem_free(&file.path);
-	return 0;
+	return beneath_create(f->folder, str_of(f->name), &f->file, err);
 }
 
-static int file_piece(struct robot_sink *s, struct str bytes, struct err *err)
+int robot_file_write(struct robot_sink *s, struct str bytes, struct err *err)
 {
-	struct robot_file_sink *f = (struct robot_file_sink *)s;
-	const struct file file = {f->fd, f->part ? f->part : (char *)f->path};
-	if (file_write(&file, bytes.p, bytes.n, f->at, err) < 0)
+	struct robot_file_sink *f = file_sink_of(s);
+	if (file_write(&f->file.file, bytes.p, bytes.n, f->at, err) < 0)
 		return -1;
 	f->at += bytes.n;
 	return 0;
 }
 
-/* Under its own name, or under that of a part, to be renamed over what is there. */
-static int name_file(struct robot_file_sink *f, const struct file *file, struct err *err)
-{
-	struct err ignored;
-	int rc = f->part ? 0 : file_name(file, f->path, err);
-	if (rc <= 0)
-		return rc;
-	f->part = part_name(f);
-	(void)file_remove(f->part, &ignored);
-	rc = file_name(file, f->part, err);
-	return rc == 1 ? err_set(err, ERR_SYSTEM, "%s: cannot be replaced", f->part) : rc;
-}
-
 static int file_end(struct robot_sink *s, bool is_complete, struct err *err)
 {
-	struct robot_file_sink *f = (struct robot_file_sink *)s;
-	struct err ignored;
-	int rc = 0;
-	if (f->fd < 0)
-		return 0;
-	struct file file = {f->fd, mem_text(f->path)};
+	struct robot_file_sink *f = file_sink_of(s);
 	if (is_complete)
-		rc = name_file(f, &file, err);
-	CLEANUP(mem_free) char *part = f->part;
-	f->fd = -1;
-	f->part = NULL;
-	if (rc == 0)
-		rc = file_close(&file, err);
-	else
-		file_drop(&file);
-	if (rc == 0 && is_complete && part)
-		rc = file_rename(part, f->path, err);
-	if (part && (rc < 0 || !is_complete))
-		(void)file_remove(part, &ignored);
-	return rc;
+		return beneath_name(&f->file, err);
+	beneath_drop(&f->file);
+	return 0;
 }
 
-struct robot_file_sink robot_file_sink(const char *path)
+struct robot_file_sink robot_file_sink(const struct beneath *folder, const char *name)
 {
-	static const struct robot_sink_ops ops = {file_begin, file_piece, file_end};
-	return (struct robot_file_sink){.sink = {&ops}, .path = path, .fd = -1};
+	static const struct robot_sink_ops ops = {robot_file_begin, robot_file_write, file_end};
+	return (struct robot_file_sink){.sink = {&ops},
+					.folder = folder,
+					.name = name,
+					.file = {.file = FILE_INIT, .dir = -1}};
 }
 
 static void job_resolve(struct job *job);

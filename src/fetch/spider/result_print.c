@@ -2,8 +2,11 @@
  * that was printed once stays. */
 #include "fetch/result_print.h"
 
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/rows.h"
+
+#include <limits.h>
 
 COL_NAMER(print_outcome, enum outcome, outcome_name)
 COL_NAMER(print_cause, enum robot_cause, robot_cause_name)
@@ -140,4 +143,19 @@ void result_file_name(const char *folder, const struct url *url, struct buf *ret
 	if (url->port != url_default_port(URL_HTTPS))
 		buf_printf(ret, ",%u", url->port);
 	buf_printf(ret, "/%s", buf_text(&name));
+}
+
+int result_file_make(const char *folder, const struct url *url, char **ret_path, struct err *err)
+{
+	CLEANUP(buf_free) struct buf path = BUF_INIT(PATH_MAX);
+	result_file_name(folder, url, &path);
+	if (path.over)
+		return err_set(err, ERR_USAGE, "%s: the path is too long", folder);
+	char *slash = strrchr(path.p, '/');
+	*slash = 0;
+	int rc = dir_make_unsynced(path.p, 0777, err);
+	*slash = '/';
+	if (rc == 0)
+		*ret_path = mem_text(path.p);
+	return rc;
 }

@@ -49,6 +49,7 @@ struct spider_store {
 	struct loop *loop;
 	char *path;
 	uint64_t disk_free;
+	struct beneath *folder;
 	struct file lines; /* results.jsonl */
 	uint64_t length;   /* of it, as far as it is synced */
 	struct sync_group sync;
@@ -228,22 +229,13 @@ static void trial_end(struct spider_store *s, bool is_complete)
 int spider_store_begin(struct spider_store *s, struct spider_item *item, const struct url *url,
 		       struct err *err)
 {
-	CLEANUP(buf_free) struct buf path = BUF_INIT(PATH_MAX);
 	item->is_trial = s->scarce;
 	if (item->is_trial)
 		trial_begin(s);
-	result_file_name(s->path, url, &path);
-	if (path.over)
-		return err_set(err, ERR_USAGE, "the path of its file would be too long");
-	char *slash = strrchr(path.p, '/');
-	*slash = 0;
-	int rc = dir_make_unsynced(path.p, 0777, err);
-	*slash = '/';
-	if (rc < 0)
-		return -1;
 	mem_free(&item->path);
-	item->path = mem_text(path.p);
-	item->file = robot_file_sink(item->path);
+	if (result_file_make(s->path, url, &item->path, err) < 0)
+		return -1;
+	item->file = robot_file_sink(s->folder, item->path + strlen(s->path) + 1);
 	return 0;
 }
 
@@ -283,6 +275,7 @@ void spider_store_free(struct spider_store **sp)
 	(void)sync_group_close(&s->sync, &ignored);
 	loop_timer_stop(&s->space);
 	file_drop(&s->lines);
+	beneath_close(&s->folder);
 	buf_free(&s->group[0].lines);
 	buf_free(&s->group[1].lines);
 	mem_free(&s->path);
@@ -319,7 +312,7 @@ static int lines_open(struct spider_store *s, struct err *err)
 	int n = snprintf(path, sizeof path, "%s/results.jsonl", s->path);
 	if (n < 0 || (size_t)n >= sizeof path)
 		return err_set(err, ERR_USAGE, "%s: the path is too long", s->path);
-	if (dir_make(s->path, 0777, err) < 0 ||
+	if (dir_make(s->path, 0777, err) < 0 || beneath_open(&s->folder, s->path, 0666, err) < 0 ||
 	    file_open(&s->lines, path, O_RDWR | O_CREAT, 0666, err) < 0 ||
 	    lock_file(&s->lines, err) < 0 || whole_lines(&s->lines, &s->length, err) < 0 ||
 	    file_size(&s->lines, &size, err) < 0)

@@ -10,7 +10,7 @@ static struct beneath *open_box(void)
 {
 	struct beneath *b = NULL;
 	struct err err;
-	assert_int_equal(beneath_open(&b, scratch("box"), &err), 0);
+	assert_int_equal(beneath_open(&b, scratch("box"), 0640, &err), 0);
 	return b;
 }
 

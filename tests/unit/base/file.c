@@ -570,28 +570,6 @@ static void what_a_killed_writer_left_is_known_by_its_name(void **state)
 	}
 }
 
-static void a_file_without_a_name_gets_one_that_is_free(void **state)
-{
-	struct file f;
-	struct err err;
-	char bytes[8];
-	size_t n;
-	(void)state;
-	int rc = file_open(&f, scratch_dir, O_RDWR | O_TMPFILE, 0600, &err);
-	if (rc < 0)
-		skip(); /* not on this file system */
-	assert_int_equal(file_write(&f, "abc", 3, 0, &err), 0);
-	assert_int_equal(file_name(&f, scratch("named"), &err), 0);
-	assert_int_equal(file_name(&f, scratch("named"), &err), 1);
-	assert_int_equal(file_name(&f, scratch("no/folder"), &err), -1);
-	assert_int_equal(file_close(&f, &err), 0);
-	assert_int_equal(file_open(&f, scratch("named"), O_RDONLY, 0, &err), 0);
-	assert_int_equal(file_read(&f, bytes, sizeof bytes, 0, &n, &err), 0);
-	assert_int_equal(n, 3);
-	assert_memory_equal(bytes, "abc", 3);
-	file_drop(&f);
-}
-
 static void a_path_is_below_the_folder_unless_it_is_absolute(void **state)
 {
 	char path[PATH_MAX], longest[PATH_MAX + 1];
@@ -629,7 +607,6 @@ int main(void)
 		cmocka_unit_test(replace_works_on_a_name_without_folder),
 		cmocka_unit_test(folders_are_made_with_their_parents),
 		cmocka_unit_test(names_come_sorted),
-		cmocka_unit_test(a_file_without_a_name_gets_one_that_is_free),
 		cmocka_unit_test(nothing_is_written_through_a_link),
 		cmocka_unit_test(a_path_is_below_the_folder_unless_it_is_absolute),
 		cmocka_unit_test(a_folder_of_ours_is_not_a_link),

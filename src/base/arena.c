@@ -79,6 +79,11 @@ struct str arena_str(struct arena *a, struct str s)
 	return (struct str){arena_text(a, s), s.n};
 }
 
+struct str arena_lower(struct arena *a, struct str s)
+{
+	return str_lower(s, arena_text(a, s));
+}
+
 char *arena_printf(struct arena *a, const char *fmt, ...)
 {
 	char small[256];

@@ -21,6 +21,7 @@ void *arena_alloc(struct arena *a, size_t n) MUST_USE; /* zero-filled, aligned f
 void *arena_array(struct arena *a, size_t n, size_t size) MUST_USE;
 char *arena_text(struct arena *a, struct str s) MUST_USE; /* a copy that ends in NUL */
 struct str arena_str(struct arena *a, struct str s) MUST_USE;
+struct str arena_lower(struct arena *a, struct str s) MUST_USE; /* by str_lower() */
 char *arena_printf(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3) MUST_USE;
 
 /* A pointer to one more element of an array that grows in the arena, as VEC_PUSH() does on the

@@ -42,6 +42,16 @@
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
+/* The result of a system call, which is made again after a signal. Wants <errno.h>. */
+#define UNINTERRUPTED(call)                                                \
+	({                                                                 \
+		__typeof__(call) result_;                                  \
+		do                                                         \
+			result_ = (call);                                  \
+		while (result_ == (__typeof__(call))-1 && errno == EINTR); \
+		result_;                                                   \
+	})
+
 /* A promise between our own functions. Never for what comes from outside. */
 #define ENSURE(cond) \
 	(LIKELY(cond) ? (void)0 : die("%s:%d: broken promise: %s", __FILE__, __LINE__, #cond))

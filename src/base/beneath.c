@@ -70,13 +70,10 @@ int beneath_at(const struct file *folder, const char *path, int flags, bool foll
 	const struct open_how how = {.flags = (unsigned)(flags | O_CLOEXEC),
 				     .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS |
 						(follows ? 0 : RESOLVE_NO_SYMLINKS)};
-	long fd;
 	if (FAULT_REFUSES("file.open", folder->path))
 		return -1;
-	do
-		fd = syscall(SYS_openat2, folder->fd, path[0] ? path : ".", &how, sizeof how);
-	while (fd < 0 && errno == EINTR);
-	return (int)fd;
+	return (int)UNINTERRUPTED(
+		syscall(SYS_openat2, folder->fd, path[0] ? path : ".", &how, sizeof how));
 }
 
 /* 1: it does not exist. */
@@ -110,8 +107,7 @@ int beneath_read(const char *folder, struct str name, struct file *ret, struct e
 		rc = open_name(&in, name, O_RDONLY | O_NONBLOCK | O_NOCTTY, &fd, err);
 	if (rc != 0)
 		return rc;
-	*ret = (struct file){fd, mem_alloc(name.n + 1)};
-	memcpy(ret->path, name.p, name.n);
+	*ret = (struct file){fd, str_dup(name)};
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
 		return 0;
 	rc = err_set(err, ERR_USAGE, "%s: is not a file", ret->path);

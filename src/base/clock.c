@@ -83,6 +83,14 @@ bool calendar_day(int64_t year, int64_t month, int64_t day, int64_t *ret_days)
 	return true;
 }
 
+int calendar_month(struct str word)
+{
+	static const char *const months[] = {"jan", "feb", "mar", "apr", "may", "jun",
+					     "jul", "aug", "sep", "oct", "nov", "dec"};
+	size_t i = str_index_nocase(str_head(word, 3), months, ARRAY_LEN(months));
+	return i < ARRAY_LEN(months) ? (int)i + 1 : 0;
+}
+
 /* Whole units in v, rounded down; what is left, never negative, goes to *v. */
 static int64_t floor_divide(int64_t *v, int64_t unit)
 {

@@ -36,6 +36,8 @@ struct calendar_date {
 	int month, day; /* from 1 */
 };
 struct calendar_date calendar_date(int64_t days);
+/* The month, from 1, that a word begins with, as English abbreviates it, in any case; 0: none. */
+int calendar_month(struct str word);
 
 /* "90s", "1.5h", "250ms": a number and us, ms, s, min, h, d, w. Units may be joined, big ones
  * first: "1h30min". No sign; "0" needs no unit; what is finer than a microsecond is dropped. */

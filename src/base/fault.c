@@ -46,9 +46,8 @@ static const struct {
 
 static bool point_known(const char *point)
 {
-	for (size_t i = 0; i < ARRAY_LEN(file_points); i++)
-		if (strcmp(point, file_points[i]) == 0)
-			return true;
+	if (STR_AMONG(str_of(point), file_points))
+		return true;
 	for (const char *const *p = __start_garner_fault_points; p < __stop_garner_fault_points;
 	     p++)
 		if (*p && strcmp(point, *p) == 0)

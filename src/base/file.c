@@ -18,16 +18,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* Calls again what a signal interrupted. */
-#define UNINTERRUPTED(call)                                                \
-	({                                                                 \
-		__typeof__(call) result_;                                  \
-		do                                                         \
-			result_ = (call);                                  \
-		while (result_ == (__typeof__(call))-1 && errno == EINTR); \
-		result_;                                                   \
-	})
-
 static bool is_link(const char *path)
 {
 	struct stat st;

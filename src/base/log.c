@@ -258,10 +258,7 @@ static void write_line(void *ctx, enum log_level level, struct str line, uint64_
 	if (repeated)
 		buf_printf(out, " repeated=%llu", (unsigned long long)repeated);
 	buf_add_byte(out, '\n');
-	ssize_t n;
-	do
-		n = write(the.fd, out->p, out->n);
-	while (n < 0 && errno == EINTR);
+	(void)UNINTERRUPTED(write(the.fd, out->p, out->n));
 }
 
 void log_write(enum log_level level, enum log_section section, const char *msg,

@@ -347,9 +347,7 @@ static void signed_read(struct reading *r, const struct message_field *f, struct
 
 static void word_read(struct reading *r, const struct message_field *f, struct str text, void *ret)
 {
-	uint64_t i = 0;
-	while (i < f->most && !str_is(text, f->words[i]))
-		i++;
+	size_t i = str_index(text, f->words, f->most);
 	if (i == f->most || !text.n)
 		reading_wrong(r, f, text);
 	else

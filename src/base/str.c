@@ -75,6 +75,48 @@ bool str_has_control(struct str s)
 	return false;
 }
 
+size_t str_index(struct str s, const char *const *words, size_t n)
+{
+	size_t i = 0;
+	while (i < n && !str_is(s, words[i]))
+		i++;
+	return i;
+}
+
+size_t str_index_nocase(struct str s, const char *const *words, size_t n)
+{
+	size_t i = 0;
+	while (i < n && !str_eq_nocase(s, str_of(words[i])))
+		i++;
+	return i;
+}
+
+struct str str_unescape(struct str s, char *to)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < s.n; i++) {
+		int byte = s.p[i] == '%' && s.n - i > 2 ? ascii_hex_byte(s.p + i + 1) : -1;
+		to[n++] = byte < 0 ? s.p[i] : (char)byte;
+		i += byte < 0 ? 0 : 2;
+	}
+	return (struct str){to, n};
+}
+
+struct str str_lower(struct str s, char *to)
+{
+	for (size_t i = 0; i < s.n; i++)
+		to[i] = ascii_lower(s.p[i]);
+	return (struct str){to, s.n};
+}
+
+char *str_dup(struct str s)
+{
+	char *copy = mem_alloc(s.n + 1);
+	if (s.n)
+		memcpy(copy, s.p, s.n);
+	return copy;
+}
+
 size_t str_find_byte(struct str s, char c)
 {
 	const char *hit = s.n ? memchr(s.p, c, s.n) : NULL;

@@ -48,6 +48,21 @@ struct str str_trim(struct str s); /* blanks, tabs, CR, LF at both ends */
 struct str str_trim_field(struct str s);
 bool str_has_control(struct str s);
 
+/* The index of s among n words; n: it is none of them. */
+size_t str_index(struct str s, const char *const *words, size_t n);
+size_t str_index_nocase(struct str s, const char *const *words, size_t n); /* ASCII letters only */
+/* Whether it is one of the words in an array. */
+#define STR_AMONG(s, words) (str_index(s, words, ARRAY_LEN(words)) < ARRAY_LEN(words))
+#define STR_AMONG_NOCASE(s, words) (str_index_nocase(s, words, ARRAY_LEN(words)) < ARRAY_LEN(words))
+
+/* Each %XX becomes the byte it stands for; other percent signs stay. In `to`, as str_lower(). */
+struct str str_unescape(struct str s, char *to);
+/* ASCII capitals become small letters: in `to`, which has room for as many bytes and may be where s
+ * is. Returns what is there. */
+struct str str_lower(struct str s, char *to);
+/* A copy on the heap that ends in NUL. */
+char *str_dup(struct str s) MUST_USE;
+
 /* Offset of the first byte c, or of the first needle; s.n when there is none. An empty needle is at
  * the start. */
 size_t str_find_byte(struct str s, char c);

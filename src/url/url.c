@@ -556,8 +556,7 @@ int url_parse(struct str text, const struct url *base, char *room, size_t cap, s
 struct str url_scheme_of(struct str text, char ret[URL_SCHEME_MAX])
 {
 	size_t n = without_line_breaks(without_blank_ends(text), ret, URL_SCHEME_MAX);
-	for (size_t i = 0; i < n; i++)
-		ret[i] = ascii_lower(ret[i]);
+	str_lower((struct str){ret, n}, ret);
 	return scheme_of(ret, ret + n);
 }
 

@@ -18,38 +18,20 @@ enum {
 	TITLE_CUT = 900 /* a title may have been cut from here on */
 };
 
-static const char hex_digits[] = "0123456789ABCDEF";
-
 void walk_name_encode(struct str name, struct buf *out)
 {
 	for (size_t i = 0; i < name.n; i++) {
 		unsigned char c = (unsigned char)name.p[i];
-		if (ascii_is_alnum((char)c) || (c && strchr("-._~", c))) {
+		if (ascii_is_alnum((char)c) || (c && strchr("-._~", c)))
 			buf_add_byte(out, (char)c);
-		} else {
-			buf_add_byte(out, '%');
-			buf_add_byte(out, hex_digits[c >> 4]);
-			buf_add_byte(out, hex_digits[c & 15]);
-		}
+		else
+			buf_printf(out, "%%%02X", c);
 	}
-}
-
-/* Every escape is taken off; what is none stays. */
-static struct str text_unescape(struct str text, struct arena *arena)
-{
-	char *to = arena_alloc(arena, text.n + 1);
-	size_t n = 0;
-	for (size_t i = 0; i < text.n; i++) {
-		int byte = text.p[i] == '%' && text.n - i > 2 ? ascii_hex_byte(text.p + i + 1) : -1;
-		to[n++] = byte < 0 ? text.p[i] : (char)byte;
-		i += byte < 0 ? 0 : 2;
-	}
-	return (struct str){to, n};
 }
 
 bool walk_name_decode(struct str part, struct arena *arena, struct str *ret)
 {
-	struct str name = text_unescape(part, arena);
+	struct str name = str_unescape(part, arena_text(arena, part));
 	if (name.n == 0 || str_is(name, ".") || str_is(name, ".."))
 		return false;
 	for (size_t i = 0; i < name.n; i++)
@@ -88,7 +70,9 @@ static bool is_index_title(struct str title, struct str url, struct arena *arena
 	if (str_starts(title, STR("Index of /")) ||
 	    str_starts(title, STR("Directory listing for /")))
 		return true;
-	return title.n && title.p[0] == '/' && is_alike(title, text_unescape(path_of(url), arena));
+	url = path_of(url);
+	return title.n && title.p[0] == '/' &&
+	       is_alike(title, str_unescape(url, arena_text(arena, url)));
 }
 
 static bool is_index(const struct attrs *attrs, struct str url, struct arena *arena)
@@ -103,15 +87,6 @@ static bool is_index(const struct attrs *attrs, struct str url, struct arena *ar
 
 /* Sizes and dates */
 
-static int month_of(struct str word)
-{
-	static const char months[] = "janfebmaraprmayjunjulaugsepoctnovdec";
-	for (int i = 0; i < 12; i++)
-		if (str_eq_nocase(word, (struct str){months + (ptrdiff_t)i * 3, 3}))
-			return i + 1;
-	return 0;
-}
-
 /* "17-Nov-2026", "2026-11-17" or "2026-Nov-17", as days since 1970. */
 static bool date_parse(struct str word, int64_t *ret_days)
 {
@@ -120,7 +95,7 @@ static bool date_parse(struct str word, int64_t *ret_days)
 	for (size_t i = 0; i < 3; i++) {
 		if (str_cut(&rest, '-', &part[i]) != 0)
 			return false;
-		int month = i == 1 ? month_of(part[i]) : 0;
+		int month = i == 1 && part[i].n == 3 ? calendar_month(part[i]) : 0;
 		if (month)
 			n[i] = (uint64_t)month;
 		else if (part[i].n > 4 || !str_u64(part[i], &n[i]))

@@ -43,23 +43,16 @@ bool mail_is_own(struct str address, const struct mail_own *own)
 	       (str_eq_nocase(local, STR("archie")) || str_eq_nocase(local, STR("archie-errors")));
 }
 
-static bool is_one_of(struct str word, const char *const *words, size_t n)
-{
-	while (n && !str_eq_nocase(word, str_of(words[n - 1])))
-		n--;
-	return n > 0;
-}
-
 static bool is_list_header(struct str name)
 {
 	static const char *const names[] = {"Mailing-List", "X-Mailing-List", "X-BeenThere"};
-	return is_one_of(name, names, ARRAY_LEN(names)) || starts_nocase(name, STR("List-"));
+	return STR_AMONG_NOCASE(name, names) || starts_nocase(name, STR("List-"));
 }
 
 static bool is_bulk(struct str precedence)
 {
 	static const char *const words[] = {"bulk", "junk", "list"};
-	return is_one_of(precedence, words, ARRAY_LEN(words));
+	return STR_AMONG_NOCASE(precedence, words);
 }
 
 static const char *why_silent_for(const struct mime_header *h)
@@ -100,7 +93,7 @@ static const char *why_not_from(const struct mime_mail *m, const struct mail_own
 	static const char *const names[] = {"Reply-To", "Return-Path", "From", "From ", "Sender"};
 	const char *why = NULL;
 	for (size_t i = 0; i < m->n && !why; i++)
-		if (is_one_of(m->header[i].name, names, ARRAY_LEN(names)))
+		if (STR_AMONG_NOCASE(m->header[i].name, names))
 			why = why_not_to(m->header[i].value, own);
 	return why;
 }

@@ -3,7 +3,6 @@
  * a master that was away for a year has seen nobody fail. */
 #include "archie/master_state.h"
 
-#include "base/ascii.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/table.h"
@@ -178,8 +177,7 @@ void master_state_ask(struct master_state *s, struct str url, const struct newsi
 	snprintf(r->reply_to, sizeof r->reply_to, STR_FMT, STR_ARG(n->reply_to));
 	snprintf(r->message_id, sizeof r->message_id, STR_FMT, STR_ARG(n->message_id));
 	snprintf(r->sender, sizeof r->sender, STR_FMT, STR_ARG(n->sender));
-	for (char *c = r->sender; *c; c++)
-		*c = ascii_lower(*c);
+	str_lower(str_of(r->sender), r->sender);
 }
 
 void master_state_refuse(struct master_state *s, const struct newsite *n, const char *why,

@@ -144,10 +144,7 @@ static bool is_generated(const struct mime_header *h)
 static bool is_origin(const struct mime_header *h)
 {
 	static const char *const names[] = {"From", "Sender", "From ", "Return-Path"};
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (str_eq_nocase(h->name, str_of(names[i])))
-			return h->value.n > 0;
-	return false;
+	return STR_AMONG_NOCASE(h->name, names) && h->value.n > 0;
 }
 
 static bool has_host(const struct newsite_mail *m, struct str host)

@@ -126,10 +126,7 @@ int ardp_parts_add(struct ardp_parts *p, const struct ardp_packet *packet)
 	if (!part->p) {
 		/* a control packet counts, but says nothing */
 		struct str data = packet->flags & ARDP_CONTROL ? STR("") : packet->data;
-		char *copy = mem_alloc(data.n + 1);
-		if (data.n)
-			memcpy(copy, data.p, data.n);
-		*part = (struct str){copy, data.n};
+		*part = (struct str){str_dup(data), data.n};
 	}
 	while (p->through < ARDP_PARTS_MOST && p->part[p->through].p)
 		p->through++;

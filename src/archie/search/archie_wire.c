@@ -467,14 +467,7 @@ static struct str path_of_url(struct str url, struct arena *arena)
 		rest.n--;
 	if (!rest.n || !memchr(rest.p, '%', rest.n))
 		return rest;
-	char *path = arena_alloc(arena, rest.n);
-	size_t n = 0;
-	for (size_t i = 0; i < rest.n; i++) {
-		int byte = rest.p[i] == '%' && i + 2 < rest.n ? ascii_hex_byte(rest.p + i + 1) : -1;
-		path[n++] = byte < 0 ? rest.p[i] : (char)byte;
-		i += byte < 0 ? 0 : 2;
-	}
-	return (struct str){path, n};
+	return str_unescape(rest, arena_alloc(arena, rest.n));
 }
 
 struct str archie_row_path(const struct archie_row *row, struct arena *arena)

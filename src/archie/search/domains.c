@@ -121,9 +121,7 @@ static int add_member(struct expanding *e, struct str name)
 	char small[256];
 	if (name.n >= sizeof small)
 		return err_set(e->err, ERR_USAGE, "a domain of %zu bytes is too long", name.n);
-	for (size_t i = 0; i < name.n; i++)
-		small[i] = ascii_lower(name.p[i]);
-	struct str member = {small, name.n};
+	struct str member = str_lower(name, small);
 	for (size_t i = 0; i < e->n; i++)
 		if (str_eq(e->member[i], member))
 			return 0;

@@ -6,7 +6,6 @@
 #include "archie/searcher.h"
 
 #include "archie/search/archie_wire.h"
-#include "base/ascii.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "index/rx.h"
@@ -155,14 +154,11 @@ static int host_match_open(struct searcher *s, struct host_match *m, struct str 
 {
 	enum names_ed how; /* of ".*", NAMES_ED_NOTHING, the text is empty: any host */
 	size_t at;
-	char *low = arena_alloc(&s->arena, pattern.n + 1);
 	*m = (struct host_match){.text = BUF_INIT((size_t)64 * NAMES_PATTERN_MOST)};
 	if (!pattern.n)
 		return 0; /* all */
-	for (size_t i = 0; i < pattern.n; i++)
-		low[i] = ascii_lower(pattern.p[i]);
 	s->why = ARCHIE_BAD;
-	if (names_ed((struct str){low, pattern.n}, &m->text, &how, &at, err) < 0 ||
+	if (names_ed(arena_lower(&s->arena, pattern), &m->text, &how, &at, err) < 0 ||
 	    (how == NAMES_ED_RX && rx_compile_name(&m->rx, buf_str(&m->text), &at, err) < 0))
 		return -1;
 	if (m->rx)
@@ -391,10 +387,10 @@ static int search_run(struct searcher *s, struct str bytes, struct err *err)
 static int write_all(int fd, struct str bytes, struct err *err)
 {
 	while (bytes.n) {
-		ssize_t sent = send(fd, bytes.p, bytes.n, MSG_NOSIGNAL);
-		if (sent < 0 && errno != EINTR)
+		ssize_t sent = UNINTERRUPTED(send(fd, bytes.p, bytes.n, MSG_NOSIGNAL));
+		if (sent < 0)
 			return err_sys(err, "the queuer");
-		bytes = str_from(bytes, (size_t)MAX(sent, 0));
+		bytes = str_from(bytes, (size_t)sent);
 	}
 	return 0;
 }
@@ -436,10 +432,7 @@ static int search_answer(struct searcher *s, struct str bytes, int64_t limit_us,
 /* 1: the other end is closed. */
 static int read_more(struct searcher *s, char *to, struct err *err)
 {
-	ssize_t n;
-	do
-		n = recv(s->fd, to, READ_BYTES, 0);
-	while (n < 0 && errno == EINTR);
+	ssize_t n = UNINTERRUPTED(recv(s->fd, to, READ_BYTES, 0));
 	if (n < 0)
 		return errno == ECONNRESET ? 1 : err_sys(err, "the queuer");
 	if (n == 0)

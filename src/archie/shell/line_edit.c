@@ -209,14 +209,6 @@ static void move_to(struct line_edit *e, size_t at, struct buf *out)
 
 /* History. */
 
-static char *text_copy(struct str s)
-{
-	char *copy = mem_alloc(s.n + 1);
-	if (s.n)
-		memcpy(copy, s.p, s.n);
-	return copy;
-}
-
 void line_edit_remember(struct line_edit *e, struct str line)
 {
 	line = str_head(line, e->most);
@@ -227,7 +219,7 @@ void line_edit_remember(struct line_edit *e, struct str line)
 		memmove(e->past, e->past + 1, (LINE_EDIT_HISTORY - 1) * sizeof *e->past);
 		e->npast--;
 	}
-	e->past[e->npast++] = text_copy(line);
+	e->past[e->npast++] = str_dup(line);
 }
 
 static void go_back(struct line_edit *e, size_t back, struct buf *out)
@@ -236,7 +228,7 @@ static void go_back(struct line_edit *e, size_t back, struct buf *out)
 		return;
 	if (e->back == 0) {
 		mem_free(&e->typed);
-		e->typed = text_copy(buf_str(&e->line));
+		e->typed = str_dup(buf_str(&e->line));
 	}
 	e->back = back;
 	put_line(e, str_of(back ? e->past[e->npast - back] : e->typed), out);

@@ -160,7 +160,7 @@ static bool count_fits(struct shell *s, const struct shell_command *c, size_t n)
 static void keep_line(struct shell *s, struct str line)
 {
 	mem_free(&s->kept_line);
-	s->kept_line = shell_text_copy(line);
+	s->kept_line = str_dup(line);
 }
 
 static int run_command(struct shell *s, const struct shell_call *c)
@@ -306,8 +306,8 @@ struct shell *shell_new_warned(const struct shell_options *options, struct buf *
 	s->texts = options->texts;
 	s->warnings = warnings;
 	s->host = mem_text(options->host ? options->host : "localhost");
-	s->from = shell_text_copy(options->from);
-	s->mailto = shell_text_copy(options->mailto);
+	s->from = str_dup(options->from);
+	s->mailto = str_dup(options->mailto);
 	s->erase = options->erase ? options->erase : '\b';
 	s->prompt = BUF_INIT(PROMPT_MOST);
 	s->early = BUF_INIT(EARLY_MOST);

@@ -51,11 +51,8 @@ static bool ask_archive(struct shell *s, enum archie_what what, const struct nam
 
 static enum shell_format format_now(const struct shell *s)
 {
-	struct str word = shell_var_text(s, VAR_OUTPUT_FORMAT);
-	int f = 0;
-	while (!str_is(word, shell_format_words[f]))
-		f++;
-	return f;
+	return (enum shell_format)str_index(shell_var_text(s, VAR_OUTPUT_FORMAT),
+					    shell_format_words, SHELL_FORMATS);
 }
 
 static struct shell_listing listing_now(const struct shell *s, struct arena *arena)
@@ -106,11 +103,8 @@ static bool regexes_fit(struct shell *s, const struct shell_call *c)
 
 static enum names_type type_now(const struct shell *s)
 {
-	struct str word = shell_var_text(s, VAR_SEARCH);
-	int t = 0;
-	while (!str_is(word, names_type_words[t]))
-		t++;
-	return t;
+	return (enum names_type)str_index(shell_var_text(s, VAR_SEARCH), names_type_words,
+					  NAMES_WHATIS);
 }
 
 /* "rsize": by size, the other way round. */

@@ -131,15 +131,6 @@ struct shell {
 	bool asked, unsent; /* a command of CMD_ASKS was seen; since the last mail */
 };
 
-/* On the heap, with a NUL at its end. */
-static inline char *shell_text_copy(struct str s)
-{
-	char *copy = mem_alloc(s.n + 1);
-	if (s.n)
-		memcpy(copy, s.p, s.n);
-	return copy;
-}
-
 /* Output (shell.c). */
 
 /* A line for the user, without its `# ` and its end. */

@@ -132,10 +132,7 @@ static const char *const terminals[] = {
 
 bool shell_knows_terminal(struct str type)
 {
-	for (size_t i = 0; i < ARRAY_LEN(terminals); i++)
-		if (str_is(type, terminals[i]))
-			return true;
-	return false;
+	return STR_AMONG(type, terminals);
 }
 
 /* A number of rows or columns; false: it has said why not. */
@@ -217,7 +214,7 @@ static bool check_server(struct shell *s, struct buf *value)
 static void put_value(struct shell *s, enum shell_var v, struct str text, int64_t number)
 {
 	mem_free(&s->value[v].text);
-	s->value[v].text = shell_text_copy(text);
+	s->value[v].text = str_dup(text);
 	s->value[v].number = number;
 }
 

@@ -109,14 +109,6 @@ static void put_value(const char *key, struct str text, struct buf *out)
 	}
 }
 
-static struct str lower_copy(struct str text, struct arena *arena)
-{
-	char *to = arena_text(arena, text);
-	for (size_t i = 0; i < text.n; i++)
-		to[i] = ascii_lower(to[i]);
-	return (struct str){to, text.n};
-}
-
 bool archie_address_parse(struct str text, struct addr *ret)
 {
 	if (!addr_parse(text, ret) || ret->scope)
@@ -145,7 +137,7 @@ static int take_value(struct str key, struct str value, struct arena *arena,
 		good = value_decode(value, arena, &site->path);
 	} else if (str_is(key, "name")) {
 		wanted = "a host name";
-		good = sites_name_is_good(site->name = lower_copy(value, arena));
+		good = sites_name_is_good(site->name = arena_lower(arena, value));
 	} else {
 		return err_set(err, ERR_USAGE,
 			       "'%s' is not a key: expected tz, os, path, max_age or name",

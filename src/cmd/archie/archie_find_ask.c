@@ -104,9 +104,7 @@ static int send_all(int fd, const char *address, struct str text, int64_t until_
 	while (text.n) {
 		if (time_left(fd, address, until_us, err) < 0)
 			return -1;
-		ssize_t n = send(fd, text.p, text.n, MSG_NOSIGNAL);
-		if (n < 0 && errno == EINTR)
-			continue;
+		ssize_t n = UNINTERRUPTED(send(fd, text.p, text.n, MSG_NOSIGNAL));
 		if (n < 0)
 			return remote_failed(address, err);
 		text = str_from(text, (size_t)n);
@@ -141,9 +139,7 @@ static int receive_all(int fd, const char *address, struct answers *a, int64_t u
 		char *room = buf_room(a->out, PIECE);
 		if (!room)
 			return err_set(err, ERR_REMOTE, "%s: the answer is too large", address);
-		ssize_t n = recv(fd, room, PIECE, 0);
-		if (n < 0 && errno == EINTR)
-			continue;
+		ssize_t n = UNINTERRUPTED(recv(fd, room, PIECE, 0));
 		if (n < 0)
 			return remote_failed(address, err);
 		if (n == 0)

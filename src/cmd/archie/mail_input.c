@@ -26,9 +26,7 @@ static int read_mail(struct buf *mail, struct err *err)
 			return err_set(err, ERR_REMOTE, "the mail did not come to its end");
 		if (poll(&p, 1, (int)(left_us / US_PER_MS) + 1) <= 0)
 			continue;
-		ssize_t n = read(STDIN_FILENO, piece, sizeof piece);
-		if (n < 0 && errno == EINTR)
-			continue;
+		ssize_t n = UNINTERRUPTED(read(STDIN_FILENO, piece, sizeof piece));
 		if (n < 0)
 			return err_sys(err, "standard input");
 		if (n == 0)

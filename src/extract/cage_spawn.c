@@ -93,8 +93,7 @@ void cage_spawn_end(pid_t pid, int *ret_status)
 {
 	*ret_status = 0;
 	kill(pid, SIGKILL); /* does nothing to one that has ended */
-	while (waitpid(pid, ret_status, 0) < 0 && errno == EINTR)
-		;
+	(void)UNINTERRUPTED(waitpid(pid, ret_status, 0));
 }
 
 void cage_spawn_how(int status, char *ret, size_t cap)

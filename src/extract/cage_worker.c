@@ -29,19 +29,12 @@ struct worker {
 
 static ssize_t packet_read(void *p, size_t n)
 {
-	ssize_t r;
-	do
-		r = read(CAGE_SOCKET_FD, p, n);
-	while (r < 0 && errno == EINTR);
-	return r;
+	return UNINTERRUPTED(read(CAGE_SOCKET_FD, p, n));
 }
 
 static int packet_send(const void *p, size_t n, struct err *err)
 {
-	ssize_t r;
-	do
-		r = write(CAGE_SOCKET_FD, p, n);
-	while (r < 0 && errno == EINTR);
+	ssize_t r = UNINTERRUPTED(write(CAGE_SOCKET_FD, p, n));
 	return r == (ssize_t)n ? 0 : err_sys(err, "the owner's socket");
 }
 

@@ -149,17 +149,13 @@ static bool parse_w3c(struct str s, struct fields *f)
 
 static bool cut_month(struct str *s, int64_t *ret)
 {
-	static const char names[] = "janfebmaraprmayjunjulaugsepoctnovdec";
-	if (s->n < 3)
+	int month = calendar_month(*s);
+	if (!month)
 		return false;
-	for (int64_t i = 0; i < 12; i++)
-		if (str_eq_nocase(str_head(*s, 3), (struct str){names + 3 * i, 3})) {
-			*ret = i + 1;
-			while (s->n && ascii_is_letter(s->p[0]))
-				*s = str_from(*s, 1);
-			return true;
-		}
-	return false;
+	*ret = month;
+	while (s->n && ascii_is_letter(s->p[0]))
+		*s = str_from(*s, 1);
+	return true;
 }
 
 static bool cut_year(struct str *s, int64_t *ret)

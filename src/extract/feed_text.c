@@ -141,12 +141,9 @@ static bool is_element(struct str name)
 	char lower[16];
 	if (name.n > sizeof lower)
 		return false;
-	for (size_t i = 0; i < name.n; i++)
-		lower[i] = ascii_lower(name.p[i]);
-	name.p = lower;
-	for (size_t i = 0; i < ARRAY_LEN(plain_elements); i++)
-		if (str_is(name, plain_elements[i]))
-			return true;
+	name = str_lower(name, lower);
+	if (STR_AMONG(name, plain_elements))
+		return true;
 	enum html_element e = html_element_of(name);
 	bool whole = e == EL_TITLE || e == EL_HEAD || e == EL_BODY;
 	return e != EL_OTHER && !whole && !(html_elements[e].flags & (HE_INERT | HE_PAGE));

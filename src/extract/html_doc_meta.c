@@ -153,10 +153,7 @@ static bool is_feed(struct str type)
 	static const char *const types[] = {"application/rss+xml", "application/atom+xml",
 					    "application/rdf+xml", "application/feed+json"};
 	type = str_trim(str_head(type, str_find_byte(type, ';')));
-	for (size_t i = 0; i < ARRAY_LEN(types); i++)
-		if (str_eq_nocase(type, str_of(types[i])))
-			return true;
-	return false;
+	return STR_AMONG_NOCASE(type, types);
 }
 
 static void add_canonical(struct doc *d, struct str href)

@@ -120,9 +120,8 @@ static int run_fill(struct listing_run *run, size_t n)
 		int rc = run_wait(run);
 		if (rc != 0)
 			return rc;
-		ssize_t got = read(run->fd, run->in + run->n, sizeof run->in - run->n);
-		if (got < 0 && errno == EINTR)
-			continue;
+		ssize_t got =
+			UNINTERRUPTED(read(run->fd, run->in + run->n, sizeof run->in - run->n));
 		if (got < 0) {
 			err_sys(&run->err, "the pipe from garner-parse");
 			return run_fail(run);
@@ -362,12 +361,10 @@ static int run_spawn(struct listing_run *run, int fd, const struct listing_run_o
 		     struct err *err)
 {
 	char listed[24], tz[16], percent[16], memory[24], most[24];
-	char *prefix = mem_alloc(o->job.prefix.n + 1);
+	char *prefix = str_dup(o->job.prefix);
 	int ends[2];
 	const char *const argv[] = {"garner-parse", "--listing", listed, tz,  percent,
 				    memory,         most,        prefix, NULL};
-	if (o->job.prefix.n)
-		memcpy(prefix, o->job.prefix.p, o->job.prefix.n);
 	snprintf(listed, sizeof listed, "%" PRId64, o->job.listed_s);
 	snprintf(tz, sizeof tz, "%" PRId32, o->job.tz_s);
 	snprintf(percent, sizeof percent, "%" PRIu32, MIN(o->job.errors_max_percent, 100u));

@@ -30,10 +30,10 @@ struct work {
 static int wire_flush(struct work *w, struct err *err)
 {
 	for (size_t at = 0; at < w->n;) {
-		ssize_t n = write(STDOUT_FILENO, w->out + at, w->n - at);
-		if (n < 0 && errno != EINTR)
+		ssize_t n = UNINTERRUPTED(write(STDOUT_FILENO, w->out + at, w->n - at));
+		if (n < 0)
 			return err_sys(err, "the owner's pipe");
-		at += n > 0 ? (size_t)n : 0;
+		at += (size_t)n;
 	}
 	w->n = 0;
 	w->silent = 0;
@@ -116,9 +116,7 @@ static int take_unpacked(void *ctx, struct str piece, struct err *err)
 static int read_input(struct work *w, struct err *err)
 {
 	for (;;) {
-		ssize_t n = read(STDIN_FILENO, w->in, sizeof w->in);
-		if (n < 0 && errno == EINTR)
-			continue;
+		ssize_t n = UNINTERRUPTED(read(STDIN_FILENO, w->in, sizeof w->in));
 		if (n < 0)
 			return err_sys(err, "it cannot be read");
 		if (n == 0)

@@ -79,10 +79,7 @@ int mime_load(struct err *err)
 static bool is_address_header(struct str name)
 {
 	static const char *const names[] = {"From", "Reply-To", "Return-Path", "Sender"};
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (str_eq_nocase(name, str_of(names[i])))
-			return true;
-	return false;
+	return STR_AMONG_NOCASE(name, names);
 }
 
 static bool is_kind(const void *object, GType type)
@@ -249,9 +246,7 @@ static int read_mail(struct buf *mail, struct err *err)
 		char *room = buf_room(mail, 64 << 10);
 		if (!room)
 			return 0;
-		ssize_t n = read(STDIN_FILENO, room, 64 << 10);
-		if (n < 0 && errno == EINTR)
-			continue;
+		ssize_t n = UNINTERRUPTED(read(STDIN_FILENO, room, 64 << 10));
 		if (n < 0)
 			return err_sys(err, "it cannot be read");
 		if (n == 0)
@@ -263,10 +258,10 @@ static int read_mail(struct buf *mail, struct err *err)
 static int write_answer(struct str text, struct err *err)
 {
 	while (text.n) {
-		ssize_t n = write(STDOUT_FILENO, text.p, text.n);
-		if (n < 0 && errno != EINTR)
+		ssize_t n = UNINTERRUPTED(write(STDOUT_FILENO, text.p, text.n));
+		if (n < 0)
 			return err_sys(err, "the owner's pipe");
-		text = str_from(text, n > 0 ? (size_t)n : 0);
+		text = str_from(text, (size_t)n);
 	}
 	return 0;
 }

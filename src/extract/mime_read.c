@@ -96,8 +96,7 @@ static int worker_died(pid_t pid, struct err *err)
 {
 	char how[128];
 	int status = 0;
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
+	(void)UNINTERRUPTED(waitpid(pid, &status, 0));
 	cage_spawn_how(status, how, sizeof how);
 	return err_set(err, WIFSIGNALED(status) ? ERR_REMOTE : ERR_SYSTEM, "garner-parse: %s", how);
 }

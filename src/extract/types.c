@@ -100,9 +100,8 @@ static enum sniff sniff_markup(struct str s)
 	static const char *const feeds[] = {"rss", "feed", "RDF", "urlset", "sitemapindex"};
 	bool xml = str_starts(s, STR("<?xml"));
 	struct str root = xml_root(s);
-	for (size_t i = 0; i < ARRAY_LEN(feeds); i++)
-		if (str_is(root, feeds[i]))
-			return SNIFF_FEED;
+	if (STR_AMONG(root, feeds))
+		return SNIFF_FEED;
 	if (str_eq_nocase(root, STR("html")) || is_tag(str_from(s, 1), "!doctype html"))
 		return SNIFF_HTML;
 	for (size_t i = 0; i < ARRAY_LEN(tags); i++)
@@ -283,10 +282,7 @@ static bool says_nothing(const char *media)
 {
 	static const char *const unknown[] = {"application/octet-stream", "application/unknown",
 					      "unknown/unknown", "*/*"};
-	for (size_t i = 0; i < ARRAY_LEN(unknown); i++)
-		if (str_is(str_of(media), unknown[i]))
-			return true;
-	return false;
+	return STR_AMONG(str_of(media), unknown);
 }
 
 /* "Text/HTML; charset=x" is text/html. Empty: it is not a media type, or one that says nothing. */

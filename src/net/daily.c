@@ -4,7 +4,6 @@
  * commands, forked processes and threads. */
 #include "net/daily.h"
 
-#include "base/ascii.h"
 #include "base/clock.h"
 #include "net/addr.h"
 
@@ -47,8 +46,7 @@ static struct daily_row row_of(enum daily_kind kind, struct str who, int64_t now
 	}
 	snprintf(r.kind, sizeof r.kind, "%s", kinds[kind]);
 	who = str_utf8_head(who, DAILY_WHO);
-	for (size_t i = 0; i < who.n; i++)
-		r.who[i] = ascii_lower(who.p[i]);
+	str_lower(who, r.who);
 	return r;
 }
 

@@ -19,16 +19,6 @@ static const char *const block_elements[] = {
 	"main", "nav", "p",  "section", "table", "tbody", "thead", "title",  "tr",   "ul"};
 static const char *const schemes[] = {"ftp", "http", "https", "mailto"};
 
-static bool is_among(const char *const *list, size_t n, struct str s)
-{
-	for (size_t i = 0; i < n; i++)
-		if (str_eq_nocase(s, str_of(list[i])))
-			return true;
-	return false;
-}
-
-#define AMONG(list, text) is_among(list, ARRAY_LEN(list), text)
-
 /* Ours, so it is a broken promise where it is wrong. */
 static void check_name(const char *name)
 {
@@ -92,11 +82,12 @@ static void open_tag(struct html *h, const char *element)
 {
 	struct str name = str_of(element);
 	check_name(element);
-	ENSURE(!AMONG(raw_elements, name) || str_is(name, "title") || str_is(name, "textarea"));
+	ENSURE(!STR_AMONG_NOCASE(name, raw_elements) || str_is(name, "title") ||
+	       str_is(name, "textarea"));
 	end_tag(h);
 	buf_printf(h->out, "<%s", element);
 	h->in_tag = true;
-	if (AMONG(void_elements, name))
+	if (STR_AMONG_NOCASE(name, void_elements))
 		return;
 	ENSURE(h->depth < HTML_DEPTH);
 	h->open[h->depth++] = element;
@@ -108,7 +99,7 @@ static bool address_runs(struct str s)
 	size_t n = 0;
 	while (n < s.n && s.p[n] != ':' && s.p[n] != '/' && s.p[n] != '?' && s.p[n] != '#')
 		n++;
-	return n < s.n && s.p[n] == ':' && !AMONG(schemes, str_head(s, n));
+	return n < s.n && s.p[n] == ':' && !STR_AMONG_NOCASE(str_head(s, n), schemes);
 }
 
 void html_attr(struct html *h, const char *name, struct str value)
@@ -116,7 +107,7 @@ void html_attr(struct html *h, const char *name, struct str value)
 	check_name(name);
 	ENSURE(h->in_tag && strncmp(name, "on", 2) != 0 && strcmp(name, "style") != 0 &&
 	       strcmp(name, "srcdoc") != 0);
-	if (AMONG(address_attributes, str_of(name)) && address_runs(value))
+	if (STR_AMONG_NOCASE(str_of(name), address_attributes) && address_runs(value))
 		value = STR("about:invalid");
 	buf_printf(h->out, " %s=\"", name);
 	escape_text(h->out, value);
@@ -184,7 +175,7 @@ void html_close(struct html *h, const char *element)
 	end_tag(h);
 	h->depth--;
 	buf_printf(h->out, "</%s>", element);
-	if (AMONG(block_elements, str_of(element)))
+	if (STR_AMONG_NOCASE(str_of(element), block_elements))
 		buf_add_byte(h->out, '\n');
 }
 

@@ -70,11 +70,7 @@ bool http_intake_refused(const struct http_intake *in, struct str target)
 
 static ssize_t kernel_recv(int fd, void *p, size_t n, int flags)
 {
-	ssize_t got;
-	do
-		got = recvfrom(fd, p, n, flags, NULL, NULL);
-	while (got < 0 && errno == EINTR);
-	return got;
+	return UNINTERRUPTED(recvfrom(fd, p, n, flags, NULL, NULL));
 }
 
 /* How much of what follows a refused head is taken off the socket, so that closing it does not

@@ -183,8 +183,7 @@ static int wait_sendmail(pid_t pid, int64_t deadline_us)
 		close(pidfd);
 	if (!in_time)
 		kill(-pid, SIGKILL); /* with what it started */
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
+	(void)UNINTERRUPTED(waitpid(pid, &status, 0));
 	return in_time ? status : -1;
 }
 

@@ -152,10 +152,7 @@ static bool bind_prefix(struct xml_stream *x, struct str prefix, const char *uri
 	struct shadow s = {.depth = x->depth};
 	if (!b) {
 		b = VEC_PUSH(x->binding, x->nbindings, x->binding_room);
-		char *z = mem_alloc(prefix.n + 1);
-		if (prefix.n)
-			memcpy(z, prefix.p, prefix.n);
-		*b = (struct binding){.prefix = z};
+		*b = (struct binding){.prefix = str_dup(prefix)};
 	}
 	s.at = (size_t)(b - x->binding);
 	s.uri = b->uri;

@@ -110,11 +110,6 @@ static inline int html_state_of(struct str name, enum html_state *ret)
 		[HTML_RAWTEXT] = "RAWTEXT state",     [HTML_SCRIPT] = "Script data state",
 		[HTML_PLAINTEXT] = "PLAINTEXT state", [HTML_CDATA] = "CDATA section state",
 	};
-	for (int i = 0; i < HTML_STATES; i++) {
-		if (str_eq_nocase(name, str_of(names[i]))) {
-			*ret = (enum html_state)i;
-			return 0;
-		}
-	}
-	return 1;
+	*ret = (enum html_state)str_index_nocase(name, names, HTML_STATES);
+	return *ret == HTML_STATES;
 }

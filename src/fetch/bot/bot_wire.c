@@ -144,12 +144,8 @@ static bool is_text(struct str s)
 
 static bool deletion_parse(struct str s, enum bot_deletion *ret)
 {
-	for (unsigned i = 0; i < BOT_NDELETIONS; i++)
-		if (str_is(s, deletions[i])) {
-			*ret = (enum bot_deletion)i;
-			return true;
-		}
-	return false;
+	*ret = (enum bot_deletion)str_index(s, deletions, BOT_NDELETIONS);
+	return *ret < BOT_NDELETIONS;
 }
 
 static bool bool_parse(const struct attr_def *def, struct str s, bool *ret)

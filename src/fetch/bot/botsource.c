@@ -242,13 +242,6 @@ static void machine_tell(struct botsource *s, const char *machine, bool is_up)
 		s->o.ops->machine(s->o.ctx, str_of(machine), is_up);
 }
 
-static char *text_of(struct str s)
-{
-	char *text = mem_alloc(s.n + 1);
-	memcpy(text, s.n ? s.p : "", s.n);
-	return text;
-}
-
 static void machine_forget(struct botsource *s, struct machine_ids_slot *slot)
 {
 	char *node = (char *)slot->key.p, *machine = slot->value;
@@ -265,8 +258,8 @@ static void hear_machine(struct botsource *s, struct str node, struct str machin
 	if (known && !is_up) {
 		machine_forget(s, known);
 	} else if (!known && is_up && machine_ids_count(&s->machines) < MACHINES_MOST) {
-		char *text = text_of(machine);
-		*machine_ids_put(&s->machines, (struct str){text_of(node), node.n}) = text;
+		char *text = str_dup(machine);
+		*machine_ids_put(&s->machines, (struct str){str_dup(node), node.n}) = text;
 		machine_tell(s, text, true);
 	}
 }

@@ -233,8 +233,7 @@ int robots_cache_new(struct robots_cache **ret, const struct robots_cache_option
 	c->most = options->bytes ? options->bytes : 64 << 20;
 	list_init(&c->recent);
 	list_init(&c->unkept);
-	c->agent = mem_alloc(options->agent.n + 1);
-	memcpy(c->agent, options->agent.p, options->agent.n);
+	c->agent = str_dup(options->agent);
 	if (options->path &&
 	    small_open(&c->small, options->path, tables, 1, SMALL_WRITE, err) < 0) {
 		(void)robots_cache_free(&c, &ignored);

@@ -22,15 +22,6 @@ const char *robot_directive_name(enum robot_directive d)
 
 /* Dates. */
 
-static int month_of(struct str s)
-{
-	static const char names[] = "janfebmaraprmayjunjulaugsepoctnovdec";
-	for (size_t i = 0; i < 12; i++)
-		if (s.n >= 3 && str_eq_nocase(str_head(s, 3), (struct str){names + 3 * i, 3}))
-			return (int)i;
-	return -1;
-}
-
 /* Cuts a run of digits or of letters off; what stands between does not matter. */
 static struct str next_part(struct str *s)
 {
@@ -99,16 +90,16 @@ bool robot_date(struct str value, int64_t now_us, int64_t *ret_us)
 	int year;
 	if (value.n > ROBOT_DATE_MAX)
 		return false;
-	if (part.n >= 3 && ascii_is_letter(part.p[0]) && month_of(part) < 0)
+	if (part.n >= 3 && ascii_is_letter(part.p[0]) && calendar_month(part) == 0)
 		part = next_part(&s); /* the day of the week: nobody needs it */
-	if (month_of(part) >= 0) {    /* asctime: Nov  6 08:49:37 1994 */
-		tm.tm_mon = month_of(part);
+	if (calendar_month(part)) {   /* asctime: Nov  6 08:49:37 1994 */
+		tm.tm_mon = calendar_month(part) - 1;
 		if (!parse_number(next_part(&s), 2, &tm.tm_mday) || !clock_time(&s, &tm) ||
 		    !full_year(next_part(&s), now_us, &year))
 			return false;
 	} else { /* 06 Nov 1994 08:49:37 GMT, 06-Nov-94 08:49:37 GMT */
 		if (!parse_number(part, 2, &tm.tm_mday) ||
-		    (tm.tm_mon = month_of(next_part(&s))) < 0 ||
+		    (tm.tm_mon = calendar_month(next_part(&s)) - 1) < 0 ||
 		    !full_year(next_part(&s), now_us, &year) || !clock_time(&s, &tm))
 			return false;
 		struct str zone = next_part(&s);
@@ -176,8 +167,7 @@ static int cut_quoted(struct str *rest, char separator, struct str *ret)
 
 static void put_lower(struct str s, char *ret)
 {
-	for (size_t i = 0; i < s.n; i++)
-		ret[i] = ascii_lower(s.p[i]);
+	str_lower(s, ret);
 	ret[s.n] = 0;
 }
 

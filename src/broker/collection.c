@@ -72,8 +72,7 @@ static bool read_host(struct str field, char ret[NAME_MAX_BYTES + 1])
 		return false;
 	if (str_ends(field, STR(".")))
 		field.n--;
-	for (size_t i = 0; i < field.n; i++)
-		ret[i] = ascii_lower(field.p[i]);
+	str_lower(field, ret);
 	ret[field.n] = 0;
 	return true;
 }

@@ -274,9 +274,8 @@ static void doc_add(struct words_doc *doc, struct words_attr *attr, struct str n
 
 static void doc_add_attr(struct words_doc *doc, struct words_attr *attr, const struct soif_attr *a)
 {
-	for (size_t i = 0; i < ARRAY_LEN(others); i++)
-		if (str_eq_nocase(a->name, str_of(others[i])))
-			return;
+	if (STR_AMONG_NOCASE(a->name, others))
+		return;
 	for (size_t i = 0; i < ARRAY_LEN(renamed); i++) {
 		if (!str_eq_nocase(a->name, str_of(renamed[i].soif)))
 			continue;

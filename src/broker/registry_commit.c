@@ -99,12 +99,10 @@ static int point_take(struct reader *r, struct registry_points *points)
 	    memchr(name.n ? name.p : "x", 0, MAX(name.n, (size_t)1)))
 		return -1;
 	if (is_new) {
-		char *copy = mem_alloc(name.n + 1);
-		memcpy(copy, name.p, name.n);
 		VEC_ROOM(points->more, points->more_room, points->n + 1);
 		points->more[points->n] = (struct registry_point_state){.known = true};
 		*VEC_PUSH(points->point, points->n, points->room) =
-			(struct registry_point){.name = copy, .number = (uint32_t)number};
+			(struct registry_point){.name = str_dup(name), .number = (uint32_t)number};
 	}
 	memcpy(points->point[number - 1].cursor.b, cursor.p, cursor.n);
 	return 0;

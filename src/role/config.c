@@ -250,10 +250,7 @@ static const char *const own_variables[] = {"GARNER_CONFIG", "GARNER_FAULTS"};
 
 static bool own_variable(struct str name)
 {
-	for (size_t i = 0; i < ARRAY_LEN(own_variables); i++)
-		if (str_is(name, own_variables[i]))
-			return true;
-	return false;
+	return STR_AMONG(name, own_variables);
 }
 
 /* Whether a variable may be one of an instance that is not known yet. */

@@ -16,13 +16,8 @@ const char *phase_name(enum phase p)
 
 bool phase_parse(struct str name, enum phase *ret)
 {
-	for (unsigned i = 0; i < PHASES; i++) {
-		if (!str_is(name, names[i]))
-			continue;
-		*ret = (enum phase)i;
-		return true;
-	}
-	return false;
+	*ret = (enum phase)str_index(name, names, PHASES);
+	return *ret < PHASES;
 }
 
 bool phase_is_done(enum phase p)

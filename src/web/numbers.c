@@ -121,10 +121,7 @@ const struct rows numbers_queries_rows = {ROWS(S, queries_columns)};
 static bool result_is_good(struct str result)
 {
 	static const char *const good[] = {"new", "changed", "unchanged", "redirect"};
-	for (size_t i = 0; i < ARRAY_LEN(good); i++)
-		if (str_is(result, good[i]))
-			return true;
-	return false;
+	return STR_AMONG(result, good);
 }
 
 static size_t list_causes(const struct status *s, struct numbers_cause ret[NUMBERS_CAUSES])

@@ -3,7 +3,6 @@
  * browser needs. */
 #include "cache/provider_list.h"
 
-#include "base/ascii.h"
 #include "base/hash.h"
 #include "base/vec.h"
 #include "cache/cache_conf.h"
@@ -24,10 +23,7 @@ static struct str mime_copy(struct provider_list *l, struct str mime)
 {
 	if (l->n && str_eq(l->url[l->n - 1].mime, mime))
 		return l->url[l->n - 1].mime;
-	char *p = arena_text(&l->arena, mime);
-	for (size_t i = 0; i < mime.n; i++)
-		p[i] = ascii_lower(p[i]);
-	return (struct str){p, mime.n};
+	return arena_lower(&l->arena, mime);
 }
 
 static bool mime_has_form(struct str mime)

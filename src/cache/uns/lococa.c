@@ -46,14 +46,6 @@ static void password_wipe(struct lococa *l)
 	mem_free(&l->password);
 }
 
-static char *text_copy(struct str s)
-{
-	char *text = mem_alloc(s.n + 1);
-	if (s.n)
-		memcpy(text, s.p, s.n);
-	return text;
-}
-
 bool lococa_learn_name(struct lococa *l, struct str name)
 {
 	uint64_t hash = hash64(name);
@@ -94,7 +86,7 @@ static void begin_set(struct lococa *l, const struct xml_tag *tag)
 		session_fail(l, CACHE_SYNTAX, "urlprefix= is too long");
 	if (l->is_stopped)
 		return;
-	l->urlprefix = text_copy(urlprefix);
+	l->urlprefix = str_dup(urlprefix);
 	l->urlprefix_n = urlprefix.n;
 	l->ops->set(l->ctx, l->is_full);
 }
@@ -148,7 +140,7 @@ static void take_provider(struct lococa *l, const struct xml_tag *tag)
 	l->id[0] = '\0';
 	if (id.n < sizeof l->id && str_u64(id, &number))
 		snprintf(l->id, sizeof l->id, STR_FMT, STR_ARG(id));
-	l->password = text_copy(str_head(password, PASSWORD_MOST + 1));
+	l->password = str_dup(str_head(password, PASSWORD_MOST + 1));
 }
 
 static void take_row(struct lococa *l, const struct xml_tag *tag)

@@ -252,10 +252,7 @@ static int receipts_read(struct receipts_view *v, struct err *err)
 static bool is_final(const char *state)
 {
 	static const char *const words[] = {"stored", "unchanged", "failed", "removed"};
-	for (size_t i = 0; i < ARRAY_LEN(words); i++)
-		if (strcmp(state, words[i]) == 0)
-			return true;
-	return false;
+	return STR_AMONG(str_of(state), words);
 }
 
 static bool receipts_final(const struct receipts_view *v)

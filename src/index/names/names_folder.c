@@ -29,10 +29,8 @@ int names_folders_make(const char *folder, struct err *err)
 
 static bool file_needed(const struct names_manifest *m, uint64_t generation, const char *name)
 {
-	bool part = strcmp(name, "pages") == 0;
-	for (unsigned i = 0; i < NAMES_PARTS; i++)
-		part |= strcmp(name, names_part_name[i]) == 0;
-	if (part)
+	size_t part = str_index(str_of(name), names_part_name, NAMES_PARTS);
+	if (part < NAMES_PARTS || strcmp(name, "pages") == 0)
 		return names_manifest_find_generation(m, generation) != SIZE_MAX;
 	for (size_t i = 0; i < m->layers && strcmp(name, "segment") == 0; i++)
 		if (m->layer[i].generation == generation)

@@ -261,12 +261,8 @@ struct part_place {
 
 static bool part_of(const char *name, enum names_part *ret)
 {
-	for (unsigned i = 0; i < NAMES_PARTS; i++)
-		if (strcmp(name, names_part_name[i]) == 0) {
-			*ret = i;
-			return true;
-		}
-	return false;
+	*ret = (enum names_part)str_index(str_of(name), names_part_name, NAMES_PARTS);
+	return *ret < NAMES_PARTS;
 }
 
 /* Cuts the last component off. */

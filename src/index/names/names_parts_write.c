@@ -5,7 +5,6 @@
  * A directory is known by two hashes of its path, 128 bits with seeds of this process: the paths
  * themselves are in direc and nowhere else. Files come directory by directory most of the time, so
  * the path before is compared first. */
-#include "base/ascii.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/pool.h"
@@ -181,8 +180,7 @@ static size_t name_copy_escaped(struct str name, char *to, char *to_low)
 	CLEANUP(buf_free) struct buf text = BUF_INIT((size_t)2 * NAMES_NAME_MOST);
 	names_escape(name, &text);
 	memcpy(to, text.p, text.n);
-	for (size_t i = 0; i < text.n; i++)
-		to_low[i] = ascii_lower(text.p[i]);
+	str_lower(buf_str(&text), to_low);
 	return text.n;
 }
 

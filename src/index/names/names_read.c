@@ -6,7 +6,6 @@
  * Where the manifest, a segment or a pages file cannot be used, the snapshot has no segments: names
  * are scanned. Sites are then those of the manifest or, without one, those that have parts by key;
  * what is known of these is in the pages file of the generation whose index is the same file. */
-#include "base/ascii.h"
 #include "base/list.h"
 #include "index/names/names_store.h"
 
@@ -120,14 +119,6 @@ static int layer_open(struct snapshot *s, const struct snapshot *older, size_t i
 }
 
 /* Sites */
-
-static struct str arena_lower(struct arena *a, struct str s)
-{
-	char *to = arena_alloc(a, s.n + 1);
-	for (size_t i = 0; i < s.n; i++)
-		to[i] = ascii_lower(s.p[i]);
-	return (struct str){to, s.n};
-}
 
 /* The host name ends where NAME says more than that, or before the address, whose colons are
  * written as underlines. */

@@ -1,7 +1,6 @@
 /* Descriptions of what names mean, found by a look at every line: there are some ten thousand. */
 #include "index/names/names_inner.h"
 
-#include "base/ascii.h"
 #include "base/file.h"
 
 #include <inttypes.h>
@@ -9,12 +8,6 @@
 #include <stdio.h>
 
 enum { WHATIS_MOST = 256 << 20, PIECE = 1 << 20 };
-
-static void fold_ascii(struct str s, char *to)
-{
-	for (size_t i = 0; i < s.n; i++)
-		to[i] = ascii_lower(s.p[i]);
-}
 
 static struct names_description description_of(struct str line, struct arena *arena)
 {
@@ -38,7 +31,7 @@ struct whatis {
 static size_t look_at_lines(struct whatis *w, struct str text, char *folded, bool last)
 {
 	size_t done = 0;
-	fold_ascii(text, folded);
+	str_lower(text, folded);
 	while (done < text.n && (!w->most || w->n < w->most)) {
 		struct str rest = str_from(text, done);
 		size_t end = str_find_byte(rest, '\n');
@@ -86,7 +79,7 @@ int names_whatis(const char *folder, struct str pattern, uint64_t most, struct a
 	char path[PATH_MAX];
 	struct whatis w = {.most = most, .arena = arena};
 	char *low = arena_alloc(arena, pattern.n + 1);
-	fold_ascii(pattern, low);
+	str_lower(pattern, low);
 	w.pattern = (struct str){low, pattern.n};
 	if (snprintf(path, sizeof path, "%s/whatis", folder) >= (int)sizeof path)
 		return err_set(err, ERR_USAGE, "%s: its name is too long", folder);

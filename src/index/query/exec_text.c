@@ -7,7 +7,6 @@
  * An expression without a literal that words can contain reads every document. */
 #include "index/query/exec.h"
 
-#include "base/ascii.h"
 #include "index/words/token_inner.h"
 #include "soif/soif.h"
 
@@ -85,9 +84,7 @@ static bool want_of_word(struct exec *e, const struct query_node *node, const st
 		ret->open_right |= run.p + run.n != word.p + word.n;
 		word = str_head(run, sizeof text);
 		ret->open_right |= word.n < run.n;
-		for (size_t i = 0; i < word.n; i++)
-			text[i] = ascii_lower(word.p[i]);
-		word.p = text;
+		word = str_lower(word, text);
 	} else if (word.n > sizeof text) {
 		return false;
 	}
@@ -258,9 +255,7 @@ static bool is_searched(const struct exec *e, const struct query_node *node, str
 		return false;
 	if (name.n >= sizeof small)
 		return true; /* no weight has such a name */
-	for (size_t i = 0; i < name.n; i++)
-		small[i] = ascii_lower(name.p[i]);
-	return words_weight(e->settings, (struct str){small, name.n}) > 0;
+	return words_weight(e->settings, str_lower(name, small)) > 0;
 }
 
 bool exec_match(struct exec *e, struct exec_match *m, uint32_t doc)

@@ -202,14 +202,6 @@ static int read_written(struct parser *p, struct written *ret)
 	return 0;
 }
 
-static struct str lower_name(struct parser *p, struct str name)
-{
-	char *copy = arena_text(p->arena, name);
-	for (size_t i = 0; i < name.n; i++)
-		copy[i] = ascii_lower(copy[i]);
-	return (struct str){copy, name.n};
-}
-
 /* An attribute is as deep as brackets, however it is written: with a colon it can be printed. */
 static int check_depth(struct parser *p, uint32_t depth, size_t at)
 {
@@ -226,7 +218,7 @@ static int take_pair_name(struct parser *p, struct written *w)
 		return 0;
 	if (check_depth(p, p->depth + 1, w->at) < 0)
 		return -1;
-	p->attribute = lower_name(p, str_head(w->text, n));
+	p->attribute = arena_lower(p->arena, str_head(w->text, n));
 	w->text = str_from(w->text, n + 1);
 	w->at += n + 1;
 	return 0;
@@ -240,7 +232,7 @@ static int parse_as_written(struct parser *p, struct str name, size_t at, struct
 	struct written w = {.at = p->at + (peek_byte(p) == '"')};
 	if (word_or_quoted(p, &w.text) < 0)
 		return -1;
-	p->attribute = lower_name(p, name);
+	p->attribute = arena_lower(p->arena, name);
 	p->exact = true;
 	int rc = words_of(p, &w, at, ret);
 	p->attribute = outer;
@@ -362,7 +354,7 @@ static int compare_of(struct parser *p, struct str name, enum query_relation rel
 			      STR_ARG(str_head(text, 40)));
 	if (node_new(p, QUERY_COMPARE, at, ret) < 0)
 		return -1;
-	(*ret)->attribute = lower_name(p, name);
+	(*ret)->attribute = arena_lower(p->arena, name);
 	(*ret)->value = value;
 	(*ret)->relation = relation;
 	return 0;
@@ -448,7 +440,7 @@ static int parse_attributed(struct parser *p, struct str name, struct query_node
 	skip_blanks(p);
 	if (peek_byte(p) < 0 || peek_byte(p) == ')')
 		return REFUSE(p, at, "nothing follows this colon");
-	p->attribute = lower_name(p, name);
+	p->attribute = arena_lower(p->arena, name);
 	p->depth++;
 	int rc = negation_follows(p) ? parse_negated(p, false, ret) : parse_operand(p, ret);
 	p->attribute = outer;
@@ -605,7 +597,7 @@ static int parse_regexp(struct parser *p, struct str name, size_t at, struct que
 {
 	struct str text, outer = p->attribute;
 	size_t value_at = p->at, slashes = 0;
-	p->attribute = lower_name(p, name);
+	p->attribute = arena_lower(p->arena, name);
 	if (match_follows(p)) {
 		int rc = parse_match(p, ret);
 		p->attribute = outer;

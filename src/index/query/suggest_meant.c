@@ -364,9 +364,8 @@ static bool is_bare(const struct query_node *node)
 	struct str form = node->word[0].form;
 	if (node->op != QUERY_WORD || node->exact || !node->plain)
 		return false;
-	for (size_t i = 0; i < ARRAY_LEN(keywords); i++)
-		if (str_eq_nocase(form, str_of(keywords[i])))
-			return false;
+	if (STR_AMONG_NOCASE(form, keywords))
+		return false;
 	for (size_t i = 0; i < form.n; i++)
 		if ((unsigned char)form.p[i] < 0x80 && !ascii_is_letter(form.p[i]) &&
 		    !ascii_is_digit(form.p[i]))

@@ -6,7 +6,6 @@
  * into a list. */
 #include "index/words/invert.h"
 
-#include "base/ascii.h"
 #include "base/cursor.h"
 #include "base/hash.h"
 #include "base/table.h"
@@ -151,8 +150,7 @@ bool invert_name(struct str name, char ret[WORDS_NAME_MOST + 1])
 {
 	if (name.n > WORDS_NAME_MOST)
 		return false;
-	for (size_t i = 0; i < name.n; i++)
-		ret[i] = ascii_lower(name.p[i]);
+	str_lower(name, ret);
 	ret[name.n] = 0;
 	return true;
 }

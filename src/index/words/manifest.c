@@ -3,7 +3,6 @@
  * them. */
 #include "index/words/manifest.h"
 
-#include "base/ascii.h"
 #include "base/cursor.h"
 #include "disk/small_file.h"
 #include "index/words/segment_inner.h"
@@ -93,9 +92,7 @@ struct str words_value(struct str text, char ret[WORDS_VALUE_MOST])
 	text = str_trim(text);
 	text = str_head(text, str_find_byte(text, '\n'));
 	text = str_utf8_head(str_trim(text), WORDS_VALUE_MOST);
-	for (size_t i = 0; i < text.n; i++)
-		ret[i] = ascii_lower(text.p[i]);
-	return (struct str){ret, text.n};
+	return str_lower(text, ret);
 }
 
 const char *words_type_name(enum words_type type)

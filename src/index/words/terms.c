@@ -306,10 +306,7 @@ static int find_match(struct terms_finder *f)
 /* A run of ASCII as token_ascii_run() has it, small. */
 static struct str small_run(struct str word, bool at_start, char small[TOKEN_FORM_MOST])
 {
-	struct str run = str_head(token_ascii_run(word, at_start), TOKEN_FORM_MOST);
-	for (size_t i = 0; i < run.n; i++)
-		small[i] = ascii_lower(run.p[i]);
-	return (struct str){small, run.n};
+	return str_lower(str_head(token_ascii_run(word, at_start), TOKEN_FORM_MOST), small);
 }
 
 /* k errors leave one of k + 1 pieces of the word whole. false: a piece is not ASCII. */

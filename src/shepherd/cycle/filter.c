@@ -292,10 +292,7 @@ enum { TYPE_MAX = 128 };
 
 static struct str type_lower(struct str type, char room[TYPE_MAX])
 {
-	type = str_head(type, TYPE_MAX);
-	for (size_t i = 0; i < type.n; i++)
-		room[i] = ascii_lower(type.p[i]);
-	return (struct str){room, type.n};
+	return str_lower(str_head(type, TYPE_MAX), room);
 }
 
 void filter_url(const struct filter *f, const struct url *url, struct str type,

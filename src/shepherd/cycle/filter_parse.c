@@ -67,9 +67,7 @@ static bool line_has_colon(struct str line)
 /* In the filter's own text. */
 static void word_to_lower(struct str word)
 {
-	char *p = (char *)(uintptr_t)word.p;
-	for (size_t i = 0; i < word.n; i++)
-		p[i] = ascii_lower(p[i]);
+	str_lower(word, (char *)(uintptr_t)word.p);
 }
 
 /* Conditions. Their readers get the word after the name, or a slice of it that is wrong: 0: it is
@@ -664,10 +662,7 @@ int filter_parse(struct str text, const char *name, const struct filter_defaults
 	struct str line;
 	f->arena = ARENA_INIT((size_t)16 * FILTER_FILE_MAX);
 	f->name = mem_text(name);
-	f->text = mem_alloc(text.n + 1);
-	if (text.n)
-		memcpy(f->text, text.p, text.n);
-	text.p = f->text;
+	text.p = f->text = str_dup(text);
 	settings_add(f, defaults);
 	while (str_cut(&text, '\n', &line) == 0) {
 		r.line++;

@@ -19,10 +19,8 @@ struct type {
 	int (*parse)(const struct value_spec *spec, struct str s, struct arena *arena, void *to,
 		     struct err *err);
 	void (*print)(const struct value_spec *spec, const void *from, struct buf *out);
-	bool (*equal)(const void *a, const void *b); /* NULL: by their bytes */
-	/* For those that have bounds: the value, and a bound in the value's unit as text. */
-	double (*number)(const void *from);
-	void (*print_bound)(double bound, struct buf *out);
+	bool (*equal)(const void *a, const void *b);       /* NULL: by their bytes */
+	enum { NO_NUMBER, SIGNED, UNSIGNED, REAL } number; /* a number has bounds */
 };
 
 static const struct type types[VALUE_LIST + 1];
@@ -91,16 +89,6 @@ static void int_print(const struct value_spec *spec, const void *from, struct bu
 	buf_printf(out, "%lld", (long long)*(const int64_t *)from);
 }
 
-static double int_number(const void *from)
-{
-	return (double)*(const int64_t *)from;
-}
-
-static void int_print_bound(double bound, struct buf *out)
-{
-	buf_printf(out, "%.0f", bound);
-}
-
 /* The sign may be left out. */
 static int percent_parse(const struct value_spec *spec, struct str s, struct arena *arena, void *to,
 			 struct err *err)
@@ -113,11 +101,6 @@ static void percent_print(const struct value_spec *spec, const void *from, struc
 {
 	int_print(spec, from, out);
 	buf_add_byte(out, '%');
-}
-
-static void percent_print_bound(double bound, struct buf *out)
-{
-	buf_printf(out, "%.0f%%", bound);
 }
 
 /* Length of the digits at the beginning. */
@@ -185,9 +168,11 @@ static int real_parse(const struct value_spec *spec, struct str s, struct arena 
 }
 
 /* As few digits as give the same number back. */
-static void real_print_bound(double v, struct buf *out)
+static void real_print(const struct value_spec *spec, const void *from, struct buf *out)
 {
+	double v = *(const double *)from;
 	char text[64];
+	(void)spec;
 	locale_t former = plain_locale();
 	for (int precision = 15; precision <= 17; precision++) {
 		snprintf(text, sizeof text, "%.*g", precision, v);
@@ -196,17 +181,6 @@ static void real_print_bound(double v, struct buf *out)
 	}
 	former_locale(former);
 	buf_add_text(out, text);
-}
-
-static void real_print(const struct value_spec *spec, const void *from, struct buf *out)
-{
-	(void)spec;
-	real_print_bound(*(const double *)from, out);
-}
-
-static double real_number(const void *from)
-{
-	return *(const double *)from;
 }
 
 static const char size_letters[] = "KMGTPE";
@@ -272,9 +246,11 @@ static int size_parse(const struct value_spec *spec, struct str s, struct arena 
 	return 0;
 }
 
-static void size_print_bytes(uint64_t bytes, struct buf *out)
+static void size_print(const struct value_spec *spec, const void *from, struct buf *out)
 {
+	uint64_t bytes = *(const uint64_t *)from;
 	size_t unit = 0;
+	(void)spec;
 	while (bytes && bytes % 1024 == 0 && unit < sizeof size_letters - 1) {
 		bytes /= 1024;
 		unit++;
@@ -282,22 +258,6 @@ static void size_print_bytes(uint64_t bytes, struct buf *out)
 	buf_printf(out, "%llu", (unsigned long long)bytes);
 	if (unit)
 		buf_add_byte(out, size_letters[unit - 1]);
-}
-
-static void size_print(const struct value_spec *spec, const void *from, struct buf *out)
-{
-	(void)spec;
-	size_print_bytes(*(const uint64_t *)from, out);
-}
-
-static double size_number(const void *from)
-{
-	return (double)*(const uint64_t *)from;
-}
-
-static void size_print_bound(double bound, struct buf *out)
-{
-	size_print_bytes((uint64_t)bound, out);
 }
 
 static int time_value_parse(const struct value_spec *spec, struct str s, struct arena *arena,
@@ -319,11 +279,6 @@ static void time_value_print(const struct value_spec *spec, const void *from, st
 {
 	(void)spec;
 	duration_print(out, *(const int64_t *)from);
-}
-
-static void time_print_bound(double bound, struct buf *out)
-{
-	duration_print(out, (int64_t)bound);
 }
 
 static int text_parse(const struct value_spec *spec, struct str s, struct arena *arena, void *to,
@@ -459,16 +414,15 @@ static bool list_equal(const void *a, const void *b)
 static const struct type types[VALUE_LIST + 1] = {
 	[VALUE_BOOL] = {"yes or no", "yes or no", sizeof(bool), bool_parse, bool_print},
 	[VALUE_INT] = {"number", "a whole number", sizeof(int64_t), int_parse, int_print,
-		       .number = int_number, .print_bound = int_print_bound},
+		       .number = SIGNED},
 	[VALUE_REAL] = {"number", "a number such as 0.5", sizeof(double), real_parse, real_print,
-			.number = real_number, .print_bound = real_print_bound},
+			.number = REAL},
 	[VALUE_PERCENT] = {"percentage", "a percentage such as 10%", sizeof(int64_t), percent_parse,
-			   percent_print, .number = int_number, .print_bound = percent_print_bound},
+			   percent_print, .number = SIGNED},
 	[VALUE_SIZE] = {"size", "a size such as 64K, 1.5M or 2G", sizeof(uint64_t), size_parse,
-			size_print, .number = size_number, .print_bound = size_print_bound},
+			size_print, .number = UNSIGNED},
 	[VALUE_TIME] = {"time", "a time such as 250ms, 10s or 1h30min", sizeof(int64_t),
-			time_value_parse, time_value_print, .number = int_number,
-			.print_bound = time_print_bound},
+			time_value_parse, time_value_print, .number = SIGNED},
 	[VALUE_TEXT] = {"text", "text", sizeof(char *), text_parse, text_print, text_equal},
 	[VALUE_WORD] = {"word", "a word", sizeof(int), word_parse, word_print},
 	[VALUE_PATH] = {"path", "a path", sizeof(char *), text_parse, text_print, text_equal},
@@ -485,25 +439,44 @@ static bool is_bounded(const struct value_spec *spec)
 	return types[spec->type].number && (spec->min != 0 || spec->max != 0);
 }
 
+static double number_of(const struct value_spec *spec, const void *value)
+{
+	switch (types[spec->type].number) {
+	case SIGNED:
+		return (double)*(const int64_t *)value;
+	case UNSIGNED:
+		return (double)*(const uint64_t *)value;
+	default:
+		return *(const double *)value;
+	}
+}
+
+/* As values are printed. */
+static void print_bound(const struct value_spec *spec, double bound, struct buf *out)
+{
+	const struct type *type = &types[spec->type];
+	int64_t whole = (int64_t)bound;
+	type->print(spec, type->number == REAL ? (const void *)&bound : &whole, out);
+}
+
 /* "1ms to 1h", "at least 1", "at most 10" */
 static void print_bounds(const struct value_spec *spec, struct buf *out)
 {
-	const struct type *type = &types[spec->type];
 	bool from = isfinite(spec->min), to = isfinite(spec->max);
 	if (from != to)
 		buf_add_text(out, from ? "at least " : "at most ");
 	if (from)
-		type->print_bound(spec->min, out);
+		print_bound(spec, spec->min, out);
 	if (from && to)
 		buf_add_text(out, " to ");
 	if (to)
-		type->print_bound(spec->max, out);
+		print_bound(spec, spec->max, out);
 }
 
 static int check_bounds(const struct value_spec *spec, const void *value, struct str text,
 			struct err *err)
 {
-	double number = is_bounded(spec) ? types[spec->type].number(value) : 0;
+	double number = is_bounded(spec) ? number_of(spec, value) : 0;
 	if (!is_bounded(spec) || (number >= spec->min && number <= spec->max))
 		return 0;
 	char shown[VALUE_SHOWN];
@@ -563,7 +536,7 @@ void value_defaults(const struct value_spec *specs, size_t n, struct arena *aren
 void value_print(const struct value_spec *spec, const void *base, struct buf *out)
 {
 	const char *word = zero_word(spec);
-	if (word && types[spec->type].number((const char *)base + spec->offset) == 0) {
+	if (word && number_of(spec, (const char *)base + spec->offset) == 0) {
 		buf_add_text(out, word);
 		return;
 	}

@@ -193,35 +193,16 @@ static int page_open_file(struct page_file *f, const struct file *file, struct e
 	return page_check(f, err);
 }
 
-int page_open(struct page_file **ret, const char *path, struct err *err)
-{
-	struct file file = FILE_INIT;
-	int rc = file_open(&file, path, O_RDONLY, 0, err);
-	if (rc != 0)
-		return rc;
-	struct page_file *f = mem_alloc(sizeof *f);
-	f->path = mem_text(path);
-	rc = page_open_file(f, &file, err);
-	file_drop(&file);
-	if (rc < 0)
-		page_close(&f);
-	else
-		*ret = f;
-	return rc;
-}
-
-static int page_open_bare(struct page_file *f, const struct file *file, uint64_t bytes,
-			  struct err *err)
+static int page_open_bare(struct page_file *f, const struct file *file, struct err *err)
 {
 	uint64_t size;
 	if (file_size(file, &size, err) < 0)
 		return -1;
-	if (size != bytes || bytes > most_bytes)
+	if (size != f->bytes || size > most_bytes)
 		return err_set(err, ERR_DAMAGED,
 			       "%s: it has %" PRIu64 " bytes where %" PRIu64 " were written",
-			       f->path, size, bytes);
+			       f->path, size, f->bytes);
 	f->size = (size_t)size;
-	f->bytes = size;
 	f->pages = page_count(size);
 	int rc = size ? page_map(f, file, err) : 0;
 	for (uint64_t i = 0; rc == 0 && size && !f->table && i <= f->pages / 64; i++)
@@ -229,24 +210,36 @@ static int page_open_bare(struct page_file *f, const struct file *file, uint64_t
 	return rc;
 }
 
-int page_open_plain(struct page_file **ret, const char *path, uint64_t bytes, const void *table,
-		    struct err *err)
+/* like: what is known of it. */
+static int page_open_as(struct page_file **ret, const char *path, const struct page_file *like,
+			struct err *err)
 {
 	struct file file = FILE_INIT;
 	int rc = file_open(&file, path, O_RDONLY, 0, err);
 	if (rc != 0)
 		return rc;
 	struct page_file *f = mem_alloc(sizeof *f);
+	*f = *like;
 	f->path = mem_text(path);
-	f->plain = true;
-	f->table = table;
-	rc = page_open_bare(f, &file, bytes, err);
+	rc = f->plain ? page_open_bare(f, &file, err) : page_open_file(f, &file, err);
 	file_drop(&file);
 	if (rc < 0)
 		page_close(&f);
 	else
 		*ret = f;
 	return rc;
+}
+
+int page_open(struct page_file **ret, const char *path, struct err *err)
+{
+	return page_open_as(ret, path, &(struct page_file){0}, err);
+}
+
+int page_open_plain(struct page_file **ret, const char *path, uint64_t bytes, const void *table,
+		    struct err *err)
+{
+	const struct page_file like = {.plain = true, .table = table, .bytes = bytes};
+	return page_open_as(ret, path, &like, err);
 }
 
 void page_close(struct page_file **fp)

@@ -1,5 +1,4 @@
-/* The role archie-ng: the line protocol for programs, on a port; and what it shares with ng_one.h.
- */
+/* The role archie-ng: the line protocol for programs, on a port. */
 #pragma once
 #include "archie/archie_conf.h"
 #include "net/server.h"
@@ -9,7 +8,7 @@ extern const struct role archie_ng_role;
 
 /* Its setting `listen`, for clients on this machine. */
 const char *archie_ng_listen(const struct config *config);
-const struct server_limits *archie_ng_limits(const struct config *config);
-/* HOST:PORT, as others are told of this server; fd: a socket of it. */
-enum { ARCHIE_NG_SELF = ARCHIE_HOST_MOST + 16 };
-void archie_ng_self(const struct archie_conf *conf, int fd, char ret[ARCHIE_NG_SELF]);
+/* Serves one connection, which inetd accepted, until either side ends it. Owns fd, a connected
+ * stream socket. data: the data directory. Names other servers, but does not ask them for their
+ * loads. */
+int archie_ng_serve(int fd, const struct config *config, const char *data, struct err *err);

@@ -198,6 +198,19 @@ int server_listen(struct server *s, int fd, struct err *err)
 	return 0;
 }
 
+void server_adopt(struct server *s, int fd)
+{
+	struct sockaddr_storage at = {0};
+	socklen_t n = sizeof at;
+	struct peer peer;
+	(void)getpeername(fd, (struct sockaddr *)&at, &n);
+	peer_of((struct sockaddr *)&at, n, &peer);
+	if (peer.server.family)
+		conn_tune_tcp(fd);
+	gate_count(s->gate, &peer.server);
+	on_accepted(s, fd, &peer);
+}
+
 static int refuse_to_listen(const char *name, struct err *err)
 {
 	return err_set(err, ERR_USAGE,

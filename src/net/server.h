@@ -94,6 +94,9 @@ int server_may_listen(int fd, const struct tls *tls, struct err *err);
 int server_may_listen_at(const char *address, const struct tls_conf *conf, struct err *err);
 /* Starts accepting on fd, which the caller still owns. Call it at most SERVER_LISTENERS times. */
 int server_listen(struct server *s, int fd, struct err *err);
+/* Serves one connection that is there already, whatever the limits are: takes over fd, which must
+ * not block. */
+void server_adopt(struct server *s, int fd);
 /* Stops accepting, closes idle connections at once and the others once they have their answers, all
  * within within_us; then calls done(ctx), never from inside this call. */
 void server_drain(struct server *s, int64_t within_us, void (*done)(void *ctx), void *ctx);

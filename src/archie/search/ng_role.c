@@ -1,11 +1,14 @@
 /* The role archie-ng: sessions of ng.h on connections of net/server.h. It keeps nothing: stopped or
- * killed, its clients ask again. */
+ * killed, its clients ask again. The one connection that inetd accepted is served in the same way,
+ * on a loop of its own, but does not ask other servers for their loads, which would be more than
+ * its client wants. */
 #include "archie/ng_role.h"
 
 #include "archie/search/ng.h"
 #include "net/net_section.h"
 #include "net/role_loop.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -40,18 +43,6 @@ const char *archie_ng_listen(const struct config *config)
 {
 	const struct ng_conf *conf = config_get(config, &section);
 	return conf->listen;
-}
-
-const struct server_limits *archie_ng_limits(const struct config *config)
-{
-	const struct ng_conf *conf = config_get(config, &section);
-	return &conf->limits;
-}
-
-void archie_ng_self(const struct archie_conf *conf, int fd, char ret[ARCHIE_NG_SELF])
-{
-	char host[ARCHIE_HOST_MOST];
-	snprintf(ret, ARCHIE_NG_SELF, "%s:%u", archie_host(conf, host), archie_port(fd));
 }
 
 struct ng_now {
@@ -95,6 +86,7 @@ struct ng_role {
 	struct conn_pool *pool;
 	struct ng *ng;
 	struct server *server;
+	bool one; /* serves one connection, and ends with it */
 };
 
 static struct ng_session **state_of(struct session *s)
@@ -124,8 +116,11 @@ static void on_drained(struct session *s)
 
 static void on_closed(struct session *s, enum conn_end end)
 {
+	struct ng_role *r = server_ctx(session_server(s));
 	(void)end;
 	ng_session_free(state_of(s));
+	if (r->one)
+		loop_stop(r->role.loop);
 }
 
 static const struct server_protocol protocol = {
@@ -162,27 +157,41 @@ static void role_drain(void *ctx)
 	server_drain(r->server, r->conf->drain_us, role_drained, r);
 }
 
-static int role_make(struct ng_role *r, struct err *err)
+/* fd: a socket of it, which says what it is called. */
+static int ng_open(struct ng_role *r, const struct config *config, const char *data, int fd,
+		   struct err *err)
 {
-	const struct archie_conf *archie = config_get(r->role.env->config, &archie_section);
-	char self[ARCHIE_NG_SELF];
-	int fd = role_fd(r->role.env, "listen");
-	if (fd < 0)
-		return err_set(err, ERR_USAGE, ROLE ".listen is empty: there is nothing to do");
-	if (role_loop_open(&r->role, err) < 0)
-		return -1;
-	archie_ng_self(archie, fd, self);
+	const struct archie_conf *archie = config_get(config, &archie_section);
+	char host[ARCHIE_HOST_MOST], self[ARCHIE_HOST_MOST + 16];
+	snprintf(self, sizeof self, "%s:%u", archie_host(archie, host), archie_port(fd));
 	r->pool = conn_pool_new(r->role.loop, LINK_MEMORY);
-	const struct ng_options options = {
-		.pool = r->pool,
-		.data = r->role.env->data,
-		.self = self,
-		.servers = &archie->servers,
-		.asks_servers = true,
-		.mailer = mailer_of(r->role.env->data, r->role.env->config)};
+	const struct ng_options options = {.pool = r->pool,
+					   .data = data,
+					   .self = self,
+					   .servers = &archie->servers,
+					   .asks_servers = !r->one,
+					   .mailer = mailer_of(data, config)};
 	if (ng_new(&r->ng, &options, err) < 0)
 		return -1;
 	r->server = server_new(r->role.loop, &protocol, &r->conf->limits, NULL, r);
+	return 0;
+}
+
+static void ng_close(struct ng_role *r)
+{
+	server_free(&r->server);
+	ng_free(&r->ng);
+	conn_pool_free(&r->pool);
+}
+
+static int role_make(struct ng_role *r, struct err *err)
+{
+	const struct role_env *env = r->role.env;
+	int fd = role_fd(env, "listen");
+	if (fd < 0)
+		return err_set(err, ERR_USAGE, ROLE ".listen is empty: there is nothing to do");
+	if (role_loop_open(&r->role, err) < 0 || ng_open(r, env->config, env->data, fd, err) < 0)
+		return -1;
 	return server_listen(r->server, fd, err);
 }
 
@@ -194,10 +203,26 @@ static int role_run(struct role_env *env, struct err *err)
 	int rc = role_make(&r, err);
 	if (rc == 0)
 		rc = role_loop_run(&r.role, err);
-	server_free(&r.server);
-	ng_free(&r.ng);
-	conn_pool_free(&r.pool);
+	ng_close(&r);
 	role_loop_close(&r.role);
+	return rc;
+}
+
+int archie_ng_serve(int fd, const struct config *config, const char *data, struct err *err)
+{
+	struct ng_role r = {.conf = config_get(config, &section), .one = true};
+	int flags = fcntl(fd, F_GETFL);
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+		return err_sys(err, "the connection");
+	if (loop_new(&r.role.loop, NULL, err) < 0)
+		return -1;
+	int rc = ng_open(&r, config, data, fd, err);
+	if (rc == 0) {
+		server_adopt(r.server, fd);
+		rc = loop_run(r.role.loop, err);
+	}
+	ng_close(&r);
+	loop_free(&r.role.loop);
 	return rc;
 }
 

@@ -1,6 +1,6 @@
 /* garner archie ng: one client of the line protocol, from inetd, which gives it the connection as
  * standard input and output. */
-#include "archie/ng_one.h"
+#include "archie/ng_role.h"
 #include "cmd/archie/archie.h"
 #include "cmd/commands.h"
 
@@ -28,7 +28,7 @@ static int run_ng(const struct cmd_call *call, struct err *err)
 	int fd = -1;
 	if (cmd_config_data(call, &config, data, err) < 0 || take_connection(&fd, err) < 0)
 		return -1;
-	return ng_one_serve(fd, config, data, err);
+	return archie_ng_serve(fd, config, data, err);
 }
 
 const struct command archie_ng_command = {

@@ -131,6 +131,23 @@ size_t str_find(struct str s, struct str needle)
 	return hit ? (size_t)(hit - s.p) : s.n;
 }
 
+size_t str_after_last(struct str s, char c)
+{
+	const char *hit = s.n ? memrchr(s.p, c, s.n) : NULL;
+	return hit ? (size_t)(hit + 1 - s.p) : 0;
+}
+
+struct str str_word(struct str *rest)
+{
+	size_t n = 0;
+	*rest = str_trim(*rest);
+	while (n < rest->n && !ascii_is_space(rest->p[n]))
+		n++;
+	struct str word = str_head(*rest, n);
+	*rest = str_from(*rest, n);
+	return word;
+}
+
 int str_cut(struct str *rest, char separator, struct str *ret)
 {
 	if (!rest->p)

@@ -68,6 +68,11 @@ char *str_dup(struct str s) MUST_USE;
 size_t str_find_byte(struct str s, char c);
 size_t str_find(struct str s, struct str needle);
 
+/* Offset after the last byte c; 0 when there is none. */
+size_t str_after_last(struct str s, char c);
+
+/* Cuts the next word off *rest, without the white space before it; empty when there is none. */
+struct str str_word(struct str *rest);
 /* Cuts the next field off *rest at the separator. 0: *ret is the field; 1: none was left (rest->p
  * is then NULL, as in a slice of nothing). "a,,b" has three fields, "a," two, "" one. */
 int str_cut(struct str *rest, char separator, struct str *ret);

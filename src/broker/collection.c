@@ -34,18 +34,6 @@ static void PRINTF_LIKE(2, 3) add_problem(struct collection_reader *r, const cha
 		r->arena, "%s:%u: %s; the line is passed over", r->path, r->line, what);
 }
 
-/* Empty: there is none. */
-static struct str next_field(struct str *rest)
-{
-	size_t n = 0;
-	*rest = str_trim(*rest);
-	while (n < rest->n && !ascii_is_space(rest->p[n]))
-		n++;
-	struct str field = str_head(*rest, n);
-	*rest = str_from(*rest, n);
-	return field;
-}
-
 static bool is_name(struct str s)
 {
 	if (s.n == 0 || s.n > NAME_MAX_BYTES || s.p[0] == '.' || s.p[0] == '-' ||
@@ -118,8 +106,8 @@ static void read_line(struct collection_reader *r, struct str line)
 		add_problem(r, "%zu bytes long, more than %d", line.n, COLLECTION_LINE);
 		return;
 	}
-	struct str host_field = next_field(&line), port_field = next_field(&line),
-		   type_field = next_field(&line), filter = str_trim(line);
+	struct str host_field = str_word(&line), port_field = str_word(&line),
+		   type_field = str_word(&line), filter = str_trim(line);
 	if (host_field.n == 0 || host_field.p[0] == '#')
 		return;
 	if (!read_host(host_field, host))

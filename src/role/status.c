@@ -22,10 +22,7 @@ const char *const status_words[] = {
 static uint64_t stat_field(struct str text, size_t n)
 {
 	struct str field = {0};
-	size_t close = text.n;
-	while (close > 0 && text.p[close - 1] != ')')
-		close--;
-	text = str_from(text, close + 1);
+	text = str_from(text, str_after_last(text, ')') + 1);
 	for (size_t i = 3; i <= n; i++)
 		if (str_cut(&text, ' ', &field) != 0)
 			return 0;

@@ -176,10 +176,7 @@ int docs_open(const struct file *root, const char *path, struct file *ret, bool 
 
 static struct str last_part(struct str path)
 {
-	size_t at = path.n;
-	while (at > 0 && path.p[at - 1] != '/')
-		at--;
-	return str_from(path, at);
+	return str_from(path, str_after_last(path, '/'));
 }
 
 static int answer_file(struct http_request *req, struct http_answer *a, struct file *file,

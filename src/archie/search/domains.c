@@ -2,7 +2,6 @@
  * in one line then fails the searches that use it, with words, and no others. */
 #include "archie/domains.h"
 
-#include "base/ascii.h"
 #include "base/embed.h"
 #include "base/file.h"
 
@@ -33,17 +32,6 @@ static void warn_line(const struct reading *r, unsigned line, const char *what)
 		buf_printf(r->warnings, "line %u: %s\n", line, what);
 }
 
-/* The next word, and what is left without blanks before it. */
-static struct str cut_word(struct str *rest)
-{
-	size_t n = 0;
-	while (n < rest->n && !ascii_is_blank(rest->p[n]))
-		n++;
-	struct str word = str_head(*rest, n);
-	*rest = str_trim(str_from(*rest, n));
-	return word;
-}
-
 const struct domain *domains_find(const struct domains *d, struct str name)
 {
 	for (size_t i = 0; i < d->n; i++)
@@ -57,7 +45,7 @@ static void take_line(struct reading *r, struct str text, unsigned line)
 	struct str rest = str_trim(text);
 	if (rest.n == 0 || rest.p[0] == '#')
 		return;
-	struct str name = cut_word(&rest), members = cut_word(&rest);
+	struct str name = str_word(&rest), members = str_word(&rest);
 	if (members.n == 0)
 		warn_line(r, line, "expected a name and its members, such as 'usa edu:com:us'");
 	else if (str_find_byte(name, ':') < name.n)
@@ -69,7 +57,7 @@ static void take_line(struct reading *r, struct str text, unsigned line)
 	else
 		*ARENA_PUSH(r->arena, r->domain, r->n, r->room) =
 			(struct domain){arena_str(r->arena, name), arena_str(r->arena, members),
-					arena_str(r->arena, rest), line};
+					arena_str(r->arena, str_trim(rest)), line};
 }
 
 /* A line with those that its \ joins to it, of which the blanks at the beginning do not count. */

@@ -273,15 +273,6 @@ static int list_site(struct searcher *s, const struct archie_ask *ask, struct er
 	return 0;
 }
 
-/* Where the last component of a path begins. */
-static size_t last_slash(struct str path)
-{
-	size_t n = path.n;
-	while (n && path.p[n - 1] != '/')
-		n--;
-	return n;
-}
-
 /* Every file of a folder, from the first one on, until fn says true. */
 static int folder_each(struct searcher *s, uint32_t site, struct str folder,
 		       bool (*fn)(struct searcher *s, uint32_t site, const struct names_entry *e,
@@ -320,7 +311,7 @@ static bool folder_row(struct searcher *s, uint32_t site, const struct names_ent
 static bool folder_named(struct searcher *s, uint32_t site, const struct names_entry *e,
 			 const struct names_query *q)
 {
-	size_t slash = last_slash(q->pattern);
+	size_t slash = str_after_last(q->pattern, '/');
 	(void)site;
 	s->found = e->kind == NAMES_DIR && str_eq(e->name, str_from(q->pattern, slash));
 	return s->found;
@@ -337,7 +328,7 @@ static int list_folder(struct searcher *s, const struct archie_ask *ask, struct 
 	s->answer.cut = s->answer.cut || rows_left(q, s->answer.total);
 	if (rc <= 0)
 		return rc;
-	size_t slash = last_slash(q->pattern);
+	size_t slash = str_after_last(q->pattern, '/');
 	s->found = false;
 	rc = folder_each(s, site, str_head(q->pattern, slash ? slash - 1 : 0), folder_named, q,
 			 err);

@@ -81,9 +81,7 @@ static void list_below(struct shell *s, struct str path)
 /* The topic above: "set" of "set search", "" of "set". */
 static struct str path_above(struct str path)
 {
-	size_t n = path.n;
-	while (n > 0 && path.p[n - 1] != ' ')
-		n--;
+	size_t n = str_after_last(path, ' ');
 	return str_head(path, n ? n - 1 : 0);
 }
 

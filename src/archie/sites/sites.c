@@ -187,18 +187,6 @@ int archie_site_url(struct str text, struct arena *arena, struct str *ret, struc
 	return 0;
 }
 
-/* Cuts the next word off. */
-static struct str next_word(struct str *rest)
-{
-	size_t n = 0;
-	*rest = str_trim(*rest);
-	while (n < rest->n && !ascii_is_space(rest->p[n]))
-		n++;
-	struct str word = str_head(*rest, n);
-	*rest = str_from(*rest, n);
-	return word;
-}
-
 /* Of the URL's host: an address in brackets is written as one that may be part of a file's name. */
 static void put_host_name(struct str host, struct buf *out)
 {
@@ -210,7 +198,7 @@ static void put_host_name(struct str host, struct buf *out)
 int sites_line_parse(struct str line, struct arena *arena, struct sites_line *ret, struct err *err)
 {
 	CLEANUP(buf_free) struct buf host = BUF_INIT(URL_TEXT_MAX);
-	struct str rest = line, url = next_word(&rest), address = next_word(&rest), word;
+	struct str rest = line, url = str_word(&rest), address = str_word(&rest), word;
 	char shown[VALUE_SHOWN];
 	*ret = (struct sites_line){0};
 	if (parse_url(url, arena, ret, err) < 0)
@@ -220,7 +208,7 @@ int sites_line_parse(struct str line, struct arena *arena, struct sites_line *re
 			       value_show(address, shown));
 	put_host_name(ret->host, &host);
 	ret->site.name = ret->alias = arena_str(arena, buf_str(&host));
-	while ((word = next_word(&rest)).n) {
+	while ((word = str_word(&rest)).n) {
 		size_t eq = str_find_byte(word, '=');
 		if (eq == word.n || word.n > WORD_MOST)
 			return err_set(err, ERR_USAGE, "expected key=value, got '%s'",
@@ -284,7 +272,7 @@ enum sites_what sites_line_what(struct str line, bool local, struct str *ret_res
 	*ret_rest = line = str_trim(line);
 	if (line.n == 0 || line.p[0] == '#')
 		return SITES_NOTHING;
-	struct str rest = line, word = next_word(&rest);
+	struct str rest = line, word = str_word(&rest);
 	if (local && (str_is(word, "-") || str_is(word, "only"))) {
 		*ret_rest = str_trim(rest);
 		return word.n == 1 ? SITES_LEAVE_OUT : SITES_ONLY;

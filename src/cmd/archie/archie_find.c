@@ -181,9 +181,7 @@ static int label_before(struct str *rest, struct str *ret)
 {
 	if (!rest->n)
 		return 1;
-	size_t from = rest->n;
-	while (from > 0 && rest->p[from - 1] != '.')
-		from--;
+	size_t from = str_after_last(*rest, '.');
 	*ret = str_from(*rest, from);
 	rest->n = from ? from - 1 : 0;
 	return 0;

@@ -270,9 +270,7 @@ static bool hit_parse(struct str line, struct arena *arena, struct find_hit *ret
 	    !size_field(f[SIZE], &h.size) || !time_field(f[TIME], &h.time_s))
 		return false;
 	struct str path = text_unescape(line, arena);
-	size_t slash = path.n;
-	while (slash > 0 && path.p[slash - 1] != '/')
-		slash--;
+	size_t slash = str_after_last(path, '/');
 	h.name = str_from(path, slash);
 	h.dir = str_head(path, slash ? slash - 1 : 0);
 	h.host = text_unescape(f[HOST], arena);

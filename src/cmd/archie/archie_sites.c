@@ -151,10 +151,7 @@ static int fill_site(const struct sites_options *o, const char *url, struct arch
 	if (archie_site_url(str_of(url), &l->arena, &ret->url, err) < 0)
 		return -1;
 	struct str folder = str_head(ret->url, ret->url.n - 1);
-	size_t last = folder.n;
-	while (last > 0 && folder.p[last - 1] != '/')
-		last--;
-	if (str_starts(str_from(folder, last), STR("ls-lR")))
+	if (str_starts(str_from(folder, str_after_last(folder, '/')), STR("ls-lR")))
 		return err_set(err, ERR_USAGE,
 			       STR_FMT
 			       ": name the folder that the listing is in; it is found there",

@@ -33,10 +33,7 @@ static struct str type_of_url(void *ctx, struct str url)
 		return str_of(g->o->mime);
 	if (url_parse(url, NULL, room, sizeof room, &u) != 0)
 		return STR("text/html");
-	size_t slash = u.path.n;
-	while (slash > 0 && u.path.p[slash - 1] != '/')
-		slash--;
-	const char *mime = type_of_name(str_from(u.path, slash));
+	const char *mime = type_of_name(str_from(u.path, str_after_last(u.path, '/')));
 	return mime ? str_of(mime) : STR("text/html");
 }
 

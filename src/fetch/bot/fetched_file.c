@@ -24,9 +24,7 @@ static bool has_mode(struct str folder, const char *name, mode_t mode)
 /* The path without its last part; *ret_name: that. */
 static struct str path_above(struct str path, struct str *ret_name)
 {
-	size_t n = path.n;
-	while (n && path.p[n - 1] != '/')
-		n--;
+	size_t n = str_after_last(path, '/');
 	*ret_name = str_from(path, n);
 	return str_head(path, n ? n - 1 : 0);
 }

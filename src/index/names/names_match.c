@@ -79,9 +79,7 @@ static struct str whole_chars(struct str s)
 
 static void split_path(struct names_match *m)
 {
-	size_t at = m->text.n;
-	while (at > 0 && m->text.p[at - 1] != '/')
-		at--;
+	size_t at = str_after_last(m->text, '/');
 	m->head = at ? str_head(m->text, at - 1) : (struct str){0};
 	m->tail = str_from(m->text, at);
 }

@@ -124,9 +124,7 @@ static int layer_open(struct snapshot *s, const struct snapshot *older, size_t i
  * written as underlines. */
 static void key_split(struct arena *a, struct names_site *s)
 {
-	size_t end = 0, dash = s->key.n;
-	while (dash > 0 && s->key.p[dash - 1] != '-')
-		dash--;
+	size_t end = 0, dash = str_after_last(s->key, '-');
 	size_t name = dash ? dash - 1 : s->key.n;
 	while (end < name && !strchr("+,~", s->key.p[end]))
 		end++;

@@ -114,10 +114,8 @@ static struct str site_of_url(struct str url)
 
 static struct str folder_of_url(struct str url)
 {
-	size_t n = str_find_byte(url, '?');
-	while (n && url.p[n - 1] != '/')
-		n--;
-	return str_head(url, n);
+	url = str_head(url, str_find_byte(url, '?'));
+	return str_head(url, str_after_last(url, '/'));
 }
 
 bool reap_sitemap_in_scope(struct str sitemap, const struct reaper_link *link, struct str site)

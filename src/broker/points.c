@@ -2,6 +2,8 @@
  * any of them away. */
 #include "broker/points.h"
 
+#include "base/clock.h"
+
 #define S struct point_status
 static const struct column stored[] = {
 	COL("place", S, place),

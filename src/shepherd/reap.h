@@ -7,7 +7,7 @@
 #include "shepherd/crawl.h"
 #include "shepherd/reap_counters.h"
 
-/* Counted from counters_at on in the role's counters. */
+/* The first of the role's counters. */
 enum reap_counter {
 	REAP_NEW,
 	REAP_CHANGED,
@@ -57,7 +57,6 @@ struct reap_options {
 	const struct robot_section_conf *robot;
 	const struct crawl_conf *conf;
 	struct counters *counters; /* NULL: nobody counts */
-	size_t counters_at;
 	/* Called before every checkpoint: passes on URLs that were asked for by hand, line by line.
 	 * They become contributions and are fetched at once. May be NULL. */
 	int (*requests)(void *ctx, requests_fn *fn, void *fn_ctx, struct err *err);

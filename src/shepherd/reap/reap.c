@@ -21,16 +21,15 @@
 void reap_count(struct reap *r, enum reap_counter which, uint64_t n)
 {
 	if (r->o.counters)
-		counters_add(r->o.counters, r->o.counters_at + which, n);
+		counters_add(r->o.counters, which, n);
 }
 
 static void reap_gauges(struct reap *r)
 {
 	if (!r->o.counters)
 		return;
-	counters_set(r->o.counters, r->o.counters_at + REAP_WAITING, (int64_t)r->left);
-	counters_set(r->o.counters, r->o.counters_at + REAP_UNDER_WAY,
-		     (int64_t)reap_jobs_count(&r->out));
+	counters_set(r->o.counters, REAP_WAITING, (int64_t)r->left);
+	counters_set(r->o.counters, REAP_UNDER_WAY, (int64_t)reap_jobs_count(&r->out));
 }
 
 void reap_fail(struct reap *r, const struct err *err)

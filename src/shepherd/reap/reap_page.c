@@ -328,7 +328,7 @@ void reap_page(struct reap_job *job, const struct reaper_answer *answer)
 	reap_count(r, REAP_BYTES, a.bytes);
 	reap_count(r, REAP_UNREAD, a.unread);
 	reap_count(r, page_counter(job, &v), 1);
-	reap_count_code(r->o.counters, r->o.counters_at + REAP_CODES, v.code);
+	reap_count_code(r->o.counters, REAP_CODES, v.code);
 	reap_job_done(job);
 }
 

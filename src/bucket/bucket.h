@@ -127,6 +127,8 @@ int bucket_scan_init(struct bucket_scan *ret, struct buckets *b, uint64_t from, 
  * (err says why); the next call goes on after it. Other failures stay. */
 int bucket_scan_next(struct bucket_scan *scan, struct bucket *ret, struct err *err);
 void bucket_scan_done(struct bucket_scan *scan);
+/* A line: number, length and type, or that it is deleted. */
+void bucket_print(const struct bucket *bucket, struct buf *out);
 
 /* `garner dump` and `garner check`. */
 extern const struct format bucket_format;

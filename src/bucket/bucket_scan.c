@@ -437,7 +437,7 @@ static int bucket_file_open(struct buckets **ret, const char *path, struct err *
 	return bucket_open(ret, path, &o, err);
 }
 
-static void bucket_file_print_one(const struct bucket *bucket, struct buf *out)
+void bucket_print(const struct bucket *bucket, struct buf *out)
 {
 	if (bucket->deleted)
 		buf_printf(out, "DELETED  %6zu\n", bucket->data.n);
@@ -459,7 +459,7 @@ static int bucket_file_print(const char *path, struct printer *p, struct err *er
 	rc = bucket_scan_init(&scan, b, 0, 0, err);
 	while (rc == 0 && ((rc = bucket_scan_next(&scan, &bucket, err)) == 0 || scan.passed)) {
 		if (rc == 0) {
-			bucket_file_print_one(&bucket, &p->out);
+			bucket_print(&bucket, &p->out);
 		} else {
 			bad = true;
 			why = *err;

@@ -105,6 +105,7 @@ enum { OUT_PIECE = 64 << 10 };
 struct work {
 	const struct cmd_call *call;
 	const struct buckets_options *o;
+	unsigned how;
 	char path[PATH_MAX];
 	struct buckets *b;
 	struct bucket_packer *packer;
@@ -114,7 +115,9 @@ struct work {
 	struct jsonw json;
 };
 
-enum { UNCHECKED = 1, MAKES = 2 /* a file that was named and is not there */ };
+/* What an action does: it opens a damaged file, makes one that was named and is not there, shows
+ * what is in buckets, repairs. */
+enum { UNCHECKED = 1, MAKES = 2, CONTENTS = 4, REPAIRS = 8 };
 
 enum { LINE_MOST = 16 << 20 };
 
@@ -145,11 +148,11 @@ static void work_end(struct work *w)
 	buf_free(&w->out);
 }
 
-static int work_open(struct work *w, enum bucket_mode mode, unsigned how, struct err *err)
+static int work_open(struct work *w, enum bucket_mode mode, struct err *err)
 {
 	struct bucket_options o = {
-		.mode = mode, .shift = (unsigned)w->o->shift, .unchecked = how & UNCHECKED};
-	bool makes = (how & MAKES) && *w->o->file;
+		.mode = mode, .shift = (unsigned)w->o->shift, .unchecked = w->how & UNCHECKED};
+	bool makes = (w->how & MAKES) && *w->o->file;
 	bool is_there = mode < BUCKET_APPEND || makes || access(w->path, F_OK) == 0;
 	int rc = is_there ? bucket_open(&w->b, w->path, &o, err) : 1;
 	return rc > 0 ? err_set(err, ERR_USAGE, "%s: there is no bucket file", w->path) : rc;
@@ -160,10 +163,11 @@ static int work_begin(struct work *w, const struct cmd_call *call, enum bucket_m
 {
 	*w = (struct work){.call = call,
 			   .o = call->options,
+			   .how = how,
 			   .arena = ARENA_INIT(BUCKET_ARENA),
 			   .out = BUF_INIT((size_t)1 << 30)};
 	w->json = JSONW_INIT(&w->out);
-	if (find_file(w, err) < 0 || work_open(w, mode, how, err) < 0)
+	if (find_file(w, err) < 0 || work_open(w, mode, err) < 0)
 		return -1;
 	w->packer = bucket_packer_new(bucket_dict_path(&w->arena, w->path));
 	return 0;
@@ -210,14 +214,10 @@ static int parse_oid(const char *text, uint32_t *ret, struct err *err)
 
 static void list_one(struct work *w, const struct bucket *bucket)
 {
-	if (w->o->json) {
+	if (w->o->json)
 		rows_json(&listed_rows, &(struct bucket_row){.is = *bucket}, &w->json);
-	} else if (bucket->deleted) {
-		buf_printf(&w->out, "DELETED  %6zu\n", bucket->data.n);
-	} else {
-		buf_printf(&w->out, "%08" PRIx32 " %6zu %08" PRIx32 "\n", bucket->oid,
-			   bucket->data.n, bucket->type);
-	}
+	else
+		bucket_print(bucket, &w->out);
 }
 
 /* The attributes, or the bytes as they are. */
@@ -242,14 +242,15 @@ static int show_one(struct work *w, const struct bucket *bucket, struct err *err
 	return 0;
 }
 
-/* Goes over the whole file. Damage is reported and passed over; *ret_damaged counts it. */
-static int each_bucket(struct work *w, bool content, uint64_t *ret_damaged, struct err *err)
+/* Goes over the whole file. Damage is reported and passed over; *ret_damaged says that there was
+ * some. */
+static int each_bucket(struct work *w, bool *ret_damaged, struct err *err)
 {
+	bool content = w->how & CONTENTS;
 	struct bucket_scan scan;
 	struct bucket bucket;
 	struct err why;
 	int rc;
-	*ret_damaged = 0;
 	if (bucket_scan_init(&scan, w->b, 0, 0, err) < 0)
 		return -1;
 	while (((rc = bucket_scan_next(&scan, &bucket, &why)) == 0 || scan.passed) &&
@@ -259,44 +260,30 @@ static int each_bucket(struct work *w, bool content, uint64_t *ret_damaged, stru
 		else if (rc == 0 && !content && (!bucket.deleted || w->o->all))
 			list_one(w, &bucket);
 		if (rc < 0) {
-			++*ret_damaged;
+			*ret_damaged = true;
 			(void)work_fail(w, &why);
 		}
 		arena_clear(&w->arena);
 		work_flush(w, OUT_PIECE);
 	}
-	if (rc < 0 && !scan.passed && !ferror(w->call->out)) {
-		*err = why;
-		bucket_scan_done(&scan);
-		return -1;
-	}
+	bool failed = rc < 0 && !scan.passed && !ferror(w->call->out);
 	bucket_scan_done(&scan);
-	return 0;
+	if (failed)
+		*err = why;
+	return failed ? -1 : 0;
 }
 
-static int print_each(struct work *w, bool content, struct err *err)
+static int print_each(struct work *w, struct err *err)
 {
-	uint64_t damaged = 0;
-	int code = 0;
+	bool damaged = false;
 	if (w->o->json)
 		jsonw_array(&w->json);
-	if (each_bucket(w, content, &damaged, err) < 0)
-		code = -1;
+	int code = each_bucket(w, &damaged, err);
 	if (w->o->json) {
 		jsonw_array_end(&w->json);
 		buf_add_byte(&w->out, '\n');
 	}
 	return code == 0 && damaged ? ERR_DAMAGED : code;
-}
-
-static int list_all(struct work *w, struct err *err)
-{
-	return print_each(w, false, err);
-}
-
-static int cat_all(struct work *w, struct err *err)
-{
-	return print_each(w, true, err);
 }
 
 /* One after the other; the worst code. `what`: 0, 1 for none there, negative. */
@@ -605,15 +592,16 @@ static int known_end(struct work *w, uint64_t *ret, struct err *err)
 		if (rc != 1)
 			return 0;
 		bucket_drop(&w->b);
-		int code = work_open(w, BUCKET_SCAN, UNCHECKED, err);
+		int code = work_open(w, BUCKET_SCAN, err);
 		if (code)
 			return code;
 	}
 	return 0;
 }
 
-static int audit_file(struct work *w, bool fixes, struct err *err)
+static int audit_file(struct work *w, struct err *err)
 {
+	bool fixes = w->how & REPAIRS;
 	struct bucket_audit sum;
 	uint64_t to = 0;
 	int code = fixes ? 0 : known_end(w, &to, err);
@@ -636,16 +624,6 @@ static int audit_file(struct work *w, bool fixes, struct err *err)
 	return code;
 }
 
-static int audit_only(struct work *w, struct err *err)
-{
-	return audit_file(w, false, err);
-}
-
-static int audit_and_fix(struct work *w, struct err *err)
-{
-	return audit_file(w, true, err);
-}
-
 static int check_ends(struct work *w, struct err *err)
 {
 	uint64_t to = 0;
@@ -661,15 +639,15 @@ static const struct action {
 	unsigned how;
 	int (*what)(struct work *w, struct err *err); /* returns the exit code */
 } actions[] = {
-	{"list", BUCKET_SCAN, 0, list_all},
-	{"cat", BUCKET_SCAN, 0, cat_all},
+	{"list", BUCKET_SCAN, 0, print_each},
+	{"cat", BUCKET_SCAN, CONTENTS, print_each},
 	{"extract", BUCKET_SCAN, 0, extract_named},
 	{"insert", BUCKET_APPEND, MAKES, insert_or_cut},
 	{"delete", BUCKET_WRITE, 0, delete_named},
 	{"shakedown", BUCKET_APPEND, 0, shake_down},
 	{"train", BUCKET_SCAN, 0, train_dictionaries},
-	{"audit", BUCKET_SCAN, UNCHECKED, audit_only},
-	{"fix", BUCKET_WRITE, UNCHECKED, audit_and_fix},
+	{"audit", BUCKET_SCAN, UNCHECKED, audit_file},
+	{"fix", BUCKET_WRITE, UNCHECKED | REPAIRS, audit_file},
 	{"quick", BUCKET_SCAN, UNCHECKED, check_ends},
 };
 

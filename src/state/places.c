@@ -277,35 +277,24 @@ int state_entries(struct state *st, struct footprint fp, state_entry_fn *fn, voi
 
 /* For `garner dump` and `garner check`. */
 
-static int places_each(const char *path, struct printer *out, struct err *err)
+static int places_print(const char *path, struct printer *out, struct err *err)
 {
 	CLEANUP(places_close) struct places p = {0};
 	struct place place, before = {0};
 	char fp[FOOTPRINT_TEXT];
 	int rc = places_open(&p, path, err);
 	for (uint64_t i = 0; rc == 0 && i < p.records; i++) {
-		rc = places_get(&p, i, &place, err);
-		if (rc == 0 && memcmp(before.key, place.key, FOOTPRINT_KEY) > 0)
-			rc = err_set(err, ERR_DAMAGED, "%s: its records are not in order", path);
+		if (places_get(&p, i, &place, err) < 0)
+			return -1;
+		if (memcmp(before.key, place.key, FOOTPRINT_KEY) > 0)
+			return err_set(err, ERR_DAMAGED, "%s: its records are not in order", path);
 		before = place;
-		if (rc < 0 || !out)
-			continue;
 		footprint_print(footprint_of_key(place.key), fp);
 		buf_printf(&out->out, "%s %s %" PRIu64 "\n", fp,
 			   appended_files[place_files[place.kind]].name, place.at);
 		printer_step(out);
 	}
 	return rc == 0 ? page_verify(p.file, err) : rc;
-}
-
-static int places_print(const char *path, struct printer *p, struct err *err)
-{
-	return places_each(path, p, err);
-}
-
-static int places_verify(const char *path, struct err *err)
-{
-	return places_each(path, NULL, err);
 }
 
 const struct format places_format = {
@@ -316,5 +305,4 @@ const struct format places_format = {
 	.help = "where the entries of a URL lie in the journal and the changes of a state",
 	.remedy = "remove it; garner why then reads those files from end to end",
 	.print = places_print,
-	.verify = places_verify,
 };

@@ -20,7 +20,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { WAIT_MS = 10000, PAUSE_MS = 10, STATEMENT_MOST = 8192 };
+enum { WAIT_MS = 10000, PAUSE_MS = 10 };
 
 struct open_table {
 	const struct small_table *t;
@@ -93,12 +93,8 @@ static struct open_table *table_of(struct small *s, const struct small_table *t)
 static int statement_of(struct small *s, struct open_table *o, enum small_statement which,
 			struct sql_st **ret, struct err *err)
 {
-	CLEANUP(buf_free) struct buf text = BUF_INIT(STATEMENT_MOST);
-	if (!o->st[which]) {
-		small_statement(&o->shape, which, &text);
-		if (sql_compile(&s->sql, buf_text(&text), &o->st[which], err) < 0)
-			return -1;
-	}
+	if (!o->st[which] && small_compile(&s->sql, &o->shape, which, &o->st[which], err) < 0)
+		return -1;
 	*ret = o->st[which];
 	return 0;
 }
@@ -210,13 +206,11 @@ void small_iter_init(struct small_iter *it, struct small *s, const struct small_
 		     const void *from)
 {
 	struct open_table *o = table_of(s, t);
-	CLEANUP(buf_free) struct buf text = BUF_INIT(STATEMENT_MOST);
 	*it = (struct small_iter){.s = s, .t = t};
 	int rc = table_missing(s, o, &it->err);
-	if (rc == 0) {
-		small_statement(&o->shape, from && t->key ? SMALL_FROM : SMALL_EACH, &text);
-		rc = sql_compile(&s->sql, buf_text(&text), &it->st, &it->err);
-	}
+	if (rc == 0)
+		rc = small_compile(&s->sql, &o->shape, from && t->key ? SMALL_FROM : SMALL_EACH,
+				   &it->st, &it->err);
 	it->failed = rc < 0;
 	if (rc == 0 && from) {
 		struct sql_value v[SMALL_VALUES];
@@ -432,8 +426,8 @@ static int known_put(struct small *s, struct open_table *o, struct err *err)
 static int shape_compare(const struct small *s, struct open_table *o,
 			 const struct small_known *known, struct err *err)
 {
-	CLEANUP(buf_free) struct buf ours = BUF_INIT(STATEMENT_MOST);
-	CLEANUP(buf_free) struct buf theirs = BUF_INIT(STATEMENT_MOST);
+	CLEANUP(buf_free) struct buf ours = BUF_INIT(SMALL_STATEMENT);
+	CLEANUP(buf_free) struct buf theirs = BUF_INIT(SMALL_STATEMENT);
 	struct small_shape shape;
 	if (small_shape_parse(known, &shape, err) < 0)
 		return err_in(err, "%s", s->sql.path);
@@ -445,14 +439,6 @@ static int shape_compare(const struct small *s, struct open_table *o,
 		       "%s: table %s: another version of garner made it; use that one, or move the "
 		       "file away, which loses %s",
 		       s->sql.path, o->t->name, o->t->loss);
-}
-
-static int table_make(struct small *s, struct open_table *o, struct err *err)
-{
-	CLEANUP(buf_free) struct buf text = BUF_INIT(STATEMENT_MOST);
-	small_statement(&o->shape, SMALL_MAKE, &text);
-	o->is_there = true;
-	return sql_exec(&s->sql, buf_text(&text), err);
 }
 
 /* Makes a table that does not exist, and says anew what it is for. */
@@ -467,8 +453,9 @@ static int table_join(struct small *s, struct open_table *o, struct err *err)
 		rc = shape_compare(s, o, &known, err);
 	if (rc < 0)
 		return -1;
-	if (there == 1 && table_make(s, o, err) < 0)
+	if (there == 1 && small_table_make(&s->sql, &o->shape, err) < 0)
 		return -1;
+	o->is_there = true;
 	return known_put(s, o, err);
 }
 

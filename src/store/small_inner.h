@@ -7,7 +7,11 @@
 
 #include <limits.h>
 
-enum { SMALL_SHAPE = 1700, SMALL_VALUES = SMALL_COLUMNS + 1 /* and the sum */ };
+enum {
+	SMALL_STATEMENT = 8192 /* bytes */,
+	SMALL_SHAPE = 1700,
+	SMALL_VALUES = SMALL_COLUMNS + 1 /* and the sum */
+};
 
 enum small_type { SMALL_UINT, SMALL_TIME, SMALL_TEXT, SMALL_BYTES, SMALL_STR, SMALL_TYPES };
 
@@ -69,6 +73,10 @@ enum small_statement {
 	SMALL_STATEMENTS,
 };
 void small_statement(const struct small_shape *shape, enum small_statement which, struct buf *out);
+/* The same, ready to be run on a database. */
+int small_compile(const struct sql *sql, const struct small_shape *shape,
+		  enum small_statement which, struct sql_st **ret, struct err *err);
+int small_table_make(const struct sql *sql, const struct small_shape *shape, struct err *err);
 
 extern const struct sql_kind small_kind;
 

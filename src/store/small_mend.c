@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { STATEMENT_MOST = 8192, PAGE = 4096, HEAD_COPY_MOST = 256 << 20 };
+enum { PAGE = 4096, HEAD_COPY_MOST = 256 << 20 };
 
 /* Walking */
 
@@ -33,10 +33,8 @@ struct walk {
 static int walk_begin(struct walk *w, const struct sql *sql, const struct small_shape *shape,
 		      enum small_statement which, struct err *err)
 {
-	CLEANUP(buf_free) struct buf text = BUF_INIT(STATEMENT_MOST);
 	*w = (struct walk){.sql = sql, .shape = shape};
-	small_statement(shape, which, &text);
-	if (sql_compile(sql, buf_text(&text), &w->st, err) < 0)
+	if (small_compile(sql, shape, which, &w->st, err) < 0)
 		return -1;
 	if (sql_columns(w->st) == (int)shape->n + 1)
 		return 0;
@@ -71,7 +69,7 @@ static void walk_end(struct walk *w)
 
 static int shape_is_made(const struct sql *sql, const struct small_shape *shape, struct err *err)
 {
-	CLEANUP(buf_free) struct buf text = BUF_INIT(STATEMENT_MOST);
+	CLEANUP(buf_free) struct buf text = BUF_INIT(SMALL_STATEMENT);
 	struct sql_st *st;
 	if (sql_compile(sql, "SELECT sql FROM sqlite_schema WHERE type='table' AND name=?1", &st,
 			err) < 0)
@@ -223,13 +221,6 @@ struct rescue {
 	bool failed; /* the new one could not be written */
 };
 
-static int table_begin(struct rescue *r, const struct small_shape *shape, struct err *err)
-{
-	CLEANUP(buf_free) struct buf text = BUF_INIT(STATEMENT_MOST);
-	small_statement(shape, SMALL_MAKE, &text);
-	return sql_exec(&r->new, buf_text(&text), err);
-}
-
 static int values_add(struct rescue *r, struct sql_st *st, const struct sql_value *v, size_t n,
 		      uint64_t *kept, struct err *err)
 {
@@ -244,7 +235,6 @@ static int values_add(struct rescue *r, struct sql_st *st, const struct sql_valu
 static int rows_copy(struct rescue *r, const struct small_shape *shape, enum small_statement way,
 		     uint64_t most, uint64_t *kept, struct err *err)
 {
-	CLEANUP(buf_free) struct buf text = BUF_INIT(STATEMENT_MOST);
 	struct sql_st *add;
 	struct walk w;
 	struct err why;
@@ -252,8 +242,7 @@ static int rows_copy(struct rescue *r, const struct small_shape *shape, enum sma
 	int rc;
 	if (walk_begin(&w, &r->old, shape, way, &why) < 0)
 		return 0;
-	small_statement(shape, SMALL_ADD_NEW, &text);
-	if (sql_compile(&r->new, buf_text(&text), &add, err) < 0) {
+	if (small_compile(&r->new, shape, SMALL_ADD_NEW, &add, err) < 0) {
 		walk_end(&w);
 		return -1;
 	}
@@ -272,14 +261,12 @@ static int rows_copy(struct rescue *r, const struct small_shape *shape, enum sma
 /* A description into the new database; one that is there stays. */
 static int known_write(struct rescue *r, const struct small_known *known, struct err *err)
 {
-	CLEANUP(buf_free) struct buf text = BUF_INIT(STATEMENT_MOST);
 	struct small_shape shape;
 	struct sql_value v[SMALL_VALUES];
 	struct sql_st *st;
 	uint64_t kept = 0;
 	small_shape_of(&small_tables, &shape);
-	small_statement(&shape, SMALL_ADD_NEW, &text);
-	if (sql_compile(&r->new, buf_text(&text), &st, err) < 0)
+	if (small_compile(&r->new, &shape, SMALL_ADD_NEW, &st, err) < 0)
 		return -1;
 	small_values_of(&small_tables, known, &shape, v);
 	int rc = values_add(r, st, v, shape.n + 1, &kept, err);
@@ -291,7 +278,7 @@ static int rescue_table(struct rescue *r, struct small_known *known,
 			const struct small_shape *shape, struct err *err)
 {
 	uint64_t kept = 0;
-	if (table_begin(r, shape, err) < 0)
+	if (small_table_make(&r->new, shape, err) < 0)
 		return -1;
 	int whole = rows_copy(r, shape, SMALL_EACH, known->most, &kept, err);
 	if (whole == 0)
@@ -385,7 +372,7 @@ static int rescue_unmade(void *ctx, const struct small_known *known, struct err 
 		log_warn(FILES, "small state was damaged; all rows are lost",
 			 KV_TEXT("file", r->old.path), KV_TEXT("table", known->name),
 			 KV_TEXT("loss", known->loss));
-		rc = table_begin(r, &shape, err) < 0 ? -1 : known_write(r, &lost, err);
+		rc = small_table_make(&r->new, &shape, err) < 0 ? -1 : known_write(r, &lost, err);
 	}
 	r->failed = rc < 0;
 	return MIN(rc, 0);

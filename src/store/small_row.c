@@ -340,3 +340,18 @@ void small_statement(const struct small_shape *s, enum small_statement which, st
 		order_add(s, f->order, out);
 	ENSURE(!out->over);
 }
+
+int small_compile(const struct sql *sql, const struct small_shape *shape,
+		  enum small_statement which, struct sql_st **ret, struct err *err)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(SMALL_STATEMENT);
+	small_statement(shape, which, &text);
+	return sql_compile(sql, buf_text(&text), ret, err);
+}
+
+int small_table_make(const struct sql *sql, const struct small_shape *shape, struct err *err)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(SMALL_STATEMENT);
+	small_statement(shape, SMALL_MAKE, &text);
+	return sql_exec(sql, buf_text(&text), err);
+}

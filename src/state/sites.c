@@ -155,16 +155,13 @@ int sites_write(struct counted_writer *w, const struct site *site, struct err *e
 	return 0;
 }
 
-int sites_save(struct sites *s, const char *path, struct err *err)
+int sites_write_all(struct sites *s, struct counted_writer *w, struct err *err)
 {
-	CLEANUP(counted_drop) struct counted_writer w = {0};
 	struct site *const *sorted = sites_sorted(s);
-	if (sites_create(&w, path, err) < 0)
-		return -1;
 	for (size_t i = 0; i < sites_count(s); i++)
-		if (sites_write(&w, sorted[i], err) < 0)
+		if (sites_write(w, sorted[i], err) < 0)
 			return -1;
-	return counted_finish(&w, err);
+	return 0;
 }
 
 /* Reading */

@@ -36,8 +36,6 @@ struct sites *sites_new(void);
 /* 1: no such file. ERR_DAMAGED: also when the end is missing. */
 int sites_load(struct sites **ret, const char *path, struct err *err);
 void sites_free(struct sites **s);
-/* Durable when it returns 0; the caller renames it into place. */
-int sites_save(struct sites *s, const char *path, struct err *err);
 
 size_t sites_count(const struct sites *s);
 struct site *sites_get(const struct sites *s, uint64_t fp); /* NULL: not known */
@@ -63,5 +61,6 @@ void sites_scan_free(struct sites_scan **s);
  * into place. */
 int sites_create(struct counted_writer *ret, const char *path, struct err *err);
 int sites_write(struct counted_writer *w, const struct site *site, struct err *err);
+int sites_write_all(struct sites *s, struct counted_writer *w, struct err *err);
 
 extern const struct format sites_format;

@@ -343,11 +343,10 @@ int state_sites_finish(struct state *st, struct counted_writer *w, struct err *e
 
 int state_sites_put(struct state *st, struct sites *sites, struct err *err)
 {
-	char path[PATH_MAX];
-	path_in(st->folder, ".sites.new", path);
-	if (state_is_open(st, err) < 0 || sites_save(sites, path, err) < 0)
+	CLEANUP(counted_drop) struct counted_writer w = {0};
+	if (state_sites_create(st, &w, err) < 0 || sites_write_all(sites, &w, err) < 0)
 		return -1;
-	return state_put_in_place(st, ".sites.new", "sites", err);
+	return state_sites_finish(st, &w, err);
 }
 
 /* What grows while a state is open, and the checkpoints that hold it together */

@@ -191,7 +191,10 @@ static void sites_come_back_sorted_and_a_cut_list_is_refused(void **state)
 		assert_ptr_equal(t, sites_put(s, site, &is_new));
 		assert_false(is_new);
 	}
-	MUST(sites_save(s, path, &err));
+	struct counted_writer w;
+	MUST(sites_create(&w, path, &err));
+	MUST(sites_write_all(s, &w, &err));
+	MUST(counted_finish(&w, &err));
 	MUST(sites_load(&got, path, &err));
 	assert_int_equal(N, sites_count(got));
 	struct site *const *sorted = sites_sorted(got);

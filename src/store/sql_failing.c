@@ -1,25 +1,24 @@
-/* The driver that fails on purpose: it takes the place of the one that a connection had, passing on
- * all but the calls that are to fail. Statements stay those of the other driver: values and columns
- * cannot fail, so they need not come by here. */
+/* The driver that fails on purpose: the driver that a connection had, but for the calls that can
+ * fail, which are counted before they are passed on. Statements stay those of the other driver:
+ * values and columns cannot fail, so they need not come by here. */
 #include "store/sql_driver_inner.h"
 
 struct failing {
-	struct sql inner; /* as it was; its statements are the outer one's */
-	unsigned left;    /* calls until one fails; 0: none will */
+	struct sql_driver driver; /* first: the connection's */
+	const struct sql_driver *inner;
+	unsigned left; /* calls until one fails; 0: none will */
 	bool stays, fails;
 };
 
-static const struct sql_driver sql_failing;
-
-static const struct sql *inner_of(const struct sql *s)
+static const struct sql_driver *inner_of(const struct sql *s)
 {
-	return &((struct failing *)s->h)->inner;
+	return ((const struct failing *)s->driver)->inner;
 }
 
 /* Whether this call fails, and then err says so. */
 static int call_counted(const struct sql *s, struct err *err)
 {
-	struct failing *f = s->h;
+	struct failing *f = (struct failing *)s->driver;
 	bool now = f->fails;
 	if (f->left && --f->left == 0) {
 		now = true;
@@ -30,93 +29,65 @@ static int call_counted(const struct sql *s, struct err *err)
 
 static void failing_close(struct sql *s)
 {
-	struct failing *f = s->h;
-	f->inner.driver->close(&f->inner);
+	struct failing *f = (struct failing *)s->driver;
+	f->inner->close(s);
 	mem_free(&f);
-	s->h = NULL;
 }
 
 static int failing_compile(const struct sql *s, const char *text, bool stays, struct sql_st **ret,
 			   struct err *err)
 {
-	const struct sql *inner = inner_of(s);
 	int rc = call_counted(s, err);
-	return rc ? rc : inner->driver->compile(inner, text, stays, ret, err);
+	return rc ? rc : inner_of(s)->compile(s, text, stays, ret, err);
 }
 
 static int failing_begin(const struct sql *s, enum sql_work work, struct err *err)
 {
-	const struct sql *inner = inner_of(s);
 	int rc = call_counted(s, err);
-	return rc ? rc : inner->driver->begin(inner, work, err);
+	return rc ? rc : inner_of(s)->begin(s, work, err);
 }
 
 static int failing_commit(const struct sql *s, struct err *err)
 {
-	const struct sql *inner = inner_of(s);
 	int rc = call_counted(s, err);
-	return rc ? rc : inner->driver->commit(inner, err);
-}
-
-static void failing_rollback(const struct sql *s)
-{
-	inner_of(s)->driver->rollback(inner_of(s));
+	return rc ? rc : inner_of(s)->commit(s, err);
 }
 
 static int failing_step(const struct sql *s, struct sql_st *st, struct err *err)
 {
-	const struct sql *inner = inner_of(s);
 	if (call_counted(s, err) == 0)
-		return inner->driver->step(inner, st, err);
-	inner->driver->reset(st);
+		return inner_of(s)->step(s, st, err);
+	inner_of(s)->reset(st);
 	return -1;
-}
-
-static uint64_t failing_changes(const struct sql *s)
-{
-	return inner_of(s)->driver->changes(inner_of(s));
 }
 
 static int failing_version(const struct sql *s, int64_t *ret, struct err *err)
 {
-	const struct sql *inner = inner_of(s);
 	int rc = call_counted(s, err);
-	return rc ? rc : inner->driver->version(inner, ret, err);
-}
-
-static bool failing_is_moved(const struct sql *s)
-{
-	return inner_of(s)->driver->is_moved(inner_of(s));
+	return rc ? rc : inner_of(s)->version(s, ret, err);
 }
 
 static int failing_check(const struct sql *s, sql_finding_fn *fn, void *ctx, struct err *err)
 {
-	const struct sql *inner = inner_of(s);
 	int rc = call_counted(s, err);
-	return rc ? rc : inner->driver->check(inner, fn, ctx, err);
+	return rc ? rc : inner_of(s)->check(s, fn, ctx, err);
 }
-
-static const struct sql_driver sql_failing = {
-	.close = failing_close,
-	.compile = failing_compile,
-	.begin = failing_begin,
-	.commit = failing_commit,
-	.rollback = failing_rollback,
-	.step = failing_step,
-	.changes = failing_changes,
-	.version = failing_version,
-	.is_moved = failing_is_moved,
-	.check = failing_check,
-};
 
 void sql_fail_at(struct sql *s, unsigned nth, bool stays)
 {
-	struct failing *f = s->h;
-	if (s->driver != &sql_failing) {
+	struct failing *f = (struct failing *)s->driver;
+	if (s->driver->close != failing_close) {
 		f = mem_alloc(sizeof *f);
-		f->inner = *s;
-		s->driver = &sql_failing;
-		s->h = f;
+		f->inner = s->driver;
+		f->driver = *s->driver;
+		f->driver.close = failing_close;
+		f->driver.compile = failing_compile;
+		f->driver.begin = failing_begin;
+		f->driver.commit = failing_commit;
+		f->driver.step = failing_step;
+		f->driver.version = failing_version;
+		f->driver.check = failing_check;
+		s->driver = &f->driver;
 	}
 	f->left = nth;
 	f->stays = stays;

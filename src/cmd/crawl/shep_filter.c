@@ -27,28 +27,25 @@ struct filter_options {
 int shep_filter_load(const struct cmd_call *call, const struct config *config, char *ret_path,
 		     struct filter **ret, struct err *err)
 {
-	char data[PATH_MAX], folder[PATH_MAX + 16];
+	char data[PATH_MAX], folder[PATH_MAX];
 	if (!cmd_has_role(call->program, &shepherd_role))
 		return 1;
-	if (cmd_data_dir(config, data, sizeof data, err) < 0)
+	if (cmd_data_dir(config, data, sizeof data, err) < 0 ||
+	    file_below(data, "shepherd", folder, err) < 0 ||
+	    file_below(data, FILTER_FILE, ret_path, err) < 0)
 		return -1;
-	int n = snprintf(ret_path, PATH_MAX, "%s/" FILTER_FILE, data);
-	if (n < 0 || n >= PATH_MAX)
-		return err_set(err, ERR_USAGE, "%s: the path is too long", data);
-	snprintf(folder, sizeof folder, "%s/shepherd", data);
 	return crawl_load_filter(crawl_conf_of(config), folder, ret, err);
 }
 
 /* Sites */
 
-/* The newest state. *ret is NULL where there is no crawl. */
-static int open_newest(const struct config *config, struct states **ret_states, struct state **ret,
+int shep_filter_newest(const struct config *config, struct states **ret_states, struct state **ret,
 		       struct err *err)
 {
-	char data[PATH_MAX], folder[PATH_MAX + 16];
-	if (cmd_data_dir(config, data, sizeof data, err) < 0)
+	char data[PATH_MAX], folder[PATH_MAX];
+	if (cmd_data_dir(config, data, sizeof data, err) < 0 ||
+	    file_below(data, "shepherd", folder, err) < 0)
 		return -1;
-	snprintf(folder, sizeof folder, "%s/shepherd", data);
 	int rc = states_open(ret_states, folder, false, err);
 	if (rc == 0)
 		rc = state_open(ret, *ret_states, "current", err);
@@ -219,7 +216,7 @@ static int run(const struct cmd_call *call, struct err *err)
 	int rc = shep_filter_load(call, config, path, &f, err);
 	if (rc == 1)
 		return err_set(err, ERR_USAGE, "this program has no role shepherd");
-	if (rc < 0 || open_newest(config, &states, &st, err) < 0)
+	if (rc < 0 || shep_filter_newest(config, &states, &st, err) < 0)
 		return -1;
 	for (int i = 0; i < call->argc; i++) {
 		rc = answer_url(call, f, st, call->argv[i], err);

@@ -8,5 +8,8 @@
  * PATH_MAX bytes: where its file is or would be. 1: this program has no such role. */
 int shep_filter_load(const struct cmd_call *call, const struct config *config, char *ret_path,
 		     struct filter **ret, struct err *err);
+/* The newest state, which tells of sites what rules ask. *ret is NULL where there is no crawl. */
+int shep_filter_newest(const struct config *config, struct states **ret_states, struct state **ret,
+		       struct err *err);
 /* How many sites of a state have a queue key: for the rules. Reads the list of sites. */
 int shep_filter_count(struct state *st, qkey key, uint64_t *ret, struct err *err);

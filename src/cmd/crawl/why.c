@@ -36,7 +36,7 @@ struct known_object {
 	bool shown;         /* of all objects of the URL this one is found */
 };
 
-/* What only --json tells in this way; NULL: null. */
+/* What is worked out of the rest; NULL: there is none. */
 struct told {
 	const char *known, *type, *reason, *class, *site, *key, *band;
 	bool by_hand;
@@ -250,10 +250,9 @@ static int ask_filter(const char *data, const struct config *config, const struc
 		a->bad_filter = arena_text(arena, str_of(err->msg));
 		return 0;
 	}
-	int rc = a->crawl ? states_open(&s, folder, false, err) : 1;
-	if (rc == 0)
-		rc = state_open(&st, s, "current", err);
-	return rc < 0 ? -1 : ask_rules(config, filter, st, url, a, arena, err);
+	if (shep_filter_newest(config, &s, &st, err) < 0)
+		return -1;
+	return ask_rules(config, filter, st, url, a, arena, err);
 }
 
 /* The registry */
@@ -355,28 +354,64 @@ static int ask_archives(const char *data, const struct archie_conf *conf, struct
 	return 0;
 }
 
-/* As text */
+static const char *site_text(const struct site *site, struct arena *arena)
+{
+	char room[URL_SITE_MAX + 32];
+	return arena_text(arena, url_site_print(site_name(site), room, sizeof room));
+}
 
-static void print_known(FILE *out, const struct answer *a, const struct crawl_conf *conf,
-			struct arena *arena)
+/* The site that stands for its class; NULL: its own does. */
+static const char *class_text(const struct why *w, struct arena *arena)
+{
+	if (!w->site_known || w->site.norm == w->site.fp)
+		return NULL;
+	return w->class_known ? site_text(&w->class, arena)
+			      : arena_printf(arena, "%016" PRIx64, w->site.norm);
+}
+
+static void told_fill(struct answer *a, const struct crawl_conf *conf, struct arena *arena)
 {
 	const struct why *w = &a->why;
-	char text[CODE_TEXT];
+	const struct plan_answer *p = &a->plan;
+	bool banded = p->candidate && p->verdict.band < PLAN_BANDS;
+	char text[CODE_TEXT], key[QKEY_TEXT];
 	int64_t next = next_s(a, conf);
-	fprintf(out, "known since:  %.10s%s\n", text_time(arena, w->item.since_day * US_PER_DAY),
-		w->item.flags & ITEM_INITIAL ? ", added by hand" : "");
-	fprintf(out, "state:        %s\n", item_type_names[type_of(w)]);
-	if (tried_us(w))
-		fprintf(out, "last try:     %s, %s\n", text_time(arena, tried_us(w)),
-			last_text(w, text));
+	a->told = (struct told){
+		.known = a->crawl ? known_words[w->known] : "never",
+		.by_hand = w->item.flags & ITEM_INITIAL,
+		.type = item_type_names[type_of(w)],
+		.since_us = w->item.since_day * US_PER_DAY,
+		.code = code_of_try(w),
+		.reason = w->known == WHY_GONE ? gone_reason_names[w->gone.reason]
+					       : arena_text(arena, str_of(last_text(w, text))),
+		.tried_us = tried_us(w),
+		.next_us = next < 0 ? -1 : next * US_PER_S,
+		.class = class_text(w, arena),
+		.site = w->site_known ? site_text(&w->site, arena) : NULL,
+		.key = w->site.qkey ? arena_text(arena, str_of(qkey_print(w->site.qkey, key)))
+				    : NULL,
+		.band = banded ? plan_band_rows[p->verdict.band].name : NULL,
+	};
+}
+
+/* As text */
+
+static void print_known(FILE *out, const struct answer *a, struct arena *arena)
+{
+	const struct told *t = &a->told;
+	fprintf(out, "known since:  %.10s%s\n", text_time(arena, t->since_us),
+		t->by_hand ? ", added by hand" : "");
+	fprintf(out, "state:        %s\n", t->type);
+	if (t->tried_us)
+		fprintf(out, "last try:     %s, %s\n", text_time(arena, t->tried_us), t->reason);
 	else
 		fprintf(out, "last try:     none yet\n");
-	if (next < 0)
+	if (t->next_us < 0)
 		fprintf(out, "next try:     %s\n", never_text(a));
-	else if (next * US_PER_S <= clock_wall_us())
+	else if (t->next_us <= clock_wall_us())
 		fprintf(out, "next try:     in the next cycle\n");
 	else
-		fprintf(out, "next try:     %s\n", text_time(arena, next * US_PER_S));
+		fprintf(out, "next try:     %s\n", text_time(arena, t->next_us));
 }
 
 static void print_decision(FILE *out, const struct decision *d, struct arena *arena)
@@ -396,30 +431,13 @@ static void print_decision(FILE *out, const struct decision *d, struct arena *ar
 	fprintf(out, "\n");
 }
 
-static const char *site_text(const struct site *site, struct arena *arena)
-{
-	char room[URL_SITE_MAX + 32];
-	return arena_text(arena, url_site_print(site_name(site), room, sizeof room));
-}
-
-/* The site that stands for its class; NULL: its own does. */
-static const char *class_text(const struct why *w, struct arena *arena)
-{
-	if (!w->site_known || w->site.norm == w->site.fp)
-		return NULL;
-	return w->class_known ? site_text(&w->class, arena)
-			      : arena_printf(arena, "%016" PRIx64, w->site.norm);
-}
-
 /* Where it stands among others. */
-static void print_standing(FILE *out, const struct answer *a, struct arena *arena)
+static void print_standing(FILE *out, const struct answer *a)
 {
 	const struct why *w = &a->why;
 	const struct site *site = &w->site;
-	const char *class = class_text(w, arena);
-	char key[QKEY_TEXT];
-	if (class)
-		fprintf(out, "class:        %s\n", class);
+	if (a->told.class)
+		fprintf(out, "class:        %s\n", a->told.class);
 	if (w->known == WHY_KNOWN)
 		fprintf(out, "weight:       %u\n", w->item.weight);
 	if (!w->site_known)
@@ -427,22 +445,20 @@ static void print_standing(FILE *out, const struct answer *a, struct arena *aren
 	fprintf(out,
 		"site:         %s, URLs: %" PRIu32 " wanted, %" PRIu32 " not, %" PRIu32
 		" gathered, %" PRIu32 " new\n",
-		site_text(site, arena), site->active, site->inactive, site->gathered, site->fresh);
+		a->told.site, site->active, site->inactive, site->gathered, site->fresh);
 	if (site->error_cycles)
 		fprintf(out, "              every fetch failed in the last %u cycles\n",
 			site->error_cycles);
-	fprintf(out, "server:       %s",
-		site->qkey ? qkey_print(site->qkey, key) : "not asked yet");
+	fprintf(out, "server:       %s", a->told.key ? a->told.key : "not asked yet");
 	if (a->planned)
 		fprintf(out, ", delay %g s", (double)a->plan.server.delay_us / US_PER_S);
 	fprintf(out, "\n");
 }
 
 /* What the next plan would make of it, and where it is in that of the state. */
-static void print_plan(FILE *out, const struct plan_answer *p, struct arena *arena)
+static void print_plan(FILE *out, const struct answer *a, struct arena *arena)
 {
-	const char *band =
-		p->verdict.band < PLAN_BANDS ? plan_band_rows[p->verdict.band].name : NULL;
+	const struct plan_answer *p = &a->plan;
 	fprintf(out, "band:         ");
 	if (!p->candidate)
 		fprintf(out, "none, such URLs are not planned\n");
@@ -452,10 +468,10 @@ static void print_plan(FILE *out, const struct plan_answer *p, struct arena *are
 	else if (p->rests_until_s * US_PER_S > clock_wall_us())
 		fprintf(out, "none, its site rests until %s\n",
 			text_time(arena, p->rests_until_s * US_PER_S));
-	else if (!band)
+	else if (!a->told.band)
 		fprintf(out, "none, due %s\n", text_time(arena, p->verdict.due_s * US_PER_S));
 	else
-		fprintf(out, "%s, priority %" PRIu32 "%s\n", band, p->verdict.priority,
+		fprintf(out, "%s, priority %" PRIu32 "%s\n", a->told.band, p->verdict.priority,
 			p->server.tight ? ", its server is tight" : "");
 	if (p->planned)
 		fprintf(out, "plan:         place %" PRIu64 " of %" PRIu64 "\n", p->place, p->of);
@@ -529,8 +545,7 @@ static void print_archive(FILE *out, const struct archie_site_row *row, struct a
 		fprintf(out, "              next try %s\n", text_time(arena, row->next_us));
 }
 
-static void print_why(FILE *out, const struct answer *a, const struct crawl_conf *conf,
-		      struct arena *arena)
+static void print_why(FILE *out, const struct answer *a, struct arena *arena)
 {
 	const struct why *w = &a->why;
 	fprintf(out, "%.*s\n", (int)a->url.n, a->url.p);
@@ -539,7 +554,7 @@ static void print_why(FILE *out, const struct answer *a, const struct crawl_conf
 	else if (!a->crawl)
 		fprintf(out, "crawl:        none, nothing was ever gathered here\n");
 	else if (w->known == WHY_KNOWN)
-		print_known(out, a, conf, arena);
+		print_known(out, a, arena);
 	else if (w->known == WHY_FOUND)
 		fprintf(out, "found:        will be known when this cycle ends\n");
 	else if (w->known == WHY_GONE)
@@ -560,9 +575,9 @@ static void print_why(FILE *out, const struct answer *a, const struct crawl_conf
 		print_decision(out, &a->decision[i], arena);
 	if (a->bad_filter)
 		fprintf(out, "filter:       not asked: %s\n", a->bad_filter);
-	print_standing(out, a, arena);
+	print_standing(out, a);
 	if (a->planned)
-		print_plan(out, &a->plan, arena);
+		print_plan(out, a, arena);
 }
 
 /* As JSON */
@@ -651,33 +666,6 @@ static const struct column answer_columns[] = {
 static const struct rows answer_rows = {ROWS(S, answer_columns)};
 #undef S
 
-static void print_json(struct buf *out, struct answer *a, const struct crawl_conf *conf,
-		       struct arena *arena)
-{
-	const struct why *w = &a->why;
-	const struct plan_answer *p = &a->plan;
-	bool banded = p->candidate && p->verdict.band < PLAN_BANDS;
-	char text[CODE_TEXT], key[QKEY_TEXT];
-	int64_t next = next_s(a, conf);
-	a->told = (struct told){
-		.known = a->crawl ? known_words[w->known] : "never",
-		.by_hand = w->item.flags & ITEM_INITIAL,
-		.type = item_type_names[type_of(w)],
-		.since_us = w->item.since_day * US_PER_DAY,
-		.code = code_of_try(w),
-		.reason = w->known == WHY_GONE ? gone_reason_names[w->gone.reason]
-					       : arena_text(arena, str_of(last_text(w, text))),
-		.tried_us = tried_us(w),
-		.next_us = next < 0 ? -1 : next * US_PER_S,
-		.class = class_text(w, arena),
-		.site = w->site_known ? site_text(&w->site, arena) : NULL,
-		.key = w->site.qkey ? arena_text(arena, str_of(qkey_print(w->site.qkey, key)))
-				    : NULL,
-		.band = banded ? plan_band_rows[p->verdict.band].name : NULL,
-	};
-	rows_json_line(&answer_rows, a, out);
-}
-
 static int is_indexed(const char *data, struct str url, struct arena *arena, bool *ret,
 		      struct err *err)
 {
@@ -712,7 +700,6 @@ static int run(const struct cmd_call *call, struct err *err)
 {
 	const struct cmd_json *o = call->options;
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(256 << 20);
-	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 20);
 	CLEANUP(config_free) struct config *config = NULL;
 	char room[URL_MAX], strict[URL_STRICT_MAX + 1];
 	struct url url, whole;
@@ -726,14 +713,12 @@ static int run(const struct cmd_call *call, struct err *err)
 	struct answer a = {.url = url.href};
 	if (ask_all(call, config, &url, whole.href, &arena, &a, err) < 0)
 		return -1;
-	const struct crawl_conf *conf = crawl_conf_of(config);
 	decisions_of(&a, &arena);
-	if (o->json) {
-		print_json(&out, &a, conf, &arena);
-		cmd_print(call, &out);
-	} else {
-		print_why(call->out, &a, conf, &arena);
-	}
+	told_fill(&a, crawl_conf_of(config), &arena);
+	if (o->json)
+		cmd_row_json(call, &answer_rows, &a);
+	else
+		print_why(call->out, &a, &arena);
 	return a.objects || a.archive.site || a.cache.n || (a.crawl && a.why.known != WHY_NEVER)
 		       ? 0
 		       : 1;

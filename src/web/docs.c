@@ -6,6 +6,7 @@
 #include "base/beneath.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/vec.h"
 #include "net/html.h"
 #include "net/net_section.h"
 #include "web/docs_tree_inner.h"
@@ -216,38 +217,29 @@ bool docs_is_served(const struct file *root, const struct file *folder, const ch
 	return rc == 0;
 }
 
-/* The first of a folder's names, in order. */
-struct names {
-	char **name;
-	size_t n;    /* never more than 2 * LISTED_MAX */
-	size_t more; /* that are not among them */
-};
-
 static int by_name(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void names_cut(struct names *l)
+static void names_cut(struct docs_names *l, size_t most)
 {
 	if (l->n)
 		qsort(l->name, l->n, sizeof *l->name, by_name);
-	while (l->n > LISTED_MAX) {
+	for (; l->n > most; l->more++)
 		mem_free(&l->name[--l->n]);
-		l->more++;
-	}
 }
 
-static void names_free(struct names *l)
+void docs_names_free(struct docs_names *l)
 {
 	while (l->n)
 		mem_free(&l->name[--l->n]);
 	mem_free(&l->name);
+	*l = (struct docs_names){0};
 }
 
-/* As many names at a time as are listed, whatever is in the folder: when twice as many are there,
- * the later half goes. */
-static int names_read(struct names *l, const struct file *folder, struct err *err)
+/* When twice as many are there, the later half goes. */
+int docs_names_read(struct docs_names *l, const struct file *folder, size_t most, struct err *err)
 {
 	char path[64];
 	struct dir_walk *w;
@@ -257,16 +249,15 @@ static int names_read(struct names *l, const struct file *folder, struct err *er
 	int rc = dir_walk_open(&w, path, err);
 	if (rc != 0)
 		return -1;
-	l->name = mem_array((size_t)2 * LISTED_MAX, sizeof *l->name);
 	while ((rc = dir_walk_next(w, &name, err)) == 0) {
 		if (name[0] == '.')
 			continue;
-		l->name[l->n++] = mem_text(name);
-		if (l->n == (size_t)2 * LISTED_MAX)
-			names_cut(l);
+		*VEC_PUSH(l->name, l->n, l->room) = mem_text(name);
+		if (l->n == 2 * most)
+			names_cut(l, most);
 	}
 	dir_walk_close(&w);
-	names_cut(l);
+	names_cut(l, most);
 	return rc < 0 ? -1 : 0;
 }
 
@@ -290,9 +281,9 @@ int docs_listing(const struct file *root, const struct file *folder, const char 
 {
 	struct html h = HTML_INIT(out);
 	const char *title = arena_printf(arena, "/%s", path);
-	CLEANUP(names_free) struct names list = {0};
+	CLEANUP(docs_names_free) struct docs_names list = {0};
 	bool is_folder;
-	if (names_read(&list, folder, err) < 0)
+	if (docs_names_read(&list, folder, LISTED_MAX, err) < 0)
 		return -1;
 	html_begin(&h);
 	html_put_text(&h, "title", title);

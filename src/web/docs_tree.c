@@ -33,8 +33,8 @@ struct docs_tree {
 	/* The current folder. */
 	struct file folder;
 	char *path;
-	char **name;
-	size_t n, room, at;
+	struct docs_names names;
+	size_t at;
 	uint64_t total;
 	struct arena arena;
 	struct buf text;
@@ -57,8 +57,7 @@ struct docs_tree *docs_tree_new(const struct file *root)
 
 static void folder_close(struct docs_tree *t)
 {
-	while (t->n)
-		mem_free(&t->name[--t->n]);
+	docs_names_free(&t->names);
 	t->at = 0;
 	mem_free(&t->path);
 	file_drop(&t->folder);
@@ -70,7 +69,6 @@ void docs_tree_free(struct docs_tree **tp)
 	if (!t)
 		return;
 	folder_close(t);
-	mem_free(&t->name);
 	while (t->ntodo)
 		mem_free(&t->todo[--t->ntodo]);
 	mem_free(&t->todo);
@@ -80,33 +78,14 @@ void docs_tree_free(struct docs_tree **tp)
 	mem_free(tp);
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static int names_read(struct docs_tree *t, struct err *err)
 {
-	char path[64];
-	struct dir_walk *w;
-	const char *name;
-	snprintf(path, sizeof path, "/proc/self/fd/%d/.", t->folder.fd);
-	int rc = dir_walk_open(&w, path, err);
-	if (rc != 0)
+	if (docs_names_read(&t->names, &t->folder, DOCS_TREE_FOLDER, err) < 0)
 		return -1;
-	while ((rc = dir_walk_next(w, &name, err)) == 0) {
-		if (name[0] == '.' || strpbrk(name, "\r\n"))
-			continue;
-		if (t->n == DOCS_TREE_FOLDER || ++t->total > DOCS_TREE_MOST) {
-			rc = err_set(err, ERR_USAGE, "%s: too many names for a listing", t->path);
-			break;
-		}
-		*VEC_PUSH(t->name, t->n, t->room) = mem_text(name);
-	}
-	dir_walk_close(&w);
-	if (t->n)
-		qsort(t->name, t->n, sizeof *t->name, by_name);
-	return rc < 0 ? -1 : 0;
+	t->total += t->names.n;
+	if (t->names.more == 0 && t->total <= DOCS_TREE_MOST)
+		return 0;
+	return err_set(err, ERR_USAGE, "%s: too many names for a listing", t->path);
 }
 
 /* 1: no folder is left. One that went away, or may not be read, is passed over. */
@@ -161,7 +140,7 @@ static void entry_print(struct docs_tree *t, const char *name)
 	struct stat st;
 	bool is_folder = false;
 	arena_clear(&t->arena);
-	if (fstatat(t->folder.fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	if (strpbrk(name, "\r\n") || fstatat(t->folder.fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    !docs_is_served(t->root, &t->folder, t->path, name, &t->arena, &is_folder))
 		return;
 	put_line(t, name, &st);
@@ -196,8 +175,8 @@ int docs_tree_next(struct docs_tree *t, size_t n, struct buf *out, struct err *e
 	int rc = 0;
 	while (rc == 0 && out->n - before < n) {
 		while (rc == 0 && t->text.n < TEXT_PIECE) {
-			if (t->at < t->n)
-				entry_print(t, t->name[t->at++]);
+			if (t->at < t->names.n)
+				entry_print(t, t->names.name[t->at++]);
 			else
 				rc = folder_next(t, err);
 		}

@@ -16,6 +16,16 @@ enum {
 	DOCS_TREE_BYTES = 256 << 20, /* of a packed listing that is kept */
 };
 
+/* The first names of a folder, sorted, without those that begin with a dot. */
+struct docs_names {
+	char **name;
+	size_t n, room;
+	size_t more; /* that are not among them */
+};
+/* Holds up to twice as many as `most`, whatever is in the folder. */
+int docs_names_read(struct docs_names *l, const struct file *folder, size_t most, struct err *err);
+void docs_names_free(struct docs_names *l);
+
 /* The root must outlive it. */
 struct docs_tree *docs_tree_new(const struct file *root);
 void docs_tree_free(struct docs_tree **t);

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/jsonw.h"
+#include "base/rows.h"
 #include "web/files_inner.h"
 #include "web/layout.h"
 #include "web/numbers.h"
@@ -513,46 +513,41 @@ int web_files_page(struct http_request *req, struct http_answer *ret, struct err
 
 /* For programs */
 
-static void put_hit(struct jsonw *j, const struct archie_row *row)
+COL_NAMER(print_kind, enum names_kind, names_kind_name)
+
+static void print_path(const void *row, struct buf *out)
 {
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(PATH_MEMORY);
-	const struct names_entry *f = &row->file;
-	jsonw_object(j);
-	jsonw_put_str(j, "host", row->host);
-	jsonw_put_str(j, "address", row->address);
-	if (row->listed_s != -1)
-		jsonw_put_int(j, "listed", row->listed_s);
-	jsonw_put_text(j, "kind", names_kind_name(f->kind));
-	if (f->mode[0])
-		jsonw_put_str(j, "mode", (struct str){f->mode, sizeof f->mode});
-	if (f->size >= 0)
-		jsonw_put_int(j, "size", f->size);
-	if (f->time_s != -1)
-		jsonw_put_int(j, "time", f->time_s);
-	jsonw_put_str(j, "path", str_from(archie_row_path(row, &arena), 1));
-	if (row->url.n)
-		jsonw_put_str(j, "url", row->url);
-	if (row->mirrors)
-		jsonw_put_uint(j, "mirrors", row->mirrors);
-	jsonw_object_end(j);
+	buf_add_str(out, str_from(archie_row_path(row, &arena), 1));
 }
 
-static void put_answer(struct jsonw *j, const struct archie_answer *a)
-{
-	jsonw_object(j);
-	jsonw_put_uint(j, "total", a->total);
-	jsonw_put_bool(j, "exact", a->exact);
-	jsonw_put_bool(j, "cut", a->cut);
-	if (a->problem.n)
-		jsonw_put_str(j, "problem", a->problem);
-	jsonw_put_int(j, "wait_us", a->wait_us);
-	jsonw_put_int(j, "search_us", a->search_us);
-	jsonw_put_array(j, "hits");
-	for (size_t i = 0; i < a->n; i++)
-		put_hit(j, &a->row[i]);
-	jsonw_array_end(j);
-	jsonw_object_end(j);
-}
+#define S struct archie_row
+static const struct column hit_columns[] = {
+	COL("host", S, host),
+	COL("address", S, address),
+	COL("listed", S, listed_s, .how = ROW_SOME | ROW_NEG),
+	COL_OF("kind", S, file.kind, print_kind),
+	COL("mode", S, file.mode, .how = ROW_SOME),
+	COL("size", S, file.size, .how = ROW_SOME | ROW_NEG),
+	COL("time", S, file.time_s, .how = ROW_SOME | ROW_NEG),
+	COL_OF_ROW("path", S, print_path),
+	COL("url", S, url, .how = ROW_SOME),
+	COL("mirrors", S, mirrors, .how = ROW_SOME),
+};
+static const struct rows hit_rows = {ROWS(S, hit_columns)};
+#undef S
+#define S struct archie_answer
+static const struct column answer_columns[] = {
+	COL("total", S, total),
+	COL("exact", S, exact),
+	COL("cut", S, cut),
+	COL("problem", S, problem, .how = ROW_SOME),
+	COL("wait_us", S, wait_us),
+	COL("search_us", S, search_us),
+	COL_LIST("hits", S, row, n, hit_rows),
+};
+static const struct rows answer_rows = {ROWS(S, answer_columns)};
+#undef S
 
 /* 202: nothing is there yet, and the same search goes on under the id. */
 static void put_place_json(struct jsonw *j, const struct files_told *told)
@@ -583,8 +578,7 @@ int web_files_api(struct http_request *req, struct http_answer *ret, struct err 
 		put_place_json(&j, &told);
 		buf_add_byte(ret->body, '\n');
 	} else {
-		put_answer(&j, &told.answer);
-		buf_add_byte(ret->body, '\n');
+		rows_json_line(&answer_rows, &told.answer, ret->body);
 	}
 	arena_free(&told.arena);
 	return 0;

@@ -140,6 +140,15 @@ void time_print_name(struct buf *b, int64_t wall_us)
 			buf_add_byte(b, buf_text(&text)[i]);
 }
 
+void time_print_http(int64_t wall_us, char ret[TIME_HTTP])
+{
+	time_t s = (time_t)(wall_us / US_PER_S);
+	struct tm tm;
+	ret[0] = 0;
+	if (wall_us >= 0 && wall_us < CLOCK_MOST_US && gmtime_r(&s, &tm))
+		(void)!strftime(ret, TIME_HTTP, "%a, %d %b %Y %H:%M:%S GMT", &tm);
+}
+
 /* Cuts the run of decimal digits off the front. */
 static struct str take_digits(struct str *s)
 {

@@ -24,6 +24,9 @@ int64_t clock_thread_us(void); /* CPU time of the thread that asks */
 void time_print(struct buf *b, int64_t wall_us, int digits);
 /* The same in the name of a file, fine enough to tell two of them: "20261115T090355.123456Z". */
 void time_print_name(struct buf *b, int64_t wall_us);
+/* As HTTP has it: "Sun, 06 Nov 1994 08:49:37 GMT"; before 1970 and after 2099: "". */
+enum { TIME_HTTP = 32 };
+void time_print_http(int64_t wall_us, char ret[TIME_HTTP]);
 /* RFC 3339 with Z or an offset, fraction and seconds optional; also plain seconds since 1970. What
  * is finer than a microsecond is dropped. */
 bool time_parse(struct str s, int64_t *ret_wall_us) MUST_USE;

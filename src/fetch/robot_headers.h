@@ -83,8 +83,6 @@ bool robot_can_send(struct str validator, size_t most) MUST_USE;
 /* The three forms of RFC 9110, 5.6.7, in any case and with one-digit days. A year of two digits is
  * at most 50 years ahead of now. false: no date. */
 bool robot_date(struct str value, int64_t now_us, int64_t *ret_us) MUST_USE;
-/* The first of these forms, whole seconds; a time that has no year of four digits is "". */
-void robot_date_print(int64_t us, char ret[ROBOT_DATE_MAX + 1]);
 /* Seconds, or a date from which `date_us` (the answer's own, -1: now) is taken off; 0 when it is
  * past. false: neither. */
 bool robot_retry_after(struct str value, int64_t date_us, int64_t now_us, int64_t *ret_us) MUST_USE;

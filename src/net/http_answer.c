@@ -11,7 +11,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <time.h>
 
 /* What the headers of a request ask for. */
 
@@ -103,20 +102,6 @@ bool http_tag_listed(struct str list, const char *tag)
 			return true;
 	}
 	return false;
-}
-
-void http_date(char ret[32], int64_t wall_us)
-{
-	static const char days[] = "SunMonTueWedThuFriSat",
-			  months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-	time_t s = (time_t)(wall_us / US_PER_S);
-	struct tm t;
-	if (!gmtime_r(&s, &t))
-		t = (struct tm){0};
-	snprintf(ret, 32, "%.3s, %02u %.3s %04u %02u:%02u:%02u GMT",
-		 days + (size_t)3 * (size_t)t.tm_wday, (unsigned)t.tm_mday % 100,
-		 months + (size_t)3 * (size_t)t.tm_mon, (unsigned)(t.tm_year + 1900) % 10000,
-		 (unsigned)t.tm_hour % 100, (unsigned)t.tm_min % 100, (unsigned)t.tm_sec % 100);
 }
 
 /* Filling an answer. */
@@ -319,7 +304,7 @@ struct content {
 	struct str bytes;
 	uint64_t from, n, size;
 	bool part, packs, varies; /* packs: it is to be compressed, if that pays; then, it is */
-	char modified[32];        /* "" where it is not known */
+	char modified[TIME_HTTP]; /* "" where it is not known */
 };
 
 static void add_header(struct http_conn *c, struct MHD_Response *r, const char *name,
@@ -526,7 +511,7 @@ static struct MHD_Response *make_response(struct http_conn *c, bool close)
 	x.n = x.size = a->file ? a->file_size : x.bytes.n;
 	x.packs = http_gzip_wanted(c, x.bytes, &x.varies) && !a->file;
 	if (a->modified_wall_us)
-		http_date(x.modified, a->modified_wall_us);
+		time_print_http(a->modified_wall_us, x.modified);
 	look_at_asked(c, &x);
 	if (a->status == 304 || a->status == 416) {
 		x.packs = false;

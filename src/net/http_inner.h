@@ -171,7 +171,6 @@ enum http_range { HTTP_RANGE_NONE, HTTP_RANGE_PART, HTTP_RANGE_OUTSIDE };
 enum http_range http_range_parse(struct str value, uint64_t size, uint64_t *ret_from,
 				 uint64_t *ret_n);
 bool http_tag_listed(struct str list, const char *tag); /* in If-None-Match */
-void http_date(char ret[32], int64_t wall_us);
 
 /* http_stream.c */
 struct MHD_Response *http_stream_response(struct http_conn *c, uint64_t size);

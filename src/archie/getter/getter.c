@@ -142,7 +142,7 @@ static void task_go(struct task *t)
 	const struct robot_section_conf *robot = g->o.robot;
 	int64_t left_us = v->deadline_us - loop_now_us(g->o.kit->loop);
 	struct robot_limits limits = robot->robot.limits;
-	char date[ROBOT_DATE_MAX + 1];
+	char date[TIME_HTTP];
 	struct err err;
 	limits.body = t->sink == &v->file.sink ? g->o.conf->listing_max : t->body.max;
 	limits.idle_us = g->o.conf->idle_us;
@@ -153,7 +153,7 @@ static void task_go(struct task *t)
 				.sink = t->sink,
 				.flags = t->flags | ROBOT_NO_SHA256};
 	if (t->sink == &v->file.sink && v->file.is_ready && v->since_us >= 0) {
-		robot_date_print(v->since_us, date);
+		time_print_http(v->since_us, date);
 		job.last_modified = str_of(date);
 	}
 	if (v->tasks > 1 && robot->robot.delay_us <= robot->robot.keep_us)

@@ -341,7 +341,7 @@ static void job_start(struct job *job, const struct bot_message *m)
 	struct bot *b = job->bot;
 	const struct robot_conf *conf = &b->o.robot->robot;
 	struct robot_limits limits = conf->limits;
-	char since[ROBOT_DATE_MAX + 1] = "";
+	char since[TIME_HTTP] = "";
 	bool exempt = m->has & BOT_HAS_ROBOTS && !m->robots;
 	const struct polite_rule rule = {.delay_us = m->delay_us,
 					 .concurrent = (unsigned)conf->concurrent,
@@ -350,7 +350,7 @@ static void job_start(struct job *job, const struct bot_message *m)
 	if (m->has & BOT_HAS_SIZE_MAX)
 		limits.body = MIN(limits.body, m->size_max);
 	if (m->has & BOT_HAS_SINCE)
-		robot_date_print((int64_t)m->since * US_PER_S, since);
+		time_print_http((int64_t)m->since * US_PER_S, since);
 	const struct robot_job ask = {.url = m->url,
 				      .etag = m->etag,
 				      .last_modified = str_of(since),

@@ -217,7 +217,7 @@ static void put_answer(struct job *job, struct robot_result *ret)
 	q->is_hashing = false;
 	put_times(job, q, ret);
 	if (job->target.protocol == URL_FTP && ret->last_modified_us >= 0)
-		robot_date_print(ret->last_modified_us, q->head.last_modified);
+		time_print_http(ret->last_modified_us, q->head.last_modified);
 	else if (!robot_date(str_of(q->head.last_modified), q->wall_us, &ret->last_modified_us))
 		ret->last_modified_us = -1;
 	job->robot->stats.bytes += q->size;

@@ -219,7 +219,7 @@ static void describe_ftp(struct request *q)
 	q->robot->curl->easy_getinfo(q->easy, CURLINFO_FILETIME_T, &filetime);
 	q->robot->curl->easy_getinfo(q->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
 	if (filetime >= 0)
-		robot_date_print(filetime * US_PER_S, q->head.last_modified);
+		time_print_http(filetime * US_PER_S, q->head.last_modified);
 	if (length > 0)
 		q->head.length = length;
 }

@@ -110,15 +110,6 @@ bool robot_date(struct str value, int64_t now_us, int64_t *ret_us)
 	return str_trim_field(s).n == 0 && seconds_of(&tm, ret_us);
 }
 
-void robot_date_print(int64_t us, char ret[ROBOT_DATE_MAX + 1])
-{
-	time_t s = (time_t)(us / US_PER_S);
-	struct tm tm;
-	ret[0] = 0;
-	if (us >= 0 && us < CLOCK_MOST_US && gmtime_r(&s, &tm))
-		(void)!strftime(ret, ROBOT_DATE_MAX + 1, "%a, %d %b %Y %H:%M:%S GMT", &tm);
-}
-
 bool robot_retry_after(struct str value, int64_t date_us, int64_t now_us, int64_t *ret_us)
 {
 	uint64_t seconds;

@@ -385,6 +385,18 @@ static void a_wall_clock_is_never_before_1970_nor_far_ahead(void **state)
 	assert_true(clock_wall_us() >= CLOCK_LEAST_US && clock_wall_us() <= CLOCK_MOST_US);
 }
 
+static void dates_are_written_as_http_wants_them(void **state)
+{
+	char text[TIME_HTTP];
+	(void)state;
+	time_print_http(INT64_C(784111777000000), text);
+	assert_string_equal(text, "Sun, 06 Nov 1994 08:49:37 GMT");
+	time_print_http(0, text);
+	assert_string_equal(text, "Thu, 01 Jan 1970 00:00:00 GMT");
+	time_print_http(-1, text);
+	assert_string_equal(text, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -405,6 +417,7 @@ int main(void)
 		cmocka_unit_test(no_delay_is_longer_than_the_longest),
 		cmocka_unit_test(the_longest_delay_there_is_does_not_overflow),
 		cmocka_unit_test(no_delay_stays_none),
+		cmocka_unit_test(dates_are_written_as_http_wants_them),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

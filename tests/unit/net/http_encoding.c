@@ -141,16 +141,6 @@ static void what_does_not_shrink_is_left_alone(void **state)
 	buf_free(&packed);
 }
 
-static void dates_are_written_as_http_wants_them(void **state)
-{
-	char text[32];
-	(void)state;
-	http_date(text, INT64_C(784111777000000));
-	assert_string_equal(text, "Sun, 06 Nov 1994 08:49:37 GMT");
-	http_date(text, 0);
-	assert_string_equal(text, "Thu, 01 Jan 1970 00:00:00 GMT");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -160,7 +150,6 @@ int main(void)
 		cmocka_unit_test(what_was_packed_unpacks_to_the_same),
 		cmocka_unit_test(what_was_packed_in_parts_is_one_file),
 		cmocka_unit_test(what_does_not_shrink_is_left_alone),
-		cmocka_unit_test(dates_are_written_as_http_wants_them),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

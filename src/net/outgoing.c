@@ -19,6 +19,9 @@
 	"it is another machine, so it has to show who it is: set tls_shared_key, or tls_ca " \
 	"and what else certificates need"
 
+#define CONNECT_US (10 * US_PER_S)
+#define RETRY_MIN_US (250 * US_PER_MS)
+#define RETRY_MAX_US (10 * US_PER_S)
 #define NOT_TOLD "empty: set HOST:PORT or unix:PATH (with net.port = 0 there is no default)"
 
 struct outgoing {
@@ -321,6 +324,12 @@ int outgoing_new(struct outgoing **ret, struct conn_pool *pool,
 			       .io = {.fn = on_ready, .ctx = o},
 			       .bury = {.fn = outgoing_bury, .ctx = o},
 			       .fd = -1};
+	if (!o->options.connect_us)
+		o->options.connect_us = CONNECT_US;
+	if (!o->options.retry_min_us)
+		o->options.retry_min_us = RETRY_MIN_US;
+	if (!o->options.retry_max_us)
+		o->options.retry_max_us = RETRY_MAX_US;
 	if (outgoing_where(o, err) < 0) {
 		outgoing_bury(o);
 		return -1;

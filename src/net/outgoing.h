@@ -15,10 +15,10 @@ struct outgoing_options {
 	/* Connect to another machine only if TLS authenticates it; otherwise down() reports that
 	 * for each attempt. */
 	bool trusted;
-	int64_t connect_us; /* time allowed to resolve the name and connect */
-	int64_t retry_min_us, retry_max_us;
-	const struct conn_limits *limits; /* these, ops and tls must outlive it */
-	const struct tls *tls;            /* NULL: none */
+	int64_t connect_us;                 /* to resolve the name and connect; 0: 10 s */
+	int64_t retry_min_us, retry_max_us; /* 0: 250 ms, 10 s */
+	const struct conn_limits *limits;   /* these, ops and tls must outlive it */
+	const struct tls *tls;              /* NULL: none */
 	/* As for any connection, but down() is called instead of closed(). */
 	const struct conn_ops *ops;
 	void (*up)(void *ctx, struct conn *c); /* with TLS after the handshake */

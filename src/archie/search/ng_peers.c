@@ -115,7 +115,6 @@ static int peer_open(struct ng_peer *p, struct ng_peers *all, struct conn_pool *
 {
 	*p = (struct ng_peer){.name = name, .all = all, .timer = {.fn = peer_ask, .ctx = p}};
 	const struct outgoing_options options = {.address = name,
-						 .connect_us = 10 * US_PER_S,
 						 .retry_min_us = US_PER_S,
 						 .retry_max_us = US_PER_MIN,
 						 .limits = &limits,

@@ -333,7 +333,6 @@ int lococa_client_new(struct lococa_client **ret, struct conn_pool *pool,
 	const struct outgoing_options out = {
 		.address = options->address,
 		.trusted = !options->plain,
-		.connect_us = 10 * US_PER_S,
 		.retry_min_us = 20 * US_PER_MS,
 		.retry_max_us = 100 * US_PER_MS,
 		.limits = &c->limits,

@@ -21,9 +21,7 @@
 
 #define PATIENCE_US (15 * US_PER_MIN) /* a server that wants more is answered for now */
 #define LOOK_US (1 * US_PER_S)        /* at the free space */
-#define CONNECT_US (10 * US_PER_S)
 #define RETRY_MIN_US (100 * US_PER_MS)
-#define RETRY_MAX_US (10 * US_PER_S)
 #define GATHER_US (10 * US_PER_MS)
 enum {
 	GATHER_MOST = 64,       /* files that begin a sync without waiting for more */
@@ -573,9 +571,7 @@ static int bot_connect(struct bot *b, struct err *err)
 	const struct outgoing_options options = {.address = b->o.botm,
 						 .dns = &b->o.robot->dns,
 						 .trusted = true,
-						 .connect_us = CONNECT_US,
 						 .retry_min_us = RETRY_MIN_US,
-						 .retry_max_us = RETRY_MAX_US,
 						 .limits = &b->conn_limits,
 						 .tls = b->o.tls,
 						 .ops = &ops,

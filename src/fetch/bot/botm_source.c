@@ -218,7 +218,6 @@ int botm_source_open(struct botm *b, struct err *err)
 		.address = b->o.source,
 		.dns = b->o.dns,
 		.trusted = true,
-		.connect_us = 10 * US_PER_S,
 		.retry_min_us = RETRY_MIN_US,
 		.retry_max_us = RETRY_MAX_US,
 		.limits = &b->source_limits,

@@ -15,9 +15,6 @@ enum {
 	REQUESTS_MAX = 64 << 20, /* bytes of a reject list, or in a connection's queue */
 	PIECE = 256 << 10,
 };
-#define RETRY_MIN_US (US_PER_S / 4)
-#define RETRY_MAX_US (10 * US_PER_S)
-#define CONNECT_US (10 * US_PER_S)
 
 struct remote_index {
 	struct docindex base;
@@ -236,9 +233,6 @@ int docindex_remote_open(struct docindex **ret, const struct docindex_options *o
 	const struct outgoing_options options = {.address = o->where,
 						 .dns = o->dns,
 						 .trusted = true,
-						 .connect_us = CONNECT_US,
-						 .retry_min_us = RETRY_MIN_US,
-						 .retry_max_us = RETRY_MAX_US,
 						 .limits = &remote_limits,
 						 .tls = o->tls,
 						 .ops = &lines,

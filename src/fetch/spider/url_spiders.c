@@ -22,9 +22,6 @@ enum {
 	LINES_MAX = 64 << 20,
 	HOMES_MAX = 1 << 20,
 };
-#define RETRY_MIN_US (US_PER_S / 4)
-#define RETRY_MAX_US (10 * US_PER_S)
-#define CONNECT_US (10 * US_PER_S)
 
 static const struct conn_limits spider_limits = {
 	.line_max = SPIDER_LINE_MAX,
@@ -370,9 +367,6 @@ static int spider_open(struct feed_spider *s, struct err *err)
 	const struct outgoing_options options = {.address = s->address,
 						 .dns = f->o.dns_conf,
 						 .trusted = true,
-						 .connect_us = CONNECT_US,
-						 .retry_min_us = RETRY_MIN_US,
-						 .retry_max_us = RETRY_MAX_US,
 						 .limits = &spider_limits,
 						 .tls = f->o.tls,
 						 .ops = &spider_ops,

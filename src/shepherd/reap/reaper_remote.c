@@ -32,9 +32,6 @@ enum {
 	WHY = 600,
 	WINDOW_SHARE = 16,
 };
-#define RETRY_MIN_US (US_PER_S / 4)
-#define RETRY_MAX_US (10 * US_PER_S)
-#define CONNECT_US (10 * US_PER_S)
 /* How soon a job is worth another try that the reapd had no room for. */
 #define BUSY_US (US_PER_S / 10)
 /* What a job may take at a reapd beyond its own limits: it waits for parsers, and for the line. */
@@ -537,9 +534,6 @@ static int remote_connect(struct remote *m, struct err *err)
 	static const struct conn_ops ops = {.line = remote_message, .drained = remote_drained};
 	const struct outgoing_options options = {
 		.address = m->name,
-		.connect_us = CONNECT_US,
-		.retry_min_us = RETRY_MIN_US,
-		.retry_max_us = RETRY_MAX_US,
 		.limits = &remote_limits,
 		.tls = m->o.tls,
 		.ops = &ops,

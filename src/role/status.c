@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { VIEWS_MOST = 256, PATH_CAP = 4096 };
+enum { VIEWS_MOST = 256 };
 
 const char *const status_words[] = {
 	[STATUS_STOPPED] = "stopped",   [STATUS_STARTING] = "starting",
@@ -131,25 +131,16 @@ static void make_rows(struct status *s)
 	}
 }
 
-static int views_path(const char *data, const char *name, char *ret, struct err *err)
-{
-	int n = snprintf(ret, PATH_CAP, "%s/run/counters%s%s", data, *name ? "/" : "", name);
-	if (n < 0 || n >= PATH_CAP)
-		return err_set(err, ERR_USAGE, "%s: the path is too long", data);
-	return 0;
-}
-
 /* One damaged file hides nothing of the others. */
-static int read_view(struct status *s, const char *data, const char *name, struct err *err)
+static int read_view(struct status *s, const char *folder, const char *name, struct err *err)
 {
-	char path[PATH_CAP];
+	char path[PATH_MAX];
 	struct err damage;
 	if (str_ends(str_of(name), STR(".new")))
 		return 0;
 	if (s->nviews == VIEWS_MOST)
-		return err_set(err, ERR_SYSTEM, "%s/run/counters: more than %d files", data,
-			       VIEWS_MOST);
-	if (views_path(data, name, path, err) < 0)
+		return err_set(err, ERR_SYSTEM, "%s: more than %d files", folder, VIEWS_MOST);
+	if (file_below(folder, name, path, err) < 0)
 		return -1;
 	int rc = counters_read(path, &s->arena, &s->view[s->nviews], &damage);
 	if (rc == 0)
@@ -162,16 +153,16 @@ static int read_view(struct status *s, const char *data, const char *name, struc
 
 static int read_views(struct status *s, const char *data, struct err *err)
 {
-	char path[PATH_CAP];
+	char path[PATH_MAX];
 	const char *name;
 	struct dir dir;
-	if (views_path(data, "", path, err) < 0)
+	if (file_below(data, "run/counters", path, err) < 0)
 		return -1;
 	int rc = dir_init(&dir, path, err);
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
 	while (rc == 0 && dir_next(&dir, &name) == 0)
-		rc = read_view(s, data, name, err);
+		rc = read_view(s, path, name, err);
 	dir_done(&dir);
 	return rc;
 }

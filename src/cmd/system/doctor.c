@@ -323,20 +323,17 @@ static bool is_stale(const char *path)
 }
 
 /* The first stale socket in a folder below run/. */
-static bool find_stale(const struct patient *p, const char *folder, char *ret, size_t cap)
+static bool find_stale(const struct patient *p, const char *folder, char ret[PATH_MAX])
 {
 	char path[PATH_MAX];
 	const char *name;
 	struct dir dir;
 	struct err err;
 	bool is = false;
-	int n = snprintf(path, sizeof path, "%s/%s", p->data, folder);
-	if (n < 0 || (size_t)n >= sizeof path || dir_init(&dir, path, &err) != 0)
+	if (file_below(p->data, folder, path, &err) < 0 || dir_init(&dir, path, &err) != 0)
 		return false;
-	while (!is && dir_next(&dir, &name) == 0) {
-		n = snprintf(ret, cap, "%s/%s", path, name);
-		is = n > 0 && (size_t)n < cap && is_stale(ret);
-	}
+	while (!is && dir_next(&dir, &name) == 0)
+		is = file_below(path, name, ret, &err) == 0 && is_stale(ret);
 	dir_done(&dir);
 	return is;
 }
@@ -346,7 +343,7 @@ static void check_sockets(const struct patient *p, struct finding *f)
 	static const char *const folders[] = {"run", "run/sockets"};
 	char path[PATH_MAX];
 	for (size_t i = 0; i < ARRAY_LEN(folders); i++)
-		if (find_stale(p, folders[i], path, sizeof path)) {
+		if (find_stale(p, folders[i], path)) {
 			finding_set(f, FINDING_NOTE, "%.300s was left by a process that has ended",
 				    path);
 			finding_mend(f, "nothing; the next start replaces it");

@@ -8,6 +8,7 @@
 #include "role/ini.h"
 
 #include <ctype.h>
+#include <limits.h>
 
 /* Of this version, so that a page built twice is the same. */
 #define MAN_DATE "November 15, 2026"
@@ -439,8 +440,6 @@ void config_man(const struct config_list *list, struct buf *out)
 	buf_add_text(out, conf_tail);
 }
 
-enum { PATH_CAP = 4096 };
-
 static void list_command(struct buf *out, const char *name, const char *summary)
 {
 	buf_printf(out, ".It Xr garner-%s 1\n", name);
@@ -495,11 +494,11 @@ void man_program(const struct program *program, struct buf *out)
 static int write_page(const char *dir, const char *name, int section, const struct buf *page,
 		      struct err *err)
 {
-	char path[PATH_CAP];
-	int n = snprintf(path, sizeof path, "%s/man%d/%s.%d", dir, section, name, section);
-	if (n < 0 || (size_t)n >= sizeof path)
-		return err_set(err, ERR_USAGE, "%s: the path is too long", dir);
+	char file[192], path[PATH_MAX];
+	snprintf(file, sizeof file, "man%d/%s.%d", section, name, section);
 	ENSURE(!page->over);
+	if (file_below(dir, file, path, err) < 0)
+		return -1;
 	return file_replace(path, buf_str(page), 0644, err);
 }
 
@@ -541,12 +540,9 @@ static int write_config(const struct program *program, const char *dir, struct b
 static int make_folders(const char *dir, struct err *err)
 {
 	static const char *const names[] = {"man1", "man5"};
-	char path[PATH_CAP];
+	char path[PATH_MAX];
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		int n = snprintf(path, sizeof path, "%s/%s", dir, names[i]);
-		if (n < 0 || (size_t)n >= sizeof path)
-			return err_set(err, ERR_USAGE, "%s: the path is too long", dir);
-		if (dir_make(path, 0755, err) < 0)
+		if (file_below(dir, names[i], path, err) < 0 || dir_make(path, 0755, err) < 0)
 			return -1;
 	}
 	return 0;

@@ -24,8 +24,7 @@ static int entries_walk(const struct walk *w, const char *path, entry_fn *fn, st
 	if (rc != 0)
 		return MIN(rc, 0);
 	while ((rc = dir_walk_next(walk, &entry, err)) == 0) {
-		if (snprintf(below, sizeof below, "%s/%s", path, entry) >= (int)sizeof below)
-			rc = err_set(err, ERR_USAGE, "%.200s...: the path is too long", path);
+		rc = file_below(path, entry, below, err);
 		if (rc == 0)
 			rc = fn(w, below, entry, err);
 		if (rc < 0)

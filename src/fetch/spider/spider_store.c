@@ -309,10 +309,8 @@ static int lines_open(struct spider_store *s, struct err *err)
 {
 	char path[PATH_MAX];
 	uint64_t size;
-	int n = snprintf(path, sizeof path, "%s/results.jsonl", s->path);
-	if (n < 0 || (size_t)n >= sizeof path)
-		return err_set(err, ERR_USAGE, "%s: the path is too long", s->path);
-	if (dir_make(s->path, 0777, err) < 0 || beneath_open(&s->folder, s->path, 0666, err) < 0 ||
+	if (file_below(s->path, "results.jsonl", path, err) < 0 ||
+	    dir_make(s->path, 0777, err) < 0 || beneath_open(&s->folder, s->path, 0666, err) < 0 ||
 	    file_open(&s->lines, path, O_RDWR | O_CREAT, 0666, err) < 0 ||
 	    lock_file(&s->lines, err) < 0 || whole_lines(&s->lines, &s->length, err) < 0 ||
 	    file_size(&s->lines, &size, err) < 0)

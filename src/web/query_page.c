@@ -167,18 +167,23 @@ struct search_ask web_query_ask(const struct web_query *p)
 	};
 }
 
-static struct web_query form_begin(void)
+static const struct web_query first_form = {.query = "",
+					    .any_case = true,
+					    .words = true,
+					    .desc = true,
+					    .opaque = true,
+					    .verbose = true,
+					    .lines = LINES,
+					    .results = RESULTS,
+					    .objects = RESULTS,
+					    .lifetime_s = WEB_BUDGET_US / US_PER_S};
+
+/* The page up to its form. */
+static void begin_page(struct html *h, const char *title, const struct web_query *form)
 {
-	return (struct web_query){.query = "",
-				  .any_case = true,
-				  .words = true,
-				  .desc = true,
-				  .opaque = true,
-				  .verbose = true,
-				  .lines = LINES,
-				  .results = RESULTS,
-				  .objects = RESULTS,
-				  .lifetime_s = WEB_BUDGET_US / US_PER_S};
+	layout_begin(h, title, NULL);
+	html_put_text(h, "h1", "Broker query");
+	web_query_form(h, form);
 }
 
 static int answer_query(struct http_request *req, struct html *h, struct err *err)
@@ -195,14 +200,11 @@ static int answer_query(struct http_request *req, struct html *h, struct err *er
 		description = arena_array(&req->arena, a.n + 1, sizeof *description);
 		read_descriptions(w, &a, &req->arena, description);
 	}
-	layout_begin(h, arena_printf(&req->arena, "%s - broker query", p->query), NULL);
-	html_put_text(h, "h1", "Broker query");
-	web_query_form(h, p);
+	begin_page(h, arena_printf(&req->arena, "%s - broker query", p->query), p);
 	if (rc < 0)
 		layout_note(h, "note bad", err->msg);
 	else
 		web_query_results(h, p, &a, description);
-	layout_end(h);
 	return 0;
 }
 
@@ -210,12 +212,10 @@ int web_query_page(struct http_request *req, struct http_answer *ret, struct err
 {
 	const struct web_query *p = req->params;
 	struct html h = HTML_INIT(ret->body);
-	if (str_trim(str_of(p->query)).n)
-		return answer_query(req, &h, err);
-	struct web_query first = form_begin();
-	layout_begin(&h, "Broker query - garner", NULL);
-	html_put_text(&h, "h1", "Broker query");
-	web_query_form(&h, &first);
+	if (str_trim(str_of(p->query)).n == 0)
+		begin_page(&h, "Broker query - garner", &first_form);
+	else if (answer_query(req, &h, err) < 0)
+		return -1;
 	layout_end(&h);
 	return 0;
 }

@@ -79,9 +79,9 @@ static void add_part(struct buf *to, const char *name, struct str value)
 }
 
 /* The address of results: the same question with another page or filter. */
-static void put_href(struct html *h, const struct search_ask *ask, uint64_t page)
+static struct buf href_of(const struct search_ask *ask, uint64_t page)
 {
-	CLEANUP(buf_free) struct buf to = BUF_INIT(64 << 10);
+	struct buf to = BUF_INIT(64 << 10);
 	buf_add_text(&to, "/?q=");
 	http_encode(&to, ask->words);
 	add_part(&to, "&site=", ask->site);
@@ -94,19 +94,15 @@ static void put_href(struct html *h, const struct search_ask *ask, uint64_t page
 			buf_printf(&to, "&%s=%s", choices[i].name, choices[i].value);
 	if (page > 1)
 		buf_printf(&to, "&page=%llu", (unsigned long long)page);
-	html_attr(h, "href", buf_str(&to));
+	return to;
 }
 
 /* rel NULL: none */
 static void put_link(struct html *h, const struct search_ask *ask, uint64_t page, const char *rel,
 		     struct str text)
 {
-	html_open(h, "a");
-	put_href(h, ask, page);
-	if (rel)
-		html_attr_text(h, "rel", rel);
-	html_str(h, text);
-	html_close(h, "a");
+	CLEANUP(buf_free) struct buf to = href_of(ask, page);
+	html_link(h, buf_str(&to), rel, text);
 }
 
 void web_put_marked(struct html *h, const struct marked *m)
@@ -187,9 +183,10 @@ static void put_row(struct html *h, const struct search_ask *ask, const struct s
 static void put_chip(struct html *h, const struct search_ask *without, const char *before,
 		     struct str value)
 {
+	CLEANUP(buf_free) struct buf to = href_of(without, 1);
 	html_open(h, "li");
 	layout_open(h, "a", "on");
-	put_href(h, without, 1);
+	html_attr(h, "href", buf_str(&to));
 	html_text(h, before);
 	html_str(h, value);
 	html_text(h, " ✕");

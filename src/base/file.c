@@ -534,13 +534,18 @@ int dir_sync(const char *path, struct err *err)
 	return rc;
 }
 
-int dir_sync_of(const char *path, struct err *err)
+char *file_folder(const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	if (!slash)
-		return dir_sync(".", err);
-	char *folder = mem_text(path);
-	folder[slash == path ? 1 : slash - path] = 0;
+	char *folder = mem_text(slash ? path : ".");
+	if (slash)
+		folder[slash == path ? 1 : slash - path] = 0;
+	return folder;
+}
+
+int dir_sync_of(const char *path, struct err *err)
+{
+	char *folder = file_folder(path);
 	int rc = dir_sync(folder, err);
 	mem_free(&folder);
 	return rc;

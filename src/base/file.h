@@ -68,6 +68,7 @@ int dir_make(const char *path, mode_t mode, struct err *err); /* with its parent
 int dir_make_unsynced(const char *path, mode_t mode, struct err *err);
 int dir_sync(const char *path, struct err *err);    /* the names in it are on disk */
 int dir_sync_of(const char *path, struct err *err); /* the same for the folder it is in */
+char *file_folder(const char *path);                /* that a file is in; to be freed */
 
 /* Appends the whole file, at most `out->max` bytes. 1: it does not exist. A pipe is refused, never
  * waited for. */

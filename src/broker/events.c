@@ -132,11 +132,9 @@ static int list_rotated(const struct events *e, uint64_t day, size_t *ret_files,
 {
 	const char *slash = strrchr(e->path, '/'), *name;
 	struct str base = str_of(slash ? slash + 1 : e->path);
-	char *folder = slash ? mem_text(e->path) : mem_text(".");
+	char *folder = file_folder(e->path);
 	struct rotated r;
 	struct dir dir;
-	if (slash)
-		folder[slash == e->path ? 1 : slash - e->path] = 0;
 	int rc = dir_init(&dir, folder, err);
 	mem_free(&folder);
 	*ret_files = 0;

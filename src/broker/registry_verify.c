@@ -229,16 +229,6 @@ static const struct column object_columns[] = {
 const struct rows registry_object_rows = {ROWS(S, object_columns)};
 #undef S
 
-/* The folder that a path's file is in. */
-static char *folder_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	char *folder = slash ? mem_copy(path, (size_t)(slash - path) + 1) : mem_text(".");
-	if (slash)
-		folder[MAX(slash - path, 1)] = 0;
-	return folder;
-}
-
 static int print_registry(const char *path, struct printer *p, struct err *err)
 {
 	struct file f = FILE_INIT;
@@ -337,7 +327,7 @@ static int verify_docs(struct registry *r, struct err *err)
 static int verify_folder(const char *path, struct err *err)
 {
 	struct registry *r = NULL;
-	char *folder = folder_of(path);
+	char *folder = file_folder(path);
 	int rc = registry_open_read(&r, folder, err);
 	if (rc == 0)
 		rc = registry_verify(r, err);

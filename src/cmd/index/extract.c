@@ -289,20 +289,12 @@ static const struct rows document_rows = {ROWS(S, document_columns)};
 
 static struct str *first_of(struct document *d, char tag)
 {
-	switch (tag) {
-	case META_TITLE:
-		return &d->title;
-	case META_DESCRIPTION:
-		return &d->description;
-	case META_LANGUAGE:
-		return &d->language;
-	case META_ROBOTS:
-		return &d->robots;
-	case META_CANONICAL:
-		return &d->canonical;
-	default:
-		return NULL;
-	}
+	return tag == META_TITLE         ? &d->title
+	       : tag == META_DESCRIPTION ? &d->description
+	       : tag == META_LANGUAGE    ? &d->language
+	       : tag == META_ROBOTS      ? &d->robots
+	       : tag == META_CANONICAL   ? &d->canonical
+					 : NULL;
 }
 
 static void document_add(struct document *d, const struct attr *a, struct arena *arena)

@@ -177,42 +177,36 @@ int block_look(struct str bytes, uint64_t at, const char *path, struct block *re
 	return 0;
 }
 
-static int block_in_bounds(const struct block *b, const char *path, struct err *err)
+/* The checksum of all of it, or only that of its head. */
+static int block_checked(const struct block_file *file, struct str bytes, uint64_t at, bool all,
+			 const char *path, struct block *ret, struct err *err)
 {
-	if (b->docs > BLOCK_DOCS || b->text_n > BLOCK_TEXT_MOST)
-		return block_damaged(path, b->at, "its numbers are out of bounds", err);
+	struct block b;
+	int rc = block_look(bytes, at, path, &b, err);
+	if (rc != 0)
+		return rc;
+	uint32_t seed = block_seed(file, at);
+	size_t head = BLOCK_HEAD - 8 + b.lists.n;
+	if (all && b.checksum != crc32c(seed, bytes.p + at + 4, (size_t)(b.next - at) - 4))
+		return block_damaged(path, at, "its checksum is wrong", err);
+	if (!all && b.head_checksum != crc32c(seed, bytes.p + at + 8, head))
+		return block_damaged(path, at, "the checksum of its head is wrong", err);
+	if (b.docs > BLOCK_DOCS || b.text_n > BLOCK_TEXT_MOST)
+		return block_damaged(path, at, "its numbers are out of bounds", err);
+	*ret = b;
 	return 0;
 }
 
 int block_read(const struct block_file *file, struct str bytes, uint64_t at, const char *path,
 	       struct block *ret, struct err *err)
 {
-	struct block b;
-	int rc = block_look(bytes, at, path, &b, err);
-	if (rc != 0)
-		return rc;
-	if (b.checksum != crc32c(block_seed(file, at), bytes.p + at + 4, (size_t)(b.next - at) - 4))
-		return block_damaged(path, at, "its checksum is wrong", err);
-	if (block_in_bounds(&b, path, err) < 0)
-		return -1;
-	*ret = b;
-	return 0;
+	return block_checked(file, bytes, at, true, path, ret, err);
 }
 
 int block_read_head(const struct block_file *file, struct str bytes, uint64_t at, const char *path,
 		    struct block *ret, struct err *err)
 {
-	struct block b;
-	int rc = block_look(bytes, at, path, &b, err);
-	if (rc != 0)
-		return rc;
-	if (b.head_checksum !=
-	    crc32c(block_seed(file, at), bytes.p + at + 8, BLOCK_HEAD - 8 + b.lists.n))
-		return block_damaged(path, at, "the checksum of its head is wrong", err);
-	if (block_in_bounds(&b, path, err) < 0)
-		return -1;
-	*ret = b;
-	return 0;
+	return block_checked(file, bytes, at, false, path, ret, err);
 }
 
 struct block_docs block_docs_of(const struct block *b)

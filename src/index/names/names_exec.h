@@ -86,12 +86,6 @@ struct names_facts names_limit_name(struct names_limit *l, struct str name);
 int names_limit_file(struct names_limit *l, uint32_t site, uint64_t line, struct str name,
 		     struct names_facts about, int64_t *ret_size, struct err *err);
 
-/* As in names_inner.h; what is not there is damage. */
-int names_dir_text(struct names_reader *r, uint32_t site, uint64_t number, struct arena *arena,
-		   struct str *ret, struct err *err);
-int names_file_data(struct names_reader *r, uint32_t site, uint64_t line, struct names_entry *ret,
-		    uint64_t *ret_dir, struct err *err);
-
 /* Candidates: names of a segment in ascending order, found while they are asked for. */
 
 struct names_cand;

@@ -125,13 +125,13 @@ static int fill_keys(struct names_collect *c, struct names_record *rec, struct e
 	uint64_t number;
 	if (c->q->sort == NAMES_BY_NAME)
 		return 0;
-	if (names_file_data(c->r, rec->site, rec->line, &e, &number, err) < 0)
+	if (names_parts_data(c->r->parts[rec->site], rec->line, &e, &number, err) < 0)
 		return -1;
 	rec->key = c->q->sort == NAMES_BY_SIZE ? e.size : e.time_s;
 	if (c->q->sort != NAMES_BY_HOST)
 		return 0;
 	struct arena_mark mark = arena_mark(c->scratch);
-	if (names_dir_text(c->r, rec->site, number, c->scratch, &dir, err) < 0)
+	if (names_parts_dir(c->r->parts[rec->site], number, c->scratch, &dir, err) < 0)
 		return -1;
 	rec->path = record_path(c, dir, rec->name);
 	arena_reset(c->scratch, mark);
@@ -297,8 +297,8 @@ static int fill_hit(struct names_collect *c, const struct names_record *rec, str
 	uint64_t number;
 	*ret = (struct names_hit){.site = rec->site, .line = rec->line, .mirrors = rec->mirrors};
 	if (!c->q->no_files &&
-	    (names_file_data(c->r, rec->site, rec->line, &ret->file, &number, err) < 0 ||
-	     names_dir_text(c->r, rec->site, number, c->arena, &ret->file.dir, err) < 0))
+	    (names_parts_data(c->r->parts[rec->site], rec->line, &ret->file, &number, err) < 0 ||
+	     names_parts_dir(c->r->parts[rec->site], number, c->arena, &ret->file.dir, err) < 0))
 		return -1;
 	ret->file.name = rec->name;
 	return 0;

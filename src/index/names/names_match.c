@@ -6,11 +6,11 @@
  * it. So each directory has to be looked at once, and each name once, and not each path. */
 #include "index/names/names_exec.h"
 
+#include "base/clock.h"
+
 #include <inttypes.h>
-#include <time.h>
 
 enum {
-	CLOCK_US = 1000000,
 	/* what is known of a directory */
 	DIR_KNOWN = 1,
 	DIR_COMPONENT = 2, /* one of its parts is one of the components */
@@ -20,25 +20,18 @@ enum {
 
 /* Time */
 
-static int64_t thread_us(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (int64_t)t.tv_sec * CLOCK_US + t.tv_nsec / 1000;
-}
-
 void names_clock_begin(struct names_clock *c, const struct names_query *q)
 {
 	*c = (struct names_clock){.stop = q->stop, .stop_ctx = q->stop_ctx};
 	if (q->budget_us > 0)
-		c->end_us = thread_us() + MIN(q->budget_us, INT64_MAX / 2);
+		c->end_us = clock_thread_us() + MIN(q->budget_us, INT64_MAX / 2);
 }
 
 bool names_clock_look(struct names_clock *c)
 {
 	c->work = 0;
 	if (!c->late)
-		c->late = (c->end_us && thread_us() >= c->end_us) ||
+		c->late = (c->end_us && clock_thread_us() >= c->end_us) ||
 			  (c->stop && c->stop(c->stop_ctx));
 	return c->late;
 }
@@ -286,23 +279,6 @@ static int no_such_dir(const struct names_reader *r, uint32_t site, uint64_t num
 		       STR_ARG(r->site[site].key), number, names_parts_dirs(r->parts[site]));
 }
 
-int names_dir_text(struct names_reader *r, uint32_t site, uint64_t number, struct arena *arena,
-		   struct str *ret, struct err *err)
-{
-	int rc = names_parts_dir(r->parts[site], number, arena, ret, err);
-	return rc == 1 ? no_such_dir(r, site, number, err) : rc;
-}
-
-int names_file_data(struct names_reader *r, uint32_t site, uint64_t line, struct names_entry *ret,
-		    uint64_t *ret_dir, struct err *err)
-{
-	int rc = names_parts_data(r->parts[site], line, ret, ret_dir, err);
-	if (rc != 1)
-		return rc;
-	return err_set(err, ERR_DAMAGED, STR_FMT ": file %" PRIu64 " of %" PRIu64,
-		       STR_ARG(r->site[site].key), line, names_parts_entries(r->parts[site]));
-}
-
 /* What is known of a directory; looked at when it is first met. */
 static int dir_flags(struct names_limit *l, uint32_t site, uint64_t number, uint8_t *ret,
 		     struct err *err)
@@ -316,7 +292,7 @@ static int dir_flags(struct names_limit *l, uint32_t site, uint64_t number, uint
 	if (!*flags) {
 		struct arena_mark mark = arena_mark(l->scratch);
 		struct str dir, part, rest;
-		if (names_dir_text(l->r, site, number, l->scratch, &dir, err) < 0)
+		if (names_parts_dir(l->r->parts[site], number, l->scratch, &dir, err) < 0)
 			return -1;
 		*flags = DIR_KNOWN;
 		if (l->q->path)
@@ -337,7 +313,7 @@ static int path_matches(struct names_limit *l, uint32_t site, uint64_t number, s
 {
 	struct arena_mark mark = arena_mark(l->scratch);
 	struct str dir;
-	if (names_dir_text(l->r, site, number, l->scratch, &dir, err) < 0)
+	if (names_parts_dir(l->r->parts[site], number, l->scratch, &dir, err) < 0)
 		return -1;
 	buf_clear(&l->path);
 	buf_add_str(&l->path, dir);
@@ -372,7 +348,7 @@ int names_limit_file(struct names_limit *l, uint32_t site, uint64_t line, struct
 	bool dir = (l->q->components && !about.component) || (l->q->path && !about.path_has);
 	if (!l->data && !dir && !ret_size)
 		return 0;
-	if (names_file_data(l->r, site, line, &e, &number, err) < 0)
+	if (names_parts_data(l->r->parts[site], line, &e, &number, err) < 0)
 		return -1;
 	if (ret_size)
 		*ret_size = e.size;

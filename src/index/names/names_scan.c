@@ -105,8 +105,8 @@ static int look_at_line(struct scanning *s, uint32_t site, uint64_t line, struct
 		f.name = names_unescape(raw, &s->scratch);
 	else
 		rc = names_parts_name(s->r->parts[site], line, &s->scratch, &f.name, err);
-	if (rc != 0)
-		return rc < 0 ? -1 : err_set(err, ERR_DAMAGED, "a line is in nocaseindex alone");
+	if (rc < 0)
+		return -1;
 	if (!s->m->path && !names_match_name(s->m, f.name))
 		return 0;
 	rc = names_limit_file(s->limit, site, line, f.name, names_limit_name(s->limit, f.name),

@@ -2,6 +2,7 @@
  * same writer as names that are collected, with the numbers of their entries anew. What is in
  * memory is one name with its forms and entries, and what the writer keeps. */
 #include "base/arena.h"
+#include "base/heap.h"
 #include "base/vec.h"
 #include "index/names/names_segment_inner.h"
 
@@ -20,6 +21,14 @@ struct merge_input {
 	uint64_t wanted, taken; /* entries that are kept; that were found */
 };
 
+/* Inputs in the order of their names; of equal names the first input comes first. */
+static bool input_is_before(struct merge_input *const *a, struct merge_input *const *b)
+{
+	int order = str_cmp((*a)->walk.folded, (*b)->walk.folded);
+	return order < 0 || (order == 0 && *a < *b);
+}
+HEAP(input_heap, struct merge_input *, input_is_before, HEAP_STAY)
+
 struct merged_form {
 	struct str text; /* in the arena */
 	size_t at;       /* of its entries */
@@ -29,8 +38,7 @@ struct merged_form {
 struct names_merge {
 	struct merge_input *in;
 	size_t nin;
-	uint32_t *heap; /* inputs, the one with the least name first */
-	size_t heap_n;
+	struct input_heap heap;
 	struct buf name; /* that is merged */
 	struct arena arena;
 	struct merged_form *form;
@@ -144,32 +152,6 @@ static int sample_input(const struct merge_input *in, struct names_segment *segm
 	return MIN(rc, 0);
 }
 
-/* The heap of inputs */
-
-static bool is_before(const struct names_merge *m, uint32_t a, uint32_t b)
-{
-	int order = str_cmp(m->in[a].walk.folded, m->in[b].walk.folded);
-	return order < 0 || (order == 0 && a < b);
-}
-
-static void sink_first(struct names_merge *m)
-{
-	size_t at = 0;
-	for (;;) {
-		size_t child = 2 * at + 1;
-		if (child >= m->heap_n)
-			return;
-		if (child + 1 < m->heap_n && is_before(m, m->heap[child + 1], m->heap[child]))
-			child++;
-		if (!is_before(m, m->heap[child], m->heap[at]))
-			return;
-		uint32_t swap = m->heap[at];
-		m->heap[at] = m->heap[child];
-		m->heap[child] = swap;
-		at = child;
-	}
-}
-
 static int begin_inputs(struct names_merge *m, struct names_segment *const *in, struct err *err)
 {
 	for (size_t i = 0; i < m->nin; i++) {
@@ -180,15 +162,8 @@ static int begin_inputs(struct names_merge *m, struct names_segment *const *in, 
 			rc = names_walk_next(&m->in[i].walk, err);
 		if (rc < 0)
 			return -1;
-		if (rc > 0)
-			continue;
-		size_t at = m->heap_n++;
-		m->heap[at] = (uint32_t)i;
-		for (; at > 0 && is_before(m, (uint32_t)i, m->heap[(at - 1) / 2]);
-		     at = (at - 1) / 2) {
-			m->heap[at] = m->heap[(at - 1) / 2];
-			m->heap[(at - 1) / 2] = (uint32_t)i;
-		}
+		if (rc == 0)
+			input_heap_push(&m->heap, &m->in[i]);
 	}
 	return 0;
 }
@@ -264,14 +239,14 @@ static int put_merged(struct names_merge *m, struct err *err)
 
 static int merge_name(struct names_merge *m, struct err *err)
 {
+	struct merge_input **first = input_heap_top(&m->heap);
 	arena_clear(&m->arena);
 	m->forms = m->entries = 0;
 	buf_clear(&m->name);
-	buf_add_str(&m->name, m->in[m->heap[0]].walk.folded);
-	while (m->heap_n > 0) {
-		struct merge_input *in = &m->in[m->heap[0]];
-		if (!str_eq(in->walk.folded, buf_str(&m->name)))
-			break;
+	buf_add_str(&m->name, (*first)->walk.folded);
+	for (; first && str_eq((*first)->walk.folded, buf_str(&m->name));
+	     first = input_heap_top(&m->heap)) {
+		struct merge_input *in = *first;
 		if (take_forms(m, in, err) < 0)
 			return -1;
 		int rc = names_walk_next(&in->walk, err);
@@ -281,8 +256,9 @@ static int merge_name(struct names_merge *m, struct err *err)
 			return parts_damaged(&in->walk.segment->f, err,
 					     "its names are not in order");
 		if (rc > 0)
-			m->heap[0] = m->heap[--m->heap_n];
-		sink_first(m);
+			(void)input_heap_pop(&m->heap, &in);
+		else
+			input_heap_fix(&m->heap, 0);
 	}
 	return put_merged(m, err);
 }
@@ -296,7 +272,7 @@ static void release_merge(struct names_merge *m)
 	names_put_drop(&m->out);
 	names_sample_free(&m->sample);
 	mem_free(&m->in);
-	mem_free(&m->heap);
+	input_heap_free(&m->heap);
 	mem_free(&m->form);
 	mem_free(&m->entry);
 	mem_free(&m->put);
@@ -312,7 +288,6 @@ int names_segment_merge(struct names_segment *const *in, size_t nin, const struc
 	struct names_merge m = {.nin = nin, .arena = ARENA_INIT(SIZE_MAX / 2)};
 	uint64_t entries = 0;
 	m.in = mem_array(nin + 1, sizeof *m.in);
-	m.heap = mem_array(nin + 1, sizeof *m.heap);
 	m.name = BUF_INIT(NAMES_FOLDED_MOST);
 	names_sample_init(&m.sample);
 	if (spread_ranges(&m, in, keep, nkeep, &entries, err) < 0)
@@ -323,7 +298,7 @@ int names_segment_merge(struct names_segment *const *in, size_t nin, const struc
 	if (begin_inputs(&m, in, err) < 0 ||
 	    names_put_begin(&m.out, path, &m.sample, (uint32_t)entries, memory, folder, err) < 0)
 		return -1;
-	while (m.heap_n > 0)
+	while (input_heap_count(&m.heap))
 		if (merge_name(&m, err) < 0)
 			return -1;
 	for (size_t i = 0; i < nin; i++)

@@ -202,10 +202,7 @@ static int take_hex(struct parser *p, size_t least, size_t most, int32_t *ret)
 	int32_t c = 0;
 	size_t n = 0;
 	for (; n < most && !at_end(p); n++, p->p++) {
-		int digit = ascii_is_digit((char)*p->p) ? *p->p - '0'
-			    : (*p->p | 0x20) >= 'a' && (*p->p | 0x20) <= 'f'
-				    ? (*p->p | 0x20) - 'a' + 10
-				    : -1;
+		int digit = ascii_hex((char)*p->p);
 		if (digit < 0)
 			break;
 		c = c << 4 | digit;

@@ -190,7 +190,7 @@ static int run_rem_query(struct admin *a, struct str rest, struct buf *out, stru
 {
 	struct dropping d = {
 		.query = rest,
-		.until_us = clock_mono_us() + a->options.lifetime_us(a->options.ctx),
+		.until_us = clock_mono_us() + atomic_load(a->options.life_us),
 	};
 	int rc = drop_matches(a, &d, err);
 	const char *were = d.dropped == 1 ? " was" : "s were";
@@ -305,7 +305,7 @@ static int set_variable(struct admin *a, const struct variable *v, int64_t us, s
 		return give_order(
 			a, &(struct control_order){.kind = CONTROL_SET, .set = v->set, .us = us},
 			NULL, err);
-	a->options.set_lifetime(a->options.ctx, us);
+	atomic_store(a->options.life_us, us);
 	return 0;
 }
 

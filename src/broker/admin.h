@@ -12,6 +12,8 @@
 #include "broker/request.h"
 #include "broker/search.h"
 
+#include <stdatomic.h>
+
 enum { ADMIN_WAIT_MOST_US = 30000000, ADMIN_ADDRESSES = 1024 /* that are remembered */ };
 
 /* All that it points to outlives it. */
@@ -21,11 +23,8 @@ struct admin_options {
 	struct control *control; /* for what needs the collector */
 	struct search *search;   /* for deleting by query */
 	struct events *events;
-	/* The longest lifetime of queries, from the next one on; that of deleting by query. */
-	void (*set_lifetime)(void *ctx, int64_t us);
-	int64_t (*lifetime_us)(void *ctx);
-	void *ctx;
-	int64_t (*now_us)(void); /* NULL: clock_mono_us() */
+	atomic_int_fast64_t *life_us; /* the longest lifetime of queries; also to delete by one */
+	int64_t (*now_us)(void);      /* NULL: clock_mono_us() */
 };
 
 struct admin;

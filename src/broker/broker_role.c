@@ -119,32 +119,10 @@ static int collect_all(const struct broker_role_options *options, struct err *er
 	return rc == 0 && l.again ? 1 : rc;
 }
 
-/* The administrator of a port, who may be there before the port is known. */
-struct admin_door {
-	struct admin *admin;
-	_Atomic(struct port *) port;
-	int64_t lifetime_us; /* until then */
-};
-
-static int64_t door_run(void *ctx, const struct request *request, const char *peer, struct buf *out)
+static int64_t admin_of_port(void *ctx, const struct request *request, const char *peer,
+			     struct buf *out)
 {
-	struct admin_door *door = ctx;
-	return admin_run(door->admin, request, peer, out);
-}
-
-static void door_set_lifetime(void *ctx, int64_t us)
-{
-	struct admin_door *door = ctx;
-	struct port *port = atomic_load(&door->port);
-	if (port)
-		port_set_lifetime(port, us);
-}
-
-static int64_t door_lifetime(void *ctx)
-{
-	struct admin_door *door = ctx;
-	struct port *port = atomic_load(&door->port);
-	return port ? port_lifetime(port) : door->lifetime_us;
+	return admin_run(ctx, request, peer, out);
 }
 
 /* Both ends of the port wait for nobody: orders are refused first. */
@@ -152,29 +130,27 @@ static int serve_and_collect(const struct broker_role_options *options, struct s
 			     struct err *err)
 {
 	struct port *port = NULL;
-	struct admin_door door = {.lifetime_us = options->port.lifetime_us};
+	atomic_int_fast64_t life_us = options->lifetime_us;
 	struct port_options serves = options->port;
-	door.admin = admin_new(&(struct admin_options){
+	struct admin *admin = admin_new(&(struct admin_options){
 		.data = options->collector.data,
 		.password = options->password,
 		.control = options->control,
 		.search = search,
 		.events = options->collector.events,
-		.set_lifetime = door_set_lifetime,
-		.lifetime_us = door_lifetime,
-		.ctx = &door,
+		.life_us = &life_us,
 	});
-	serves.admin = door_run;
-	serves.admin_ctx = &door;
+	serves.life_us = &life_us;
+	serves.admin = admin_of_port;
+	serves.admin_ctx = admin;
 	control_again(options->control);
 	int rc = options->listen_fd >= 0 ? port_start(&port, &serves, options->listen_fd, err) : 0;
-	atomic_store(&door.port, port);
 	if (rc == 0)
 		rc = collect_all(options, err);
 	control_end(options->control);
-	admin_stop(door.admin);
+	admin_stop(admin);
 	port_stop(&port, DRAIN_US);
-	admin_free(&door.admin);
+	admin_free(&admin);
 	return rc;
 }
 

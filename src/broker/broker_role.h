@@ -7,7 +7,8 @@
 
 struct broker_role_options {
 	struct collector_options collector;
-	struct port_options port; /* without the administrator */
+	struct port_options port; /* without administrator and lifetime */
+	int64_t lifetime_us;      /* the longest of a query, until the administrator sets it */
 	int listen_fd;            /* -1: there is no port */
 	const char *password;     /* as admin_options have it */
 	struct control *control;  /* with its hooks */

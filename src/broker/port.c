@@ -92,7 +92,6 @@ int port_start(struct port **ret, const struct port_options *options, int fd, st
 			  ? options->home
 			  : arena_printf(&p->arena, "%s/query.html", options->url);
 	list_init(&p->asks);
-	port_set_lifetime(p, options->lifetime_us);
 	raise_descriptors(
 		options->limits.max_connections + (int64_t)PORT_TRANSFERS * TRANSFER_FDS +
 		THREAD_FDS * ((int64_t)options->threads + PORT_QUICK_THREADS + PORT_BULK_THREADS));
@@ -136,14 +135,4 @@ void port_stop(struct port **pp, int64_t within_us)
 	loop_post(p->loop, port_begin_stop, p);
 	(void)pthread_join(p->thread, NULL);
 	port_free(pp);
-}
-
-void port_set_lifetime(struct port *p, int64_t us)
-{
-	atomic_store(&p->life_us, MAX(us, (int64_t)PORT_LIFETIME_LEAST_S * US_PER_S));
-}
-
-int64_t port_lifetime(const struct port *p)
-{
-	return atomic_load(&p->life_us);
 }

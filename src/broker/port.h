@@ -14,6 +14,8 @@
 #include "net/server.h"
 #include "role/counters.h"
 
+#include <stdatomic.h>
+
 enum { PORT_QUICK_US = 10000, PORT_PIECE = 256 << 10 /* bytes of an answer at a time */ };
 enum { PORT_PING_US = 3000000, PORT_LIFETIME_LEAST_S = 10 };
 enum { PORT_QUICK_THREADS = 4, PORT_BULK_THREADS = 2 };
@@ -46,10 +48,10 @@ typedef int64_t port_admin_fn(void *ctx, const struct request *request, const ch
 			      struct buf *out);
 
 struct port_options {
-	const char *data;    /* the data directory */
-	const char *url;     /* of the pages, without a slash at its end */
-	const char *home;    /* of the broker, result code 126; "": URL/query.html */
-	int64_t lifetime_us; /* the longest */
+	const char *data;             /* the data directory */
+	const char *url;              /* of the pages, without a slash at its end */
+	const char *home;             /* of the broker, result code 126; "": URL/query.html */
+	atomic_int_fast64_t *life_us; /* the longest lifetime of a query, from the next one on */
 	struct server_limits limits;
 	size_t threads, queue;     /* of long queries; how many may wait */
 	port_admin_fn *admin;      /* NULL: #ADMIN is refused */
@@ -126,6 +128,3 @@ int port_start(struct port **ret, const struct port_options *options, int fd, st
 /* Ends what waits at once and lets answers that are being sent come to their end, at most
  * within_us. */
 void port_stop(struct port **p, int64_t within_us);
-/* From any thread: the longest lifetime, from the next query on. */
-void port_set_lifetime(struct port *p, int64_t us);
-int64_t port_lifetime(const struct port *p);

@@ -360,7 +360,7 @@ static const struct port_answer_ops user_ops = {.make = user_make,
 /* What was asked for, within the bounds. */
 static int64_t lifetime_of(struct port_ask *ask)
 {
-	int64_t most_us = atomic_load(&ask->port->life_us);
+	int64_t most_us = atomic_load(ask->port->o.life_us);
 	int64_t asked_us = (int64_t)ask->request.lifetime_s * US_PER_S;
 	if (asked_us == 0)
 		return most_us;

@@ -15,11 +15,9 @@ struct port {
 	struct search *search;
 	struct pool *pool[PORT_POOLS];
 	pthread_t thread;
-	bool runs; /* the thread */
 	struct link asks;
 	int64_t stop_within_us;
-	uint64_t memory;             /* bytes that answers hold, as far as they say */
-	atomic_int_fast64_t life_us; /* any thread */
+	uint64_t memory; /* bytes that answers hold, as far as they say */
 };
 
 /* The greeting, which is also sent while a query runs. */

@@ -41,18 +41,7 @@ static void *collect_in_thread(void *arg)
 	return NULL;
 }
 
-static int64_t lifetime_us;
-
-static int64_t one_minute(void *ctx)
-{
-	(void)ctx;
-	return 60 * US_PER_S;
-}
-static void set_lifetime(void *ctx, int64_t us)
-{
-	(void)ctx;
-	lifetime_us = us;
-}
+static atomic_int_fast64_t lifetime_us;
 
 static int64_t clock_us;
 static int64_t now_us(void)
@@ -99,13 +88,13 @@ static int setup_admin(void **state)
 		     &(struct control_hooks){.restart = read_again, .shutdown = "it ends here"});
 	assert_int_equal(search_open(&search, data, &err), 0);
 	clock_us = 1000 * US_PER_S;
+	lifetime_us = 60 * US_PER_S;
 	ways = (struct admin_options){.data = data,
 				      .password = line,
 				      .control = control,
 				      .search = search,
 				      .events = events,
-				      .set_lifetime = set_lifetime,
-				      .lifetime_us = one_minute,
+				      .life_us = &lifetime_us,
 				      .now_us = now_us};
 	admin = admin_new(&ways);
 	atomic_store(&ends, false);
@@ -412,20 +401,12 @@ static void objects_are_deleted_by_a_query(void **state)
 	assert_int_equal(objects_there(), 7);
 }
 
-static int64_t one_microsecond(void *ctx)
-{
-	(void)ctx;
-	return 1;
-}
-
 /* Expressions look at the clock before each text. */
 static void deleting_by_a_query_has_a_lifetime(void **state)
 {
 	(void)state;
 	tell(SOURCE_UPDATE, "http://a/1", "One", "an apple.");
-	ways.lifetime_us = one_microsecond;
-	admin_free(&admin);
-	admin = admin_new(&ways);
+	lifetime_us = 1;
 	collector_go();
 	assert_refused("#rem-object-query", "/[a-z]+ple[.]/",
 		       "the lifetime of the query was over; 0 objects were deleted until then");

@@ -81,11 +81,12 @@ static int start_port(void **state)
 	events = events_new(scratch("LOG"));
 	assert_int_equal(listen_open("127.0.0.1:0", &listening, &err), 0);
 	assert_int_equal(listen_name(listening, address, sizeof address, &err), 0);
+	static atomic_int_fast64_t life_us = 60 * US_PER_S;
 	const struct port_options options = {
 		.data = scratch_dir,
 		.url = "http://pages",
 		.home = "",
-		.lifetime_us = 60 * US_PER_S,
+		.life_us = &life_us,
 		.limits = {.max_connections = CONNECTIONS,
 			   .max_per_address = CONNECTIONS,
 			   .line_max = 1000,

@@ -277,8 +277,9 @@ static struct str refresh_target(struct str s)
 
 /* "5; url='next.html'": a time, and where to go then. The shared declarative refresh steps of the
  * HTML standard. */
-static void link_refresh(struct doc *d, struct str s)
+static void link_refresh(struct doc *d, struct str s, char tag)
 {
+	(void)tag;
 	s = skip_white(s);
 	if (!s.n || (!ascii_is_digit(s.p[0]) && s.p[0] != '.'))
 		return;
@@ -294,52 +295,43 @@ static void link_refresh(struct doc *d, struct str s)
 
 /* What a page says of itself. */
 
-typedef void meta_fn(struct doc *d, struct str content);
+/* tag: the enum meta_tag that it is, where a function takes several. */
+typedef void meta_fn(struct doc *d, struct str content, char tag);
 
-static void take_description(struct doc *d, struct str content)
+static void take_description(struct doc *d, struct str content, char tag)
 {
 	if (d->has_description || str_trim(content).n == 0)
 		return;
 	d->has_description = true;
-	out_meta(d->out, 1, META_DESCRIPTION, content);
+	out_meta(d->out, 1, tag, content);
 }
 
-static void keep_spare(struct buf *b, struct str content)
+/* Where the page has none of its own. */
+static void take_spare(struct doc *d, struct str content, char tag)
 {
+	struct buf *b = tag == META_TITLE         ? &d->spare_title
+			: tag == META_DESCRIPTION ? &d->spare_description
+						  : &d->spare_language;
 	if (b->n == 0)
 		buf_add_str(b, str_utf8_head(content, b->max));
 }
 
-static void take_spare_description(struct doc *d, struct str content)
+static void take_text(struct doc *d, struct str content, char tag)
 {
-	keep_spare(&d->spare_description, content);
+	out_meta(d->out, tag != META_GENERATOR, tag, content);
 }
 
-static void take_spare_title(struct doc *d, struct str content)
-{
-	keep_spare(&d->spare_title, content);
-}
-
-static void take_keywords(struct doc *d, struct str content)
-{
-	out_meta(d->out, 1, META_KEYWORDS, content);
-}
-
-static void take_author(struct doc *d, struct str content)
+static void take_author(struct doc *d, struct str content, char tag)
 {
 	if (d->authors < AUTHORS_MAX && str_trim(content).n) {
-		out_meta(d->out, 1, META_AUTHOR, content);
+		out_meta(d->out, 1, tag, content);
 		d->authors++;
 	}
 }
 
-static void take_generator(struct doc *d, struct str content)
+static void take_date(struct doc *d, struct str content, char tag)
 {
-	out_meta(d->out, 0, META_GENERATOR, content);
-}
-
-static void take_date(struct doc *d, struct str content, char tag, bool *has)
-{
+	bool *has = tag == META_PUBLISHED ? &d->has_published : &d->has_modified;
 	int64_t time_s;
 	if (*has || !date_parse(str_trim(content), &time_s))
 		return;
@@ -347,18 +339,9 @@ static void take_date(struct doc *d, struct str content, char tag, bool *has)
 	out_meta_number(d->out, tag, time_s);
 }
 
-static void take_published(struct doc *d, struct str content)
+static void take_robots(struct doc *d, struct str content, char tag)
 {
-	take_date(d, content, META_PUBLISHED, &d->has_published);
-}
-
-static void take_modified(struct doc *d, struct str content)
-{
-	take_date(d, content, META_MODIFIED, &d->has_modified);
-}
-
-static void take_robots(struct doc *d, struct str content)
-{
+	(void)tag;
 	extract_robots(content, false, d->out);
 }
 
@@ -367,66 +350,62 @@ static void meta_language(struct doc *d, struct str language)
 	d->has_language = d->has_language || out_language(d->out, language);
 }
 
-static void take_spare_language(struct doc *d, struct str content)
-{
-	keep_spare(&d->spare_language, content);
-}
-
 /* By name, property or itemprop. */
 static const struct meta_name {
 	struct str name;
 	meta_fn *take;
+	char tag;
 } names[] = {
-	{{"description", 11}, take_description},
-	{{"og:description", 14}, take_spare_description},
-	{{"twitter:description", 19}, take_spare_description},
-	{{"dc.description", 14}, take_spare_description},
-	{{"dcterms.description", 19}, take_spare_description},
-	{{"dcterms.abstract", 16}, take_spare_description},
-	{{"og:title", 8}, take_spare_title},
-	{{"twitter:title", 13}, take_spare_title},
-	{{"dc.title", 8}, take_spare_title},
-	{{"citation_title", 14}, take_spare_title},
-	{{"keywords", 8}, take_keywords},
-	{{"dc.subject", 10}, take_keywords},
-	{{"news_keywords", 13}, take_keywords},
-	{{"citation_keywords", 17}, take_keywords},
-	{{"author", 6}, take_author},
-	{{"dc.creator", 10}, take_author},
-	{{"dcterms.creator", 15}, take_author},
-	{{"citation_author", 15}, take_author},
-	{{"article:author", 14}, take_author},
-	{{"robots", 6}, take_robots},
-	{{"garner", 6}, take_robots},
-	{{"generator", 9}, take_generator},
-	{{"date", 4}, take_published},
-	{{"dc.date", 7}, take_published},
-	{{"dc.date.issued", 14}, take_published},
-	{{"dcterms.created", 15}, take_published},
-	{{"dcterms.issued", 14}, take_published},
-	{{"dcterms.date", 12}, take_published},
-	{{"citation_publication_date", 25}, take_published},
-	{{"article:published_time", 22}, take_published},
-	{{"og:published_time", 17}, take_published},
-	{{"datepublished", 13}, take_published},
-	{{"pubdate", 7}, take_published},
-	{{"last-modified", 13}, take_modified},
-	{{"dc.date.modified", 16}, take_modified},
-	{{"dcterms.modified", 16}, take_modified},
-	{{"article:modified_time", 21}, take_modified},
-	{{"og:updated_time", 15}, take_modified},
-	{{"datemodified", 12}, take_modified},
-	{{"revised", 7}, take_modified},
-	{{"og:locale", 9}, take_spare_language},
-	{{"dc.language", 11}, take_spare_language},
-	{{"language", 8}, take_spare_language},
+	{{"description", 11}, take_description, META_DESCRIPTION},
+	{{"og:description", 14}, take_spare, META_DESCRIPTION},
+	{{"twitter:description", 19}, take_spare, META_DESCRIPTION},
+	{{"dc.description", 14}, take_spare, META_DESCRIPTION},
+	{{"dcterms.description", 19}, take_spare, META_DESCRIPTION},
+	{{"dcterms.abstract", 16}, take_spare, META_DESCRIPTION},
+	{{"og:title", 8}, take_spare, META_TITLE},
+	{{"twitter:title", 13}, take_spare, META_TITLE},
+	{{"dc.title", 8}, take_spare, META_TITLE},
+	{{"citation_title", 14}, take_spare, META_TITLE},
+	{{"keywords", 8}, take_text, META_KEYWORDS},
+	{{"dc.subject", 10}, take_text, META_KEYWORDS},
+	{{"news_keywords", 13}, take_text, META_KEYWORDS},
+	{{"citation_keywords", 17}, take_text, META_KEYWORDS},
+	{{"author", 6}, take_author, META_AUTHOR},
+	{{"dc.creator", 10}, take_author, META_AUTHOR},
+	{{"dcterms.creator", 15}, take_author, META_AUTHOR},
+	{{"citation_author", 15}, take_author, META_AUTHOR},
+	{{"article:author", 14}, take_author, META_AUTHOR},
+	{{"robots", 6}, take_robots, META_ROBOTS},
+	{{"garner", 6}, take_robots, META_ROBOTS},
+	{{"generator", 9}, take_text, META_GENERATOR},
+	{{"date", 4}, take_date, META_PUBLISHED},
+	{{"dc.date", 7}, take_date, META_PUBLISHED},
+	{{"dc.date.issued", 14}, take_date, META_PUBLISHED},
+	{{"dcterms.created", 15}, take_date, META_PUBLISHED},
+	{{"dcterms.issued", 14}, take_date, META_PUBLISHED},
+	{{"dcterms.date", 12}, take_date, META_PUBLISHED},
+	{{"citation_publication_date", 25}, take_date, META_PUBLISHED},
+	{{"article:published_time", 22}, take_date, META_PUBLISHED},
+	{{"og:published_time", 17}, take_date, META_PUBLISHED},
+	{{"datepublished", 13}, take_date, META_PUBLISHED},
+	{{"pubdate", 7}, take_date, META_PUBLISHED},
+	{{"last-modified", 13}, take_date, META_MODIFIED},
+	{{"dc.date.modified", 16}, take_date, META_MODIFIED},
+	{{"dcterms.modified", 16}, take_date, META_MODIFIED},
+	{{"article:modified_time", 21}, take_date, META_MODIFIED},
+	{{"og:updated_time", 15}, take_date, META_MODIFIED},
+	{{"datemodified", 12}, take_date, META_MODIFIED},
+	{{"revised", 7}, take_date, META_MODIFIED},
+	{{"og:locale", 9}, take_spare, META_LANGUAGE},
+	{{"dc.language", 11}, take_spare, META_LANGUAGE},
+	{{"language", 8}, take_spare, META_LANGUAGE},
 };
 
 /* By http-equiv. */
 static const struct meta_name equivalents[] = {
-	{{"refresh", 7}, link_refresh},
-	{{"content-language", 16}, take_spare_language},
-	{{"last-modified", 13}, take_modified},
+	{{"refresh", 7}, link_refresh, 0},
+	{{"content-language", 16}, take_spare, META_LANGUAGE},
+	{{"last-modified", 13}, take_date, META_MODIFIED},
 };
 
 static void meta_take(struct doc *d, struct str name, struct str content,
@@ -437,7 +416,7 @@ static void meta_take(struct doc *d, struct str name, struct str content,
 		return;
 	for (size_t i = 0; i < n; i++) {
 		if (str_eq_nocase(name, table[i].name)) {
-			table[i].take(d, content);
+			table[i].take(d, content, table[i].tag);
 			return;
 		}
 	}
@@ -461,14 +440,14 @@ static void meta_time(struct doc *d, const struct html_tag *tag)
 	if (!when.p)
 		return;
 	if (attr_of(tag, STR("pubdate")).p || str_eq_nocase(of, STR("datepublished")))
-		take_published(d, when);
+		take_date(d, when, META_PUBLISHED);
 	else if (str_eq_nocase(of, STR("datemodified")))
-		take_modified(d, when);
+		take_date(d, when, META_MODIFIED);
 }
 
 void html_meta_end(struct doc *d)
 {
-	take_description(d, buf_str(&d->spare_description));
+	take_description(d, buf_str(&d->spare_description), META_DESCRIPTION);
 	meta_language(d, buf_str(&d->spare_language));
 	if (!d->has_title)
 		out_meta(d->out, 3, META_TITLE, buf_str(&d->spare_title));

@@ -376,8 +376,9 @@ static const char *value_ref(struct html_tokens *t, const char *p)
 	return turn_to(t, S_REF, p + 1);
 }
 
-static const char *quoted_value(struct html_tokens *t, const char *p, const char *end, char quote)
+static const char *html_value_quoted(struct html_tokens *t, const char *p, const char *end)
 {
+	char quote = t->state == S_VALUE_DOUBLE ? '"' : '\'';
 	for (;; p++) {
 		p = html_scan(p, end, quote, '&', 0);
 		if (p == end)
@@ -390,16 +391,6 @@ static const char *quoted_value(struct html_tokens *t, const char *p, const char
 	}
 	value_done(t, p);
 	return turn_to(t, S_AFTER_VALUE, p + 1);
-}
-
-static const char *html_value_double(struct html_tokens *t, const char *p, const char *end)
-{
-	return quoted_value(t, p, end, '"');
-}
-
-static const char *html_value_single(struct html_tokens *t, const char *p, const char *end)
-{
-	return quoted_value(t, p, end, '\'');
 }
 
 static const char *html_value_bare(struct html_tokens *t, const char *p, const char *end)
@@ -604,19 +595,19 @@ static html_state_fn *const states[S_COUNT] = {
 	[S_NAME] = html_name,
 	[S_AFTER_NAME] = html_after_name,
 	[S_BEFORE_VALUE] = html_before_value,
-	[S_VALUE_DOUBLE] = html_value_double,
-	[S_VALUE_SINGLE] = html_value_single,
+	[S_VALUE_DOUBLE] = html_value_quoted,
+	[S_VALUE_SINGLE] = html_value_quoted,
 	[S_VALUE_BARE] = html_value_bare,
 	[S_AFTER_VALUE] = html_after_value,
 	[S_SELF_CLOSING] = html_self_closing,
 	[S_MARKUP] = html_markup,
 	[S_BOGUS_COMMENT] = html_bogus_comment,
-	[S_COMMENT_START] = html_comment_start,
-	[S_COMMENT_START_DASH] = html_comment_start_dash,
+	[S_COMMENT_START] = html_comment_edge,
+	[S_COMMENT_START_DASH] = html_comment_edge,
 	[S_COMMENT] = html_comment,
 	[S_COMMENT_END_DASH] = html_comment_end_dash,
 	[S_COMMENT_END] = html_comment_end,
-	[S_COMMENT_END_BANG] = html_comment_end_bang,
+	[S_COMMENT_END_BANG] = html_comment_edge,
 	[S_DOCTYPE] = html_in_doctype,
 	[S_BEFORE_DOCTYPE_NAME] = html_before_doctype_name,
 	[S_DOCTYPE_NAME] = html_doctype_name,

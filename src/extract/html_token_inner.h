@@ -125,8 +125,8 @@ struct html_tokens {
 typedef const char *html_state_fn(struct html_tokens *t, const char *p, const char *end);
 
 /* Those of html_token_raw.c. */
-html_state_fn html_markup, html_bogus_comment, html_comment_start, html_comment_start_dash,
-	html_comment, html_comment_end_dash, html_comment_end, html_comment_end_bang;
+html_state_fn html_markup, html_bogus_comment, html_comment_edge, html_comment,
+	html_comment_end_dash, html_comment_end;
 html_state_fn html_in_doctype, html_before_doctype_name, html_doctype_name, html_after_doctype_name,
 	html_after_keyword, html_doctype_id, html_after_public_id, html_after_system_id,
 	html_bogus_doctype;

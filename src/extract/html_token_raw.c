@@ -81,25 +81,26 @@ const char *html_bogus_comment(struct html_tokens *t, const char *p, const char 
 	return p + 1;
 }
 
-const char *html_comment_start(struct html_tokens *t, const char *p, const char *end)
-{
-	(void)end;
-	if (*p == '-')
-		return turn_to(t, S_COMMENT_START_DASH, p + 1);
-	if (*p != '>')
-		return turn_to(t, S_COMMENT, p);
-	comment_done(t, p, 0);
-	return p + 1;
-}
+/* Dashes at the end that are not part of a comment. */
+static const uint8_t dashes[S_COUNT] = {
+	[S_COMMENT_START_DASH] = 1,
+	[S_COMMENT_END_DASH] = 1,
+	[S_COMMENT_END] = 2,
+	[S_COMMENT_END_BANG] = 3,
+};
 
-const char *html_comment_start_dash(struct html_tokens *t, const char *p, const char *end)
+/* Where a comment may end: it goes on with a dash, ends, or was not at its end. */
+const char *html_comment_edge(struct html_tokens *t, const char *p, const char *end)
 {
+	static const uint8_t after_dash[S_COUNT] = {[S_COMMENT_START] = S_COMMENT_START_DASH,
+						    [S_COMMENT_START_DASH] = S_COMMENT_END,
+						    [S_COMMENT_END_BANG] = S_COMMENT_END_DASH};
 	(void)end;
 	if (*p == '-')
-		return turn_to(t, S_COMMENT_END, p + 1);
+		return turn_to(t, after_dash[t->state], p + 1);
 	if (*p != '>')
 		return turn_to(t, S_COMMENT, p);
-	comment_done(t, p, 1);
+	comment_done(t, p, dashes[t->state]);
 	return p + 1;
 }
 
@@ -132,18 +133,7 @@ const char *html_comment_end(struct html_tokens *t, const char *p, const char *e
 		return turn_to(t, S_COMMENT_END_BANG, p + 1);
 	if (*p != '>')
 		return turn_to(t, S_COMMENT, p);
-	comment_done(t, p, 2);
-	return p + 1;
-}
-
-const char *html_comment_end_bang(struct html_tokens *t, const char *p, const char *end)
-{
-	(void)end;
-	if (*p == '-')
-		return turn_to(t, S_COMMENT_END_DASH, p + 1);
-	if (*p != '>')
-		return turn_to(t, S_COMMENT, p);
-	comment_done(t, p, 3);
+	comment_done(t, p, dashes[S_COMMENT_END]);
 	return p + 1;
 }
 
@@ -490,14 +480,6 @@ const char *html_script_word(struct html_tokens *t, const char *p, const char *e
 	put_text(t, p, 1);
 	return turn_to(t, word_is(t, "script", 6) ? yes : no, p + 1);
 }
-
-/* Dashes at the end that are not part of a comment. */
-static const uint8_t dashes[S_COUNT] = {
-	[S_COMMENT_START_DASH] = 1,
-	[S_COMMENT_END_DASH] = 1,
-	[S_COMMENT_END] = 2,
-	[S_COMMENT_END_BANG] = 3,
-};
 
 void html_raw_eof(struct html_tokens *t)
 {

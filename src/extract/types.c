@@ -311,14 +311,17 @@ static struct str path_of(struct str url)
 	return str_head(url, MIN(str_find_byte(url, '?'), str_find_byte(url, '#')));
 }
 
+static bool is_called(struct str url, const char *suffix)
+{
+	struct str path = path_of(url), s = str_of(suffix);
+	return path.n > s.n && str_eq_nocase(str_from(path, path.n - s.n), s);
+}
+
 static const char *media_of_name(struct str url)
 {
-	struct str path = path_of(url);
-	for (size_t i = 0; i < ARRAY_LEN(suffixes); i++) {
-		struct str s = str_of(suffixes[i].suffix);
-		if (path.n > s.n && str_eq_nocase(str_from(path, path.n - s.n), s))
+	for (size_t i = 0; i < ARRAY_LEN(suffixes); i++)
+		if (is_called(url, suffixes[i].suffix))
 			return suffixes[i].media;
-	}
 	return NULL;
 }
 
@@ -392,19 +395,6 @@ static int judge_declared(enum extract_type declared, enum sniff seen)
 	}
 }
 
-static bool is_called_list(struct str url)
-{
-	static const char *const suffixes_known[] = {".txt", ".txt.gz"};
-	struct str path = path_of(url);
-	for (size_t i = 0; i < ARRAY_LEN(suffixes_known); i++) {
-		size_t n = strlen(suffixes_known[i]);
-		if (path.n > n &&
-		    str_eq_nocase(str_from(path, path.n - n), str_of(suffixes_known[i])))
-			return true;
-	}
-	return false;
-}
-
 static bool is_web_url(struct str s)
 {
 	size_t n = 0;
@@ -417,7 +407,7 @@ static bool is_web_url(struct str s)
 bool types_is_url_list(struct str text, struct str url)
 {
 	bool some = false;
-	if (!is_called_list(url))
+	if (!is_called(url, ".txt") && !is_called(url, ".txt.gz"))
 		return false;
 	if (str_starts(text, STR("\xef\xbb\xbf")))
 		text = str_from(text, 3);

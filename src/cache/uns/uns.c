@@ -16,8 +16,7 @@
 enum {
 	LINK_MEMORY = 256 << 20,
 	SPOOL_BUDGET = 64 << 20, /* bytes of notices that wait for the disk */
-	DISK_THREADS = 3,        /* of which unsdb, and what is read from it, take one each */
-	ASK_THREADS = 2,         /* so that a commit does not hold up a login */
+	DISK_THREADS = 3,        /* numbers, unsdb, and what is read of sets take one each */
 };
 
 #define S struct uns_conf
@@ -165,13 +164,14 @@ static int set_lost(void *ctx, uint64_t provider, struct err *err)
 	return pidb_want(u->pidb, provider, PIDB_CRASH, err);
 }
 
-/* What is noted of a full set that is being accepted would take back that it was lost. */
+/* For uns_accept(). */
 static void set_refused(void *ctx, uint64_t number)
 {
 	const struct role_loop *role = ctx;
 	struct uns *u = role->ctx;
-	LIST_EACH (struct uns_accept, a, &u->accepts, link)
-		a->is_lost |= a->number == number;
+	LIST_EACH (struct uns_session, ss, &u->sessions, link)
+		if (ss->number == number)
+			ss->is_lost = true;
 }
 
 static void disk_look(struct uns *u)
@@ -188,7 +188,7 @@ static void tell_counters(void *ctx)
 	struct uns_now now = {.sessions = u->counts, .spooling = uns_spools_held(u->spools)};
 	disk_look(u);
 	if (u->disk_is_full)
-		uns_sessions_without_room(u);
+		uns_sessions_look(u);
 	uns_out_counts(u->out, &now.out);
 	server_stats(u->server, &now.server);
 	role_loop_tell_of(&u->role, &now,
@@ -207,7 +207,10 @@ static void role_drained(void *ctx)
 static void role_drain(void *ctx)
 {
 	struct uns *u = ctx;
-	uns_sessions_drain(u);
+	if (u->is_ending)
+		return;
+	u->is_draining = true;
+	uns_sessions_look(u);
 	server_drain(u->server, u->conf->drain_us, role_drained, u);
 }
 
@@ -242,10 +245,8 @@ static int listen_make(struct uns *u, int *ret_fd, struct err *err)
 static int pools_make(struct uns *u, struct err *err)
 {
 	const struct pool_options disk = {.threads = DISK_THREADS};
-	const struct pool_options asks = {.threads = ASK_THREADS};
 	const struct pool_options one = {.threads = 1};
-	return pool_new(&u->disk, &disk, err) < 0 || pool_new(&u->asks, &asks, err) < 0 ||
-			       pool_new(&u->hashes, &one, err) < 0 ||
+	return pool_new(&u->disk, &disk, err) < 0 || pool_new(&u->hashes, &one, err) < 0 ||
 			       pool_new(&u->reads, &one, err) < 0
 		       ? -1
 		       : 0;
@@ -291,7 +292,7 @@ static int spools_make(struct uns *u, struct err *err)
 		rc = MIN(file_remove(path, err), 0);
 	}
 	dir_done(&left);
-	u->spools = uns_spools_new(u->role.loop, u->disk, folder, SPOOL_BUDGET);
+	u->spools = uns_spools_new(folder, SPOOL_BUDGET);
 	return rc;
 }
 
@@ -310,7 +311,6 @@ static int uns_make(struct uns *u, struct err *err)
 			 KV_UINT("wants", wants));
 	u->login = login_new(u->pidb);
 	u->conns = conn_pool_new(u->role.loop, LINK_MEMORY);
-	u->shared = lococa_shared_new(u->cache, (uint64_t)u->conf->set_max, u->conf->set_bytes);
 	disk_look(u);
 	if (spools_make(u, err) < 0 || out_make(u, err) < 0)
 		return -1;
@@ -318,25 +318,22 @@ static int uns_make(struct uns *u, struct err *err)
 	return server_listen(u->server, fd, err);
 }
 
-/* Sessions first; then what threads are at, and what follows from it, before anything goes that
- * they use. */
+/* Connections first; then sets that wait, and then the threads of sessions, which hear of these,
+ * before anything goes that they use. */
 static void uns_end(struct uns *u)
 {
+	u->is_ending = true;
 	server_free(&u->server);
 	uns_out_stop(u->out);
 	pool_free(&u->disk);
 	if (u->role.loop)
 		loop_poll(u->role.loop);
-	pool_free(&u->asks);
+	uns_out_end(u->out);
+	uns_sessions_end(u);
 	pool_free(&u->hashes);
 	pool_free(&u->reads);
-	if (u->role.loop)
-		loop_poll(u->role.loop);
-	if (u->out)
-		uns_out_close_numbers(u->out);
 	uns_out_free(&u->out);
 	uns_spools_free(&u->spools);
-	lococa_shared_free(&u->shared);
 	conn_pool_free(&u->conns);
 	login_free(&u->login);
 	db_close(&u->db);
@@ -352,7 +349,6 @@ static int uns_run(struct role_env *env, struct err *err)
 		.cache = config_get(env->config, &cache_section),
 	};
 	list_init(&u.sessions);
-	list_init(&u.accepts);
 	int rc = uns_make(&u, err);
 	if (rc == 0)
 		rc = role_loop_run(&u.role, err);

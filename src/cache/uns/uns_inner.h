@@ -1,10 +1,14 @@
-/* What the parts of the role uns share: sessions of providers, and the threads that ask databases
- * for them. */
+/* What the parts of the role uns share: sessions of providers.
+ *
+ * A session has a thread from the first byte on, which reads, asks databases, writes its spool and
+ * waits, in the order of document 004. The loop owns the connections and the way to the queue
+ * manager. At any time one of the two works for a session: the thread waits while the loop does
+ * something for it, and the loop leaves it alone until it waits again. */
 #pragma once
-#include "base/arena.h"
 #include "base/pool.h"
 #include "cache/receipts.h"
 #include "cache/uns.h"
+#include "cache/uns/link_wire.h"
 #include "cache/uns/lococa.h"
 #include "cache/uns/login.h"
 #include "cache/uns/uns_out.h"
@@ -12,6 +16,7 @@
 #include "net/server.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 #define ROLE "uns"
@@ -25,85 +30,54 @@ struct uns {
 	const struct uns_conf *conf;
 	const struct cache_conf *cache;
 	char folder[PATH_MAX]; /* DATA/cache */
-	struct pool *disk;     /* spools, unsdb */
-	struct pool *asks;     /* the providers' database */
+	struct pool *disk;     /* unsdb, and what is read of sets */
 	struct pool *hashes;   /* hashes passwords that are not remembered: one thread */
 	struct pool *reads;    /* reads the cache's database, alone: one thread */
 	struct conn_pool *conns;
 	struct server *server;
-	struct lococa_shared *shared;
 	struct uns_spools *spools;
 	struct uns_out *out;
 	struct pidb *pidb;
 	struct login *login;
-	struct link sessions; /* that have sent something */
-	struct link accepts;
+	struct link sessions;
 	struct uns_counts counts;
-	bool is_draining, disk_is_full;
+	atomic_bool is_draining, disk_is_full;
+	bool is_ending; /* sets are refused */
 	/* Owned by the thread of `reads`. */
 	struct db *db;   /* NULL: there is none yet */
 	size_t db_users; /* receipts being read */
 	bool db_has_failed;
 };
 
-/* Result of a login check, or of a later look at the same provider. Freed once the provider has
- * been answered. */
-struct uns_login {
-	struct pool_job job;
-	struct uns *u;
-	struct uns_session *ss; /* NULL: closed */
-	atomic_bool is_left;    /* closed, as the thread sees it */
-	uint64_t id;
-	char password[1100], address[PIDB_ADDRESS_MAX + 1];
-	int64_t since_us, now_mono_us;
-	size_t errors_most;
-	/* Out. */
-	int rc;
-	enum login_refusal why;
-	int64_t wait_us;
-	struct err err;
-	struct pidb_provider provider;
-	struct prefixes prefixes;
-	bool has_tally;
-	struct db_tally tally;
-	uint64_t errors; /* since the last finished session */
-	struct arena arena;
-	struct db_error *error;
-	size_t nerrors;
-};
-
-/* A complete set, until its provider has the answer. */
-struct uns_accept {
-	struct link link; /* of uns.accepts */
-	struct pool_job job;
-	struct uns *u;
-	struct uns_session *ss; /* NULL: closed */
-	uint64_t provider, received, number, errors_told, errors_were;
-	bool is_full;
-	bool is_lost; /* refused by the queue manager after unsdb had accepted it */
-	int64_t now_us;
-};
-
-struct uns_receipts;
+enum uns_wait { UNS_BUSY, UNS_READS, UNS_DRAINS };
 
 struct uns_session {
-	struct link link;
+	struct link link; /* of uns.sessions */
 	struct uns *u;
-	struct session *session;
-	struct lococa *l;
-	struct buf rest; /* input not parsed yet */
+	char address[PIDB_ADDRESS_MAX + 1];
+	/* The loop's. */
+	struct session *session; /* NULL: closed */
 	struct loop_timer timer;
-	/* Reasons not to read input. */
-	bool is_asking; /* a thread is working for it */
-	bool is_spooling, is_choked;
-	bool is_over;       /* the final answer is sent */
-	bool is_discarding; /* and further input is discarded */
-	uint64_t thrown, thrown_before;
+	enum uns_wait waits; /* what the thread waits for, if the loop knows */
+	bool is_running;     /* the thread */
+	pthread_t thread;
+	uint64_t thrown, thrown_before; /* after the final answer */
 	int64_t over_us;
-	/* Jobs of threads. */
-	struct uns_login *login;
-	struct uns_receipts *receipts;
-	struct uns_accept *accept;
+	/* How the thread waits. */
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	bool is_waiting;
+	atomic_bool is_closed;
+	atomic_bool is_lost; /* the queue manager has refused its set after unsdb had accepted it */
+	/* The thread's; the loop's while the thread waits, and where there is none. */
+	struct lococa_shared *shared;
+	struct lococa *l;
+	struct buf in, out;
+	int64_t due_us;           /* what it has said must be complete by then; 0: at any time */
+	bool is_over;             /* the final answer is in `out` */
+	bool discards;            /* further input, for a while, so that the answer arrives */
+	bool breaks;              /* closed without one */
+	struct uns_counts counts; /* that are not in those of the role yet */
 	/* The provider, once logged in. */
 	uint64_t provider;
 	struct prefixes prefixes;
@@ -112,31 +86,33 @@ struct uns_session {
 	bool is_full;
 	struct uns_spool *spool;
 	uint64_t received;
+	/* What became of it. */
+	uint64_t number;
+	unsigned code;
+	char text[LINK_TEXT_MAX + 1];
 };
 
-/* uns_session.c */
+/* uns_session.c. Those of the thread. */
 extern const struct server_protocol uns_protocol;
-void uns_session_send(struct uns_session *ss, struct str bytes);
+/* Has fn(ctx) run by a thread of the pool, and waits. */
+void uns_session_ask(struct uns_session *ss, struct pool *pool, void (*fn)(void *ctx), void *ctx);
+/* Sends what is in `out`, and waits until the connection takes more. */
+void uns_session_flush(struct uns_session *ss);
 /* Rejects in the form that fits the state, and ends the session. */
 void uns_session_refuse(struct uns_session *ss, unsigned code, const char *text);
-/* Ends the session after what was sent. */
-void uns_session_finish(struct uns_session *ss);
-/* Reads on, unless there is another reason not to. */
-void uns_session_go_on(struct uns_session *ss);
-void uns_sessions_drain(struct uns *u);
-/* Disk full: rejects all arriving sets and frees their spools. */
-void uns_sessions_without_room(struct uns *u);
+/* Those of the loop. Something has happened that sessions may have to be refused for. */
+void uns_sessions_look(struct uns *u);
+/* With is_ending, after server_free() and uns_out_end(): waits for the threads. */
+void uns_sessions_end(struct uns *u);
 
-/* uns_ask.c: jobs of threads that query databases; the loop passes the results to sessions. */
-void uns_ask_login(struct uns_session *ss, uint64_t provider, struct str password);
-void uns_login_leave(struct uns_login *a); /* the session is closing */
-void uns_ask_fullset(struct uns_session *ss);
-void uns_ask_accept(struct uns_accept *a);
-void uns_accept_free(struct uns_accept **a);
+/* uns_ask.c, in the thread of a session: what it asks databases. */
+void uns_login(struct uns_session *ss, uint64_t provider, struct str password);
+/* Why the provider may not send a full set; 0: it may. */
+unsigned uns_fullset_refusal(struct uns_session *ss);
+/* Records that the set is accepted. */
+void uns_accept(struct uns_session *ss);
 /* In the thread of `reads`: the database; NULL: there is none, or it cannot be read. */
 struct db *uns_db(struct uns *u);
 
-/* uns_receipts.c */
-void uns_receipts_begin(struct uns_session *ss, uint64_t set);
-void uns_receipts_go_on(struct uns_receipts *r); /* the connection has drained */
-void uns_receipts_leave(struct uns_receipts *r); /* the session is closing */
+/* uns_receipts.c, in the thread of a session. */
+void uns_receipts(struct uns_session *ss, uint64_t set);

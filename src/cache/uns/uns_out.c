@@ -249,12 +249,11 @@ static void sets_refuse(struct uns_out *o, struct link *list)
 		uns_out_settle(o, s, CACHE_LATER, "the server stops");
 }
 
-void uns_out_free(struct uns_out **op)
+void uns_out_end(struct uns_out *o)
 {
-	struct uns_out *o = *op;
+	struct err err;
 	if (!o)
 		return;
-	uns_out_stop(o);
 	o->reading.set = NULL; /* its thread has ended */
 	while (!list_is_empty(&o->flying)) {
 		struct flying *f = LIST_FIRST(struct flying, &o->flying, link);
@@ -266,6 +265,17 @@ void uns_out_free(struct uns_out **op)
 	sets_refuse(o, &o->unnumbered);
 	sets_refuse(o, &o->passing);
 	sets_refuse(o, &o->to_store);
+	/* the numbers stay reserved if that fails: nothing is lost */
+	if (o->number.next < o->below)
+		(void)uns_number_reserve(o->small, &o->number, o->number.next, &err);
+}
+
+void uns_out_free(struct uns_out **op)
+{
+	struct uns_out *o = *op;
+	if (!o)
+		return;
+	uns_out_stop(o);
 	buf_free(&o->reading.out);
 	mem_free(&o->taking.lost.provider);
 	mem_free(&o->taking.now.provider);
@@ -273,14 +283,6 @@ void uns_out_free(struct uns_out **op)
 	small_close(&o->small);
 	mem_free(&o->unsdb_path);
 	mem_free(op);
-}
-
-void uns_out_close_numbers(struct uns_out *o)
-{
-	struct err err;
-	/* the numbers stay reserved if that fails: nothing is lost */
-	if (o->number.next < o->below)
-		(void)uns_number_reserve(o->small, &o->number, o->number.next, &err);
 }
 
 int uns_out_find(struct uns_out *o, uint64_t provider, uint64_t number, struct unsdb_set *ret)

@@ -32,8 +32,10 @@ struct uns_out_options {
 
 int uns_out_new(struct uns_out **ret, const struct uns_out_options *options, struct err *err);
 /* Starts no more work. Then end the pool, run the loop once for its results, and call
- * uns_out_free(), which refuses the remaining sets. */
+ * uns_out_end(), which refuses the remaining sets and returns reserved numbers that were not used.
+ * Both take NULL. */
 void uns_out_stop(struct uns_out *o);
+void uns_out_end(struct uns_out *o);
 void uns_out_free(struct uns_out **o);
 
 /* code 0: the set is on disk under that number; otherwise it is refused. */
@@ -49,10 +51,6 @@ int uns_out_find(struct uns_out *o, uint64_t provider, uint64_t number, struct u
 uint64_t uns_out_urls(const struct uns_out *o, uint64_t provider); /* as unsdb_urls() */
 const char *uns_out_unsdb(const struct uns_out *o);                /* the file */
 const char *uns_out_name(const struct uns_out *o);
-/* Returns reserved numbers that were not used. Blocks on the disk; call it after the pool has
- * ended.
- */
-void uns_out_close_numbers(struct uns_out *o);
 
 struct uns_out_counts {
 	uint64_t passed, stored, drained, refused, failed; /* sets, ever */

@@ -1,13 +1,16 @@
-/* A session of a provider: feeds the bytes of its connection to lococa.h a few kilobytes at a time,
- * and pauses while a thread works for it, or while the spool or the connection is full. So a
- * session holds one piece of input and what a few kilobytes of it can produce, however fast its
- * peer sends and however slowly it reads. A session that has received nothing holds nothing.
+/* A session of a provider: its thread feeds what arrives to lococa.h a few kilobytes at a time and
+ * does what it is told by that; the loop hands over one piece of input, and reads no further until
+ * the thread asks for the next. So a session holds one piece of input and what a few kilobytes of
+ * it can produce, however fast its peer sends and however slowly it reads. A session that has
+ * received nothing has no thread and holds nothing.
  *
- * After a rejection it discards further input for a while, so that the answer arrives; a peer that
- * has stopped sending is released at once. */
+ * After a rejection the loop discards further input for a while, so that the answer arrives; a peer
+ * that has stopped sending is released at once. */
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "cache/uns/uns_inner.h"
 
 #include <stdio.h>
@@ -15,92 +18,149 @@
 enum {
 	SLICE = 4096, /* of input, between two looks at what it made */
 	THROWN_MOST = 256 << 20,
-	ANSWER_MAX = 2 << 20,
+	ANSWER_MAX = 4 << 20,
 };
 #define THROWN_LOOK_US US_PER_S
 #define THROWN_US (30 * US_PER_S)
-
-static struct uns_session *session_of(struct session *s)
-{
-	return *(struct uns_session **)session_state(s);
-}
 
 static struct conn *conn_of(const struct uns_session *ss)
 {
 	return session_conn(ss->session);
 }
 
-void uns_session_send(struct uns_session *ss, struct str bytes)
+/* Waiting. */
+
+static void session_wait(struct uns_session *ss)
 {
-	if (!conn_send(conn_of(ss), bytes))
-		ss->is_choked = true;
+	pthread_mutex_lock(&ss->lock);
+	while (ss->is_waiting)
+		pthread_cond_wait(&ss->wake, &ss->lock);
+	pthread_mutex_unlock(&ss->lock);
+	ss->is_over |= ss->is_closed;
 }
 
-/* Ending. */
-
-static void session_pause(struct uns_session *ss, bool pause)
+static void session_wake(struct uns_session *ss)
 {
-	if (pause)
+	pthread_mutex_lock(&ss->lock);
+	ss->is_waiting = false;
+	pthread_cond_signal(&ss->wake);
+	pthread_mutex_unlock(&ss->lock);
+}
+
+/* Has fn(ss) called in the loop, and waits for session_wake(). */
+static void session_await(struct uns_session *ss, void (*fn)(void *ctx))
+{
+	ss->is_waiting = true;
+	loop_post(ss->u->role.loop, fn, ss);
+	session_wait(ss);
+}
+
+/* The loop: what the thread waits for has come. Until it reads again nothing is handed over, and
+ * the connection counts as busy. */
+static void wait_over(struct uns_session *ss)
+{
+	if (ss->waits == UNS_READS && ss->session)
 		conn_pause(conn_of(ss));
-	else
-		conn_resume(conn_of(ss));
-}
-
-static void session_end(struct uns_session *ss)
-{
-	ss->is_over = true;
-	lococa_stop(ss->l);
-	uns_spool_free(&ss->spool);
-	buf_free(&ss->rest);
+	ss->waits = UNS_BUSY;
 	loop_timer_stop(&ss->timer);
-	session_pause(ss, false);
+	session_wake(ss);
 }
 
-void uns_session_finish(struct uns_session *ss)
+struct asking {
+	struct pool_job job;
+	struct uns_session *ss;
+	void (*fn)(void *ctx);
+	void *ctx;
+};
+
+static void asking_run(struct pool_job *job)
 {
-	session_end(ss);
-	conn_finish(conn_of(ss));
+	struct asking *a = LIST_OF(struct asking, job, job);
+	a->fn(a->ctx);
+	session_wake(a->ss);
 }
 
-/* Its peer may be in the middle of something long. */
-static void session_discard(struct uns_session *ss)
+void uns_session_ask(struct uns_session *ss, struct pool *pool, void (*fn)(void *ctx), void *ctx)
 {
-	session_end(ss);
-	ss->is_discarding = true;
-	ss->over_us = loop_now_us(ss->u->role.loop);
-	loop_timer_in(ss->u->role.loop, &ss->timer, THROWN_LOOK_US);
+	struct asking a = {.job = {.run = asking_run,
+				   .client = hash64(str_of(ss->address)) | 1,
+				   .beyond = true},
+			   .ss = ss,
+			   .fn = fn,
+			   .ctx = ctx};
+	ss->is_waiting = true;
+	pool_post(pool, &a.job);
+	session_wait(ss);
+}
+
+/* The loop, while the thread waits. */
+static void counts_take(struct uns_session *ss)
+{
+	uint64_t *all = (uint64_t *)&ss->u->counts, *own = (uint64_t *)&ss->counts;
+	for (size_t i = 0; i < sizeof ss->counts / sizeof *own; i++)
+		all[i] += own[i];
+	ss->counts = (struct uns_counts){0};
+}
+
+/* Input and output. */
+
+static void send_begin(void *ctx)
+{
+	struct uns_session *ss = ctx;
+	bool goes_on = !ss->session || conn_send(conn_of(ss), buf_str(&ss->out));
+	counts_take(ss);
+	buf_free(&ss->out);
+	ss->waits = UNS_DRAINS;
+	if (goes_on)
+		wait_over(ss);
+}
+
+void uns_session_flush(struct uns_session *ss)
+{
+	if (ss->out.n && !ss->is_over)
+		session_await(ss, send_begin);
+}
+
+/* Why it cannot go on; NULL: it can. */
+static const char *stop_reason(const struct uns_session *ss)
+{
+	if (ss->u->is_draining)
+		return "the server stops";
+	if (ss->u->disk_is_full && lococa_in_set(ss->l))
+		return "the disk is full";
+	return ss->due_us && clock_mono_us() >= ss->due_us ? "it took too long" : NULL;
+}
+
+static void read_begin(void *ctx)
+{
+	struct uns_session *ss = ctx;
+	counts_take(ss);
+	ss->waits = UNS_READS;
+	if (!ss->session || stop_reason(ss)) {
+		wait_over(ss);
+		return;
+	}
+	if (ss->due_us)
+		loop_timer_in(ss->u->role.loop, &ss->timer,
+			      MAX(ss->due_us - clock_mono_us(), INT64_C(0)));
+	conn_resume(conn_of(ss));
+}
+
+static void session_look(struct uns_session *ss)
+{
+	const char *why = ss->is_over ? NULL : stop_reason(ss);
+	if (why)
+		uns_session_refuse(ss, CACHE_LATER, why);
 }
 
 void uns_session_refuse(struct uns_session *ss, unsigned code, const char *text)
 {
-	CLEANUP(buf_free) struct buf out = BUF_INIT(ANSWER_MAX);
-	bool is_arriving = lococa_in_set(ss->l);
 	if (ss->is_over)
 		return;
-	ss->u->counts.refused_sets += is_arriving;
-	lococa_refuse(ss->l, code, text, &out);
-	uns_session_send(ss, buf_str(&out));
-	if (is_arriving)
-		session_discard(ss);
-	else
-		uns_session_finish(ss);
-}
-
-static void time_is_over(void *ctx)
-{
-	struct uns_session *ss = ctx;
-	int64_t now_us = loop_now_us(ss->u->role.loop);
-	if (!ss->is_discarding) {
-		uns_session_refuse(ss, CACHE_LATER, "it took too long");
-		return;
-	}
-	if (ss->thrown == ss->thrown_before || ss->thrown > THROWN_MOST ||
-	    now_us - ss->over_us > THROWN_US) {
-		conn_finish(conn_of(ss));
-		return;
-	}
-	ss->thrown_before = ss->thrown;
-	loop_timer_in(ss->u->role.loop, &ss->timer, THROWN_LOOK_US);
+	ss->discards = lococa_in_set(ss->l);
+	ss->counts.refused_sets += ss->discards;
+	lococa_refuse(ss->l, code, text, &ss->out);
+	ss->is_over = true;
 }
 
 /* Sets. */
@@ -118,145 +178,111 @@ static void hear_init(void *ctx, uint64_t provider, struct str password)
 {
 	struct uns_session *ss = ctx;
 	const char *no = no_set_now(ss->u);
-	loop_timer_stop(&ss->timer);
-	if (no) {
-		ss->u->counts.refused_logins++;
-		uns_session_refuse(ss, CACHE_LATER, no);
+	ss->due_us = 0;
+	if (!no) {
+		uns_login(ss, provider, password);
 		return;
 	}
-	ss->is_asking = true;
-	uns_ask_login(ss, provider, password);
+	ss->counts.refused_logins++;
+	uns_session_refuse(ss, CACHE_LATER, no);
 }
 
 static void hear_receipts(void *ctx, uint64_t set)
 {
 	struct uns_session *ss = ctx;
-	ss->u->counts.receipts++;
-	uns_receipts_begin(ss, set);
+	ss->counts.receipts++;
+	uns_receipts(ss, set);
 }
 
 static void set_settled(void *ctx, uint64_t number, unsigned code, const char *text)
 {
-	struct uns_accept *a = ctx;
-	struct uns_session *ss = a->ss;
-	a->number = number;
-	if (code == 0) {
-		a->now_us = clock_wall_us();
-		uns_ask_accept(a);
-		return;
-	}
-	uns_accept_free(&a);
-	if (!ss)
-		return;
-	ss->accept = NULL;
-	ss->u->counts.refused_sets++;
-	uns_session_refuse(ss, code, text);
+	struct uns_session *ss = ctx;
+	ss->number = number;
+	ss->code = code;
+	snprintf(ss->text, sizeof ss->text, "%s", text);
+	session_wake(ss);
 }
 
-static void set_submit(struct uns_session *ss)
+static void set_pass(void *ctx)
 {
+	struct uns_session *ss = ctx;
 	const struct unsdb_set set = {.provider = ss->provider,
 				      .is_full = ss->is_full,
 				      .urls = ss->received,
 				      .at_us = clock_wall_us()};
-	struct uns_accept *a = mem_alloc(sizeof *a);
 	struct uns_spool *spool = ss->spool;
-	*a = (struct uns_accept){.u = ss->u,
-				 .ss = ss,
-				 .provider = ss->provider,
-				 .received = ss->received,
-				 .errors_told = ss->errors_told,
-				 .errors_were = ss->errors_were,
-				 .is_full = ss->is_full};
-	list_append(&ss->u->accepts, &a->link);
-	ss->accept = a;
+	if (ss->u->is_ending) {
+		set_settled(ss, 0, CACHE_LATER, "the server stops");
+		return;
+	}
 	ss->spool = NULL;
-	uns_out_add(ss->u->out, &set, spool, set_settled, a);
-}
-
-static void set_spooled(struct uns_session *ss)
-{
-	struct err err;
-	int rc = uns_spool_end(ss->spool, &err);
-	if (rc > 0)
-		return; /* spool_moved() comes */
-	if (rc < 0) {
-		log_warn(ROLE, "spooling a set failed", KV_TEXT("why", err.msg));
-		ss->u->counts.refused_sets++;
-		uns_session_refuse(ss, CACHE_LATER, "the disk is full");
-		return;
-	}
-	set_submit(ss);
-}
-
-static void spool_moved(void *ctx)
-{
-	struct uns_session *ss = ctx;
-	struct err err;
-	if (!lococa_in_set(ss->l)) {
-		if (!ss->is_asking)
-			set_spooled(ss);
-		return;
-	}
-	if (uns_spool_failed(ss->spool, &err)) {
-		log_warn(ROLE, "spooling a set failed", KV_TEXT("why", err.msg));
-		uns_session_refuse(ss, CACHE_LATER, "the disk is full");
-		return;
-	}
-	ss->is_spooling = false;
-	uns_session_go_on(ss);
+	uns_out_add(ss->u->out, &set, spool, set_settled, ss);
 }
 
 static void hear_set(void *ctx, bool is_full)
 {
 	struct uns_session *ss = ctx;
-	struct uns *u = ss->u;
+	const struct uns *u = ss->u;
 	const char *no = no_set_now(u);
-	CLEANUP(buf_free) struct buf out = BUF_INIT(ANSWER_MAX);
-	loop_timer_stop(&ss->timer);
+	unsigned code = 0;
 	if (no) {
 		uns_session_refuse(ss, CACHE_LATER, no);
 		return;
 	}
-	if (u->conf->set_us)
-		loop_timer_in(u->role.loop, &ss->timer, u->conf->set_us);
+	ss->due_us = u->conf->set_us ? clock_mono_us() + u->conf->set_us : 0;
 	ss->is_full = is_full;
-	ss->spool = uns_spool_new(u->spools, spool_moved, ss);
-	if (is_full) {
-		ss->is_asking = true;
-		uns_ask_fullset(ss);
-	}
-	lococa_say_set(ss->l, false, &out);
-	uns_session_send(ss, buf_str(&out));
+	ss->spool = uns_spool_new(u->spools);
+	lococa_say_set(ss->l, false, &ss->out);
+	if (is_full)
+		code = uns_fullset_refusal(ss);
+	if (code)
+		uns_session_refuse(ss, code, cache_code_text(code));
+}
+
+static void spool_failed(struct uns_session *ss, const struct err *err)
+{
+	log_warn(ROLE, "spooling a set failed", KV_TEXT("why", err->msg));
+	uns_session_refuse(ss, CACHE_LATER, "the disk is full");
 }
 
 static void hear_notice(void *ctx, const struct notice *n)
 {
 	struct uns_session *ss = ctx;
-	if (ss->spool)
-		uns_spool_add(ss->spool, n);
-	ss->u->counts.urls += n->op != NOTICE_NAMED;
+	struct err err;
+	ss->counts.urls += n->op != NOTICE_NAMED;
+	if (uns_spool_add(ss->spool, n, &err) < 0)
+		spool_failed(ss, &err);
 }
 
 static void hear_wrong(void *ctx, struct str element)
 {
 	struct uns_session *ss = ctx;
-	CLEANUP(buf_free) struct buf out = BUF_INIT(ANSWER_MAX);
-	ss->u->counts.wrong_urls++;
-	lococa_say_set(ss->l, true, &out);
-	buf_add_str(&out, element);
-	uns_session_send(ss, buf_str(&out));
+	ss->counts.wrong_urls++;
+	lococa_say_set(ss->l, true, &ss->out);
+	buf_add_str(&ss->out, element);
 }
 
 static void hear_whole(void *ctx, uint64_t received)
 {
 	struct uns_session *ss = ctx;
-	loop_timer_stop(&ss->timer);
+	struct err err;
 	ss->received = received;
-	ss->is_spooling = false;
-	session_pause(ss, true);
-	if (!ss->is_asking) /* else uns_session_go_on() */
-		set_spooled(ss);
+	if (uns_spool_end(ss->spool, &err) < 0) {
+		ss->counts.refused_sets++;
+		spool_failed(ss, &err);
+		return;
+	}
+	session_await(ss, set_pass);
+	if (ss->code) {
+		ss->counts.refused_sets++;
+		uns_session_refuse(ss, ss->code, ss->text);
+		return;
+	}
+	uns_accept(ss);
+	ss->counts.sets++;
+	FAULT("uns.accepted");
+	lococa_say_taken(ss->l, ss->received, ss->number, &ss->out);
+	ss->is_over = true;
 }
 
 static void hear_error(void *ctx, unsigned code, const char *text)
@@ -264,44 +290,22 @@ static void hear_error(void *ctx, unsigned code, const char *text)
 	uns_session_refuse(ctx, code, text);
 }
 
-/* Input. */
+/* The thread. */
 
-static bool can_read(struct uns_session *ss)
+static void session_feed(struct uns_session *ss)
 {
-	if (ss->spool && lococa_in_set(ss->l))
-		ss->is_spooling = !uns_spool_has_room(ss->spool);
-	return !ss->is_asking && !ss->is_spooling && !ss->is_choked && !ss->is_over;
-}
-
-static void session_feed(struct uns_session *ss, struct str piece)
-{
-	while (piece.n && !ss->is_over && can_read(ss)) {
+	struct str piece = buf_str(&ss->in);
+	while (piece.n && !ss->is_over) {
 		size_t n;
 		lococa_put(ss->l, str_head(piece, SLICE), &n);
 		piece = str_from(piece, n);
+		uns_session_flush(ss);
+		session_look(ss);
 	}
-	if (ss->is_over)
-		return;
-	if (piece.n)
-		buf_add_str(&ss->rest, piece);
-	session_pause(ss, piece.n || !can_read(ss) || ss->accept || ss->received != UINT64_MAX);
+	buf_free(&ss->in);
 }
 
-void uns_session_go_on(struct uns_session *ss)
-{
-	struct buf rest = ss->rest;
-	if (ss->is_over || !can_read(ss))
-		return;
-	if (ss->spool && ss->received != UINT64_MAX && !lococa_in_set(ss->l)) {
-		set_spooled(ss); /* it was whole before the thread had answered */
-		return;
-	}
-	ss->rest = BUF_INIT(CONN_READ + 1);
-	session_feed(ss, buf_str(&rest));
-	buf_free(&rest);
-}
-
-static void on_opened(struct session *s)
+static void session_begin(struct uns_session *ss)
 {
 	static const struct lococa_ops ops = {.init = hear_init,
 					      .receipts = hear_receipts,
@@ -310,76 +314,190 @@ static void on_opened(struct session *s)
 					      .wrong = hear_wrong,
 					      .whole = hear_whole,
 					      .error = hear_error};
+	const struct uns *u = ss->u;
+	loop_timer_stop(&ss->timer);
+	ss->shared = lococa_shared_new(u->cache, (uint64_t)u->conf->set_max, u->conf->set_bytes);
+	ss->l = lococa_new(ss->shared, &ops, ss);
+}
+
+static void session_gone(void *ctx);
+
+static void *session_run(void *ctx)
+{
+	struct uns_session *ss = ctx;
+	while (!ss->is_over) {
+		session_feed(ss);
+		if (!ss->is_over)
+			session_await(ss, read_begin);
+		session_look(ss);
+	}
+	loop_post(ss->u->role.loop, session_gone, ss);
+	return NULL;
+}
+
+/* The loop: its end. */
+
+static void session_free(struct uns_session *ss)
+{
+	struct uns *u = ss->u;
+	loop_timer_stop(&ss->timer);
+	list_remove(&ss->link);
+	pthread_mutex_destroy(&ss->lock);
+	pthread_cond_destroy(&ss->wake);
+	buf_free(&ss->out);
+	mem_free(&ss);
+	if (u->is_ending && list_is_empty(&u->sessions))
+		loop_stop(u->role.loop);
+}
+
+/* The final answer goes out. Its peer may be in the middle of something long. */
+static void session_finish(struct uns_session *ss)
+{
+	counts_take(ss);
+	uns_spool_free(&ss->spool);
+	lococa_free(&ss->l);
+	lococa_shared_free(&ss->shared);
+	prefixes_free(&ss->prefixes);
+	buf_free(&ss->in);
+	if (!ss->session) {
+		session_free(ss);
+		return;
+	}
+	conn_send(conn_of(ss), buf_str(&ss->out));
+	buf_free(&ss->out);
+	conn_resume(conn_of(ss));
+	ss->thrown = 0;
+	if (ss->breaks) {
+		conn_close(conn_of(ss));
+	} else if (ss->discards) {
+		ss->over_us = loop_now_us(ss->u->role.loop);
+		loop_timer_in(ss->u->role.loop, &ss->timer, THROWN_LOOK_US);
+	} else {
+		conn_finish(conn_of(ss));
+	}
+}
+
+static void session_gone(void *ctx)
+{
+	struct uns_session *ss = ctx;
+	pthread_join(ss->thread, NULL);
+	ss->is_running = false;
+	session_finish(ss);
+}
+
+static void discard_look(struct uns_session *ss)
+{
+	if (ss->thrown == ss->thrown_before || ss->thrown > THROWN_MOST ||
+	    loop_now_us(ss->u->role.loop) - ss->over_us > THROWN_US) {
+		conn_finish(conn_of(ss));
+		return;
+	}
+	ss->thrown_before = ss->thrown;
+	loop_timer_in(ss->u->role.loop, &ss->timer, THROWN_LOOK_US);
+}
+
+/* One that has not said anything yet. */
+static void silent_refuse(struct uns_session *ss, const char *why)
+{
+	session_begin(ss);
+	uns_session_refuse(ss, CACHE_LATER, why);
+	session_finish(ss);
+}
+
+static void on_timer(void *ctx)
+{
+	struct uns_session *ss = ctx;
+	if (ss->is_running)
+		wait_over(ss); /* it was reading */
+	else if (ss->is_over)
+		discard_look(ss);
+	else
+		silent_refuse(ss, "it took too long");
+}
+
+/* The connection. */
+
+static struct uns_session *session_of(struct session *s)
+{
+	return *(struct uns_session **)session_state(s);
+}
+
+static void on_opened(struct session *s)
+{
 	struct uns *u = server_ctx(session_server(s));
 	struct uns_session *ss = mem_alloc(sizeof *ss);
 	*(struct uns_session **)session_state(s) = ss;
-	ss->u = u;
-	ss->session = s;
-	ss->rest = BUF_INIT(CONN_READ + 1);
-	ss->received = UINT64_MAX;
-	ss->timer = (struct loop_timer){.fn = time_is_over, .ctx = ss};
-	ss->l = lococa_new(u->shared, &ops, ss);
+	*ss = (struct uns_session){.u = u,
+				   .session = s,
+				   .timer = {.fn = on_timer, .ctx = ss},
+				   .lock = PTHREAD_MUTEX_INITIALIZER,
+				   .wake = PTHREAD_COND_INITIALIZER,
+				   .in = BUF_INIT(CONN_READ + 1),
+				   .out = BUF_INIT(ANSWER_MAX)};
+	snprintf(ss->address, sizeof ss->address, "%s", session_peer(s));
 	list_append(&u->sessions, &ss->link);
-	if (u->conf->limits.line_us)
+	if (u->conf->limits.line_us) {
+		ss->due_us = clock_mono_us() + u->conf->limits.line_us;
 		loop_timer_in(u->role.loop, &ss->timer, u->conf->limits.line_us);
+	}
 }
 
 static void on_bytes(struct session *s, struct str piece)
 {
 	struct uns_session *ss = session_of(s);
-	if (ss->is_over) {
-		ss->thrown += piece.n;
-	} else if (ss->rest.n || !can_read(ss)) {
-		buf_add_str(&ss->rest, piece);
-		session_pause(ss, true);
-		if (ss->rest.over) /* it was paused before: this cannot be */
-			conn_close(conn_of(ss));
-	} else {
-		session_feed(ss, piece);
+	struct err err;
+	ss->thrown += piece.n;
+	if (!ss->is_running && ss->is_over)
+		return;
+	buf_add_str(&ss->in, piece);
+	if (ss->is_running) {
+		wait_over(ss);
+		return;
 	}
+	conn_pause(conn_of(ss));
+	session_begin(ss);
+	ss->is_running = thread_start(&ss->thread, session_run, ss, &err) == 0;
+	if (ss->is_running)
+		return;
+	log_warn(ROLE, "no thread for a session", KV_TEXT("why", err.msg));
+	uns_session_refuse(ss, CACHE_LATER, "too many sessions, try again later");
+	session_finish(ss);
 }
 
 static void on_drained(struct session *s)
 {
 	struct uns_session *ss = session_of(s);
-	ss->is_choked = false;
-	if (ss->receipts)
-		uns_receipts_go_on(ss->receipts);
-	uns_session_go_on(ss);
+	if (ss->waits == UNS_DRAINS)
+		wait_over(ss);
 }
 
 static void on_closed(struct session *s, enum conn_end end)
 {
 	struct uns_session *ss = session_of(s);
 	(void)end;
-	loop_timer_stop(&ss->timer);
-	if (ss->login)
-		uns_login_leave(ss->login);
-	if (ss->accept)
-		ss->accept->ss = NULL;
-	if (ss->receipts)
-		uns_receipts_leave(ss->receipts);
-	list_remove(&ss->link);
-	uns_spool_free(&ss->spool);
-	lococa_free(&ss->l);
-	prefixes_free(&ss->prefixes);
-	buf_free(&ss->rest);
-	mem_free(&ss);
+	ss->session = NULL;
+	ss->is_closed = true;
+	if (!ss->is_running)
+		session_free(ss);
+	else if (ss->waits != UNS_BUSY)
+		wait_over(ss);
 }
 
-void uns_sessions_without_room(struct uns *u)
+void uns_sessions_look(struct uns *u)
 {
-	LIST_EACH (struct uns_session, ss, &u->sessions, link)
-		if (!ss->is_over && lococa_in_set(ss->l))
-			uns_session_refuse(ss, CACHE_LATER, "the disk is full");
+	LIST_EACH (struct uns_session, ss, &u->sessions, link) {
+		if (ss->waits == UNS_READS)
+			wait_over(ss);
+		else if (u->is_draining && !ss->is_running && !ss->is_over)
+			silent_refuse(ss, "the server stops");
+	}
 }
 
-void uns_sessions_drain(struct uns *u)
+void uns_sessions_end(struct uns *u)
 {
-	u->is_draining = true;
-	LIST_EACH (struct uns_session, ss, &u->sessions, link)
-		if (!ss->accept) /* those hear in a moment what became of their sets */
-			uns_session_refuse(ss, CACHE_LATER, "the server stops");
+	struct err err;
+	if (!list_is_empty(&u->sessions))
+		ENSURE(loop_run(u->role.loop, &err) == 0);
 }
 
 const struct server_protocol uns_protocol = {

@@ -1,13 +1,14 @@
-/* A spool has one buffer that fills; when it is full it becomes a block, and a thread packs and
- * writes one block at a time. Buffers are small at first, so that many sets that begin cost little,
- * and grow with the set, since large pieces pack better.
- *
- * What the providers send faster than the disk takes it waits as blocks. Who may go on is asked
- * after every few kilobytes of input (uns_spool_has_room()), so at most that much more is added. */
+/* A spool has one buffer that fills; when it is full it is packed and written, by one spool at a
+ * time: so what sessions hold is bounded by their number, however slow the disk is. Buffers are
+ * small at first, so that many sets that begin cost little, and grow with the set, since large
+ * pieces pack better. */
 #include "cache/uns/uns_spool.h"
 
 #include "base/fault.h"
 #include "base/file.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
 
 enum {
 	PIECE_LEAST = 16 << 10,
@@ -15,62 +16,29 @@ enum {
 	PACKED_MOST = 512 << 10,
 };
 
-struct block {
-	struct link link;
-	struct buf raw;
-};
-
 struct uns_spools {
-	struct loop *loop;
-	struct pool *pool;
 	char *folder;
-	uint64_t budget, held;
-	struct link waiting; /* for the budget */
-	struct loop_later wake;
+	uint64_t budget;
+	_Atomic uint64_t held;
+	pthread_mutex_t writing;
 };
 
 struct uns_spool {
 	struct uns_spools *all;
-	void (*moved)(void *ctx);
-	void *ctx;
-	struct link waits; /* for the budget */
-	bool wants;        /* to hear when it has moved */
-	bool ended, freed, failed;
 	struct buf filling;
-	size_t piece;        /* bytes of notices that make a block */
-	struct link blocks;  /* that wait */
-	struct block *block; /* that a thread has; NULL: none */
-	struct pool_job job;
-	struct err err;
-	/* The thread's, while it has a block. */
-	int rc;
-	struct err job_err;
+	size_t piece; /* bytes of notices that are written at a time */
 	struct file file;
 	uint64_t end; /* bytes of the file */
 	uint64_t bytes;
 	struct buf tail; /* packed, of a set that has no file */
 };
 
-static void waiting_wake(void *ctx)
-{
-	struct uns_spools *all = ctx;
-	while (all->held <= all->budget / 2 && !list_is_empty(&all->waiting)) {
-		struct uns_spool *s = LIST_FIRST(struct uns_spool, &all->waiting, waits);
-		list_remove(&s->waits);
-		s->moved(s->ctx);
-	}
-}
-
-struct uns_spools *uns_spools_new(struct loop *loop, struct pool *pool, const char *folder,
-				  uint64_t budget)
+struct uns_spools *uns_spools_new(const char *folder, uint64_t budget)
 {
 	struct uns_spools *all = mem_alloc(sizeof *all);
-	all->loop = loop;
-	all->pool = pool;
 	all->folder = mem_text(folder);
 	all->budget = budget;
-	all->wake = (struct loop_later){.fn = waiting_wake, .ctx = all};
-	list_init(&all->waiting);
+	pthread_mutex_init(&all->writing, NULL);
 	return all;
 }
 
@@ -78,7 +46,7 @@ void uns_spools_free(struct uns_spools **all)
 {
 	if (!*all)
 		return;
-	loop_later_cancel(&(*all)->wake);
+	pthread_mutex_destroy(&(*all)->writing);
 	mem_free(&(*all)->folder);
 	mem_free(all);
 }
@@ -88,29 +56,37 @@ uint64_t uns_spools_held(const struct uns_spools *s)
 	return s->held;
 }
 
-struct uns_spool *uns_spool_new(struct uns_spools *all, void (*moved)(void *ctx), void *ctx)
+struct uns_spool *uns_spool_new(struct uns_spools *all)
 {
 	struct uns_spool *s = mem_alloc(sizeof *s);
 	*s = (struct uns_spool){
 		.all = all,
-		.moved = moved,
-		.ctx = ctx,
 		.piece = PIECE_LEAST,
 		.filling = BUF_INIT(NOTICE_PIECE + NOTICE_MOST),
 		.tail = BUF_INIT(PACKED_MOST),
 		.file = FILE_INIT,
 	};
-	list_init(&s->blocks);
 	return s;
 }
 
-/* The thread. */
+void uns_spool_free(struct uns_spool **sp)
+{
+	struct uns_spool *s = *sp;
+	if (!s)
+		return;
+	buf_free(&s->filling);
+	buf_free(&s->tail);
+	file_drop(&s->file);
+	mem_free(sp);
+}
 
-static int block_write(struct uns_spool *s, struct err *err)
+/* Writing. */
+
+static int piece_pack(struct uns_spool *s, struct err *err)
 {
 	CLEANUP(buf_free) struct buf packed = BUF_INIT(PACKED_MOST);
 	put_u32le(&packed, 0);
-	notice_pack(buf_str(&s->block->raw), &packed);
+	notice_pack(buf_str(&s->filling), &packed);
 	ENSURE(!packed.over);
 	uint32_t n = htole32((uint32_t)(packed.n - HEAD));
 	memcpy(packed.p, &n, sizeof n);
@@ -124,148 +100,36 @@ static int block_write(struct uns_spool *s, struct err *err)
 	return 0;
 }
 
-static void block_free(struct uns_spool *s, struct block *b)
+static int piece_write(struct uns_spool *s, struct err *err)
 {
-	s->all->held -= b->raw.n;
-	buf_free(&b->raw);
-	mem_free(&b);
-}
-
-static void spool_destroy(struct uns_spool *s)
-{
-	while (!list_is_empty(&s->blocks)) {
-		struct block *b = LIST_FIRST(struct block, &s->blocks, link);
-		list_remove(&b->link);
-		block_free(s, b);
-	}
-	list_remove(&s->waits);
-	buf_free(&s->filling);
-	buf_free(&s->tail);
-	file_drop(&s->file);
-	mem_free(&s);
-}
-
-static void write_next(struct uns_spool *s);
-
-/* In the loop, after the thread. */
-static void block_written(void *ctx)
-{
-	struct uns_spool *s = ctx;
 	struct uns_spools *all = s->all;
-	block_free(s, s->block);
-	s->block = NULL;
-	bool fails = s->rc < 0 && !s->failed;
-	if (fails) {
-		s->failed = true;
-		s->err = s->job_err;
-	}
-	if (!list_is_empty(&all->waiting))
-		loop_later(all->loop, &all->wake);
-	if (s->freed) {
-		spool_destroy(s);
-		return;
-	}
-	write_next(s);
-	if (fails || (s->wants && (!s->block || (!s->ended && list_is_empty(&s->blocks))))) {
-		s->wants = false;
-		s->moved(s->ctx);
-	}
+	uint64_t n = s->filling.n;
+	all->held += n;
+	pthread_mutex_lock(&all->writing);
+	int rc = piece_pack(s, err);
+	pthread_mutex_unlock(&all->writing);
+	all->held -= n;
+	buf_free(&s->filling);
+	s->piece = all->held < all->budget ? MIN(2 * s->piece, (size_t)NOTICE_PIECE) : PIECE_LEAST;
+	return rc;
 }
 
-static void job_run(struct pool_job *job)
+int uns_spool_add(struct uns_spool *s, const struct notice *n, struct err *err)
 {
-	struct uns_spool *s = LIST_OF(struct uns_spool, job, job);
-	s->rc = block_write(s, &s->job_err);
-	loop_post(s->all->loop, block_written, s);
-}
-
-static void write_next(struct uns_spool *s)
-{
-	while (!s->block && !list_is_empty(&s->blocks)) {
-		struct block *b = LIST_FIRST(struct block, &s->blocks, link);
-		list_remove(&b->link);
-		if (s->failed) {
-			block_free(s, b);
-			continue;
-		}
-		s->block = b;
-		s->job = (struct pool_job){.run = job_run, .beyond = true};
-		pool_post(s->all->pool, &s->job);
-	}
-}
-
-void uns_spool_free(struct uns_spool **sp)
-{
-	struct uns_spool *s = *sp;
-	*sp = NULL;
-	if (!s)
-		return;
-	s->freed = true;
-	list_remove(&s->waits);
-	if (!s->block)
-		spool_destroy(s);
-}
-
-/* The loop. */
-
-static void block_cut(struct uns_spool *s)
-{
-	struct block *b = mem_alloc(sizeof *b);
-	b->raw = s->filling;
-	s->filling = BUF_INIT(NOTICE_PIECE + NOTICE_MOST);
-	s->all->held += b->raw.n;
-	list_append(&s->blocks, &b->link);
-	if (s->all->held < s->all->budget / 2)
-		s->piece = MIN(2 * s->piece, (size_t)NOTICE_PIECE);
-	else
-		s->piece = PIECE_LEAST;
-	write_next(s);
-}
-
-void uns_spool_add(struct uns_spool *s, const struct notice *n)
-{
-	if (s->failed)
-		return;
 	notice_write(n, &s->filling);
-	if (s->filling.n >= s->piece)
-		block_cut(s);
-}
-
-bool uns_spool_has_room(struct uns_spool *s)
-{
-	if (s->failed)
-		return true; /* it is all the same */
-	if (s->all->held > s->all->budget) {
-		if (!list_has(&s->waits))
-			list_append(&s->all->waiting, &s->waits);
-		return false;
-	}
-	s->wants = s->block && !list_is_empty(&s->blocks);
-	return !s->wants;
+	return s->filling.n < s->piece ? 0 : piece_write(s, err);
 }
 
 int uns_spool_end(struct uns_spool *s, struct err *err)
 {
-	if (s->filling.n && !s->block && s->end == 0) { /* `end` is the thread's while it has one */
-		notice_pack(buf_str(&s->filling), &s->tail);
-		s->bytes = s->tail.n;
-		buf_free(&s->filling);
-	} else if (s->filling.n) {
-		block_cut(s);
-	}
-	s->ended = true;
-	list_remove(&s->waits);
-	s->wants = s->block;
-	if (s->wants)
-		return 1;
-	return uns_spool_failed(s, err) ? -1 : 0;
-}
-
-bool uns_spool_failed(const struct uns_spool *s, struct err *err)
-{
-	if (s->failed)
-		*err = s->err;
-	return s->failed;
+	if (s->filling.n == 0)
+		return 0;
+	if (s->end)
+		return piece_write(s, err);
+	notice_pack(buf_str(&s->filling), &s->tail);
+	s->bytes = s->tail.n;
+	buf_free(&s->filling);
+	return 0;
 }
 
 /* Reading. */

@@ -245,7 +245,7 @@ int qm_core_work(struct qm_core *c, uint64_t room, size_t step, struct err *err)
 	return db_rows(c->db, &c->counts.rows, &c->counts.rows_stored, err);
 }
 
-static void round_tell(struct qm_core *c)
+void qm_core_tell(struct qm_core *c)
 {
 	char id[32];
 	qm_answers_tell(c);
@@ -255,6 +255,11 @@ static void round_tell(struct qm_core *c)
 		FAULT("qm.delete");
 		c->o.ops->remove(c->o.ctx, str_of(id), str_of(r->machine), str_of(r->file));
 	}
+	c->answers = c->removals = 0;
+}
+
+static void round_note(struct qm_core *c)
+{
 	for (size_t i = 0; i < c->wishes; i++)
 		c->o.ops->wanted(c->o.ctx, c->wish[i].provider, c->wish[i].why);
 	for (size_t i = 0; i < c->forgotten; i++)
@@ -263,7 +268,7 @@ static void round_tell(struct qm_core *c)
 		memmove(c->forget, c->forget + c->forgotten,
 			(c->nforget - c->forgotten) * sizeof c->forget[0]);
 	c->nforget -= c->forgotten;
-	c->answers = c->removals = c->wishes = c->forgotten = 0;
+	c->wishes = c->forgotten = 0;
 }
 
 int qm_core_commit(struct qm_core *c, struct err *err)
@@ -273,7 +278,7 @@ int qm_core_commit(struct qm_core *c, struct err *err)
 	FAULT("qm.commit");
 	if (db_commit(c->db, err) < 0)
 		return -1;
-	round_tell(c);
+	round_note(c);
 	return 0;
 }
 

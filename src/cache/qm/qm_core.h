@@ -5,7 +5,8 @@
  *	db_take(...)                            sets that have come; then qm_core_sets(core)
  *	qm_core_answered(core, &answer);        for each answer
  *	qm_core_work(core, room, step, &err);   all that is due; submit() is called
- *	qm_core_commit(core, &err);             then verdict(), remove() and the others are called
+ *	qm_core_commit(core, &err);             wanted() and forgotten() are called
+ *	qm_core_tell(core);                     verdict() and remove() are called
  *
  * A fetch goes out before what it follows from is durable: after a kill the row is there as it was,
  * and is asked for again under the same id. What cannot be taken back (verdicts, deletes, answers
@@ -18,7 +19,8 @@
  * set has come to its hours since: then two URLs of a provider may be out, and leases (polite.h)
  * keep them apart at its server.
  *
- * One thread at a time. Callbacks come from inside qm_core_work() and qm_core_commit(). */
+ * One thread at a time. Callbacks come from inside qm_core_work(), qm_core_commit() and
+ * qm_core_tell(). */
 #pragma once
 #include "base/arena.h"
 #include "cache/db.h"
@@ -56,11 +58,11 @@ struct qm_core_ops {
 		      struct str *ret);
 	/* From qm_core_work(): a fetch goes out; slices are good during the call. */
 	void (*submit)(void *ctx, const struct bot_message *fetch);
-	/* From qm_core_commit(), as are the rest: what becomes of the file of an answer. */
+	/* From qm_core_tell(), as is the next: what becomes of the file of an answer. */
 	void (*verdict)(void *ctx, const struct bot_message *answer, bool is_kept);
 	/* A file is to be deleted; qm_core_deleted() follows. */
 	void (*remove)(void *ctx, struct str id, struct str machine, struct str file);
-	/* A full set is wanted of a provider. */
+	/* From qm_core_commit(), as is the next: a full set is wanted of a provider. */
 	void (*wanted)(void *ctx, uint64_t provider, enum pidb_wanted why);
 	/* Nothing is left of a provider of qm_core_forget(). */
 	void (*forgotten)(void *ctx, uint64_t provider);
@@ -105,6 +107,7 @@ void qm_core_forget(struct qm_core *c, uint64_t provider);
  * more for each row, of a few thousand. */
 int qm_core_work(struct qm_core *c, uint64_t room, size_t step, struct err *err);
 int qm_core_commit(struct qm_core *c, struct err *err);
+void qm_core_tell(struct qm_core *c);
 
 /* How long nothing is due, but for what comes from outside; 0: there is more to do at once. */
 int64_t qm_core_wait_us(const struct qm_core *c, const struct qm_now *now);

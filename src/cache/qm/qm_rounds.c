@@ -51,15 +51,6 @@ struct outbox {
 	size_t n, room, at;
 };
 
-struct verdict {
-	const struct bot_message *answer; /* the core's, until the next round begins */
-	bool is_kept;
-};
-
-struct removal {
-	struct str id, machine, file; /* in the arena of the round's inbox */
-};
-
 struct qm_rounds {
 	struct qm_rounds_options o;
 	struct db *db;
@@ -83,9 +74,6 @@ struct qm_rounds {
 	uint64_t room;
 	bool is_forced, did_work;
 	struct outbox *out;
-	struct verdict *verdict;
-	struct removal *removal;
-	size_t verdicts, verdicts_room, removals, removals_room;
 };
 
 static struct qm_now now_of(const struct qm_rounds *r)
@@ -223,20 +211,6 @@ static void core_submit(void *ctx, const struct bot_message *fetch)
 	*VEC_PUSH(o->fetch, o->n, o->room) = bot_message_copy(fetch, &o->arena);
 }
 
-static void core_verdict(void *ctx, const struct bot_message *answer, bool is_kept)
-{
-	struct qm_rounds *r = ctx;
-	*VEC_PUSH(r->verdict, r->verdicts, r->verdicts_room) = (struct verdict){answer, is_kept};
-}
-
-static void core_remove(void *ctx, struct str id, struct str machine, struct str file)
-{
-	struct qm_rounds *r = ctx;
-	struct arena *a = &r->doing.arena;
-	*VEC_PUSH(r->removal, r->removals, r->removals_room) =
-		(struct removal){arena_str(a, id), arena_str(a, machine), arena_str(a, file)};
-}
-
 static void core_wanted(void *ctx, uint64_t provider, enum pidb_wanted why)
 {
 	qm_contracts_want(((struct qm_rounds *)ctx)->contracts, provider, why);
@@ -245,6 +219,18 @@ static void core_wanted(void *ctx, uint64_t provider, enum pidb_wanted why)
 static void core_forgotten(void *ctx, uint64_t provider)
 {
 	qm_contracts_forgotten(((struct qm_rounds *)ctx)->contracts, provider);
+}
+
+/* In the loop. */
+
+static void core_verdict(void *ctx, const struct bot_message *answer, bool is_kept)
+{
+	botsource_verdict(((struct qm_rounds *)ctx)->source, answer, is_kept);
+}
+
+static void core_remove(void *ctx, struct str id, struct str machine, struct str file)
+{
+	botsource_delete(((struct qm_rounds *)ctx)->source, id, machine, file);
 }
 
 static const struct qm_core_ops core_ops = {
@@ -400,12 +386,7 @@ static void round_done(void *ctx, int rc, const struct err *err)
 		r->o.failed(r->o.ctx, err);
 		return;
 	}
-	for (size_t i = 0; i < r->verdicts; i++)
-		botsource_verdict(r->source, r->verdict[i].answer, r->verdict[i].is_kept);
-	for (size_t i = 0; i < r->removals; i++)
-		botsource_delete(r->source, r->removal[i].id, r->removal[i].machine,
-				 r->removal[i].file);
-	r->verdicts = r->removals = 0;
+	qm_core_tell(r->core);
 	qm_link_taken(r->link, &r->batch);
 	inbox_clear(&r->doing);
 	r->counts.rounds += r->did_work;
@@ -508,8 +489,6 @@ void qm_rounds_free(struct qm_rounds **rp)
 	outbox_free(&r->out);
 	inbox_free(&r->coming);
 	inbox_free(&r->doing);
-	mem_free(&r->verdict);
-	mem_free(&r->removal);
 	qm_core_free(&r->core);
 	db_close(&r->db);
 	qm_contracts_close(&r->contracts);

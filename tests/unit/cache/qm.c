@@ -185,6 +185,7 @@ static bool round_end(struct world *w)
 		return false;
 	}
 	MUST(qm_core_commit(w->core, &err));
+	qm_core_tell(w->core);
 	for (size_t i = 0; i < w->nnow; i++)
 		SAME(w->now[i].told, true, "whether an answer has its verdict");
 	return true;
@@ -223,6 +224,7 @@ static void round_absorb(struct world *w)
 		MUST(qm_core_begin(w->core, &now, &err));
 		MUST(qm_core_work(w->core, 0, step, &err));
 		MUST(qm_core_commit(w->core, &err));
+		qm_core_tell(w->core);
 	}
 	for (size_t i = first_open(w); i < w->lab.m.sets; i++) {
 		while (!w->lab.m.set[i].is_absorbed)
@@ -438,6 +440,7 @@ static void round_contract(struct world *w)
 	qm_core_changed(w->core, p + 1);
 	MUST(qm_core_work(w->core, 0, 1000, &err));
 	MUST(qm_core_commit(w->core, &err));
+	qm_core_tell(w->core);
 }
 
 /* Whether something of the provider was not confirmed for so long; queued: what is queued, too. */
@@ -474,6 +477,7 @@ static void round_age(struct world *w)
 		MUST(qm_core_begin(w->core, &now, &err));
 		MUST(qm_core_work(w->core, 0, 1000, &err));
 		MUST(qm_core_commit(w->core, &err));
+		qm_core_tell(w->core);
 	}
 	qm_model_expire(&w->lab.m, expire_us, w->lab.now_us);
 	for (size_t p = 0; p < QM_PROVIDERS; p++)

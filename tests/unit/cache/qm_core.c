@@ -149,7 +149,10 @@ static int round_try(const struct bot_message *answer, size_t n, struct err *err
 	for (size_t i = 0; i < n; i++)
 		qm_core_answered(core, &answer[i]);
 	qm_core_sets(core);
-	return qm_core_work(core, 10, 100, err) < 0 ? -1 : qm_core_commit(core, err);
+	if (qm_core_work(core, 10, 100, err) < 0 || qm_core_commit(core, err) < 0)
+		return -1;
+	qm_core_tell(core);
+	return 0;
 }
 
 static void round_do(const struct bot_message *answer, size_t n)
@@ -381,6 +384,7 @@ static void files_go_when_what_replaced_them_is_durable_and_their_machine_is_the
 	assert_int_equal(0, qm_core_work(core, 10, 100, &err));
 	assert_string_equal("", removed);
 	assert_int_equal(0, qm_core_commit(core, &err));
+	qm_core_tell(core);
 	assert_string_equal("000000/001;", removed);
 	/* the botm goes before it has answered, and comes again */
 	assert_int_equal(0, qm_core_begin(core, &now, &err));
@@ -389,6 +393,7 @@ static void files_go_when_what_replaced_them_is_durable_and_their_machine_is_the
 	qm_core_machine(core, STR("m"), true);
 	assert_int_equal(0, qm_core_work(core, 10, 100, &err));
 	assert_int_equal(0, qm_core_commit(core, &err));
+	qm_core_tell(core);
 	assert_string_equal("000000/001;000000/001;", removed);
 }
 

@@ -9,8 +9,8 @@
 #include "base/vec.h"
 #include "net/html.h"
 #include "net/net_section.h"
+#include "net/serve.h"
 #include "web/docs_tree_inner.h"
-#include "web/serve.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -405,7 +405,7 @@ static int run(struct role_env *env, struct err *err)
 	/* so long that the readers of the last one have ended: at most three files at a time */
 	docs.shelf.keep_us = MAX(SHELF_KEEP_US, conf->http.answer_us);
 	if (rc == 0)
-		rc = web_serve(env, &options, conf->drain_us, err);
+		rc = http_serve(env, &options, conf->drain_us, err);
 	docs_shelf_free(&docs.shelf);
 	file_drop(&docs.root);
 	return rc;

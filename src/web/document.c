@@ -1,7 +1,7 @@
 /* Documents as they were indexed, as a page for people, as JSON for programs and as SOIF for those
  * who asked the broker's port. One may have megabytes, so all are made in pieces, as the client
  * takes them. */
-#include "web/layout.h"
+#include "net/layout.h"
 #include "web/web_inner.h"
 
 #include <inttypes.h>
@@ -203,7 +203,7 @@ static int page_head(struct shown *s, struct err *err)
 		return -1;
 	buf_add_str(&title, str_utf8_head(text, TITLE_MOST));
 	buf_add_text(&title, " - garner");
-	layout_begin(h, buf_text(&title), NULL);
+	web_begin(h, buf_text(&title), NULL);
 	html_put(h, "h1", text);
 	layout_open(h, "p", "note");
 	html_text(h, "The text of ");
@@ -228,7 +228,7 @@ static int page_text(struct shown *s, struct err *err)
 		return rc;
 	web_text_end(&s->html, &s->in_line);
 	html_close(&s->html, "div");
-	layout_end(&s->html);
+	web_end(&s->html);
 	return 1;
 }
 
@@ -249,13 +249,13 @@ static const struct http_piece_ops page_ops = {.make = make_page, .close = close
 
 static void put_not_cached(struct html *h, struct str url)
 {
-	struct layout_ask box = {.match = {.forgive = true}};
-	layout_begin(h, "not indexed - garner", &box);
+	struct web_ask box = {.match = {.forgive = true}};
+	web_begin(h, "not indexed - garner", &box);
 	html_put_text(h, "h1", "Not indexed");
 	html_put_text(h, "p", "garner has no text of this URL, or no longer has it:", "class",
 		      "note");
 	html_put(h, "p", url);
-	layout_end(h);
+	web_end(h);
 }
 
 /* The text as it was indexed. It is text and nothing else; a header forbids the page once more to

@@ -8,8 +8,8 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/rows.h"
+#include "net/layout.h"
 #include "web/files_inner.h"
-#include "web/layout.h"
 #include "web/numbers.h"
 #include "web/web_inner.h"
 
@@ -230,8 +230,8 @@ static void put_limits(struct html *h, const struct web_files *p, const struct n
 	put_var(h, p, usual, "number", "maxmatch", "Different names", "any");
 	put_var(h, p, usual, "number", "maxhitspm", "Files of each name", "any");
 	put_choice(h, "syntax", "Expressions", syntax_texts, p->vars.syntax);
-	layout_tick(h, "path", "yes", "Whole path", p->vars.path);
-	layout_tick(h, "mirrors", "yes", "Fold mirrors", p->vars.mirrors);
+	layout_tick(h, NULL, "path", "yes", "Whole path", p->vars.path);
+	layout_tick(h, NULL, "mirrors", "yes", "Fold mirrors", p->vars.mirrors);
 	html_close(h, "div");
 	html_close(h, "details");
 }
@@ -490,10 +490,9 @@ int web_files_page(struct http_request *req, struct http_answer *ret, struct err
 	if (rc == HTTP_LATER)
 		return rc;
 	const struct domains domains = domains_file_get(w->domains, &req->arena);
-	layout_begin(&h,
-		     asks ? arena_printf(&req->arena, "%s - files - garner", p->q)
-			  : "Files - garner",
-		     NULL);
+	web_begin(&h,
+		  asks ? arena_printf(&req->arena, "%s - files - garner", p->q) : "Files - garner",
+		  NULL);
 	html_put_text(&h, "h1", "Files in archives");
 	web_files_form(&h, p, &domains);
 	if (rc < 0) {
@@ -506,7 +505,7 @@ int web_files_page(struct http_request *req, struct http_answer *ret, struct err
 			    "Names of files on FTP and web servers. Colons separate "
 			    "domains and parts of a path, blanks separate sites.");
 	}
-	layout_end(&h);
+	web_end(&h);
 	arena_free(&told.arena);
 	return 0;
 }

@@ -3,7 +3,7 @@
  * broker's port takes one: capitals count, and parts of words match. The form begins as the
  * manual of the old one says. */
 #include "base/clock.h"
-#include "web/layout.h"
+#include "net/layout.h"
 #include "web/numbers.h"
 #include "web/web_inner.h"
 
@@ -63,11 +63,11 @@ void web_query_form(struct html *h, const struct web_query *p)
 					   .longest = "10000",
 					   .button = "Submit Query",
 					   .value = str_of(p->query)});
-	layout_tick(h, "caseflag", "on", "Any capitals", p->any_case);
-	layout_tick(h, "wordflag", "on", "Whole words only", p->words);
-	layout_tick(h, "descflag", "on", "Descriptions", p->desc);
-	layout_tick(h, "opaqueflag", "on", "Matched lines", p->opaque);
-	layout_tick(h, "verbose", "on", "Numbers and notes", p->verbose);
+	layout_tick(h, NULL, "caseflag", "on", "Any capitals", p->any_case);
+	layout_tick(h, NULL, "wordflag", "on", "Whole words only", p->words);
+	layout_tick(h, NULL, "descflag", "on", "Descriptions", p->desc);
+	layout_tick(h, NULL, "opaqueflag", "on", "Matched lines", p->opaque);
+	layout_tick(h, NULL, "verbose", "on", "Numbers and notes", p->verbose);
 	put_number_field(h, "errorflag", "Spelling errors", "0", p->errors);
 	put_number_field(h, "maxlineflag", "Most lines of an object", "0", p->lines);
 	put_number_field(h, "maxresultflag", "Most results", "1", p->results);
@@ -181,7 +181,7 @@ static const struct web_query first_form = {.query = "",
 /* The page up to its form. */
 static void begin_page(struct html *h, const char *title, const struct web_query *form)
 {
-	layout_begin(h, title, NULL);
+	web_begin(h, title, NULL);
 	html_put_text(h, "h1", "Broker query");
 	web_query_form(h, form);
 }
@@ -216,6 +216,6 @@ int web_query_page(struct http_request *req, struct http_answer *ret, struct err
 		begin_page(&h, "Broker query - garner", &first_form);
 	else if (answer_query(req, &h, err) < 0)
 		return -1;
-	layout_end(&h);
+	web_end(&h);
 	return 0;
 }

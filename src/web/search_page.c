@@ -1,7 +1,7 @@
 /* Searching, as pages for people and as JSON for programs. A page is a question and its answer;
  * every link on it is another question, so that it can be kept, sent and gone back to. */
 #include "base/clock.h"
-#include "web/layout.h"
+#include "net/layout.h"
 #include "web/numbers.h"
 #include "web/web_inner.h"
 
@@ -303,7 +303,7 @@ void web_search_results(struct html *h, const struct search_ask *ask, const stru
 }
 
 /* Nothing was asked: the box, and how much there is to search. */
-static int answer_bare(const struct web *w, struct html *h, const struct layout_ask *box,
+static int answer_bare(const struct web *w, struct html *h, const struct web_ask *box,
 		       struct err *err)
 {
 	uint64_t documents;
@@ -311,11 +311,11 @@ static int answer_bare(const struct web *w, struct html *h, const struct layout_
 	if (search_documents(w->search, &documents, err) < 0)
 		return -1;
 	number_text(documents, text);
-	layout_begin(h, "garner", box);
+	web_begin(h, "garner", box);
 	layout_open(h, "p", "about");
 	html_printf(h, "%s documents", text);
 	html_close(h, "p");
-	layout_end(h);
+	web_end(h);
 	return 0;
 }
 
@@ -326,7 +326,7 @@ int web_search_page(struct http_request *req, struct http_answer *ret, struct er
 	struct html h = HTML_INIT(ret->body);
 	struct search_answer answer;
 	struct search_ask ask = ask_of(p);
-	struct layout_ask box = {
+	struct web_ask box = {
 		.words = ask.words, .site = ask.site, .type = ask.type, .match = ask.match};
 	ask.words = str_trim(ask.words);
 	box.bare = ask.words.n == 0;
@@ -338,13 +338,13 @@ int web_search_page(struct http_request *req, struct http_answer *ret, struct er
 	int rc = search_run(w->search, &ask, &req->arena, &answer, err);
 	if (rc < 0 && err->code != ERR_USAGE)
 		return -1;
-	layout_begin(&h, arena_printf(&req->arena, "%s - garner", p->q), &box);
+	web_begin(&h, arena_printf(&req->arena, "%s - garner", p->q), &box);
 	html_put_text(&h, "h1", "Results", "class", "aside");
 	if (rc < 0)
 		layout_note(&h, "note bad", err->msg);
 	else
 		web_search_results(&h, &ask, &answer, (uint64_t)p->page);
-	layout_end(&h);
+	web_end(&h);
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /* The status page: how the crawl goes in a few numbers, then all roles and their counters. */
 #include "base/clock.h"
-#include "web/layout.h"
+#include "net/layout.h"
 #include "web/numbers.h"
 #include "web/web_inner.h"
 
@@ -186,9 +186,9 @@ void web_status_html(struct html *h, const struct status *s, const struct web_re
 {
 	struct numbers numbers;
 	struct numbers_queries queries;
-	struct layout_ask box = {.match = {.forgive = true}};
+	struct web_ask box = {.match = {.forgive = true}};
 	numbers_of(s, now_wall_us, &numbers);
-	layout_begin(h, "garner: status", &box);
+	web_begin(h, "garner: status", &box);
 	html_put_text(h, "h1", "Status");
 	put_summary(h, s);
 	put_numbers(h, &numbers);
@@ -210,7 +210,7 @@ void web_status_html(struct html *h, const struct status *s, const struct web_re
 		if (s->view[i].n && s->view[i].alive)
 			put_counters(h, &s->view[i]);
 	html_script(h, "/status.js");
-	layout_end(h);
+	web_end(h);
 }
 
 int web_status_page(struct http_request *req, struct http_answer *ret, struct err *err)

@@ -3,77 +3,16 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "net/net_section.h"
+#include "net/layout.h"
+#include "net/serve.h"
 #include "web/files_inner.h"
-#include "web/layout.h"
 #include "web/numbers.h"
-#include "web/serve.h"
 #include "web/web_inner.h"
 
 #include <limits.h>
 #include <stdio.h>
-#include <unistd.h>
 
 enum { BEAT_S = 15 };
-
-struct web_conf {
-	const char *listen;
-	struct http_names names;
-	struct http_limits http;
-	int64_t max_listeners, drain_us;
-	bool access_log;
-};
-
-static const struct value_spec specs[] = {
-	{"listen", VALUE_LISTEN_AT(struct web_conf, listen), .fallback = "127.0.0.1:8080",
-	 .moves = "net.port", .help = "Where pages and the JSON interface are served"},
-	HTTP_NAME_SPECS(struct web_conf, names),
-	ACCESS_LOG_SPEC(struct web_conf, access_log),
-	{"max_listeners", VALUE_INT_AT(struct web_conf, max_listeners), .fallback = "1000",
-	 .min = 1, .max = 100000, .help = "Open event streams; more are refused with 503"},
-	DRAIN_SPEC(struct web_conf, drain_us, "5s"),
-	HTTP_LIMIT_SPECS(struct web_conf, http),
-};
-
-static const struct config_section section = {
-	.name = "web",
-	.help = "Pages, the JSON interface, metrics.",
-	.size = sizeof(struct web_conf),
-	.specs = specs,
-	.nspecs = ARRAY_LEN(specs),
-};
-
-const struct http_names *web_names(const struct config *config)
-{
-	const struct web_conf *conf = config_get(config, &section);
-	return &conf->names;
-}
-
-void web_base(const struct config *config, struct buf *out)
-{
-	static const char *const any[] = {"*:", "0.0.0.0:", "[::]:"};
-	const struct web_conf *conf = config_get(config, &section);
-	struct str url = str_of(conf->names.url), at = str_of(conf->listen);
-	char host[256] = "localhost";
-	if (url.n) {
-		while (str_ends(url, STR("/")))
-			url.n--;
-		buf_add_str(out, url);
-		return;
-	}
-	buf_add_text(out, "http://");
-	if (at.n == 0 || str_starts(at, STR("unix:"))) {
-		buf_add_text(out, host);
-		return;
-	}
-	for (size_t i = 0; i < ARRAY_LEN(any); i++)
-		if (str_starts(at, str_of(any[i]))) {
-			(void)gethostname(host, sizeof host - 1);
-			buf_printf(out, "%s:", host);
-			at = str_from(at, strlen(any[i]));
-		}
-	buf_add_str(out, at);
-}
 
 static const struct counter_def counters[] = {HTTP_COUNTER_DEFS};
 
@@ -123,9 +62,9 @@ static const struct http_route routes[] = {
 	 "text/plain; charset=utf-8", .handle = web_archie_sites},
 	{HTTP_GET, "/status", "Status, for people", PAGE, .loose = true, .handle = web_status_page},
 	{HTTP_GET, "/style.css", "The style sheet of all pages", "text/css; charset=utf-8",
-	 .loose = true, .handle = web_style},
+	 .loose = true, .handle = layout_style},
 	{HTTP_GET, "/status.js", "Makes the status page live", "text/javascript; charset=utf-8",
-	 .loose = true, .handle = web_status_js},
+	 .loose = true, .handle = layout_status_js},
 	{HTTP_GET, "/healthz", "Always 200 while this process runs", JSON, .handle = web_health},
 	{HTTP_GET, "/readyz", "Whether all roles are ready; 503 when not", JSON,
 	 .handle = web_ready},
@@ -200,7 +139,7 @@ static int run(struct role_env *env, struct err *err)
 	snprintf(folder, sizeof folder, "%s/archie", env->data);
 	web.domains = domains_file_new(folder);
 	web.events = http_channel_new((size_t)conf->max_listeners, BEAT_S * US_PER_S);
-	int rc = web_serve(env, &options, conf->drain_us, err);
+	int rc = http_serve(env, &options, conf->drain_us, err);
 	http_channel_free(&web.events);
 	domains_file_free(&web.domains);
 	files_close(&web.files);
@@ -226,7 +165,7 @@ const struct role web_role = {
 		"and so is the memory for large answers that were not taken yet; what runs is "
 		"finished before the role stops.",
 	.scheme = "http",
-	.section = &section,
+	.section = &web_section,
 	.counters = counters,
 	.ncounters = ARRAY_LEN(counters),
 	.run = run,

@@ -21,6 +21,17 @@ struct web {
  * are few, and all pages share them. */
 #define WEB_BUDGET_US (2 * US_PER_S)
 
+/* frame.c */
+
+struct web_ask {
+	struct str words, site, type; /* what the box and the filters show */
+	struct query_options match;   /* how words are taken; stays when others are asked for */
+	bool bare;                    /* nothing was asked yet: the box stands alone */
+};
+/* ask NULL: a page without a box, which can send nothing. */
+void web_begin(struct html *h, const char *title, const struct web_ask *ask);
+void web_end(struct html *h);
+
 /* monitor.c */
 
 int web_health(struct http_request *req, struct http_answer *ret, struct err *err);

@@ -32,7 +32,7 @@ TABLE = {
             "shepherd", "cache", "archie", "broker", "web"},
     "cmd/parse_main.c": GROUND | {"extract"},  # garner-parse
 }
-MADE = {"archie/shell_texts_sum.h", "web/assets_sum.h"}  # by the build, for their own rooms
+MADE = {"archie/shell_texts_sum.h", "net/assets_sum.h"}  # by the build, for their own rooms
 PUBLIC = {"garner.h"}  # include/, for cmd and lib
 
 

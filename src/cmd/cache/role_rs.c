@@ -3,12 +3,12 @@
 #include "cmd/cache/role_rs.h"
 
 #include "cache/rs.h"
-#include "web/layout.h"
-#include "web/serve.h"
+#include "net/layout.h"
+#include "net/serve.h"
 
 static int run(struct role_env *env, struct err *err)
 {
-	static const struct rs_frame frame = {web_serve, web_style};
+	static const struct rs_frame frame = {http_serve, layout_style};
 	return rs_run(env, &frame, err);
 }
 

@@ -13,11 +13,11 @@
 #include "cmd/command.h"
 #include "cmd/index/broker_conf.h"
 #include "fetch/robot.h"
+#include "net/serve.h"
 #include "role/password.h"
 #include "shepherd/crawl.h"
 #include "shepherd/master.h"
 #include "state/source_crawl.h"
-#include "web/serve.h"
 
 #include <limits.h>
 #include <malloc.h>

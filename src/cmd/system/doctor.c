@@ -14,12 +14,12 @@
 #include "extract/cage_section.h"
 #include "index/names.h"
 #include "index/words.h"
+#include "net/serve.h"
 #include "role/status.h"
 #include "shepherd/brake.h"
 #include "shepherd/crawl.h"
 #include "shepherd/master.h"
 #include "shepherd/shepherd.h"
-#include "web/serve.h"
 #include "web/web.h"
 
 #include <errno.h>
@@ -383,7 +383,8 @@ static void check_names(const struct patient *p, struct finding *f)
 	struct err err;
 	if (!cmd_has_role(p->call->program, &web_role))
 		return;
-	const struct http_names *names = web_names(p->config);
+	const struct web_conf *web = config_get(p->config, &web_section);
+	const struct http_names *names = &web->names;
 	if (http_names_check(names, &err) < 0) {
 		finding_fail(f, &err);
 		finding_mend(f, "garner config explain web");

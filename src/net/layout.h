@@ -1,22 +1,25 @@
-/* What all pages have: head, search box, foot, and the files that they load. */
+/* What the pages of all roles have: head, foot, parts of forms, and the files that they load. */
 #pragma once
-#include "broker/broker.h"
 #include "net/html.h"
 #include "net/http.h"
 
-struct layout_ask {
-	struct str words, site, type; /* what the box and the filters show */
-	struct query_options match;   /* how words are taken; stays when others are asked for */
-	bool bare;                    /* nothing was asked yet: the box stands alone */
+struct layout_link {
+	const char *href, *text;
 };
 
-/* ask NULL: a page without a box, which can send nothing. */
-void layout_begin(struct html *h, const char *title, const struct layout_ask *ask);
-void layout_end(struct html *h);
+/* The beginning of a page, up to its header, which stays open; class: of the header, or NULL. */
+void layout_begin(struct html *h, const char *title, const char *class);
+/* The name of garner, which leads to the first page; is_heading: it is the page's heading too. */
+void layout_home(struct html *h, bool is_heading);
+/* Ends the header; the content of the page follows. */
+void layout_main(struct html *h);
+/* The foot, with links, and the end of the page. */
+void layout_end(struct html *h, const struct layout_link *links, size_t n);
 /* Opens an element with a class, as the style sheet knows it. */
 void layout_open(struct html *h, const char *element, const char *class);
-/* A box to tick: sent with this value if it is. */
-void layout_tick(struct html *h, const char *name, const char *value, const char *label, bool on);
+/* A box to tick: sent with this value if it is. class: of its label, or NULL. */
+void layout_tick(struct html *h, const char *class, const char *name, const char *value,
+		 const char *label, bool on);
 /* A paragraph; one for each line of notes. */
 void layout_note(struct html *h, const char *class, const char *text);
 void layout_notes(struct html *h, struct str notes);
@@ -40,5 +43,5 @@ void layout_box(struct html *h, const struct layout_box *b);
 #define LAYOUT_DOT " · "
 
 /* Handlers of the files below web/. */
-int web_style(struct http_request *req, struct http_answer *ret, struct err *err);
-int web_status_js(struct http_request *req, struct http_answer *ret, struct err *err);
+int layout_style(struct http_request *req, struct http_answer *ret, struct err *err);
+int layout_status_js(struct http_request *req, struct http_answer *ret, struct err *err);

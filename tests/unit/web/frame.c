@@ -1,12 +1,13 @@
-#include "web/layout.h"
+#include "net/layout.h"
 
 #include "page.h"
+#include "web/web_inner.h"
 
-static void begin_page(const char *title, const struct layout_ask *ask)
+static void begin_page(const char *title, const struct web_ask *ask)
 {
 	struct html *h = page_new();
-	layout_begin(h, title, ask);
-	layout_end(h);
+	web_begin(h, title, ask);
+	web_end(h);
 	assert_int_equal(h->depth, 0); /* all that was opened is closed */
 }
 
@@ -34,10 +35,10 @@ static void without_a_question_there_is_no_form(void **state)
 
 static void the_box_keeps_what_was_asked(void **state)
 {
-	struct layout_ask ask = {.words = STR("say \"hi\" & <go>"),
-				 .site = STR("a.example"),
-				 .type = STR("Text"),
-				 .match = {.errors = 2, .best = true, .forgive = true}};
+	struct web_ask ask = {.words = STR("say \"hi\" & <go>"),
+			      .site = STR("a.example"),
+			      .type = STR("Text"),
+			      .match = {.errors = 2, .best = true, .forgive = true}};
 	(void)state;
 	begin_page("t", &ask);
 	assert_page_has("value=\"say &quot;hi&quot; &amp; &lt;go&gt;\"");
@@ -53,7 +54,7 @@ static void the_box_keeps_what_was_asked(void **state)
 
 static void a_bare_page_has_the_box_alone(void **state)
 {
-	struct layout_ask ask = {.bare = true};
+	struct web_ask ask = {.bare = true};
 	(void)state;
 	begin_page("t", &ask);
 	assert_page_has("<header class=\"bare\">");
@@ -69,8 +70,8 @@ static void assets_are_asked_for_again_and_have_a_tag_of_their_own(void **state)
 	struct http_answer style = {0}, script = {0};
 	struct err err;
 	(void)state;
-	assert_int_equal(web_style(&req, &style, &err), 0);
-	assert_int_equal(web_status_js(&req, &script, &err), 0);
+	assert_int_equal(layout_style(&req, &style, &err), 0);
+	assert_int_equal(layout_status_js(&req, &script, &err), 0);
 	assert_string_equal(style.type, "text/css; charset=utf-8");
 	assert_string_equal(script.type, "text/javascript; charset=utf-8");
 	assert_string_equal(style.cache, "no-cache");

@@ -5,7 +5,9 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "cache/rs/rs_inner.h"
+#include "net/layout.h"
 #include "net/net_section.h"
+#include "net/serve.h"
 
 #include <stdio.h>
 
@@ -30,7 +32,7 @@ static const struct value_spec specs[] = {
 	HTTP_LIMIT_SPECS(S, http),
 };
 
-const struct config_section rs_section = {
+static const struct config_section section = {
 	.name = "rs",
 	.help = "Registration of providers: pages, and what programs ask.",
 	.size = sizeof(S),
@@ -39,7 +41,7 @@ const struct config_section rs_section = {
 };
 
 /* clang-format off */
-const struct counter_def rs_counters[RS_NCOUNTERS] = {
+static const struct counter_def counters[] = {
 	HTTP_COUNTER_DEFS,
 	[RS_COUNT_REGISTERED] = {"registered", NULL, COUNTER_TOTAL, "Registrations, first step."},
 	[RS_COUNT_VERIFIED] = {"verified", NULL, COUNTER_TOTAL, "Prefixes that were proved."},
@@ -50,7 +52,7 @@ const struct counter_def rs_counters[RS_NCOUNTERS] = {
 };
 /* clang-format on */
 
-int rs_conf_check(const struct config *config, const struct config_section *of, struct err *err)
+static int conf_check(const struct config *config, const struct config_section *of, struct err *err)
 {
 	const struct rs_conf *conf = config_get(config, of);
 	if (conf->mail_from[0] && !mail_is_address(str_of(conf->mail_from)))
@@ -110,11 +112,6 @@ enum { FORM_MOST = 32 << 10 };
 #define FORM .form = true, .body_max = FORM_MOST
 #define MINE .scope = HTTP_PROVIDER, .slow = true
 
-static int answer_style(struct http_request *req, struct http_answer *ret, struct err *err)
-{
-	return rs_of(req)->frame->style(req, ret, err);
-}
-
 static int answer_health(struct http_request *req, struct http_answer *ret, struct err *err)
 {
 	(void)req, (void)err;
@@ -163,7 +160,7 @@ static const struct http_route routes[] = {
 	{HTTP_GET, "/provider/receipts", "What became of URLs", PAGE, .loose = true, .clips = true,
 	 OF(receipts_params), MINE, .handle = rs_page_receipts},
 	{HTTP_GET, "/style.css", "How pages look", "text/css; charset=utf-8", .loose = true,
-	 .handle = answer_style},
+	 .handle = layout_style},
 	{HTTP_GET, "/healthz", "Whether this process answers", JSON, .handle = answer_health},
 };
 
@@ -230,17 +227,16 @@ static int serve_open(struct rs *rs, struct role_env *env, struct err *err)
 	};
 	if (thread_start(&rs->keeper, keep_house, rs, err) < 0)
 		return -1;
-	int rc = rs->frame->serve(env, &options, rs->conf->drain_us, err);
+	int rc = http_serve(env, &options, rs->conf->drain_us, err);
 	house_end(rs);
 	return rc;
 }
 
-int rs_run(struct role_env *env, const struct rs_frame *frame, struct err *err)
+static int run(struct role_env *env, struct err *err)
 {
-	struct rs rs = {.conf = config_get(env->config, &rs_section),
+	struct rs rs = {.conf = config_get(env->config, env->role->section),
 			.cache = config_get(env->config, &cache_section),
 			.mail = config_get(env->config, &mail_section),
-			.frame = frame,
 			.counters = env->counters,
 			.data = env->data,
 			.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -261,3 +257,26 @@ int rs_run(struct role_env *env, const struct rs_frame *frame, struct err *err)
 	pidb_close(&rs.pidb);
 	return rc;
 }
+
+const struct role rs_role = {
+	.name = "rs",
+	.only_named = true,
+	.summary = "register providers of the content cache",
+	.description =
+		"Serves the pages and the interface by which owners of sites become providers: "
+		"they register, put a secret into a file on their site, which is fetched at once, "
+		"and may then say what changed (garner provider send, to the role uns). On their "
+		"own page they set hours and bandwidth, see what was fetched and what will be, and "
+		"the receipt of each URL.\n\n"
+		"It listens on the loopback address unless told otherwise. Names, settings of "
+		"connections and the way it ends are as those of the role web; it answers to "
+		"web.url and web.names. Beyond this machine it belongs after a proxy that speaks "
+		"TLS, since passwords go through it; all clients have the proxy's address then, "
+		"which rs.registers_per_day has to allow for.",
+	.scheme = "http",
+	.section = &section,
+	.counters = counters,
+	.ncounters = ARRAY_LEN(counters),
+	.check = conf_check,
+	.run = run,
+};

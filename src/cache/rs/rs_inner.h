@@ -6,9 +6,9 @@
 #include "base/pool.h"
 #include "cache/cache_conf.h"
 #include "cache/db.h"
-#include "cache/rs.h"
 #include "cache/rs/rs_robot.h"
 #include "cache/uns/login.h"
+#include "net/http.h"
 #include "net/mail.h"
 
 #include <limits.h>
@@ -38,7 +38,6 @@ struct rs {
 	const struct rs_conf *conf;
 	const struct cache_conf *cache;
 	const struct mail_conf *mail;
-	const struct rs_frame *frame;
 	struct counters *counters;
 	const char *data;
 	char folder[PATH_MAX]; /* DATA/cache */
@@ -191,8 +190,6 @@ struct html;
 void rs_page_begin(struct html *h, const char *title);
 void rs_page_end(struct html *h);
 void rs_put_time(struct html *h, int64_t wall_us);
-void rs_put_note(struct html *h, bool is_bad, const char *text);
-void rs_put_link(struct html *h, const char *href, const char *text);
 /* A name and a value that people copy, in an open list. */
 void rs_put_key(struct html *h, const char *name, const char *value);
 /* A form that posts; its fields; its button and end. */

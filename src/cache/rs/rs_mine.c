@@ -2,7 +2,7 @@
  * its forms do. */
 #include "base/clock.h"
 #include "cache/rs/rs_inner.h"
-#include "net/html.h"
+#include "net/layout.h"
 
 #include <inttypes.h>
 
@@ -62,8 +62,8 @@ static void put_prefixes(struct html *h, const struct rs_state *s, char (*secret
 			html_put_text(h, "li", s->prefix[i]);
 		html_close(h, "ul");
 	} else {
-		rs_put_note(
-			h, false,
+		layout_note(
+			h, "note",
 			"Nothing yet: put the secret into a file on your site, and say where it "
 			"is.");
 	}
@@ -237,7 +237,7 @@ static void put_end(struct html *h)
 	rs_form_end(h, "New password");
 	html_put_text(h, "h2", "The end");
 	html_open(h, "p");
-	rs_put_link(h, "/provider/leave", "Deregister");
+	html_put_text(h, "a", "Deregister", "href", "/provider/leave");
 	html_text(h, ", and have all that is stored of your pages removed.");
 	html_close(h, "p");
 }
@@ -254,7 +254,7 @@ int rs_page_mine(struct http_request *req, struct http_answer *ret, struct err *
 	rs_page_begin(&h, arena_printf(&req->arena, "Provider %" PRIu64, s.who.id));
 	html_put_text(&h, "p", s.who.site, "class", "about");
 	if (s.who.wanted)
-		rs_put_note(&h, true, wanted_text(s.who.wanted));
+		layout_note(&h, "note bad", wanted_text(s.who.wanted));
 	put_tally(&h, &req->arena, &s);
 	put_prefixes(&h, &s, secrets, n);
 	put_contract(&h, &req->arena, rs_of(req), &s.who);
@@ -344,16 +344,16 @@ int rs_page_leave(struct http_request *req, struct http_answer *ret, struct err 
 	(void)err;
 	ret->cache = "no-store";
 	rs_page_begin(&h, "Deregister?");
-	rs_put_note(&h, true,
+	layout_note(&h, "note bad",
 		    arena_printf(&req->arena,
 				 "Provider %" PRIu64 " is gone then, for good: its password, its "
 				 "contract, and all that is stored of its pages.",
 				 rs_who(req)->id));
 	rs_form(&h, "/provider/deregister");
-	html_open(&h, "input", "type", "hidden", "name", "sure", "value", "yes");
+	layout_hidden(&h, "sure", STR("yes"));
 	rs_form_end(&h, "Deregister, for good");
 	html_open(&h, "p");
-	rs_put_link(&h, "/provider", "No, back to my page");
+	html_put_text(&h, "a", "No, back to my page", "href", "/provider");
 	html_close(&h, "p");
 	rs_page_end(&h);
 	return 0;
@@ -424,7 +424,7 @@ int rs_page_receipts(struct http_request *req, struct http_answer *ret, struct e
 	rs_page_begin(&h, "Receipts");
 	put_receipts_form(&h, p, &req->arena);
 	if (!r.is_known)
-		rs_put_note(&h, false, "Nothing is known of that, not yet or not any more.");
+		layout_note(&h, "note", "Nothing is known of that, not yet or not any more.");
 	if (r.is_known && r.state) {
 		html_open(&h, "p", "class", "about");
 		html_printf(&h, "Set %" PRIu64 ", %s, %" PRIu64 " URLs, accepted ", r.set, r.state,

@@ -2,45 +2,29 @@
  * those with a password in them are kept by nobody. */
 #include "base/clock.h"
 #include "cache/rs/rs_inner.h"
-#include "net/html.h"
+#include "net/layout.h"
 
 #include <inttypes.h>
-
-void rs_put_link(struct html *h, const char *href, const char *text)
-{
-	html_put_text(h, "a", text, "href", href);
-}
+#include <stdio.h>
 
 void rs_page_begin(struct html *h, const char *title)
 {
-	html_begin(h);
-	html_open(h, "meta", "name", "viewport", "content", "width=device-width, initial-scale=1");
-	html_open(h, "meta", "name", "robots", "content", "noindex");
-	html_open(h, "title");
-	html_printf(h, "%s - garner", title);
-	html_close(h, "title");
-	html_open(h, "link", "rel", "stylesheet", "href", "/style.css");
-	html_close(h, "head");
-	html_open(h, "body");
-	html_open(h, "header");
-	html_put_text(h, "a", "garner", "class", "name", "href", "/");
-	html_close(h, "header");
-	html_open(h, "main");
+	char full[100];
+	snprintf(full, sizeof full, "%s - garner", title);
+	layout_begin(h, full, NULL);
+	layout_home(h, false);
+	layout_main(h);
 	html_put_text(h, "h1", title);
 }
 
 void rs_page_end(struct html *h)
 {
-	html_close(h, "main");
-	html_open(h, "footer");
-	rs_put_link(h, "/", "Register");
-	html_text(h, " · ");
-	rs_put_link(h, "/provider", "My page");
-	html_text(h, " · ");
-	rs_put_link(h, "/provider/receipts", "Receipts");
-	html_close(h, "footer");
-	html_close(h, "body");
-	html_close(h, "html");
+	static const struct layout_link links[] = {
+		{"/", "Register"},
+		{"/provider", "My page"},
+		{"/provider/receipts", "Receipts"},
+	};
+	layout_end(h, links, ARRAY_LEN(links));
 }
 
 void rs_put_time(struct html *h, int64_t wall_us)
@@ -57,11 +41,6 @@ void rs_put_time(struct html *h, int64_t wall_us)
 	html_text(h, " ");
 	html_str(h, str_head(str_from(buf_str(&text), 11), 8));
 	html_close(h, "time");
-}
-
-void rs_put_note(struct html *h, bool is_bad, const char *text)
-{
-	html_put_text(h, "p", text, "class", is_bad ? "note bad" : "note");
 }
 
 void rs_form(struct html *h, const char *action)
@@ -93,9 +72,9 @@ void rs_put_told(struct http_answer *ret, const char *title, const struct rs_tol
 	ret->status = told->status;
 	ret->cache = "no-store";
 	rs_page_begin(&h, title);
-	rs_put_note(&h, told->status >= 400, told->text);
+	layout_note(&h, told->status >= 400 ? "note bad" : "note", told->text);
 	html_open(&h, "p");
-	rs_put_link(&h, path, link);
+	html_put_text(&h, "a", link, "href", path);
 	html_close(&h, "p");
 	rs_page_end(&h);
 }
@@ -121,7 +100,7 @@ static void put_steps(struct html *h, const struct rs *rs)
 	html_close(h, "li");
 	html_open(h, "li");
 	html_text(h, "Say where the file is, on ");
-	rs_put_link(h, "/provider", "your page");
+	html_put_text(h, "a", "your page", "href", "/provider");
 	html_text(h, ". It is fetched at once. All that is in its folder and below is yours then, "
 		     "and the file may be removed.");
 	html_close(h, "li");
@@ -131,15 +110,6 @@ static void put_steps(struct html *h, const struct rs *rs)
 	html_text(h, ". Just that is fetched, at your hours and no faster than you allow.");
 	html_close(h, "li");
 	html_close(h, "ol");
-}
-
-static void put_tick(struct html *h, const char *name, const char *label)
-{
-	html_open(h, "label", "class", "tick");
-	html_open(h, "input", "type", "checkbox", "name", name, "value", "yes");
-	html_text(h, " ");
-	html_text(h, label);
-	html_close(h, "label");
 }
 
 int rs_page_home(struct http_request *req, struct http_answer *ret, struct err *err)
@@ -155,11 +125,12 @@ int rs_page_home(struct http_request *req, struct http_answer *ret, struct err *
 	rs_form(&h, "/register");
 	rs_field(&h, "site", "Site", "", "its URL, or its name, for the operator");
 	rs_field(&h, "mail", "Mail", "", "where the operator reaches you; may be left empty");
-	put_tick(&h, "send", "mail number, password and secret to this address");
+	layout_tick(&h, "tick", "send", "yes", "mail number, password and secret to this address",
+		    false);
 	rs_form_end(&h, "Register");
 	html_open(&h, "p");
 	html_text(&h, "Registered already? Then this is ");
-	rs_put_link(&h, "/provider", "your page");
+	html_put_text(&h, "a", "your page", "href", "/provider");
 	html_text(&h, "; your number is the name to log in with.");
 	html_close(&h, "p");
 	rs_page_end(&h);
@@ -182,9 +153,9 @@ static void put_registered(struct html *h, struct arena *arena, const struct rs_
 	rs_put_key(h, "Secret", done->secret);
 	html_close(h, "dl");
 	if (done->mailed)
-		rs_put_note(h, false, "All three were mailed as well.");
+		layout_note(h, "note", "All three were mailed as well.");
 	else if (done->not_mailed)
-		rs_put_note(h, true,
+		layout_note(h, "note bad",
 			    arena_printf(arena, "They were not mailed: %s.", done->not_mailed));
 	html_put_text(h, "h2", "What to do now");
 	html_open(h, "ol");
@@ -209,7 +180,7 @@ static void put_registered(struct html *h, struct arena *arena, const struct rs_
 	html_text(h, "Until ");
 	rs_put_time(h, done->expires_us);
 	html_text(h, " UTC, say the URL of the file with the secret on ");
-	rs_put_link(h, "/provider", "your page");
+	html_put_text(h, "a", "your page", "href", "/provider");
 	html_text(h, ", or with ");
 	html_put_text(h, "code", "garner provider verify URL");
 	html_text(h, ". A browser asks you to log in: the number is the name.");

@@ -1,15 +1,15 @@
-/* The registration server: settings, routes, and the threads around the handlers. */
+/* The registration server: settings, routes, and what runs around the handlers. */
 #include "cache/rs.h"
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/thread.h"
 #include "cache/rs/rs_inner.h"
 #include "net/layout.h"
 #include "net/net_section.h"
 #include "net/serve.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #define S struct rs_conf
 
@@ -164,47 +164,18 @@ static const struct http_route routes[] = {
 	{HTTP_GET, "/healthz", "Whether this process answers", JSON, .handle = answer_health},
 };
 
-/* The thread that lets registrations expire. */
-
-/* Only while the wall clock stands still against the other one, from one look to the next: one that
- * is set wrong for a while, at a start too, must not forget everybody. */
-static void expire_once(struct rs *rs, int64_t *steady_us)
-{
-	struct err err;
-	int64_t now_us = clock_wall_us(), steady = now_us - clock_mono_us();
-	bool is_steady =
-		*steady_us && steady - *steady_us < US_PER_MIN && *steady_us - steady < US_PER_MIN;
-	*steady_us = steady;
-	if (is_steady && pidb_expire(rs->pidb, now_us - rs->conf->expiry_us, now_us, &err) < 0)
-		log_warn(ROLE, "expiring registrations failed", KV_TEXT("why", err.msg));
-}
-
-static void *keep_house(void *ctx)
+/* Lets registrations expire. Only while the wall clock stands still against the other one, from one
+ * look to the next: one that is set wrong for a while, at a start too, must not forget everybody.
+ */
+static void expire_once(void *ctx)
 {
 	struct rs *rs = ctx;
-	/* A short expiry is looked at more often. */
-	int64_t every_us = MIN(MAX(rs->conf->expiry_us / 10, US_PER_S / 4), US_PER_H);
-	int64_t steady_us = 0;
-	pthread_mutex_lock(&rs->lock);
-	while (!rs->ends) {
-		pthread_mutex_unlock(&rs->lock);
-		expire_once(rs, &steady_us);
-		pthread_mutex_lock(&rs->lock);
-		int64_t until_us = clock_mono_us() + every_us;
-		while (!rs->ends && thread_cond_wait(&rs->wake, &rs->lock, until_us))
-			;
-	}
-	pthread_mutex_unlock(&rs->lock);
-	return NULL;
-}
-
-static void house_end(struct rs *rs)
-{
-	pthread_mutex_lock(&rs->lock);
-	rs->ends = true;
-	pthread_cond_signal(&rs->wake);
-	pthread_mutex_unlock(&rs->lock);
-	pthread_join(rs->keeper, NULL);
+	struct err err;
+	int64_t now_us = clock_wall_us(), was_us = rs->steady_us;
+	rs->steady_us = now_us - clock_mono_us();
+	if (llabs(rs->steady_us - was_us) < US_PER_MIN &&
+	    pidb_expire(rs->pidb, now_us - rs->conf->expiry_us, now_us, &err) < 0)
+		log_warn(ROLE, "expiring registrations failed", KV_TEXT("why", err.msg));
 }
 
 static void stop_waiting(void *ctx)
@@ -214,7 +185,7 @@ static void stop_waiting(void *ctx)
 	rs_login_stop(rs);
 }
 
-static int serve_open(struct rs *rs, struct role_env *env, struct err *err)
+static int serve(struct rs *rs, struct role_env *env, struct err *err)
 {
 	const struct http_options options = {
 		.routes = routes,
@@ -225,10 +196,14 @@ static int serve_open(struct rs *rs, struct role_env *env, struct err *err)
 		.login = rs_let_in,
 		.stopping = stop_waiting,
 	};
-	if (thread_start(&rs->keeper, keep_house, rs, err) < 0)
+	/* A short expiry is looked at more often. */
+	int64_t every_us = MIN(MAX(rs->conf->expiry_us / 10, US_PER_S / 4), US_PER_H);
+	rs->steady_us = clock_wall_us() - clock_mono_us();
+	if (rs_robot_new(&rs->robot, env->data, config_get(env->config, &robot_section),
+			 &rs->keeper, every_us, err) < 0)
 		return -1;
 	int rc = http_serve(env, &options, rs->conf->drain_us, err);
-	house_end(rs);
+	rs_robot_free(&rs->robot);
 	return rc;
 }
 
@@ -239,18 +214,14 @@ static int run(struct role_env *env, struct err *err)
 			.mail = config_get(env->config, &mail_section),
 			.counters = env->counters,
 			.data = env->data,
+			.keeper = {.fn = expire_once, .ctx = &rs},
 			.lock = PTHREAD_MUTEX_INITIALIZER};
-	thread_cond_init(&rs.wake);
 	snprintf(rs.folder, sizeof rs.folder, "%s/cache", env->data);
 	if (pidb_open(&rs.pidb, rs.folder, err) < 0)
 		return -1;
 	int rc = rs_login_open(&rs, err);
 	if (rc == 0)
-		rc = rs_robot_new(&rs.robot, env->data, config_get(env->config, &robot_section),
-				  err);
-	if (rc == 0)
-		rc = serve_open(&rs, env, err);
-	rs_robot_free(&rs.robot);
+		rc = serve(&rs, env, err);
 	while (rs.dbs)
 		db_close(&rs.db[--rs.dbs]);
 	rs_login_close(&rs);

@@ -46,13 +46,12 @@ struct rs {
 	struct pool *hashes; /* hashes passwords that are not remembered: one thread */
 	atomic_bool stops;
 	struct rs_robot *robot;
-	pthread_mutex_t lock;
-	struct db *db[RS_DBS]; /* lock; handles that no thread uses now */
+	/* Deletes expired registrations, in the robot's thread. */
+	struct loop_timer keeper;
+	int64_t steady_us;     /* the wall clock less the other one, when it was last looked at */
+	pthread_mutex_t lock;  /* of the rest */
+	struct db *db[RS_DBS]; /* handles that no thread uses now */
 	size_t dbs;
-	/* The thread that deletes expired registrations. */
-	pthread_t keeper;
-	pthread_cond_t wake;
-	bool ends; /* lock */
 };
 
 /* Default of texts for which "" is a value: the parameter is absent. */

@@ -34,6 +34,8 @@ struct rs_robot {
 	struct loop *loop;
 	struct kit kit;
 	struct robot_limits limits;
+	struct loop_timer *timer;
+	int64_t every_us;
 	pthread_t thread;
 	pthread_mutex_t lock; /* of the rest */
 	struct link asks;
@@ -121,18 +123,22 @@ static void *robot_thread(void *ctx)
 {
 	struct rs_robot *r = ctx;
 	struct err err;
+	loop_timer_every(r->loop, r->timer, r->every_us);
 	int rc = loop_run(r->loop, &err);
 	ENSURE(rc == 0);
+	loop_timer_stop(r->timer);
 	(void)kit_close(&r->kit, &err);
 	return NULL;
 }
 
 int rs_robot_new(struct rs_robot **ret, const char *data, const struct robot_section_conf *conf,
-		 struct err *err)
+		 struct loop_timer *timer, int64_t every_us, struct err *err)
 {
 	struct rs_robot *r = mem_alloc(sizeof *r);
 	pthread_mutex_init(&r->lock, NULL);
 	list_init(&r->asks);
+	r->timer = timer;
+	r->every_us = every_us;
 	ENSURE(getrandom(&r->seed, sizeof r->seed, 0) == (ssize_t)sizeof r->seed);
 	r->limits = conf->robot.limits;
 	r->limits.body = RS_ROBOT_BODY;

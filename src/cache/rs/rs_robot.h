@@ -7,6 +7,7 @@
 #include "cache/pidb.h"
 #include "fetch/robot.h"
 #include "net/http.h"
+#include "net/loop.h"
 
 enum {
 	RS_ROBOT_ASKS = 6,
@@ -16,8 +17,9 @@ enum {
 
 struct rs_robot;
 
+/* The thread also calls the timer's function, first after every_us. */
 int rs_robot_new(struct rs_robot **ret, const char *data, const struct robot_section_conf *conf,
-		 struct err *err);
+		 struct loop_timer *timer, int64_t every_us, struct err *err);
 /* Before rs_robot_free(), while the server stops: all that wait are called again. */
 void rs_robot_stop(struct rs_robot *r);
 void rs_robot_free(struct rs_robot **r);

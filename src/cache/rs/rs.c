@@ -111,6 +111,10 @@ enum { FORM_MOST = 32 << 10 };
 	.params = (list) + (from), .nparams = ARRAY_LEN(list) - (from), .params_size = sizeof(P)
 #define FORM .form = true, .body_max = FORM_MOST
 #define MINE .scope = HTTP_PROVIDER, .slow = true
+/* clang-format off */
+#define WORK(function) .handle = rs_api_act, .with = &(const struct rs_act){.work = (function)}
+/* clang-format on */
+#define ACT(act) .handle = rs_page_act, .with = &(act)
 
 static int answer_health(struct http_request *req, struct http_answer *ret, struct err *err)
 {
@@ -121,19 +125,19 @@ static int answer_health(struct http_request *req, struct http_answer *ret, stru
 
 static const struct http_route routes[] = {
 	{HTTP_POST, "/api/providers", "Registers, first step", JSON, OF(register_params), FORM,
-	 .slow = true, .handle = rs_api_register},
+	 .slow = true, WORK(rs_register)},
 	{HTTP_POST, "/api/providers/:id/verify", "Looks for the secret", JSON, OF(verify_params),
-	 FORM, MINE, .handle = rs_api_verify},
+	 FORM, MINE, WORK(rs_verify)},
 	{HTTP_POST, "/api/providers/:id/secrets", "A further secret", JSON, OF(id_params), FORM,
-	 MINE, .handle = rs_api_secret},
+	 MINE, WORK(rs_secret)},
 	{HTTP_GET, "/api/providers/:id", "What is known of a provider", JSON, OF(id_params), MINE,
 	 .handle = rs_api_state},
 	{HTTP_POST, "/api/providers/:id/contract", "Changes the contract", JSON,
-	 OF(contract_params), FORM, MINE, .handle = rs_api_contract},
+	 OF(contract_params), FORM, MINE, WORK(rs_contract)},
 	{HTTP_POST, "/api/providers/:id/password", "A new password", JSON, OF(id_params), FORM,
-	 MINE, .handle = rs_api_password},
+	 MINE, WORK(rs_password)},
 	{HTTP_POST, "/api/providers/:id/deregister", "The end", JSON, OF(id_params), FORM, MINE,
-	 .handle = rs_api_deregister},
+	 WORK(rs_deregister)},
 	{HTTP_GET, "/api/providers/:id/fetches", "The last fetches", JSON, OF(id_params), MINE,
 	 .handle = rs_api_fetches},
 	{HTTP_GET, "/api/providers/:id/plan", "What will be fetched", JSON, OF(id_params), MINE,
@@ -142,21 +146,19 @@ static const struct http_route routes[] = {
 	 .handle = rs_api_receipts},
 	{HTTP_GET, "/", "Registration, for people", PAGE, .loose = true, .handle = rs_page_home},
 	{HTTP_POST, "/register", "Registers, for people", PAGE, .loose = true, OF(register_params),
-	 FORM, .slow = true, .handle = rs_page_register},
+	 FORM, .slow = true, ACT(rs_act_register)},
 	{HTTP_GET, "/provider", "The page of a provider", PAGE, .loose = true, MINE,
 	 .handle = rs_page_mine},
 	{HTTP_POST, "/provider/verify", "Looks for the secret", PAGE, OF_FORM(verify_params, 1),
-	 FORM, MINE, .handle = rs_page_verify},
+	 FORM, MINE, ACT(rs_act_verify)},
 	{HTTP_POST, "/provider/contract", "Changes the contract", PAGE, OF_FORM(contract_params, 1),
-	 FORM, MINE, .handle = rs_page_contract},
-	{HTTP_POST, "/provider/secret", "A further secret", PAGE, FORM, MINE,
-	 .handle = rs_page_secret},
-	{HTTP_POST, "/provider/password", "A new password", PAGE, FORM, MINE,
-	 .handle = rs_page_password},
+	 FORM, MINE, ACT(rs_act_contract)},
+	{HTTP_POST, "/provider/secret", "A further secret", PAGE, FORM, MINE, ACT(rs_act_secret)},
+	{HTTP_POST, "/provider/password", "A new password", PAGE, FORM, MINE, ACT(rs_act_password)},
 	{HTTP_GET, "/provider/leave", "Asks whether it is meant", PAGE, .loose = true, MINE,
 	 .handle = rs_page_leave},
 	{HTTP_POST, "/provider/deregister", "The end", PAGE, OF(leave_params), FORM, MINE,
-	 .handle = rs_page_deregister},
+	 ACT(rs_act_deregister)},
 	{HTTP_GET, "/provider/receipts", "What became of URLs", PAGE, .loose = true, .clips = true,
 	 OF(receipts_params), MINE, .handle = rs_page_receipts},
 	{HTTP_GET, "/style.css", "How pages look", "text/css; charset=utf-8", .loose = true,
@@ -185,7 +187,7 @@ static void stop_waiting(void *ctx)
 	rs_login_stop(rs);
 }
 
-static int serve(struct rs *rs, struct role_env *env, struct err *err)
+static int serve_until_end(struct rs *rs, struct role_env *env, struct err *err)
 {
 	const struct http_options options = {
 		.routes = routes,
@@ -221,7 +223,7 @@ static int run(struct role_env *env, struct err *err)
 		return -1;
 	int rc = rs_login_open(&rs, err);
 	if (rc == 0)
-		rc = serve(&rs, env, err);
+		rc = serve_until_end(&rs, env, err);
 	while (rs.dbs)
 		db_close(&rs.db[--rs.dbs]);
 	rs_login_close(&rs);

@@ -2,18 +2,6 @@
 #include "base/rows.h"
 #include "cache/rs/rs_inner.h"
 
-/* What was not done, or not yet. */
-static int answer_undone(struct http_request *req, struct http_answer *ret, int rc,
-			 const struct rs_told *told)
-{
-	if (rc != RS_TOLD)
-		return rc == RS_LATER ? HTTP_LATER : -1;
-	if (told->status == 429)
-		http_answer_header(req, ret, "Retry-After", STR("60"));
-	http_answer_error(req, ret, told->status, "%s", told->text);
-	return 0;
-}
-
 /* The provider of the path is the one who asks; false: the answer says that it is not. */
 static bool is_own(struct http_request *req, struct http_answer *ret)
 {
@@ -32,72 +20,16 @@ static int answer_row(const struct rows *t, const void *row, struct http_answer 
 	return 0;
 }
 
-/* What a request has changed or made; NULL and 0: it has not. */
-struct made {
-	uint64_t provider;
-	const char *prefix, *password, *secret;
-	int64_t expires_us;
-	const struct rs_registered *registered;
-};
-static const struct column registered_columns[] = {
-	COL("mailed", struct rs_registered, mailed),
-	COL("not_mailed", struct rs_registered, not_mailed, .how = ROW_SOME),
-};
-static const struct rows registered_rows = {ROWS(struct rs_registered, registered_columns)};
 static const struct column made_columns[] = {
-	COL("provider", struct made, provider, .how = ROW_SOME),
-	COL("prefix", struct made, prefix, .how = ROW_SOME),
-	COL("password", struct made, password, .how = ROW_SOME),
-	COL("secret", struct made, secret, .how = ROW_SOME),
-	COL("expires", struct made, expires_us, .unit = UNIT_TIME_SEC, .how = ROW_NULL,
-	    COL_IF(struct made, secret)),
-	COL_POINTER(NULL, struct made, registered, registered_rows),
+	COL("provider", struct rs_made, provider, .how = ROW_SOME),
+	COL("prefix", struct rs_made, prefix, .how = ROW_SOME),
+	COL("password", struct rs_made, password, .how = ROW_SOME),
+	COL("secret", struct rs_made, secret, .how = ROW_SOME),
+	COL("expires", struct rs_made, expires_us, .unit = UNIT_TIME_SEC, .how = ROW_SOME),
+	COL("mailed", struct rs_made, mailed, COL_IF(struct rs_made, is_registered)),
+	COL("not_mailed", struct rs_made, not_mailed, .how = ROW_SOME),
 };
-static const struct rows made_rows = {ROWS(struct made, made_columns)};
-
-int rs_api_register(struct http_request *req, struct http_answer *ret, struct err *err)
-{
-	struct rs_registered done;
-	struct rs_told told;
-	int rc = rs_register(req, &done, &told, err);
-	if (rc != RS_DONE)
-		return answer_undone(req, ret, rc, &told);
-	ret->status = 201;
-	const struct made made = {.provider = done.id,
-				  .password = done.password,
-				  .secret = done.secret,
-				  .expires_us = done.expires_us,
-				  .registered = &done};
-	return answer_row(&made_rows, &made, ret);
-}
-
-int rs_api_verify(struct http_request *req, struct http_answer *ret, struct err *err)
-{
-	char prefix[PIDB_URL_MAX + 1];
-	struct rs_told told;
-	if (!is_own(req, ret))
-		return 0;
-	int rc = rs_verify(req, prefix, &told, err);
-	if (rc != RS_DONE)
-		return answer_undone(req, ret, rc, &told);
-	const struct made made = {.provider = rs_who(req)->id, .prefix = prefix};
-	return answer_row(&made_rows, &made, ret);
-}
-
-int rs_api_secret(struct http_request *req, struct http_answer *ret, struct err *err)
-{
-	char secret[PIDB_SECRET + 1];
-	int64_t expires_us;
-	struct rs_told told;
-	if (!is_own(req, ret))
-		return 0;
-	int rc = rs_secret(req, secret, &expires_us, &told, err);
-	if (rc != RS_DONE)
-		return answer_undone(req, ret, rc, &told);
-	ret->status = 201;
-	const struct made made = {.secret = secret, .expires_us = expires_us};
-	return answer_row(&made_rows, &made, ret);
-}
+static const struct rows made_rows = {ROWS(struct rs_made, made_columns)};
 
 COL_NAMER(print_wanted, enum pidb_wanted, pidb_wanted_name)
 
@@ -153,35 +85,25 @@ int rs_api_state(struct http_request *req, struct http_answer *ret, struct err *
 	return is_own(req, ret) ? answer_state(req, ret, err) : 0;
 }
 
-int rs_api_contract(struct http_request *req, struct http_answer *ret, struct err *err)
+int rs_api_act(struct http_request *req, struct http_answer *ret, struct err *err)
 {
-	struct rs_told told;
-	if (!is_own(req, ret))
+	const struct rs_act *act = req->route->with;
+	struct rs_made made = {0};
+	if (req->who && !is_own(req, ret))
 		return 0;
-	int rc = rs_contract(req, &told, err);
-	if (rc != RS_DONE)
-		return answer_undone(req, ret, rc, &told);
-	return answer_state(req, ret, err);
-}
-
-int rs_api_password(struct http_request *req, struct http_answer *ret, struct err *err)
-{
-	char password[PIDB_PASSWORD + 1];
-	if (!is_own(req, ret))
+	int rc = act->work(req, &made, err);
+	if (rc < 0 || rc == RS_LATER)
+		return rc < 0 ? -1 : HTTP_LATER;
+	if (rc == RS_TOLD) {
+		if (made.status == 429)
+			http_answer_header(req, ret, "Retry-After", STR("60"));
+		http_answer_error(req, ret, made.status, "%s", made.text);
 		return 0;
-	int rc = rs_password(req, password, err);
-	if (rc != RS_DONE)
-		return rc == RS_LATER ? HTTP_LATER : rc;
-	return answer_row(&made_rows, &(struct made){.password = password}, ret);
-}
-
-int rs_api_deregister(struct http_request *req, struct http_answer *ret, struct err *err)
-{
-	if (!is_own(req, ret))
-		return 0;
-	if (rs_deregister(req, err) < 0)
-		return -1;
-	return answer_row(&made_rows, &(struct made){.provider = rs_who(req)->id}, ret);
+	}
+	if (act->work == rs_contract)
+		return answer_state(req, ret, err);
+	ret->status = made.status ? made.status : 200;
+	return answer_row(&made_rows, &made, ret);
 }
 
 /* Lists */

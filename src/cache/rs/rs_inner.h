@@ -80,16 +80,21 @@ void rs_login_close(struct rs *rs);
 int rs_let_in(struct http_request *req, uint64_t number, struct str password, int64_t *ret_wait_us,
 	      struct err *err);
 
-/* Why a request was refused, for the client. */
-struct rs_told {
-	int status;
+/* What a request has made; what it has not is zero. Or why it was refused, for the client. */
+struct rs_made {
+	int status; /* 0: 200 */
 	char text[600];
+	uint64_t provider;
+	char prefix[PIDB_URL_MAX + 1], password[PIDB_PASSWORD + 1], secret[PIDB_SECRET + 1];
+	int64_t expires_us; /* of the secret */
+	bool is_registered, mailed;
+	const char *not_mailed; /* why not, if it was wanted; else NULL */
 };
 /* Results of the functions below; negative: failed. RS_LATER: return HTTP_LATER and make the same
  * call when the handler is called again. */
 enum { RS_DONE, RS_TOLD, RS_LATER };
 /* Returns RS_TOLD. */
-int rs_tell(struct rs_told *ret, int status, const char *fmt, ...) PRINTF_LIKE(3, 4);
+int rs_tell(struct rs_made *ret, int status, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /* A new password and its line. */
 struct rs_password {
@@ -102,29 +107,14 @@ int rs_password_make(struct http_request *req, struct rs_password **ret, struct 
 /* Writes n random characters and a NUL. */
 int rs_random_text(char *ret, size_t n, struct err *err);
 
-struct rs_registered {
-	uint64_t id;
-	char password[PIDB_PASSWORD + 1], secret[PIDB_SECRET + 1];
-	int64_t expires_us;
-	bool mailed;
-	const char *not_mailed; /* why not, if it was wanted; else NULL */
-};
-/* May return RS_LATER, as may rs_password() and rs_verify(). */
-int rs_register(struct http_request *req, struct rs_registered *ret, struct rs_told *told,
-		struct err *err);
-int rs_verify(struct http_request *req, char ret[PIDB_URL_MAX + 1], struct rs_told *told,
-	      struct err *err);
-int rs_secret(struct http_request *req, char ret[PIDB_SECRET + 1], int64_t *ret_expires_us,
-	      struct rs_told *told, struct err *err);
-int rs_password(struct http_request *req, char ret[PIDB_PASSWORD + 1], struct err *err);
-int rs_contract(struct http_request *req, struct rs_told *told, struct err *err);
-int rs_deregister(struct http_request *req, struct err *err);
+typedef int rs_work(struct http_request *req, struct rs_made *ret, struct err *err);
+rs_work rs_register, rs_verify, rs_secret, rs_password, rs_contract, rs_deregister;
 /* Lists the secrets that wait for their file. */
 enum { RS_SECRETS = 10 };
 int rs_secrets(struct http_request *req, char (*ret)[PIDB_SECRET + 1], size_t *ret_n,
 	       struct err *err);
 /* Mails what was registered; *ret_why: why not. */
-bool rs_mail(struct rs *rs, const char *to, const struct rs_registered *r, const char **ret_why);
+bool rs_mail(struct rs *rs, const char *to, const struct rs_made *r, const char **ret_why);
 
 /* rs_read.c: reads what is known of a provider into the request's arena. */
 
@@ -160,35 +150,37 @@ int rs_plan(struct http_request *req, struct rs_plan **ret, size_t *ret_n, struc
 int rs_receipts(struct http_request *req, struct rs_receipts *ret, struct err *err);
 int64_t rs_since_us(const struct rs *rs); /* start of the period in which full sets are counted */
 
+struct html;
+/* How the routes `with` it do their work. On pages: */
+struct rs_act {
+	rs_work *work;
+	const char *refused, *done; /* titles */
+	/* What to say of it; NULL: the provider's page shows it. */
+	void (*put)(struct html *h, struct http_request *req, const struct rs_made *made);
+};
+extern const struct rs_act rs_act_register, rs_act_verify, rs_act_contract, rs_act_secret,
+	rs_act_password, rs_act_deregister;
+
 /* rs_api.c, rs_pages.c, rs_mine.c: handlers. */
 #define RS_HANDLER(name) \
 	int name(struct http_request *req, struct http_answer *ret, struct err *err)
-RS_HANDLER(rs_api_register);
-RS_HANDLER(rs_api_verify);
-RS_HANDLER(rs_api_secret);
+RS_HANDLER(rs_api_act);
 RS_HANDLER(rs_api_state);
-RS_HANDLER(rs_api_contract);
-RS_HANDLER(rs_api_password);
-RS_HANDLER(rs_api_deregister);
 RS_HANDLER(rs_api_fetches);
 RS_HANDLER(rs_api_plan);
 RS_HANDLER(rs_api_receipts);
+RS_HANDLER(rs_page_act);
 RS_HANDLER(rs_page_home);
-RS_HANDLER(rs_page_register);
 RS_HANDLER(rs_page_mine);
-RS_HANDLER(rs_page_verify);
-RS_HANDLER(rs_page_contract);
-RS_HANDLER(rs_page_secret);
-RS_HANDLER(rs_page_password);
 RS_HANDLER(rs_page_leave);
-RS_HANDLER(rs_page_deregister);
 RS_HANDLER(rs_page_receipts);
 
-struct html;
 /* rs_pages.c: parts of all pages. */
 void rs_page_begin(struct html *h, const char *title);
 void rs_page_end(struct html *h);
 void rs_put_time(struct html *h, int64_t wall_us);
+/* A link in a paragraph of its own. */
+void rs_put_way(struct html *h, const char *href, const char *text);
 /* A name and a value that people copy, in an open list. */
 void rs_put_key(struct html *h, const char *name, const char *value);
 /* A form that posts; its fields; its button and end. */
@@ -196,6 +188,3 @@ void rs_form(struct html *h, const char *action);
 void rs_field(struct html *h, const char *name, const char *label, const char *value,
 	      const char *help);
 void rs_form_end(struct html *h, const char *button);
-/* A page with this message and a link. */
-void rs_put_told(struct http_answer *ret, const char *title, const struct rs_told *told,
-		 const char *path, const char *link);

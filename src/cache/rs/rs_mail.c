@@ -33,12 +33,12 @@ static const char *mail_sender(const struct rs *rs, char ret[300])
 	return ret;
 }
 
-static void mail_text(const struct rs *rs, const struct rs_registered *r, struct buf *out)
+static void mail_text(const struct rs *rs, const struct rs_made *r, struct buf *out)
 {
 	buf_printf(out,
 		   "Somebody, probably you, has registered a site with a garner content cache.\n\n"
 		   "  provider  %" PRIu64 "\n  password  %s\n  secret    %s\n\n",
-		   r->id, r->password, r->secret);
+		   r->provider, r->password, r->secret);
 	buf_add_text(out,
 		     "Put the secret, and nothing else, into a file on the site, as high in its "
 		     "tree\nas you can, and then say where it is, before ");
@@ -49,7 +49,7 @@ static void mail_text(const struct rs *rs, const struct rs_registered *r, struct
 	buf_add_text(out, "\nIf it was not you, do nothing: all of this is forgotten then.\n");
 }
 
-bool rs_mail(struct rs *rs, const char *to, const struct rs_registered *r, const char **ret_why)
+bool rs_mail(struct rs *rs, const char *to, const struct rs_made *r, const char **ret_why)
 {
 	CLEANUP(buf_free) struct buf text = BUF_INIT(MESSAGE_MOST);
 	CLEANUP(buf_free) struct buf message = BUF_INIT(MESSAGE_MOST);
@@ -68,7 +68,7 @@ bool rs_mail(struct rs *rs, const char *to, const struct rs_registered *r, const
 	if (mail_compose(&mail, clock_wall_us(), &message, &err) < 0 ||
 	    mail_send(rs->mail, mail.from, mail.to, buf_str(&message), clock_mono_us() + SEND_US,
 		      &err) != MAIL_SENT) {
-		log_warn(ROLE, "sending a mail failed", KV_UINT("provider", r->id),
+		log_warn(ROLE, "sending a mail failed", KV_UINT("provider", r->provider),
 			 KV_TEXT("why", err.msg));
 		return false;
 	}

@@ -265,78 +265,53 @@ int rs_page_mine(struct http_request *req, struct http_answer *ret, struct err *
 	return 0;
 }
 
-static int answer_told(struct http_answer *ret, int rc, const char *title, const char *refused,
-		       const struct rs_told *told)
+/* Forms */
+
+static void put_verified(struct html *h, struct http_request *req, const struct rs_made *made)
 {
-	if (rc == RS_LATER)
-		return HTTP_LATER;
-	if (rc < 0)
-		return -1;
-	rs_put_told(ret, rc == RS_DONE ? title : refused, told, "/provider", "To my page");
-	return 0;
+	/* What is longer than a note should be is cut. */
+	layout_note(h, "note",
+		    arena_printf(&req->arena,
+				 "You may send what changed below this address from now on, "
+				 "and remove the file: %.400s",
+				 made->prefix));
+	rs_put_way(h, "/provider", "To my page");
 }
 
-/* Back to the page of the provider, where the change shows. */
-static int answer_changed(struct http_request *req, struct http_answer *ret, int rc,
-			  const char *refused, const struct rs_told *told)
+static void put_password(struct html *h, struct http_request *req, const struct rs_made *made)
 {
-	if (rc != RS_DONE)
-		return answer_told(ret, rc, "", refused, told);
-	ret->status = 303;
-	http_answer_header(req, ret, "Location", STR("/provider"));
-	return 0;
-}
-
-int rs_page_verify(struct http_request *req, struct http_answer *ret, struct err *err)
-{
-	char prefix[PIDB_URL_MAX + 1];
-	struct rs_told told;
-	int rc = rs_verify(req, prefix, &told, err);
-	if (rc == RS_DONE) {
-		/* What is longer than the note has room for is cut. */
-		(void)rs_tell(
-			&told, 200,
-			"You may send what changed below this address from now on, and remove "
-			"the file: %.400s",
-			prefix);
-	}
-	return answer_told(ret, rc, "It is yours", "Not found there", &told);
-}
-
-int rs_page_contract(struct http_request *req, struct http_answer *ret, struct err *err)
-{
-	struct rs_told told;
-	int rc = rs_contract(req, &told, err);
-	return answer_changed(req, ret, rc, "Nothing was changed", &told);
-}
-
-int rs_page_secret(struct http_request *req, struct http_answer *ret, struct err *err)
-{
-	char secret[PIDB_SECRET + 1];
-	int64_t expires_us;
-	struct rs_told told;
-	int rc = rs_secret(req, secret, &expires_us, &told, err);
-	return answer_changed(req, ret, rc, "No new secret", &told);
-}
-
-int rs_page_password(struct http_request *req, struct http_answer *ret, struct err *err)
-{
-	struct html h = HTML_INIT(ret->body);
-	char password[PIDB_PASSWORD + 1];
-	int rc = rs_password(req, password, err);
-	if (rc != RS_DONE)
-		return rc == RS_LATER ? HTTP_LATER : rc;
-	ret->cache = "no-store";
-	rs_page_begin(&h, "Your new password");
-	html_open(&h, "dl", "class", "keys");
-	rs_put_key(&h, "Password", password);
-	html_close(&h, "dl");
-	html_put_text(&h, "p",
+	(void)req;
+	layout_open(h, "dl", "keys");
+	rs_put_key(h, "Password", made->password);
+	html_close(h, "dl");
+	html_put_text(h, "p",
 		      "Write it down: it is not shown again. The old one is no good any more; a "
 		      "browser asks you to log in anew.");
-	rs_page_end(&h);
-	return 0;
 }
+
+static void put_deregistered(struct html *h, struct http_request *req, const struct rs_made *made)
+{
+	layout_note(h, "note",
+		    arena_printf(&req->arena,
+				 "Provider %" PRIu64
+				 " is no more; what is stored is being removed.",
+				 made->provider));
+	rs_put_way(h, "/provider", "To my page");
+}
+
+static int deregister_if_sure(struct http_request *req, struct rs_made *ret, struct err *err)
+{
+	const struct rs_params *p = req->params;
+	return p->sure ? rs_deregister(req, ret, err)
+		       : rs_tell(ret, 400, "Nothing was done: say that you are sure.");
+}
+
+const struct rs_act rs_act_verify = {rs_verify, "Not found there", "It is yours", put_verified};
+const struct rs_act rs_act_contract = {rs_contract, "Nothing was changed"};
+const struct rs_act rs_act_secret = {rs_secret, "No new secret"};
+const struct rs_act rs_act_password = {rs_password, "", "Your new password", put_password};
+const struct rs_act rs_act_deregister = {deregister_if_sure, "Not deregistered", "Deregistered",
+					 put_deregistered};
 
 int rs_page_leave(struct http_request *req, struct http_answer *ret, struct err *err)
 {
@@ -352,24 +327,9 @@ int rs_page_leave(struct http_request *req, struct http_answer *ret, struct err 
 	rs_form(&h, "/provider/deregister");
 	layout_hidden(&h, "sure", STR("yes"));
 	rs_form_end(&h, "Deregister, for good");
-	html_open(&h, "p");
-	html_put_text(&h, "a", "No, back to my page", "href", "/provider");
-	html_close(&h, "p");
+	rs_put_way(&h, "/provider", "No, back to my page");
 	rs_page_end(&h);
 	return 0;
-}
-
-int rs_page_deregister(struct http_request *req, struct http_answer *ret, struct err *err)
-{
-	const struct rs_params *p = req->params;
-	struct rs_told told = {.status = 200};
-	int rc = p->sure ? rs_deregister(req, err)
-			 : rs_tell(&told, 400, "Nothing was done: say that you are sure.");
-	if (rc == RS_DONE)
-		(void)rs_tell(&told, 200,
-			      "Provider %" PRIu64 " is no more; what is stored is being removed.",
-			      rs_who(req)->id);
-	return answer_told(ret, rc, "Deregistered", "Not deregistered", &told);
 }
 
 static void put_receipt(struct html *h, const struct db_receipt *r)

@@ -65,18 +65,37 @@ void rs_form_end(struct html *h, const char *button)
 	html_close(h, "form");
 }
 
-void rs_put_told(struct http_answer *ret, const char *title, const struct rs_told *told,
-		 const char *path, const char *link)
+void rs_put_way(struct html *h, const char *href, const char *text)
 {
+	html_open(h, "p");
+	html_put_text(h, "a", text, "href", href);
+	html_close(h, "p");
+}
+
+int rs_page_act(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	const struct rs_act *act = req->route->with;
 	struct html h = HTML_INIT(ret->body);
-	ret->status = told->status;
+	struct rs_made made = {0};
+	int rc = act->work(req, &made, err);
+	if (rc < 0 || rc == RS_LATER)
+		return rc < 0 ? -1 : HTTP_LATER;
+	if (rc == RS_DONE && !act->put) {
+		ret->status = 303;
+		http_answer_header(req, ret, "Location", STR("/provider"));
+		return 0;
+	}
 	ret->cache = "no-store";
-	rs_page_begin(&h, title);
-	layout_note(&h, told->status >= 400 ? "note bad" : "note", told->text);
-	html_open(&h, "p");
-	html_put_text(&h, "a", link, "href", path);
-	html_close(&h, "p");
+	rs_page_begin(&h, rc == RS_DONE ? act->done : act->refused);
+	if (rc == RS_DONE) {
+		act->put(&h, req, &made);
+	} else {
+		ret->status = made.status;
+		layout_note(&h, "note bad", made.text);
+		rs_put_way(&h, req->who ? "/provider" : "/", req->who ? "To my page" : "Try again");
+	}
 	rs_page_end(&h);
+	return 0;
 }
 
 static void put_steps(struct html *h, const struct rs *rs)
@@ -145,18 +164,19 @@ void rs_put_key(struct html *h, const char *name, const char *value)
 	html_close(h, "dd");
 }
 
-static void put_registered(struct html *h, struct arena *arena, const struct rs_registered *done)
+static void put_registered(struct html *h, struct http_request *req, const struct rs_made *done)
 {
 	html_open(h, "dl", "class", "keys");
-	rs_put_key(h, "Number", arena_printf(arena, "%" PRIu64, done->id));
+	rs_put_key(h, "Number", arena_printf(&req->arena, "%" PRIu64, done->provider));
 	rs_put_key(h, "Password", done->password);
 	rs_put_key(h, "Secret", done->secret);
 	html_close(h, "dl");
 	if (done->mailed)
 		layout_note(h, "note", "All three were mailed as well.");
 	else if (done->not_mailed)
-		layout_note(h, "note bad",
-			    arena_printf(arena, "They were not mailed: %s.", done->not_mailed));
+		layout_note(
+			h, "note bad",
+			arena_printf(&req->arena, "They were not mailed: %s.", done->not_mailed));
 	html_put_text(h, "h2", "What to do now");
 	html_open(h, "ol");
 	html_put_text(h, "li", "Write the number and the password down: they are not shown again.");
@@ -172,7 +192,8 @@ static void put_registered(struct html *h, struct arena *arena, const struct rs_
 		     "there, and "
 		     "say once ");
 	html_open(h, "code");
-	html_printf(h, "garner provider register --id %" PRIu64 " --password-file FILE", done->id);
+	html_printf(h, "garner provider register --id %" PRIu64 " --password-file FILE",
+		    done->provider);
 	html_close(h, "code");
 	html_text(h, ".");
 	html_close(h, "li");
@@ -188,21 +209,5 @@ static void put_registered(struct html *h, struct arena *arena, const struct rs_
 	html_close(h, "ol");
 }
 
-int rs_page_register(struct http_request *req, struct http_answer *ret, struct err *err)
-{
-	struct rs_registered done;
-	struct rs_told told;
-	struct html h = HTML_INIT(ret->body);
-	int rc = rs_register(req, &done, &told, err);
-	if (rc < 0 || rc == RS_LATER)
-		return rc < 0 ? -1 : HTTP_LATER;
-	if (rc == RS_TOLD) {
-		rs_put_told(ret, "Not registered", &told, "/", "Try again");
-		return 0;
-	}
-	ret->cache = "no-store";
-	rs_page_begin(&h, "You are registered");
-	put_registered(&h, &req->arena, &done);
-	rs_page_end(&h);
-	return 0;
-}
+const struct rs_act rs_act_register = {rs_register, "Not registered", "You are registered",
+				       put_registered};

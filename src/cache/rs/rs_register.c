@@ -13,7 +13,7 @@
 /* Letters and digits that are not taken for each other. */
 static const char alphabet[] = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 
-int rs_tell(struct rs_told *ret, int status, const char *fmt, ...)
+int rs_tell(struct rs_made *ret, int status, const char *fmt, ...)
 {
 	va_list args;
 	va_start(args, fmt);
@@ -50,25 +50,25 @@ static void client_of(struct http_request *req, char ret[PIDB_ADDRESS_MAX + 1])
 	snprintf(ret, PIDB_ADDRESS_MAX + 1, "%.*s", PIDB_ADDRESS_MAX, shown);
 }
 
-static int site_check(const char *site, struct rs_told *told)
+static int site_check(const char *site, struct rs_made *ret)
 {
 	struct str s = str_trim(str_of(site));
 	if (s.n == 0)
-		return rs_tell(told, 400, "say which site it is: its URL or its name");
+		return rs_tell(ret, 400, "say which site it is: its URL or its name");
 	if (s.n > PIDB_TEXT_MAX || !str_utf8(s) || str_has_control(s))
-		return rs_tell(told, 400, "the site's name has at most %d bytes, all of them text",
+		return rs_tell(ret, 400, "the site's name has at most %d bytes, all of them text",
 			       PIDB_TEXT_MAX);
 	size_t scheme = str_find(s, STR("://")); /* s.n: a name alone */
 	if (scheme < s.n && !str_eq_nocase(str_head(s, scheme), STR("http")) &&
 	    !str_eq_nocase(str_head(s, scheme), STR("https")))
-		return rs_tell(told, 400, "only sites of http and https can be verified");
+		return rs_tell(ret, 400, "only sites of http and https can be verified");
 	return RS_DONE;
 }
 
-static int mail_check_text(const char *mail, struct rs_told *told)
+static int mail_check_text(const char *mail, struct rs_made *ret)
 {
 	if (mail[0] && !mail_is_address(str_of(mail)))
-		return rs_tell(told, 400, "that is not the address of a mailbox: NAME@DOMAIN");
+		return rs_tell(ret, 400, "that is not the address of a mailbox: NAME@DOMAIN");
 	return RS_DONE;
 }
 
@@ -80,18 +80,17 @@ static int register_quotas(struct rs *rs, uint64_t id, struct err *err)
 	return pidb_change(rs->pidb, id, &change, err) < 0 ? -1 : 0;
 }
 
-int rs_register(struct http_request *req, struct rs_registered *ret, struct rs_told *told,
-		struct err *err)
+int rs_register(struct http_request *req, struct rs_made *ret, struct err *err)
 {
 	const struct rs_params *ask = req->params;
 	struct rs *rs = rs_of(req);
 	char address[PIDB_ADDRESS_MAX + 1];
 	int64_t now_us = clock_wall_us();
-	*ret = (struct rs_registered){.expires_us = now_us + rs->conf->expiry_us};
-	if (site_check(ask->site, told) || mail_check_text(ask->mail, told))
+	ret->expires_us = now_us + rs->conf->expiry_us;
+	if (site_check(ask->site, ret) || mail_check_text(ask->mail, ret))
 		return RS_TOLD;
 	if (ask->send && !ask->mail[0])
-		return rs_tell(told, 400, "say to which address it is to be mailed");
+		return rs_tell(ret, 400, "say to which address it is to be mailed");
 	client_of(req, address);
 	const unsigned most = (unsigned)rs->conf->registers_per_day;
 	struct rs_password *made = NULL;
@@ -105,14 +104,17 @@ int rs_register(struct http_request *req, struct rs_registered *ret, struct rs_t
 		    rs_numbers_reserve(rs, err) < 0)
 			return -1;
 		rc = pidb_register(rs->pidb, ask->site, ask->mail, made->line, ret->secret, address,
-				   most, now_us, &ret->id, err);
+				   most, now_us, &ret->provider, err);
 	}
 	if (rc < 0 && err->code == ERR_BUSY)
-		return rs_tell(told, 429, "%s", err->msg);
-	if (rc < 0 || register_quotas(rs, ret->id, err) < 0)
+		return rs_tell(ret, 429, "%s", err->msg);
+	if (rc < 0 || register_quotas(rs, ret->provider, err) < 0)
 		return -1;
 	counters_add(rs->counters, RS_COUNT_REGISTERED, 1);
-	log_info(ROLE, "registered", KV_UINT("provider", ret->id), KV_TEXT("address", address));
+	log_info(ROLE, "registered", KV_UINT("provider", ret->provider),
+		 KV_TEXT("address", address));
+	ret->status = 201;
+	ret->is_registered = true;
 	ret->mailed = ask->send && rs_mail(rs, ask->mail, ret, &ret->not_mailed);
 	return RS_DONE;
 }
@@ -122,7 +124,7 @@ _Static_assert(RS_ROBOT_BODY == 1024, "TOO_LARGE says so");
 #define TOO_SLOW "the server of that URL does not answer in time"
 
 /* What was found in place of the secret: never its bytes. */
-static int found_tell(const struct rs_fetch *f, struct rs_told *told)
+static int found_tell(const struct rs_fetch *f, struct rs_made *ret)
 {
 	static const char *const words[ROBOT_NCAUSES] = {
 		[ROBOT_CAUSE_ADDRESS] = "the address of that host is refused: it is not a public "
@@ -138,23 +140,23 @@ static int found_tell(const struct rs_fetch *f, struct rs_told *told)
 	};
 	if (f->status >= 300 && f->status < 400)
 		return rs_tell(
-			told, 422,
+			ret, 422,
 			"the server of that URL answered with status %d, a redirect: it is not "
 			"followed",
 			f->status);
 	if (f->status && f->status != 200)
-		return rs_tell(told, 422,
+		return rs_tell(ret, 422,
 			       "the server of that URL answered with status %d, not 200: can a "
 			       "browser see the file?",
 			       f->status);
 	if (f->cause == ROBOT_CAUSE_ANSWER)
 		return RS_DONE;
 	if (f->cause == ROBOT_CAUSE_STOPPED)
-		return rs_tell(told, 503, "this server stops: try again later");
+		return rs_tell(ret, 503, "this server stops: try again later");
 	if (words[f->cause])
-		return rs_tell(told, 422, "%s", words[f->cause]);
-	return rs_tell(told, 422, "the file could not be fetched: %s (%s)",
-		       outcome_name(f->outcome), robot_cause_name(f->cause));
+		return rs_tell(ret, 422, "%s", words[f->cause]);
+	return rs_tell(ret, 422, "the file could not be fetched: %s (%s)", outcome_name(f->outcome),
+		       robot_cause_name(f->cause));
 }
 
 static struct str without_line_end(struct str s)
@@ -185,18 +187,18 @@ int rs_secrets(struct http_request *req, char (*ret)[PIDB_SECRET + 1], size_t *r
 	return rc < 0 ? -1 : 0;
 }
 
-static int verify_begin(struct http_request *req, const char *url, struct rs_told *told,
+static int verify_begin(struct http_request *req, const char *url, struct rs_made *ret,
 			struct err *err)
 {
 	char secrets[RS_SECRETS][PIDB_SECRET + 1], prefix[PIDB_URL_MAX + 1];
 	size_t n;
 	struct rs_fetch *fetch;
 	if (prefix_of_file(str_of(url), prefix, err) < 0)
-		return rs_tell(told, 422, "%s", err->msg);
+		return rs_tell(ret, 422, "%s", err->msg);
 	if (rs_secrets(req, secrets, &n, err) < 0)
 		return -1;
 	if (n == 0)
-		return rs_tell(told, 422,
+		return rs_tell(ret, 422,
 			       "no secret waits for its file: it was found already, or was not "
 			       "used in time; ask for a new one, on your page or with "
 			       "garner provider secret");
@@ -205,7 +207,7 @@ static int verify_begin(struct http_request *req, const char *url, struct rs_tol
 	if (rc < 0)
 		return -1;
 	if (rc == 1)
-		return rs_tell(told, 429,
+		return rs_tell(ret, 429,
 			       "that host was asked, or you asked, %d times in this minute: wait a "
 			       "little",
 			       RS_ROBOT_ASKS);
@@ -214,26 +216,26 @@ static int verify_begin(struct http_request *req, const char *url, struct rs_tol
 }
 
 static int verify_prove(struct http_request *req, const char *secret, const char *url,
-			char prefix[PIDB_URL_MAX + 1], struct rs_told *told, struct err *err)
+			struct rs_made *ret, struct err *err)
 {
 	struct rs *rs = rs_of(req);
 	uint64_t id = rs_who(req)->id;
-	if (prefix_of_file(str_of(url), prefix, err) < 0)
+	if (prefix_of_file(str_of(url), ret->prefix, err) < 0)
 		return -1;
-	int rc = pidb_verify(rs->pidb, id, secret, prefix, clock_wall_us(), err);
+	int rc = pidb_verify(rs->pidb, id, secret, ret->prefix, clock_wall_us(), err);
 	if (rc == 1)
-		return rs_tell(told, 422, "that secret was used a moment ago");
+		return rs_tell(ret, 422, "that secret was used a moment ago");
 	if (rc < 0 && err->code == ERR_USAGE)
-		return rs_tell(told, 422, "%s", err->msg);
+		return rs_tell(ret, 422, "%s", err->msg);
 	if (rc < 0)
 		return -1;
 	counters_add(rs->counters, RS_COUNT_VERIFIED, 1);
-	log_info(ROLE, "verified", KV_UINT("provider", id), KV_TEXT("prefix", prefix));
+	log_info(ROLE, "verified", KV_UINT("provider", id), KV_TEXT("prefix", ret->prefix));
+	ret->provider = id;
 	return RS_DONE;
 }
 
-int rs_verify(struct http_request *req, char ret[PIDB_URL_MAX + 1], struct rs_told *told,
-	      struct err *err)
+int rs_verify(struct http_request *req, struct rs_made *ret, struct err *err)
 {
 	const char *url = ((const struct rs_params *)req->params)->url;
 	struct rs *rs = rs_of(req);
@@ -241,14 +243,14 @@ int rs_verify(struct http_request *req, char ret[PIDB_URL_MAX + 1], struct rs_to
 	char secrets[RS_SECRETS][PIDB_SECRET + 1];
 	size_t n;
 	if (!f)
-		return verify_begin(req, url, told, err);
+		return verify_begin(req, url, ret, err);
 	ENSURE(f->is_done);
-	int rc = found_tell(f, told);
+	int rc = found_tell(f, ret);
 	if (rc == RS_DONE && rs_secrets(req, secrets, &n, err) < 0)
 		return -1;
 	const char *secret = rc == RS_DONE ? secret_found(f, secrets, n) : NULL;
 	if (rc == RS_DONE && !secret)
-		rc = rs_tell(told, 422,
+		rc = rs_tell(ret, 422,
 			     "the file has %zu bytes that are not the secret: it has to hold these "
 			     "%d characters, perhaps one line end, and nothing else",
 			     f->n, PIDB_SECRET);
@@ -256,24 +258,24 @@ int rs_verify(struct http_request *req, char ret[PIDB_URL_MAX + 1], struct rs_to
 		counters_add(rs->counters, RS_COUNT_UNPROVEN, 1);
 		return rc;
 	}
-	return verify_prove(req, secret, url, ret, told, err);
+	return verify_prove(req, secret, url, ret, err);
 }
 
-int rs_secret(struct http_request *req, char ret[PIDB_SECRET + 1], int64_t *ret_expires_us,
-	      struct rs_told *told, struct err *err)
+int rs_secret(struct http_request *req, struct rs_made *ret, struct err *err)
 {
 	struct rs *rs = rs_of(req);
 	int64_t now_us = clock_wall_us();
-	if (rs_random_text(ret, PIDB_SECRET, err) < 0)
+	if (rs_random_text(ret->secret, PIDB_SECRET, err) < 0)
 		return -1;
-	int rc = pidb_secret_add(rs->pidb, rs_who(req)->id, ret, now_us, err);
+	int rc = pidb_secret_add(rs->pidb, rs_who(req)->id, ret->secret, now_us, err);
 	if (rc < 0 && err->code == ERR_BUSY)
-		return rs_tell(told, 429, "%s", err->msg);
-	*ret_expires_us = now_us + rs->conf->expiry_us;
+		return rs_tell(ret, 429, "%s", err->msg);
+	ret->status = 201;
+	ret->expires_us = now_us + rs->conf->expiry_us;
 	return rc < 0 ? -1 : RS_DONE;
 }
 
-int rs_password(struct http_request *req, char ret[PIDB_PASSWORD + 1], struct err *err)
+int rs_password(struct http_request *req, struct rs_made *ret, struct err *err)
 {
 	struct rs *rs = rs_of(req);
 	struct rs_password *made;
@@ -282,7 +284,7 @@ int rs_password(struct http_request *req, char ret[PIDB_PASSWORD + 1], struct er
 		return rc;
 	if (pidb_password_set(rs->pidb, rs_who(req)->id, made->line, err) < 0)
 		return -1;
-	memcpy(ret, made->text, sizeof made->text);
+	memcpy(ret->password, made->text, sizeof made->text);
 	log_info(ROLE, "new password", KV_UINT("provider", rs_who(req)->id));
 	return RS_DONE;
 }
@@ -293,7 +295,7 @@ static const char *text_given(const char *text)
 	return strcmp(text, RS_UNSAID) == 0 ? NULL : text;
 }
 
-int rs_contract(struct http_request *req, struct rs_told *told, struct err *err)
+int rs_contract(struct http_request *req, struct rs_made *ret, struct err *err)
 {
 	const struct rs_params *ask = req->params;
 	struct rs *rs = rs_of(req);
@@ -305,8 +307,8 @@ int rs_contract(struct http_request *req, struct rs_told *told, struct err *err)
 	if ((rate && cache_bandwidth_parse(str_of(rate), &bandwidth, err) < 0) ||
 	    (change.hours &&
 	     hours_parse(str_of(change.hours), cache_period(rs->cache), &hours, err) < 0))
-		return rs_tell(told, 400, "%s", err->msg);
-	if (change.mail && mail_check_text(change.mail, told) != RS_DONE)
+		return rs_tell(ret, 400, "%s", err->msg);
+	if (change.mail && mail_check_text(change.mail, ret) != RS_DONE)
 		return RS_TOLD;
 	change.bandwidth = rate ? &bandwidth : NULL;
 	int rc = pidb_change(rs->pidb, rs_who(req)->id, &change, err);
@@ -316,12 +318,13 @@ int rs_contract(struct http_request *req, struct rs_told *told, struct err *err)
 	return RS_DONE;
 }
 
-int rs_deregister(struct http_request *req, struct err *err)
+int rs_deregister(struct http_request *req, struct rs_made *ret, struct err *err)
 {
 	struct rs *rs = rs_of(req);
-	if (pidb_deregister(rs->pidb, rs_who(req)->id, clock_wall_us(), err) < 0)
+	ret->provider = rs_who(req)->id;
+	if (pidb_deregister(rs->pidb, ret->provider, clock_wall_us(), err) < 0)
 		return -1;
 	counters_add(rs->counters, RS_COUNT_GONE, 1);
-	log_info(ROLE, "deregistered", KV_UINT("provider", rs_who(req)->id));
+	log_info(ROLE, "deregistered", KV_UINT("provider", ret->provider));
 	return RS_DONE;
 }

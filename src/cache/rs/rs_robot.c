@@ -14,10 +14,8 @@ enum { HOSTS_MOST = 4096 };
 #define PATIENCE_US (20 * US_PER_S)
 
 struct ask {
-	struct link link;
 	struct rs_robot *robot;
 	struct http_request *req;
-	struct robot_handle handle;
 	struct robot_memory_sink sink;
 	struct buf body;
 	struct rs_fetch fetch;
@@ -38,8 +36,7 @@ struct rs_robot {
 	int64_t every_us;
 	pthread_t thread;
 	pthread_mutex_t lock; /* of the rest */
-	struct link asks;
-	size_t n;
+	size_t n;             /* asks that are not answered */
 	bool stops;
 	uint64_t seed; /* of names of hosts */
 	struct hosts hosts;
@@ -56,7 +53,6 @@ static void ask_end(struct ask *a)
 	a->fetch.is_done = true;
 	buf_free(&a->body);
 	pthread_mutex_lock(&r->lock);
-	list_remove(&a->link);
 	r->n--;
 	pthread_mutex_unlock(&r->lock);
 	http_again(req);
@@ -69,14 +65,6 @@ static void ask_done(void *ctx, const struct robot_result *result)
 	a->fetch.cause = result->cause;
 	a->fetch.status = result->head->status;
 	ask_end(a);
-}
-
-static bool robot_stops(struct rs_robot *r)
-{
-	pthread_mutex_lock(&r->lock);
-	bool stops = r->stops;
-	pthread_mutex_unlock(&r->lock);
-	return stops;
 }
 
 static void ask_begin(void *ctx)
@@ -94,29 +82,9 @@ static void ask_begin(void *ctx)
 		.sink = &a->sink.sink,
 		.flags = ROBOT_WAIT | ROBOT_NO_FOLLOW | ROBOT_NO_ROBOTS | ROBOT_NO_SHA256,
 		.patience_us = PATIENCE_US,
-		.handle = &a->handle,
 	};
-	if (robot_stops(a->robot) || robot_fetch(a->robot->kit.robot, &job, ask_done, a, &err) < 0)
+	if (robot_fetch(a->robot->kit.robot, &job, ask_done, a, &err) < 0)
 		ask_end(a);
-}
-
-/* The loop's thread. */
-static void asks_cancel(void *ctx)
-{
-	struct rs_robot *r = ctx;
-	struct ask *a;
-	do {
-		a = NULL;
-		pthread_mutex_lock(&r->lock);
-		LIST_EACH (struct ask, each, &r->asks, link)
-			if (each->handle.job)
-				a = each;
-		pthread_mutex_unlock(&r->lock);
-		if (a) {
-			robot_cancel(&a->handle);
-			ask_end(a);
-		}
-	} while (a);
 }
 
 static void *robot_thread(void *ctx)
@@ -127,6 +95,7 @@ static void *robot_thread(void *ctx)
 	int rc = loop_run(r->loop, &err);
 	ENSURE(rc == 0);
 	loop_timer_stop(r->timer);
+	/* What is under way is answered as stopped. */
 	(void)kit_close(&r->kit, &err);
 	return NULL;
 }
@@ -136,7 +105,6 @@ int rs_robot_new(struct rs_robot **ret, const char *data, const struct robot_sec
 {
 	struct rs_robot *r = mem_alloc(sizeof *r);
 	pthread_mutex_init(&r->lock, NULL);
-	list_init(&r->asks);
 	r->timer = timer;
 	r->every_us = every_us;
 	ENSURE(getrandom(&r->seed, sizeof r->seed, 0) == (ssize_t)sizeof r->seed);
@@ -156,18 +124,18 @@ int rs_robot_new(struct rs_robot **ret, const char *data, const struct robot_sec
 	return 0;
 }
 
-void rs_robot_stop(struct rs_robot *r)
-{
-	pthread_mutex_lock(&r->lock);
-	r->stops = true;
-	pthread_mutex_unlock(&r->lock);
-	loop_post(r->loop, asks_cancel, r);
-}
-
 static void robot_end(void *ctx)
 {
 	struct rs_robot *r = ctx;
 	loop_stop(r->loop);
+}
+
+void rs_robot_stop(struct rs_robot *r)
+{
+	pthread_mutex_lock(&r->lock);
+	r->stops = true;
+	loop_post(r->loop, robot_end, r); /* after the last ask */
+	pthread_mutex_unlock(&r->lock);
 }
 
 void rs_robot_free(struct rs_robot **robot)
@@ -175,7 +143,7 @@ void rs_robot_free(struct rs_robot **robot)
 	struct rs_robot *r = *robot;
 	if (!r)
 		return;
-	loop_post(r->loop, robot_end, r);
+	rs_robot_stop(r);
 	pthread_join(r->thread, NULL);
 	loop_free(&r->loop);
 	hosts_free(&r->hosts);
@@ -241,7 +209,6 @@ int rs_robot_fetch(struct rs_robot *r, struct http_request *req, uint64_t provid
 	else if (!host_may_be_asked(r, url.host, provider, now_us))
 		rc = 1;
 	if (rc == 0) {
-		list_append(&r->asks, &a->link);
 		r->n++;
 		*ret = &a->fetch;
 		loop_post(r->loop, ask_begin, a);

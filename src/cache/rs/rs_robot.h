@@ -20,7 +20,7 @@ struct rs_robot;
 /* The thread also calls the timer's function, first after every_us. */
 int rs_robot_new(struct rs_robot **ret, const char *data, const struct robot_section_conf *conf,
 		 struct loop_timer *timer, int64_t every_us, struct err *err);
-/* Before rs_robot_free(), while the server stops: all that wait are called again. */
+/* Ends the thread, while the server stops: all that wait are called again. */
 void rs_robot_stop(struct rs_robot *r);
 void rs_robot_free(struct rs_robot **r);
 

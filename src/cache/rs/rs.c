@@ -63,32 +63,9 @@ static int conf_check(const struct config *config, const struct config_section *
 /* Routes */
 
 #define P struct rs_params
-#define ID                                                                                       \
-	{                                                                                        \
-		{                                                                                \
-			"id", VALUE_INT_AT(P, id), .min = 0, .max = 9e15, .help = "the provider" \
-		}                                                                                \
-	}
-#define CONTRACT                                                                                 \
-	{{"bandwidth", VALUE_TEXT_AT(P, bandwidth), RS_UNSAID, .help = "bytes a second, or 0"}}, \
-		{{"hours", VALUE_TEXT_AT(P, hours), RS_UNSAID, .help = "a list of hours"}},      \
-	{                                                                                        \
-		{                                                                                \
-			"mail", VALUE_TEXT_AT(P, mail), RS_UNSAID,                               \
-				.help = "an address, or nothing"                                 \
-		}                                                                                \
-	}
-#define RECEIPTS                                                                                \
-	{{"set", VALUE_INT_AT(P, set), "0", 0, 9e15,                                            \
-	  .help = "the number of a set; 0: the latest"}},                                       \
-		{{"after", VALUE_INT_AT(P, after), "0", 0, 9e15, .help = "rows to leave out"}}, \
-		{{"n", VALUE_INT_AT(P, n), "100", 1, 1000, .help = "rows"}},                    \
-		{{"url", VALUE_TEXT_AT(P, url), .help = "the receipt of this URL alone"}},      \
-	{                                                                                       \
-		{                                                                               \
-			"mime", VALUE_TEXT_AT(P, mime), .help = "of this type alone"            \
-		}                                                                               \
-	}
+/* clang-format off */
+#define ID {{"id", VALUE_INT_AT(P, id), .max = 9e15, .help = "the provider"}}
+/* clang-format on */
 
 static const struct http_param id_params[] = {ID};
 static const struct http_param register_params[] = {
@@ -97,11 +74,25 @@ static const struct http_param register_params[] = {
 	{{"send", VALUE_BOOL_AT(P, send), "no", .help = "mail number, password and secret"}},
 };
 static const struct http_param verify_params[] = {
-	ID, {{"url", VALUE_TEXT_AT(P, url), .help = "of the file"}, .required = true}};
-static const struct http_param contract_params[] = {ID, CONTRACT};
-static const struct http_param receipts_params[] = {RECEIPTS};
+	ID,
+	{{"url", VALUE_TEXT_AT(P, url), .help = "of the file"}, .required = true},
+};
+static const struct http_param contract_params[] = {
+	ID,
+	{{"bandwidth", VALUE_TEXT_AT(P, bandwidth), RS_UNSAID, .help = "bytes a second, or 0"}},
+	{{"hours", VALUE_TEXT_AT(P, hours), RS_UNSAID, .help = "a list of hours"}},
+	{{"mail", VALUE_TEXT_AT(P, mail), RS_UNSAID, .help = "an address, or nothing"}},
+};
+static const struct http_param receipts_params[] = {
+	{{"set", VALUE_INT_AT(P, set), "0", 0, 9e15, .help = "the number of a set; 0: the latest"}},
+	{{"after", VALUE_INT_AT(P, after), "0", 0, 9e15, .help = "rows to leave out"}},
+	{{"n", VALUE_INT_AT(P, n), "100", 1, 1000, .help = "rows"}},
+	{{"url", VALUE_TEXT_AT(P, url), .help = "the receipt of this URL alone"}},
+	{{"mime", VALUE_TEXT_AT(P, mime), .help = "of this type alone"}},
+};
 static const struct http_param leave_params[] = {
-	{{"sure", VALUE_BOOL_AT(P, sure), "no", .help = "whether it is meant"}}};
+	{{"sure", VALUE_BOOL_AT(P, sure), "no", .help = "whether it is meant"}},
+};
 
 enum { FORM_MOST = 32 << 10 };
 #define PAGE "text/html; charset=utf-8"

@@ -130,7 +130,7 @@ static void put_contract(struct html *h, struct arena *arena, const struct rs *r
 
 static void table_begin(struct html *h, const char *const *head)
 {
-	html_open(h, "div", "class", "wide");
+	layout_open(h, "div", "wide");
 	html_open(h, "table");
 	html_open(h, "tr");
 	for (; *head; head++)
@@ -151,26 +151,23 @@ static void cell_time(struct html *h, int64_t wall_us)
 	html_close(h, "td");
 }
 
-static void cell_number(struct html *h, const char *text)
+static void put_planned(struct html *h, const struct rs_plan *plan, struct arena *arena)
 {
-	html_put_text(h, "td", text, "class", "n");
-}
-
-static void cell_url(struct html *h, struct str url)
-{
-	html_put(h, "td", url, "class", "url");
-}
-
-static void cell_set(struct html *h, struct arena *arena, uint64_t set)
-{
-	html_open(h, "td", "class", "n");
-	if (set) {
-		html_open(h, "a", "href",
-			  arena_printf(arena, "/provider/receipts?set=%" PRIu64, set));
-		html_printf(h, "%" PRIu64, set);
-		html_close(h, "a");
-	}
+	const char *number = count_text(arena, plan->set);
+	html_open(h, "tr");
+	cell_time(h, plan->at_us);
+	layout_open(h, "td", "n");
+	if (plan->set)
+		html_put_text(h, "a", number, "href",
+			      arena_printf(arena, "/provider/receipts?set=%s", number));
 	html_close(h, "td");
+	html_put_text(h, "td", count_text(arena, plan->urls), "class", "n");
+	layout_open(h, "td", "url");
+	for (size_t i = 0; i < plan->nfirst; i++)
+		html_put(h, "div", plan->first[i]);
+	html_close(h, "td");
+	html_put_text(h, "td", plan->why, "class", "why");
+	html_close(h, "tr");
 }
 
 static int put_plan(struct html *h, struct http_request *req, struct err *err)
@@ -186,19 +183,8 @@ static int put_plan(struct html *h, struct http_request *req, struct err *err)
 		return 0;
 	}
 	table_begin(h, head);
-	for (size_t i = 0; i < n; i++) {
-		html_open(h, "tr");
-		cell_time(h, plan[i].at_us);
-		cell_set(h, &req->arena, plan[i].set);
-		cell_number(h, count_text(&req->arena, plan[i].urls));
-		html_open(h, "td", "class", "url");
-		for (size_t k = 0; k < plan[i].nfirst; k++) {
-			html_put(h, "div", plan[i].first[k]);
-		}
-		html_close(h, "td");
-		html_put_text(h, "td", plan[i].why, "class", "why");
-		html_close(h, "tr");
-	}
+	for (size_t i = 0; i < n; i++)
+		put_planned(h, &plan[i], &req->arena);
 	table_end(h);
 	return 0;
 }
@@ -216,13 +202,13 @@ static int put_fetches(struct html *h, struct http_request *req, struct err *err
 		return 0;
 	}
 	table_begin(h, head);
-	for (size_t i = 0; i < n; i++) {
+	for (const struct db_fetch *f = fetch; f < fetch + n; f++) {
 		html_open(h, "tr");
-		cell_time(h, fetch[i].at_us);
-		cell_url(h, fetch[i].url);
-		html_put_text(h, "td", fetch[i].code ? cache_code_text(fetch[i].code) : "good",
-			      "class", fetch[i].code ? "bad" : "good");
-		cell_number(h, count_text(&req->arena, fetch[i].size));
+		cell_time(h, f->at_us);
+		html_put(h, "td", f->url, "class", "url");
+		html_put_text(h, "td", f->code ? cache_code_text(f->code) : "good", "class",
+			      f->code ? "bad" : "good");
+		html_put_text(h, "td", count_text(&req->arena, f->size), "class", "n");
 		html_close(h, "tr");
 	}
 	table_end(h);
@@ -336,7 +322,7 @@ static void put_receipt(struct html *h, const struct db_receipt *r)
 {
 	bool is_bad = r->state == DB_FAILED;
 	html_open(h, "tr");
-	cell_url(h, r->c);
+	html_put(h, "td", r->c, "class", "url");
 	html_put_text(h, "td", db_state_name(r->state), "class", is_bad ? "bad" : "");
 	cell_time(h, r->at_us);
 	html_open(h, "td", "class", "why");

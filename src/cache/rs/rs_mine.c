@@ -1,6 +1,6 @@
 /* The page of a provider: what is his, what he agreed on, what was and will be fetched; and what
  * its forms do. */
-#include "base/clock.h"
+#include "base/text.h"
 #include "cache/rs/rs_inner.h"
 #include "net/layout.h"
 
@@ -87,21 +87,12 @@ static void put_prefixes(struct html *h, const struct rs_state *s, char (*secret
 	rs_form_end(h, s->nprefixes ? "New secret, for a further folder or host" : "New secret");
 }
 
-static const char *bandwidth_text(struct arena *arena, uint64_t bandwidth)
-{
-	struct {
-		uint64_t size;
-	} v = {bandwidth};
-	const struct value_spec spec = {"bandwidth", VALUE_SIZE_AT(__typeof__(v), size)};
-	CLEANUP(buf_free) struct buf text = BUF_INIT(100);
-	if (bandwidth)
-		value_print(&spec, &v, &text);
-	return arena_text(arena, buf_str(&text));
-}
-
 static void put_contract(struct html *h, struct arena *arena, const struct rs *rs,
 			 const struct pidb_provider *who)
 {
+	CLEANUP(buf_free) struct buf bandwidth = BUF_INIT(100);
+	if (who->bandwidth)
+		put_size_exact(&bandwidth, who->bandwidth);
 	html_put_text(h, "h2", "Contract");
 	rs_form(h, "/provider/contract");
 	rs_field(h, "hours", "Hours", who->hours,
@@ -110,7 +101,7 @@ static void put_contract(struct html *h, struct arena *arena, const struct rs *r
 			   "empty: "
 			   "any"
 			 : "of the day, in UTC: 0-8,22-24 allows, !9-17 forbids; empty: any");
-	rs_field(h, "bandwidth", "Bandwidth", bandwidth_text(arena, who->bandwidth),
+	rs_field(h, "bandwidth", "Bandwidth", buf_text(&bandwidth),
 		 "bytes a second, such as 50K; empty: any");
 	rs_field(h, "mail", "Mail", who->mail, "where the operator reaches you");
 	rs_form_end(h, "Change");

@@ -5,12 +5,15 @@
  * it, the others wait and find it made. */
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "store/sql_driver_inner.h"
 
 #include <errno.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <unistd.h>
+
+enum { SAID_MOST = 2000 }; /* bytes of what SQLite says */
 
 struct lite {
 	sqlite3 *h;
@@ -39,11 +42,24 @@ static int damage_set(const struct sql *s, struct err *err)
 	return s->remedy ? err_then(err, "%s", s->remedy) : -1;
 }
 
+/* One line of what SQLite says, which may quote bytes of the file. */
+static void put_said(struct buf *out, struct str said)
+{
+	struct str line;
+	while (str_cut(&said, '\n', &line) == 0) {
+		if (out->n)
+			buf_add_byte(out, ' ');
+		put_safe(out, line);
+	}
+}
+
 static int lite_fail(const struct sql *s, struct err *err)
 {
 	sqlite3 *h = lite_of(s);
 	int rc = h ? sqlite3_extended_errcode(h) : SQLITE_NOMEM;
-	const char *text = sqlite3_errmsg(h);
+	CLEANUP(buf_free) struct buf said = BUF_INIT(SAID_MOST);
+	put_said(&said, str_of(sqlite3_errmsg(h)));
+	const char *text = buf_text(&said);
 	switch (rc & 0xff) {
 	case SQLITE_NOMEM:
 		die("%s: out of memory", s->path);
@@ -110,6 +126,24 @@ static int lite_whose(struct sql *s, const struct sql_kind *kind, struct err *er
 			       "knows version %d; use the garner that made it",
 			       s->path, (long long)version, kind->version);
 	return 0;
+}
+
+/* The two bytes of the head that say whether there is a log and whether the file may be written.
+ * integrity_check does not look at them, and SQLite would refuse each write without calling it
+ * damage. A copy that SQLite made may be without a log. */
+static int lite_head(const struct sql *s, struct err *err)
+{
+	enum { AT = 18, NO_LOG = 1, LOG = 2 };
+	sqlite3_file *f = NULL;
+	uint8_t v[2];
+	if (sqlite3_file_control(lite_of(s), NULL, SQLITE_FCNTL_FILE_POINTER, &f) != SQLITE_OK ||
+	    !f->pMethods || f->pMethods->xRead(f, v, sizeof v, AT) != SQLITE_OK)
+		return 0; /* too short, which lite_whole() finds */
+	if (v[0] == v[1] && (v[0] == LOG || v[0] == NO_LOG))
+		return 0;
+	err_set(err, ERR_DAMAGED, "%s: bytes %d and %d are %d and %d, expected %d and %d", s->path,
+		AT, AT + 1, v[0], v[1], LOG, LOG);
+	return damage_set(s, err);
 }
 
 static int lite_fill(const struct sql *s, const struct sql_kind *kind, struct err *err)
@@ -223,6 +257,8 @@ static int lite_claim(struct sql *s, const struct sql_kind *kind, enum sql_mode 
 	if (lite_exec(s, "BEGIN", err) < 0)
 		return -1;
 	int rc = lite_whose(s, kind, err);
+	if (rc == 0)
+		rc = lite_head(s, err);
 	(void)sqlite3_exec(lite_of(s), "COMMIT", NULL, NULL, NULL);
 	if (rc < 0 || mode == SQL_READ)
 		return rc;
@@ -393,6 +429,7 @@ static bool lite_is_moved(const struct sql *s)
 /* Pages that SQLite cannot go through are a finding, too. */
 static int lite_check(const struct sql *s, sql_finding_fn *fn, void *ctx, struct err *err)
 {
+	CLEANUP(buf_free) struct buf safe = BUF_INIT(SAID_MOST);
 	struct sql_st *st = NULL;
 	int rc = lite_compile(s, "PRAGMA integrity_check", false, &st, err), found = 0;
 	if (rc == 0) {
@@ -401,8 +438,10 @@ static int lite_check(const struct sql *s, sql_finding_fn *fn, void *ctx, struct
 			if (str_is(said, "ok"))
 				continue;
 			found = 1;
+			buf_clear(&safe);
+			put_said(&safe, said);
 			if (fn)
-				fn(ctx, said);
+				fn(ctx, buf_str(&safe));
 		}
 		lite_finish(st);
 	}

@@ -416,6 +416,8 @@ static unsigned kept_of(const char *path, struct str bytes)
 		assert_true(small_lost(s, &weather));
 	else
 		assert_int_equal(w.rain, 77);
+	if (small_put(s, &weather, &w, &err) < 0)
+		fail_msg("%s", err.msg);
 	small_close(&s);
 	return n;
 }
@@ -464,10 +466,47 @@ static void a_flipped_byte_in_the_head_costs_no_row(void **state)
 	for (size_t at = 0; at < 100; at++) {
 		if (at >= 60 && at < 64) /* it would be of another version */
 			continue;
-		good.p[at] = (char)(good.p[at] ^ 0x55);
-		assert_int_equal(kept_of(path, buf_str(&good)), CATS);
-		good.p[at] = (char)(good.p[at] ^ 0x55);
+		for (int flip = unit_thorough() || at == 18 || at == 19 ? 1 : 0x55; flip < 256;
+		     flip *= 2) {
+			good.p[at] = (char)(good.p[at] ^ flip);
+			assert_int_equal(kept_of(path, buf_str(&good)), CATS);
+			good.p[at] = (char)(good.p[at] ^ flip);
+		}
 	}
+}
+
+/* A check that calls it sound leaves a database that nobody can write. */
+static void a_head_that_stops_writers_is_damage(void **state)
+{
+	(void)state;
+	const char *path = fresh();
+	CLEANUP(buf_free) struct buf good = BUF_INIT(1 << 20);
+	sample(path, &good);
+	assert_int_equal(format_verify(&database_format, path, &err), 0);
+	for (size_t at = 18; at < 20; at++)
+		for (int flip = 1; flip < 256; flip *= 2) {
+			good.p[at] = (char)(good.p[at] ^ flip);
+			spill(path, buf_str(&good));
+			assert_int_equal(format_verify(&database_format, path, &err), -1);
+			assert_int_equal(err.code, ERR_DAMAGED);
+			good.p[at] = (char)(good.p[at] ^ flip);
+		}
+}
+
+static void what_the_database_says_of_itself_is_printed_safely(void **state)
+{
+	(void)state;
+	const char *path = fresh();
+	CLEANUP(buf_free) struct buf good = BUF_INIT(1 << 20);
+	sample(path, &good);
+	char *table = memmem(good.p, good.n, "CREATE TABLE \"cats\"", 19);
+	assert_non_null(table);
+	memcpy(table + 13, "\033[7m\n", 5);
+	spill(path, buf_str(&good));
+	assert_int_equal(format_verify(&database_format, path, &err), -1);
+	assert_int_equal(err.code, ERR_DAMAGED);
+	for (const char *p = err.msg; *p; p++)
+		assert_true(*p >= ' ');
 }
 
 static void a_cut_file_keeps_what_is_before_the_cut(void **state)
@@ -619,6 +658,8 @@ int main(void)
 		cmocka_unit_test(a_handle_is_not_used_after_a_fork),
 		cmocka_unit_test(a_flipped_byte_costs_no_row_that_can_be_read),
 		cmocka_unit_test(a_flipped_byte_in_the_head_costs_no_row),
+		cmocka_unit_test(a_head_that_stops_writers_is_damage),
+		cmocka_unit_test(what_the_database_says_of_itself_is_printed_safely),
 		cmocka_unit_test(a_cut_file_keeps_what_is_before_the_cut),
 		cmocka_unit_test(a_damaged_file_is_set_aside_and_told_until_it_is_forgiven),
 		cmocka_unit_test(one_that_others_have_open_is_not_set_aside),

@@ -166,6 +166,8 @@ static int database_open(struct sql *ret, const char *path, const struct databas
 			any.is_tidy = databases[i].is_whole;
 		}
 	int rc = sql_open(ret, path, &any, SQL_READ, err);
+	if (rc < 0 && err->code == ERR_DAMAGED && small_version_before(path, err) < 0)
+		err->code = ERR_DAMAGED;
 	if (rc == 1 && any.is_tidy && access(path, F_OK) == 0) {
 		err_set(err, ERR_DAMAGED, "%s: nothing is in it", path);
 		return err_then(err, "%s", any.remedy);

@@ -87,6 +87,10 @@ int small_print(const struct sql *sql, const char *only, struct printer *p, stru
 /* Readies what nobody has open: makes one where there is none, finishes what a killed process
  * began, sets aside a damaged one. */
 int small_mend(const char *path, struct err *err);
+/* ERR_USAGE: the file is not a damaged database but a record file, which an earlier version of
+ * garner kept under this name and must stay as it is. For what SQLite does not take alone: this
+ * ends the locks of a database. */
+int small_version_before(const char *path, struct err *err);
 /* An empty file for a database, where there is none. */
 int small_file_make(const char *path, struct err *err);
 /* The name under which the rows that could be read wait to take the place of a damaged database. */

@@ -12,6 +12,7 @@
 #include "base/log.h"
 
 #include <endian.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <libgen.h>
 #include <limits.h>
@@ -289,7 +290,8 @@ static int rescue_table(struct rescue *r, struct small_known *known,
 		known->lost = true;
 		log_warn(FILES, "small state was damaged; rows may be lost",
 			 KV_TEXT("file", r->old.path), KV_TEXT("table", known->name),
-			 KV_UINT("kept", kept), KV_TEXT("loss", known->loss));
+			 KV_UINT("kept", kept),
+			 known->loss[0] ? KV_TEXT("loss", known->loss) : (struct log_kv){0});
 	}
 	return known_write(r, known, err);
 }
@@ -558,14 +560,37 @@ static int mend_damaged(const char *path, const char *waiting, bool all, struct 
 {
 	char part[PATH_MAX], damaged[PATH_MAX];
 	if (beside_make(path, ".part", part, err) < 0 ||
-	    name_make(path, ".damaged", damaged, err) < 0 || mend_copy(path, part, all, err) < 0 ||
-	    files_remove(damaged, err) < 0)
+	    name_make(path, ".damaged", damaged, err) < 0 || mend_copy(path, part, all, err) < 0)
 		return -1;
+	bool is_again = access(damaged, F_OK) == 0;
+	if (files_remove(damaged, err) < 0)
+		return -1;
+	if (is_again)
+		log_warn(FILES, "removed a database that was damaged earlier",
+			 KV_TEXT("file", damaged));
 	FAULT("small.mend.copied");
 	if (file_rename(part, waiting, err) < 0 || dir_sync_of(path, err) < 0)
 		return -1;
 	FAULT("small.mend.waits");
 	return mend_finish(path, waiting, err);
+}
+
+int small_version_before(const char *path, struct err *err)
+{
+	static const char begin[] = "GARNER";
+	char head[sizeof begin - 1];
+	struct file f;
+	size_t n;
+	if (file_open(&f, path, O_RDONLY, 0, err) < 0)
+		return 0; /* SQLite says why */
+	int rc = file_read(&f, head, sizeof head, 0, &n, err);
+	file_drop(&f);
+	if (rc < 0 || n < sizeof head || memcmp(head, begin, sizeof head) != 0)
+		return MIN(rc, 0);
+	return err_set(err, ERR_USAGE,
+		       "%s: another version of garner made it: expected a database, found a record "
+		       "file; use the garner that made it, or move the file away",
+		       path);
 }
 
 /* What is wrong with the file, if it is there. */
@@ -614,5 +639,7 @@ int small_mend(const char *path, struct err *err)
 	if (access(path, F_OK) < 0)
 		return mend_make(path, err);
 	int damage = damage_find(path, err);
+	if (damage > 0 && small_version_before(path, err) < 0)
+		return -1;
 	return damage > 0 ? mend_damaged(path, waiting, damage == DAMAGED_ALL, err) : damage;
 }

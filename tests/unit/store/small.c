@@ -509,6 +509,23 @@ static void what_the_database_says_of_itself_is_printed_safely(void **state)
 		assert_true(*p >= ' ');
 }
 
+static void a_file_of_an_earlier_version_stays_as_it_is(void **state)
+{
+	(void)state;
+	const char *path = fresh();
+	struct small *s = NULL;
+	CLEANUP(buf_free) struct buf now = BUF_INIT(1 << 20);
+	sample(path, &now);
+	spill(path, STR("GARNEROC and records"));
+	assert_int_equal(small_open(&s, path, tables, ARRAY_LEN(tables), SMALL_WRITE, &err), -1);
+	assert_int_equal(err.code, ERR_USAGE);
+	assert_non_null(strstr(err.msg, "another version"));
+	slurp(path, &now);
+	assert_true(str_is(buf_str(&now), "GARNEROC and records"));
+	assert_int_equal(format_verify(&database_format, path, &err), -1);
+	assert_non_null(strstr(err.msg, "another version"));
+}
+
 static void a_cut_file_keeps_what_is_before_the_cut(void **state)
 {
 	(void)state;
@@ -660,6 +677,7 @@ int main(void)
 		cmocka_unit_test(a_flipped_byte_in_the_head_costs_no_row),
 		cmocka_unit_test(a_head_that_stops_writers_is_damage),
 		cmocka_unit_test(what_the_database_says_of_itself_is_printed_safely),
+		cmocka_unit_test(a_file_of_an_earlier_version_stays_as_it_is),
 		cmocka_unit_test(a_cut_file_keeps_what_is_before_the_cut),
 		cmocka_unit_test(a_damaged_file_is_set_aside_and_told_until_it_is_forgiven),
 		cmocka_unit_test(one_that_others_have_open_is_not_set_aside),

@@ -137,6 +137,16 @@ def test_without_a_port_a_provider_has_to_be_told(garner):
     assert done.code == 2 and "provider.rs" in done.err and "net.port = 0" in done.err
 
 
+def test_without_a_port_an_archie_server_has_to_be_told(garner):
+    g = garner()
+    done = g.run("archie", "find", "x")
+    assert done.code == 2 and "archie.servers" in done.err and "net.port = 0" in done.err, done
+    with socket.create_server((HERE, 0)) as s:
+        port = s.getsockname()[1]
+    done = g.run("-s", f"archie.servers={HERE}:{port}", "archie", "find", "x")
+    assert done.code == 6 and f"{HERE}:{port}" in done.err and f"{HERE}:0" not in done.err, done
+
+
 def test_explain_names_every_role_that_differs(garner):
     g = garner(config="[uns]\nidle = 5min\n[net]\ndrain = 3s\n")
     said = " ".join(g.run("config", "explain", "net.idle").out.split())

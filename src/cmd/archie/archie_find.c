@@ -120,9 +120,12 @@ static int lines_of(const struct find_options *o, struct str string, struct buf 
 
 /* Who is asked */
 
+/* NULL: it listens on a port that nobody can know. */
 static const char *local_address(struct finding *f, const struct config *config)
 {
 	const char *listen = archie_ng_listen(config);
+	if (str_ends(str_of(listen), STR(":0")))
+		return NULL;
 	if (str_starts(str_of(listen), STR("*:")))
 		return arena_printf(&f->arena, "localhost%s", listen + 1);
 	return listen;
@@ -136,7 +139,7 @@ static void add_unknown(struct finding *f, const char *address)
 
 /* Those that were named, or the local one and what it knows; where that is away, those of the
  * configuration. */
-static void find_candidates(struct finding *f, const struct config *config)
+static int find_candidates(struct finding *f, const struct config *config, struct err *err)
 {
 	const struct archie_conf *conf = config_get(config, &archie_section);
 	const struct find_options *o = f->o;
@@ -146,12 +149,19 @@ static void find_candidates(struct finding *f, const struct config *config)
 		if (o->server.n == 1 ||
 		    find_load(o->server.item[i], false, &f->arena, &f->servers, &ignored) < 0)
 			add_unknown(f, o->server.item[i]);
-	if (o->server.n == 0 && find_load(local, true, &f->arena, &f->servers, &ignored) < 0) {
-		add_unknown(f, local);
+	if (o->server.n == 0 && !local && conf->servers.n == 0)
+		return err_set(err, ERR_USAGE,
+			       "no server is known: set archie-ng.listen, archie.servers or "
+			       "--server (with net.port = 0 there is no default)");
+	if (o->server.n == 0 &&
+	    (!local || find_load(local, true, &f->arena, &f->servers, &ignored) < 0)) {
+		if (local)
+			add_unknown(f, local);
 		for (size_t i = 0; i < conf->servers.n; i++)
 			add_unknown(f, conf->servers.item[i]);
 	}
 	find_order(&f->servers);
+	return 0;
 }
 
 static int find_answer_of(struct finding *f, struct str lines, struct err *err)
@@ -407,8 +417,9 @@ static int run_find(const struct cmd_call *call, struct err *err)
 	if (cmd_config(call, &config, err) < 0 ||
 	    lines_of(f.o, str_of(call->argv[0]), &lines, err) < 0)
 		return -1;
-	find_candidates(&f, config);
-	int rc = find_answer_of(&f, buf_str(&lines), err);
+	int rc = find_candidates(&f, config, err);
+	if (rc == 0)
+		rc = find_answer_of(&f, buf_str(&lines), err);
 	if (rc == 0)
 		rc = find_print(&f);
 	arena_free(&f.arena);

@@ -42,7 +42,7 @@ void web_base(const struct config *config, struct buf *out)
 		return;
 	}
 	buf_add_text(out, "http://");
-	if (at.n == 0 || str_starts(at, STR("unix:"))) {
+	if (at.n == 0 || str_starts(at, STR("unix:")) || str_ends(at, STR(":0"))) {
 		buf_add_text(out, host);
 		return;
 	}

@@ -14,7 +14,8 @@ struct web_conf {
 };
 extern const struct config_section web_section;
 /* Where links to the pages of role web begin, without a slash at the end: web.url, or else what
- * web.listen says, with the name of this machine where it listens on all addresses. */
+ * web.listen says, with the name of this machine where it listens on all addresses, or
+ * http://localhost where that has no port that others can know. */
 void web_base(const struct config *config, struct buf *out);
 
 /* Serves the setting `listen` until SIGTERM or SIGINT, then finishes what runs for at most

@@ -219,7 +219,7 @@ struct smtp {
 	const struct curl_lib *curl;
 	CURL *easy;
 	struct str rest;               /* of the message */
-	char reply[CURL_ERROR_SIZE];   /* the last line of the server */
+	char reply[CURL_ERROR_SIZE];   /* the last refusal of the server, else its last line */
 	char problem[CURL_ERROR_SIZE]; /* libcurl's words */
 };
 
@@ -232,10 +232,18 @@ static size_t smtp_piece(char *to, size_t size, size_t n, void *ctx)
 	return piece.n;
 }
 
+static bool is_refusal(char digit)
+{
+	return digit == '4' || digit == '5';
+}
+
 static size_t smtp_reply(char *line, size_t size, size_t n, void *ctx)
 {
 	struct smtp *s = ctx;
 	struct str text = str_trim((struct str){line, size * n});
+	/* libcurl also says QUIT, and what comes of that is not the cause */
+	if (is_refusal(s->reply[0]) && text.n && !is_refusal(text.p[0]))
+		return size * n;
 	snprintf(s->reply, sizeof s->reply, STR_FMT, STR_ARG(str_head(text, sizeof s->reply - 1)));
 	return size * n;
 }
@@ -297,7 +305,7 @@ static enum mail_result smtp_judge(const struct smtp *s, const char *via, CURLco
 	(void)s->curl->easy_getinfo(s->easy, CURLINFO_RESPONSE_CODE, &status);
 	(void)err_set(err, ERR_REMOTE, "%s: %s%s%s", via,
 		      s->problem[0] ? s->problem : s->curl->easy_strerror(code),
-		      s->reply[0] ? "; the server said last: " : "",
+		      s->reply[0] ? "; the server said: " : "",
 		      value_show(str_of(s->reply), shown));
 	return (code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR) && status / 100 == 5
 		       ? MAIL_REFUSED

@@ -110,7 +110,8 @@ def test_a_server_by_smtp_takes_refuses_or_puts_off(server):
         sink.says = {verb: words}
         assert "garner:" in mail(g, text, code=code), verb  # the count of the day is given back
     sink.says = {"RCPT": "550-nobody\r\n550 here"}
-    assert "not answered" in mail(g, text)
+    said = mail(g, text)
+    assert "not answered" in said and "the server said: 550 here" in said, said  # and not its answer to QUIT
     assert len(sink.mails) == 1
     sink.close()
     configure(g, sink.via)

@@ -165,10 +165,11 @@ def notify(address, id, rows, kind="partial", password="secret", **more):
 
 class FakeQm:
     """Takes sets and remembers them by uns and number. mute: it accepts connections and says nothing; busy: it says
-    so. answer(number): what it says of a set, that it has it if that is None, else (code, text) of a refusal; False:
+    so; version: of the protocol. answer(number): what it says of a set, that it has it if that is None, else (code, text) of a refusal; False:
     nothing, and it hangs up."""
 
-    def __init__(self, path, mute=False, busy=False, answer=None):
+    def __init__(self, path, mute=False, busy=False, answer=None, version=2):
+        self.version = version
         self.path, self.mute, self.busy, self.answer = str(path), mute, busy, answer
         self.sets = {}     # (uns, number) -> (provider, kind, urls, bytes)
         self.order = []    # (uns, number), each time
@@ -209,7 +210,7 @@ class FakeQm:
         if self.mute:
             file.readline()
             return
-        sock.sendall(message("busy") if self.busy else message("qm", version=2))
+        sock.sendall(message("busy") if self.busy else message("qm", version=self.version))
         name, said = (None, {}) if self.busy else read_message(file)
         if name != "uns":
             return

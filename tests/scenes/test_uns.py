@@ -107,6 +107,17 @@ def test_a_queue_manager_that_does_not_greet_is_away(uns):
     qm.close()
 
 
+def test_a_queue_manager_of_another_version_is_away(uns):
+    g = uns()
+    qm = FakeQm(g.qm, version=9)
+    g.uns.wait_line("it speaks version 9 of this protocol, expected 2")
+    assert accepted(notify(g.door, g.id, ROWS)) == (2, 1)
+    assert len(waiting(g)) == 1 and not qm.sets
+    qm.version = 2
+    wait_for("the set", lambda: qm.sets)
+    qm.close()
+
+
 def test_what_the_queue_manager_refuses_is_rejected(uns):
     g = uns()
     qm = FakeQm(g.qm, answer=lambda n: (203, "over <quota>") if n == 1 else None)

@@ -217,9 +217,11 @@ static int archie_greet(struct archie *a, struct waiting *w, enum archie_refusal
 	framing_messages(&a->frame, &archie_tells, READ_BYTES);
 	a->room = mem_alloc(READ_BYTES);
 	int rc = receive_message(a, w, w->away_until_us, &word, &m);
-	if (rc == 0 && word == ARCHIE_WORD_HELLO)
-		return 0;
-	if (rc == 0 && word == ARCHIE_WORD_REFUSED) {
+	if (rc == 0 && word == ARCHIE_WORD_HELLO) {
+		if (archie_hello_check(&m, err) == 0)
+			return 0;
+		rc = 1;
+	} else if (rc == 0 && word == ARCHIE_WORD_REFUSED) {
 		*ret_why = m.why;
 		rc = err_set(err, ERR_BUSY, STR_FMT, STR_ARG(m.text));
 	} else if (rc >= 0) {

@@ -36,6 +36,7 @@ struct archie_link {
 	struct outgoing *out; /* NULL: there is no such address */
 	struct conn *conn;    /* NULL: not connected */
 	bool greeted;         /* the queuer is there: it has said its first message */
+	struct err other;     /* it is of another version, if set */
 	struct link asked;    /* in their order */
 	struct pendings by_number;
 	struct loop_timer look;
@@ -93,7 +94,10 @@ static void link_look(void *ctx)
 		return;
 	/* where the queuer's socket would be is not for strangers */
 	char text[512];
-	snprintf(text, sizeof text, "%s", p->why ? p->why : "the server does not search now");
+	snprintf(text, sizeof text, "%s",
+		 p->why          ? p->why
+		 : l->other.code ? l->other.msg
+				 : "the server does not search now");
 	pending_end(l, p, NULL, p->why ? ARCHIE_BAD : ARCHIE_AWAY, text);
 }
 
@@ -124,8 +128,13 @@ static void on_load(struct archie_link *l, const struct archie_load *load)
 }
 
 /* The socket may be there without the queuer; this is the queuer. */
-static void on_hello(struct archie_link *l)
+static void on_hello(struct archie_link *l, const struct archie_message *m)
 {
+	l->other = (struct err){0};
+	if (archie_hello_check(m, &l->other) < 0) {
+		conn_close(l->conn);
+		return;
+	}
 	l->greeted = true;
 	LIST_EACH (struct pending, p, &l->asked, link)
 		if (p->since_us && !p->why)
@@ -167,7 +176,7 @@ static void on_message(void *ctx, struct str bytes)
 	struct pending *p = pending_of(l, m.id);
 	switch (word) {
 	case ARCHIE_WORD_HELLO:
-		on_hello(l);
+		on_hello(l, &m);
 		break;
 	case ARCHIE_WORD_ANSWER:
 		if (p) /* else it was cancelled */

@@ -23,7 +23,7 @@ const char *const archie_refusal_words[ARCHIE_REFUSALS] = {
 #define NUMBER MESSAGE_NUMBER_AT(M, id.n, "number", 0, UINT64_MAX)
 
 static const struct message_field of_hello[] = {
-	{MESSAGE_NUMBER_AT(M, version, "version", ARCHIE_VERSION, ARCHIE_VERSION), .must = true},
+	{MESSAGE_NUMBER_AT(M, version, "version", 0, UINT32_MAX), .must = true},
 };
 static const struct message_field of_ask[] = {
 	{PID},
@@ -95,6 +95,16 @@ const struct message_wire archie_asks = {asks, ARRAY_LEN(asks), sizeof(M)};
 const struct message_wire archie_tells = {tells, ARRAY_LEN(tells), sizeof(M)};
 const struct message_wire archie_searches = {searches, ARRAY_LEN(searches), sizeof(M)};
 const struct message_wire archie_finds = {tells, 2, sizeof(M)};
+
+int archie_hello_check(const struct archie_message *hello, struct err *err)
+{
+	if (hello->version == ARCHIE_VERSION)
+		return 0;
+	return err_set(err, ERR_BUSY,
+		       "the server does not search now: its queuer speaks version %" PRIu64
+		       " of this protocol, expected %d",
+		       hello->version, ARCHIE_VERSION);
+}
 
 /* Requests */
 

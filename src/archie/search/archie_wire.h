@@ -29,7 +29,7 @@ enum archie_word {
 };
 
 struct archie_message {
-	uint64_t version;
+	uint64_t version; /* any; the reader compares it with ARCHIE_VERSION */
 	struct archie_id id;
 	uint64_t niceness, position, seconds;
 	int64_t wait_us, limit_us;
@@ -49,6 +49,8 @@ struct archie_message {
 /* Interface to queuer, queuer to interface, queuer to searcher, searcher to queuer. */
 extern const struct message_wire archie_asks, archie_tells, archie_searches, archie_finds;
 
+/* Whether a queuer with that first message can be asked. ERR_BUSY: it is of another version. */
+int archie_hello_check(const struct archie_message *hello, struct err *err);
 /* Encodes a request. ERR_USAGE: it is invalid, err says why. */
 int archie_ask_encode(const struct archie_ask *ask, struct buf *out, struct err *err);
 /* The message that asks it: appends to *out, which has room for it. */

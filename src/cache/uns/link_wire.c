@@ -4,11 +4,10 @@
 
 #include "base/ascii.h"
 
-enum { VERSION = 2 };
 #define S struct link_message
 
 static const struct message_field of_qm[] = {
-	{MESSAGE_NUMBER_AT(S, version, "version", VERSION, VERSION), .must = true},
+	{MESSAGE_NUMBER_AT(S, version, "version", 0, UINT32_MAX), .must = true},
 };
 static const struct message_field of_number[] = {
 	{MESSAGE_NUMBER_AT(S, number, "number", 1, INT64_MAX), .must = true},
@@ -46,7 +45,7 @@ static const struct message uns_says[] = {
 };
 const struct message_wire link_of_qm = {qm_says, ARRAY_LEN(qm_says), sizeof(S)};
 const struct message_wire link_of_uns = {uns_says, ARRAY_LEN(uns_says), sizeof(S)};
-const struct link_message link_greeting = {.version = VERSION};
+const struct link_message link_greeting = {.version = LINK_VERSION};
 
 bool link_name_is_good(struct str name)
 {

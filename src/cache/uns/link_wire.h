@@ -4,6 +4,7 @@
 #include "base/message.h"
 
 enum {
+	LINK_VERSION = 2,
 	LINK_NAME_MAX = 32,
 	LINK_TEXT_MAX = 200,        /* of a refusal */
 	LINK_PIECE_MAX = 512 << 10, /* bytes of a piece as it is sent */
@@ -23,7 +24,7 @@ enum link_kind {
 };
 
 struct link_message {
-	uint64_t version;        /* QM */
+	uint64_t version;        /* QM: any; the reader compares it with LINK_VERSION */
 	struct str name;         /* UNS */
 	uint64_t number;         /* SET, END, HAVE, REFUSED: of the set, from 1 on */
 	uint64_t provider, urls; /* SET */

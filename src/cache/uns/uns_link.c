@@ -5,6 +5,7 @@
 #include "cache/uns/link_wire.h"
 #include "net/outgoing.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #define GREETING_US (2 * US_PER_S)
@@ -69,6 +70,18 @@ static void say_hello(struct uns_link *l)
 	l->o.here(l->o.ctx);
 }
 
+static void greet(struct uns_link *l, uint64_t version)
+{
+	char why[sizeof l->why];
+	if (version == LINK_VERSION) {
+		say_hello(l);
+		return;
+	}
+	snprintf(why, sizeof why, "it speaks version %" PRIu64 " of this protocol, expected %d",
+		 version, LINK_VERSION);
+	uns_link_drop(l, why);
+}
+
 static void on_message(void *ctx, struct str bytes)
 {
 	struct uns_link *l = ctx;
@@ -82,7 +95,7 @@ static void on_message(void *ctx, struct str bytes)
 	else if (kind == LINK_BUSY)
 		uns_link_drop(l, "its queue is full");
 	else if (kind == LINK_QM && !l->is_here)
-		say_hello(l);
+		greet(l, said.version);
 	else if (kind == LINK_HAVE && l->is_here)
 		l->o.answer(l->o.ctx, said.number, 0, STR(""));
 	else if (kind == LINK_REFUSED && l->is_here)

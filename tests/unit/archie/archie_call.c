@@ -203,6 +203,22 @@ static void a_connection_that_breaks_is_made_anew_once(void **state)
 	called_free(&c, &twice);
 }
 
+static void a_queuer_of_another_version_is_not_asked(void **state)
+{
+	struct peer_script s = {0};
+	struct called c;
+	struct err err;
+	(void)state;
+	assert_int_equal(archie_hello_check(&(struct archie_message){.version = 9}, &err), -1);
+	assert_non_null(strstr(err.msg, "version 9 of this protocol, expected 2"));
+	put_answer(script_talk(&s, "archie 10\nversion 9\n"), 1, "old");
+	put_answer(script_talk(&s, HELLO), 1, "new");
+	called_new(&c, &s);
+	assert_int_equal(call(&c, &s, &ask_gcc), 0);
+	assert_str(c.answer.row[0].file.name, "new");
+	called_free(&c, &s);
+}
+
 static void one_that_was_cut_while_it_lay_idle_is_no_try(void **state)
 {
 	struct peer_script s = {0};
@@ -293,6 +309,7 @@ int main(void)
 			a_request_is_asked_once_the_queuer_has_greeted_and_its_answer_comes_back),
 		cmocka_unit_test(refusals_have_their_word_and_text),
 		cmocka_unit_test(a_connection_that_breaks_is_made_anew_once),
+		cmocka_unit_test(a_queuer_of_another_version_is_not_asked),
 		cmocka_unit_test(one_that_was_cut_while_it_lay_idle_is_no_try),
 		cmocka_unit_test(one_that_waits_may_stop_waiting),
 		cmocka_unit_test(

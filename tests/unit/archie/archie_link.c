@@ -19,6 +19,7 @@ struct world {
 	struct archie_link *link;
 	int listen_fd, fd; /* of the queuer; -1: none */
 	struct buf story;  /* what the link said: Q7 A:gcc R:busy:text L3 L- */
+	char why[200];     /* of the last refusal, in full */
 	bool free_when_told;
 	int64_t now_us;
 };
@@ -37,6 +38,7 @@ static void on_answered(void *ctx, const struct archie_answer *a, enum archie_re
 		buf_printf(&w->story, "A:" STR_FMT " ", STR_ARG(a->row[0].file.name));
 	else
 		buf_printf(&w->story, "R:%s:%.10s ", archie_refusal_words[why], text);
+	snprintf(w->why, sizeof w->why, "%s", a ? "" : text);
 	if (w->free_when_told)
 		archie_link_free(&w->link);
 	if (a)
@@ -240,6 +242,22 @@ static void a_queuer_may_be_away_for_four_seconds_in_all(void **state)
 	world_free(&w);
 }
 
+static void a_queuer_of_another_version_is_away_and_both_versions_are_told(void **state)
+{
+	struct world w;
+	(void)state;
+	world_new(&w);
+	queuer_open(&w);
+	ask(&w);
+	queuer_accept(&w);
+	queuer_say(&w, STR("archie 10\nversion 9\n"));
+	assert_int_equal(queuer_heard(&w, "ask "), 0);
+	pass(&w, 4500 * US_PER_MS);
+	assert_non_null(strstr(buf_text(&w.story), "R:away:the server "));
+	assert_non_null(strstr(w.why, "version 9 of this protocol, expected 2"));
+	world_free(&w);
+}
+
 static void what_is_cancelled_is_told_nothing_more(void **state)
 {
 	struct world w;
@@ -341,6 +359,7 @@ int main(void)
 		cmocka_unit_test(requests_wait_for_the_greeting_and_answers_find_them_in_any_order),
 		cmocka_unit_test(what_was_asked_of_a_queuer_that_died_is_asked_again_once),
 		cmocka_unit_test(a_queuer_may_be_away_for_four_seconds_in_all),
+		cmocka_unit_test(a_queuer_of_another_version_is_away_and_both_versions_are_told),
 		cmocka_unit_test(what_is_cancelled_is_told_nothing_more),
 		cmocka_unit_test(what_cannot_be_asked_is_refused_from_the_loop),
 		cmocka_unit_test(one_that_is_told_may_free_the_link),

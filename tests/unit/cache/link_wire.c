@@ -23,6 +23,7 @@ static void what_is_said_is_read_and_written_as_it_was(void **state)
 		const char *line;
 	} good[] = {
 		{&link_of_qm, LINK_QM, "qm version=2\n"},
+		{&link_of_qm, LINK_QM, "qm version=3\n"}, /* refused by who knows its own */
 		{&link_of_qm, LINK_BUSY, "busy\n"},
 		{&link_of_qm, LINK_HAVE, "have number=12\n"},
 		{&link_of_qm, LINK_REFUSED, "refused number=12 code=203 text=over\n"},
@@ -49,8 +50,7 @@ static void anything_else_is_refused(void **state)
 {
 	static const char *const of_qm[] = {
 		"qm\n",
-		"qm version=1\n",
-		"qm version=3\n",
+		"qm version=x\n",
 		"busy 1\n",
 		"have number=0\n",
 		"have\n",

@@ -184,7 +184,9 @@ echo "$GARNER_NET_PORT|$GARNER_DATA|$*" >> {log}
 
 
 @pytest.mark.parametrize("where, usual", [({}, "{dir}/.local/share"), ({"XDG_DATA_HOME": "{dir}/xdg"}, "{dir}/xdg"),
-                                          ({"GARNER_DATA": "{dir}/a b/data"}, "{dir}/a b")])
+                                          ({"GARNER_DATA": "{dir}/a b/data"}, "{dir}/a b"),
+                                          ({"GARNER_DATA": '{dir}/a  "b"/data'}, '{dir}/a  "b"'),
+                                          ({"GARNER_CONFIG": "{dir}/c d/garner.conf"}, "{dir}/e f")])
 def test_make_run_has_a_port_and_data_next_to_the_usual_ones(garner, where, usual):
     g = garner()
     log = g.dir / "log"
@@ -194,6 +196,8 @@ def test_make_run_has_a_port_and_data_next_to_the_usual_ones(garner, where, usua
     stub = g.dir / "build" / "garner"
     stub.write_text(STUB.format(real=g.program, log=log))
     stub.chmod(0o755)
+    (g.dir / "c d").mkdir()
+    (g.dir / "c d" / "garner.conf").write_text(f"data = {g.dir}/e f/data\n")
     env = {k: v for k, v in g.env.items() if not k.startswith("GARNER_")}
     env |= {k: v.format(dir=g.dir) for k, v in where.items()}
     # as make says it where nobody does

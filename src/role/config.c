@@ -149,10 +149,35 @@ static int section_named(struct loader *l, const char *where, struct str name, s
 	return *ret ? 0 : -1;
 }
 
+/* Settings of earlier versions. Of all sections if it has none. */
+static bool is_removed(const char *section, struct str name)
+{
+	static const struct {
+		const char *section, *name;
+	} removed[] = {{"shepherd", "doc_index"},
+		       {"shepherd", "lend"},
+		       {"shepherd", "lend_lease"},
+		       {"spider", "name"},
+		       {NULL, "block_max"}};
+	size_t n = strcspn(section, "@");
+	for (size_t i = 0; i < ARRAY_LEN(removed); i++)
+		if (str_is(name, removed[i].name) &&
+		    (!removed[i].section || str_is((struct str){section, n}, removed[i].section)))
+			return true;
+	return false;
+}
+
 static void unknown_key(struct loader *l, const char *where, const struct config_section *section,
 			struct str name)
 {
 	char shown[VALUE_SHOWN], elsewhere[128] = "";
+	if (is_removed(section->name, name)) {
+		load_problem(l,
+			     "%s: unknown setting '%s%s" STR_FMT
+			     "'; an earlier version had it, and this one has no use for it",
+			     where, section->name, section_dot(section), STR_ARG(name));
+		return;
+	}
 	struct nearest near = {.wanted = name};
 	for (size_t i = 0; i < section->nspecs; i++)
 		nearest_try(&near, section->specs[i].name);

@@ -8,6 +8,13 @@ def shown(g, *args, **more):
     return {s["setting"]: s for s in g.run(*args, "config", "show", "--json", **more).json()}
 
 
+def test_a_setting_of_an_earlier_version_is_called_that(garner):
+    for section, name in (("shepherd", "doc_index"), ("shepherd", "lend"), ("spider", "name"), ("spider@2", "name"),
+                          ("uns", "block_max")):
+        done = garner(config=f"[{section}]\n{name} = 1\n").run("config", "check")
+        assert done.code == 2 and f"'{section}.{name}'; an earlier version had it" in done.err, done
+
+
 def test_s_overrides_the_environment_which_overrides_the_file(garner):
     g = garner(config="[up]\nsteady = 1s\nrestart_min = 1s\nrestart_max = 1s\n")
     env = {"GARNER_UP_RESTART_MIN": "2s", "GARNER_UP_RESTART_MAX": "2s"}

@@ -487,6 +487,15 @@ def test_an_instance_has_the_folder_of_its_robots_and_no_other_botm_has(garner):
         assert "is lost or old" not in second.text
 
 
+def test_the_data_directory_is_no_folder_of_a_botm(garner):
+    g = garner()
+    (g.dir / "link").symlink_to(g.data)
+    for folder in (".", f"{g.data}/", g.dir / "link"):
+        g.configure(f"[botm]\nlisten = unix:{g.dir}/botm\nsource = unix:{g.dir}/s\nfolder = {folder}\n")
+        done = g.run("botm")
+        assert done.code == 2 and "botm.folder: " in done.err and "is the data directory" in done.err, done
+
+
 def test_config_check_compares_the_folders_of_a_botm_and_its_bots(garner):
     for bot, said in (("bot@1]\nbotm = unix:x\n", "no file will be stored"), ("bot@1]\nbotm = unix:y\n", ""),
                       ("bot@1]\nbotm = unix:x\nfolder = f\n", "")):

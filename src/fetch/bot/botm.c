@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const struct value_spec specs[] = {
@@ -151,12 +152,20 @@ static int botm_check(const struct config *config, const struct config_section *
 static int folder_of(const struct botm_conf *conf, const char *data, char ret[PATH_MAX],
 		     struct err *err)
 {
+	struct stat is, others;
 	if (!conf->folder || !conf->folder[0])
 		return 1;
 	if (file_below(data, conf->folder, ret, err) < 0)
 		return err_in(err, "folder");
 	for (size_t n = strlen(ret); n > 1 && ret[n - 1] == '/'; n--)
 		ret[n - 1] = '\0';
+	if (stat(ret, &is) == 0 && stat(data, &others) == 0 && is.st_dev == others.st_dev &&
+	    is.st_ino == others.st_ino)
+		return err_set(
+			err, ERR_USAGE,
+			"botm.folder: %s is the data directory, which roles lock for themselves; "
+			"set a folder below it or elsewhere",
+			ret);
 	return 0;
 }
 

@@ -35,6 +35,7 @@ def test_one_line_says_that_it_is_up_and_where_to_look(garner):
                         rf"{demo.g.data}\. Look: (.*)", line)
     look = subprocess.run(said.group(1), shell=True, env={}, capture_output=True, text=True)
     assert look.returncode == 0 and "echo  ready" in look.stdout
+    assert " -s net.port=0 " in said.group(1)
     assert up.lines()[-1] == line  # the last one, where it is seen
     assert up.stop() == 0
     assert len(up.lines("garner is up")) == 1

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "cmd/system/role_main.h"
+#include "net/net_section.h"
 #include "role/listen.h"
 #include "role/notify.h"
 
@@ -474,6 +475,18 @@ static void add_addresses(const struct supervisor *s, struct buf *line)
 	}
 }
 
+/* The port that all others keep their distance to, where it is not the usual one. */
+static void add_moved_port(const struct config *config, struct buf *line)
+{
+	const struct value_spec *spec =
+		value_find(net_section.specs, net_section.nspecs, STR("port"));
+	CLEANUP(buf_free) struct buf is = BUF_INIT(64), usual = BUF_INIT(64);
+	value_print(spec, config_get(config, &net_section), &is);
+	value_print_default(spec, &usual);
+	if (!str_eq(buf_str(&is), buf_str(&usual)))
+		buf_printf(line, "-s net.port=%s ", buf_text(&is));
+}
+
 /* The command that shows what runs, as it has to be typed here: another terminal knows neither our
  * options nor our environment. */
 static void add_look(const struct supervisor *s, struct buf *line)
@@ -483,6 +496,7 @@ static void add_look(const struct supervisor *s, struct buf *line)
 	buf_printf(line, "%s ", s->call->self);
 	if (config_is_set(s->plan.config, &global_section, spec))
 		buf_printf(line, "-s data=%s ", s->data);
+	add_moved_port(s->plan.config, line);
 	buf_add_text(line, "status");
 }
 

@@ -230,7 +230,8 @@ void small_values_print(const struct small_shape *shape, const struct sql_value 
 			buf_printf(out, "%" PRIu64, (uint64_t)v[i].n);
 			break;
 		case SMALL_TIME:
-			time_print(out, v[i].n, 0);
+			if (v[i].n) /* else it is not known, or never */
+				time_print(out, v[i].n, 0);
 			break;
 		case SMALL_BYTES:
 			put_hex(out, v[i].s.p, v[i].s.n);

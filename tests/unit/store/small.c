@@ -638,6 +638,8 @@ static void it_is_printed_and_verified_without_declarations(void **state)
 	assert_non_null(strstr(buf_text(&out),
 			       "name='cat 001' lives=1 mice=4294967294 mark=18446744073709551614 "
 			       "born=1970-01-02T00:00:00Z chip=0101010101010101 note='n'\n"));
+	assert_non_null(strstr(buf_text(&out), "name='cat 000' lives=0 mice=4294967295 "
+					       "mark=18446744073709551615 born= chip=0000"));
 	assert_null(strstr(buf_text(&out), "rain="));
 	assert_int_equal(format_print_part(f, path, "dogs", print_piece, &out, &err), -1);
 	assert_int_equal(err.code, ERR_USAGE);

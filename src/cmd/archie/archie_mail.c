@@ -54,7 +54,7 @@ const struct command archie_mail_command = {
 		"already, the exit code is 0, and the log names what was lost. Mails of programs, "
 		"lists and mailer daemons are not answered, and one address gets at most "
 		"archie.mails_per_day mails. The role archie-queuer has to run, and the command as "
-		"the user of the roles: it writes in archie/ of the data directory, as they do.",
+		"the user of the roles: it writes in garner.db of the data directory, as they do.",
 	CMD_EXAMPLES({"garner archie mail < mail", "one mail"}),
 	CMD_EXITS({75, "nothing was sent, nor can be now; the mail is to be brought again"}),
 	.run = run,

@@ -466,6 +466,17 @@ static void list_tools(struct buf *out, const struct program *program)
 	buf_add_text(out, ".El\n");
 }
 
+static const char program_files[] =
+	".Sh FILES\nBelow the data directory; see\n.Cm data\nin\n.Xr garner.conf 5 .\n"
+	".Bl -tag -width Ds\n"
+	".It Pa garner.db\n"
+	"What roles have to remember in a few rows, as a database;\n"
+	".Ic garner dump garner.db\nprints it.\n"
+	"A damaged one is kept as\n.Pa garner.db.damaged .\n"
+	".It Pa run\n"
+	"Counters, locks and sockets of what runs.\n"
+	".El\n";
+
 void man_program(const struct program *program, struct buf *out)
 {
 	buf_add_text(out, ".Dd " MAN_DATE "\n.Dt GARNER 1\n.Os\n.Sh NAME\n.Nm garner\n"
@@ -485,6 +496,7 @@ void man_program(const struct program *program, struct buf *out)
 			  "A setting, over the file; see\n.Xr garner.conf 5 .\n"
 			  ".It Ev NO_COLOR\nIf it is set and not empty, nothing is printed bold.\n"
 			  ".El\n");
+	buf_add_text(out, program_files);
 	man_exits(out, cmd_all_exits, cmd_nall_exits);
 	buf_add_text(out, ".Sh EXAMPLES\n");
 	man_examples(out, program_examples, program_nexamples);

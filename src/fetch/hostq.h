@@ -1,16 +1,16 @@
-/* Host queues: which URL may be fetched next, and when.
- * One queue per queue key (server address). It is ready when its delay has passed and fewer than
- * `concurrent` of its URLs are out. Of several that are ready the one that has waited longest goes
- * first, or with `urgent` the one whose first URL has the most urgent class, of equals one that was
- * asked less than `keep_us` ago, and of these the one that has waited longest; inside a queue the
- * most urgent priority class, and in a class the order of coming. Owned by one loop, not
- * thread-safe; now_us is clock_mono_us() or a test's own.
+/* Host queues: which URL may be fetched next, and when. There is one queue per queue key (server
+ * address). It is ready when its delay has passed and fewer than `concurrent` of its URLs are out.
+ * Of the ready queues the one that has waited longest goes first. With `urgent`, the queue whose
+ * first URL has the most urgent class goes first; among equals, one that was asked less than
+ * `keep_us` ago; among those, the one that has waited longest. Inside a queue the most urgent
+ * class goes first, and in a class the URL that came first. Owned by one loop, not thread-safe;
+ * now_us is clock_mono_us() or a clock of a test.
  *
- * Memory holds URLs up to a budget, a file without a name the others; they are read back when their
- * turn comes. A crash loses the queues.
+ * URLs are kept in memory up to a budget, the others in an unnamed file from which they are read
+ * when their turn comes. A crash loses the queues.
  *
- * Queues only order the work of one process. Before it connects, the process asks polite_take(),
- * and where that says "not now" it puts the URL back with the time it was told. */
+ * Queues only order the work of one process. Before it connects, the process asks polite_take().
+ * If the answer is "not now", it puts the URL back with the time to wait. */
 #pragma once
 #include "base/err.h"
 #include "fetch/polite.h"
@@ -26,12 +26,12 @@ struct hostq;
 
 struct hostq_options {
 	struct polite_rule rule; /* of queues without one of their own */
-	/* As in document 003: queues that may be worked on at once, and URLs in each. What comes
-	 * beyond is left over: it is kept, in order, and moves up when there is room. 0: no limit.
+	/* As in document 003: the queues that are active at once, and the URLs in each. Further
+	 * URLs are leftovers: they are kept in order and move up when there is room. 0: no limit.
 	 */
 	uint32_t queues;
 	uint64_t length;
-	bool urgent;     /* among the queues, too, classes count before time */
+	bool urgent;     /* classes also order the queues */
 	int64_t keep_us; /* how long the connection to a server may be kept; 0: it is not */
 	uint32_t turn; /* before the first of each slot: a number that another process is not likely
 			  to have chosen, where a remote may name jobs of before a restart */
@@ -47,7 +47,7 @@ void hostq_free(struct hostq **q);
  * changes nothing: push first. */
 void hostq_set_rule(struct hostq *q, qkey key, const struct polite_rule *rule);
 
-/* Nothing of this queue goes out while it is held; lasts as a rule does. */
+/* Holds a queue: none of its URLs goes out. Lasts as long as a rule. */
 void hostq_hold(struct hostq *q, qkey key, bool held);
 
 /* Takes in a URL, or whatever else the payload is; it is copied. `user` is the caller's; numbers
@@ -58,7 +58,7 @@ int hostq_push(struct hostq *q, qkey key, unsigned priority, struct str payload,
 
 struct hostq_job {
 	qkey key;
-	struct str payload; /* good until the job is done or put back */
+	struct str payload; /* valid until the job is done or put back */
 	uint64_t user;
 	unsigned priority;
 	uint32_t slot, turn; /* which job it is */
@@ -70,27 +70,26 @@ struct hostq_job {
  * minute, the others go on. */
 int hostq_take(struct hostq *q, int64_t now_us, struct hostq_job *ret, int64_t *ret_wait_us,
 	       struct err *err) MUST_USE;
-/* Its request went out at this time, and not when it was taken: the delay counts from there. To be
- * said before it is done. False: as below. */
+/* Its request went out at sent_us, not when it was taken: the delay counts from then. Call it
+ * before hostq_done(). false: as there. */
 bool hostq_sent(struct hostq *q, const struct hostq_job *job, int64_t sent_us);
-/* It is done, with this outcome: the queue waits longer after trouble, as polite_pause_us() says.
- * A job that is not out (done twice, or one of before a restart) changes nothing: false. */
+/* The job is done. After a failure the queue waits longer (polite_pause_us()). false: the job is
+ * not out (done twice, or from before a restart); nothing has changed. */
 bool hostq_done(struct hostq *q, const struct hostq_job *job, enum outcome outcome, int64_t now_us);
-/* It is done without its server having been asked, so the delay does not begin. False: as above. */
+/* The job is done and its server was not asked, so no delay begins. false: as above. */
 bool hostq_unasked(struct hostq *q, const struct hostq_job *job);
-/* It did not go out: it will be the first of its class again, and its queue is not ready before
- * until_us. Without having been asked for the server has not been disturbed, so the delay does not
- * begin again. */
+/* The job did not go out: it becomes the first of its class again, and its queue is not ready
+ * before until_us. The server was not asked, so no delay begins. */
 bool hostq_put_back(struct hostq *q, const struct hostq_job *job, int64_t until_us);
-/* It went out, and nobody knows what became of it: it will be the first of its class again, and the
- * delay holds, since its server may have been asked. */
+/* The job went out and its result is unknown: it becomes the first of its class again, after the
+ * delay, since its server may have been asked. */
 bool hostq_lost(struct hostq *q, const struct hostq_job *job);
-/* The job with this number, as a remote names it; false: none of these is out. */
+/* Finds the job that a remote names by these numbers. false: no such job is out. */
 bool hostq_job_of(const struct hostq *q, uint32_t slot, uint32_t turn, struct hostq_job *ret);
 
-/* All URLs of one key, also those that are out, belong to another one from now on: the address has
- * become known. They come after those that are there. Negative: a part could not be read back and
- * is still where it was. */
+/* Moves all URLs of one key to another, those that are out included: the address has become known.
+ * They follow the URLs that are there. Negative: some could not be read back and stay where they
+ * were. */
 int hostq_rekey(struct hostq *q, qkey from, qkey to, struct err *err) MUST_USE;
 
 struct hostq_counts {
@@ -105,5 +104,5 @@ struct hostq_counts {
 void hostq_count(const struct hostq *q, struct hostq_counts *ret);
 bool hostq_is_empty(const struct hostq *q);              /* nothing waits and nothing is out */
 uint64_t hostq_waiting(const struct hostq *q, qkey key); /* URLs of one key */
-/* Whether there is room for another host that nothing left over can fill: time to ask for more. */
+/* Whether another queue could be active and no leftovers can fill it: time to ask for more URLs. */
 bool hostq_wants_more(const struct hostq *q);

@@ -12,10 +12,9 @@
  *   number, politeness.
  * - Everything that arrives is bounded: heads, bodies on the wire and decoded, time.
  *
- * Who decides what: hostq.h decides the order of URLs, polite.h guards the servers. The robot has
- * no queues: a job that may not go now is answered so (not_now_us), for hostq_put_back(); or waits
- * here, when ROBOT_WAIT says so. Further hops of a redirect always wait here, but no wait is longer
- * than the job's patience.
+ * hostq.h decides the order of URLs, polite.h guards the servers. The robot has no queues: a job
+ * that may not start now ends with not_now_us, for hostq_put_back(), or with ROBOT_WAIT waits here.
+ * Further hops of a redirect always wait here. No wait is longer than the job's patience.
  *
  * One loop and its thread. Done functions are called from the loop, never from inside a function of
  * this header, except robot_free(). */
@@ -144,23 +143,23 @@ struct robot_section_conf {
 };
 extern const struct config_section robot_section;
 
-/* Where the body goes as it arrives. Only bodies of 2xx answers (and ftp) go there, decoded. Its
- * owner keeps the struct until the job is done. Negative ends the transfer (ROBOT_CAUSE_SINK). */
+/* Receives the body as it arrives, decoded; only bodies of 2xx answers and of ftp. The owner keeps
+ * the struct until the job is done. A negative result ends the transfer (ROBOT_CAUSE_SINK). */
 struct robot_sink;
 struct robot_sink_ops {
-	/* Before the first byte of a body that is to be kept; perhaps never. Of ftp, length and
-	 * last_modified are in the head where the server says them. */
+	/* Called before the first byte of a body, if there is one. With ftp the head has length
+	 * and last_modified if the server says them. */
 	int (*begin)(struct robot_sink *s, const struct robot_head *head, struct err *err);
 	int (*write)(struct robot_sink *s, struct str bytes, struct err *err);
-	/* Once after begin(): the body is complete, or it is to be forgotten. */
+	/* Called once after begin(). Not complete: discard the body. */
 	int (*end)(struct robot_sink *s, bool is_complete, struct err *err);
 };
 struct robot_sink {
 	const struct robot_sink_ops *ops;
 };
 
-/* Into a buffer, which is emptied first. With `cut`, what is beyond its limit is left out;
- * otherwise that is an error. */
+/* Writes into a buffer, which is emptied first. With `cut`, bytes beyond its limit are dropped;
+ * otherwise they are an error. */
 struct robot_memory_sink {
 	struct robot_sink sink;
 	struct buf *buf;
@@ -168,7 +167,7 @@ struct robot_memory_sink {
 };
 struct robot_memory_sink robot_memory_sink(struct buf *buf, bool cut);
 
-/* Into a file below a folder, which gets its name when it is complete. */
+/* Writes a file below a folder. It gets its name when it is complete. */
 struct robot_file_sink {
 	struct robot_sink sink;
 	const struct beneath *folder;
@@ -177,25 +176,25 @@ struct robot_file_sink {
 	uint64_t at;
 };
 struct robot_file_sink robot_file_sink(const struct beneath *folder, const char *name);
-/* Two of its operations, for a sink with an end of its own. */
+/* Two of its operations, for a sink that ends differently. */
 int robot_file_begin(struct robot_sink *s, const struct robot_head *head, struct err *err);
 int robot_file_write(struct robot_sink *s, struct str bytes, struct err *err);
 
 enum {
-	ROBOT_WAIT = 1,      /* for politeness, in place of being answered "not now" */
+	ROBOT_WAIT = 1,      /* wait for politeness instead of ending with "not now" */
 	ROBOT_NO_FOLLOW = 2, /* a redirect is the result */
 	ROBOT_NO_ROBOTS = 4, /* by contract: a verified provider's own pages, and no other site's */
 	ROBOT_KEEP = 8,      /* the next URL of this site is near: keep the connection */
 	ROBOT_LIST_ALL = 16, /* ftp folders: LIST -lR */
 	ROBOT_NO_SHA256 = 32, /* the MD5 is enough */
-	/* The fetch of a robots.txt: what is beyond its limit is not read, and that is not a
-	 * failure (RFC 9309, 2.5). */
+	/* For robots.txt: bytes beyond the limit are ignored, which is not a failure (RFC 9309,
+	 * 2.5). */
 	ROBOT_CUT = 64,
 };
 
 struct robot_job {
 	struct str url;
-	/* Of the copy that we have, verbatim; empty: none. What cannot be sent is not. */
+	/* Of our copy, verbatim; empty: none. One that cannot be sent is ignored. */
 	struct str etag, last_modified;
 	const struct robot_limits *limits; /* NULL: the settings' */
 	/* For this site alone; NULL: the settings'. A longer delay of robots.txt holds too, unless
@@ -220,7 +219,7 @@ struct robot_job {
 	struct robot_handle *handle; /* for robot_cancel(); NULL: nobody will want that */
 };
 
-/* A job that is under way, inside its owner, who keeps it until the job is done. */
+/* A running job. Part of its owner, who keeps it until the job is done. */
 struct robot_handle {
 	struct job *job; /* the robot's; NULL: it is done, or never began */
 };
@@ -232,7 +231,7 @@ struct robot_times {
 	int64_t total_us; /* of the whole job, waiting included */
 };
 
-/* Slices and pointers are good during the call. */
+/* Slices and pointers are valid during the call. */
 struct robot_result {
 	enum outcome outcome;
 	enum robot_cause cause;
@@ -278,14 +277,14 @@ void robot_free(struct robot **r);
 int robot_fetch(struct robot *r, const struct robot_job *job, robot_done_fn *done, void *ctx,
 		struct err *err);
 
-/* Ends a job at once, its connection too; its sink is told, its done function is not called. Also
- * of one that is done. From anywhere but a sink. */
+/* Aborts a job and its connection. Its sink is ended, its done function is not called. Safe if the
+ * job is done. Not from inside a sink. */
 void robot_cancel(struct robot_handle *handle);
 
-/* After this time (clock_mono_us()) no connection is made and no request is sent: who would do so
- * ends cancelled, ROBOT_CAUSE_LEASE. The clock is read at the last moment, so it also holds for a
- * process that was stopped meanwhile. What was sent before goes on. INT64_MAX: no limit, as at the
- * beginning. */
+/* After this time (clock_mono_us()) no connection is made and no request is sent: such jobs end
+ * cancelled, ROBOT_CAUSE_LEASE. The clock is read at the last moment, so this is also true of a
+ * process that was stopped for a while. Requests that were sent go on. INT64_MAX, the default: no
+ * limit. */
 void robot_until(struct robot *r, int64_t mono_us);
 
 /* Whether a Retry-After means something there (RFC 9110, 10.2.3; RFC 6585, 4): some servers send it

@@ -12,7 +12,8 @@
 #include "base/err.h"
 
 enum {
-	/* What follows is not read, nor is a line that was begun there: at least 512 KiB count. */
+	/* The rest of a file, and a line that this limit cuts, are ignored; 512 KiB always count.
+	 */
 	ROBOTS_FILE_MAX = 528 << 10,
 	ROBOTS_LINE_MAX = 16 << 10,    /* the rest of a line is dropped */
 	ROBOTS_COMPILED_MAX = 4 << 20, /* a bound on what any file compiles to */
@@ -24,11 +25,11 @@ enum {
  * hold it, and then leaves it as it was. */
 int robots_compile(struct str file, struct str agent, struct buf *out, struct err *err);
 
-/* What holds where there is no file (4xx), and where the site cannot be asked (5xx). */
+/* The rules of a site without a file (4xx), and of one that cannot answer (5xx). */
 extern const struct str robots_allow_all, robots_disallow_all;
 
-/* 0: these bytes are what robots_compile() makes. Negative (ERR_DAMAGED): they are not, and what
- * the functions below say of them is safe to ask but means nothing. */
+/* Checks that robots_compile() could have made these bytes. ERR_DAMAGED: it could not; the
+ * functions below are safe to call on them, but their results mean nothing. */
 int robots_check(struct str compiled, struct err *err);
 
 struct robots_verdict {
@@ -49,5 +50,5 @@ struct robots_sitemaps {
 struct robots_sitemaps robots_sitemaps_of(struct str compiled);
 int robots_sitemap_next(struct robots_sitemaps *it, struct str *ret);
 
-/* The text of a line of the file, to show it; empty when there is none. */
+/* Returns the text of a line of the file; empty if there is none. */
 struct str robots_line(struct str file, uint32_t line);

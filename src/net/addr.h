@@ -46,14 +46,14 @@ bool addr_loopback(const struct addr *a);
  * mapped into IPv6), of IPv6 the /64; no port, no scope. */
 struct addr addr_server(const struct addr *a);
 
-/* The address policy: whom a robot may connect to. Loopback, private, link-local, metadata and all
- * other addresses that are not plainly of the public Internet are refused, unless the configuration
- * names their network. Every connection asks, also one whose address nobody looked up.
- * Never changes once made; any thread may ask. */
+/* The address policy: the addresses that a robot may connect to. All that are not plainly of the
+ * public Internet (loopback, private, link-local, metadata and others) are refused, unless the
+ * configuration names their network. Every connection is checked, also one whose address was not
+ * looked up. Immutable and thread-safe. */
 struct policy;
 
 /* networks: "127.0.0.0/8", "10.1.0.0/16", "fd12:3456::/32"; a plain address is a network of one.
- * What is not such a network is ERR_USAGE. */
+ * ERR_USAGE: not such a network. */
 int policy_new(struct policy **ret, const struct value_list *networks, struct err *err);
 void policy_free(struct policy **p);
 

@@ -48,7 +48,7 @@ struct dns_conf {
 	struct value_list servers; /* empty: those of /etc/resolv.conf, as it is at the start */
 	int order;                 /* enum dns_order */
 	int64_t timeout_us, tries; /* of each question; a try waits longer than the one before */
-	int64_t at_once;           /* names asked for at a time; the rest waits */
+	int64_t at_once;           /* names looked up at a time; the others wait */
 	int64_t entries;
 	uint64_t bytes;
 	int64_t ttl_min_us, ttl_max_us, failure_ttl_us;
@@ -81,8 +81,7 @@ struct dns_conf {
 /* clang-format on */
 extern const char *const dns_order_words[];
 
-/* The loop and the policy must outlive it; conf is copied. What is wrong with the settings is
- * ERR_USAGE. */
+/* The loop and the policy must outlive it; conf is copied. ERR_USAGE: a setting is wrong. */
 int dns_new(struct dns **ret, struct loop *loop, const struct dns_conf *conf,
 	    const struct policy *policy, struct err *err);
 /* Drops pending lookups without calling done(). Do not call it from a done function. */

@@ -1,9 +1,9 @@
-/* Inside of name resolution: names and packets (dns_wire.c), and what is known of names (dns.c). */
+/* Internals of name resolution: names and packets (dns_wire.c), the cache of names (dns.c). */
 #pragma once
 #include "net/dns.h"
 
-/* Host names and the answers of name servers: what is checked before it is asked, and what is read
- * out of the bytes that come back. Nothing here allocates or waits. */
+/* Checks host names before a query and parses the answers of name servers. Nothing here allocates
+ * or waits. */
 
 enum {
 	DNS_NAME = 253,    /* bytes of a name, without a last dot */
@@ -36,8 +36,8 @@ struct dns_answer {
  * time to live on the way is the answer's; of a negative answer the one of RFC 2308. */
 void dns_read(struct str packet, struct str name, uint16_t type, struct dns_answer *ret);
 
-/* What is known of names, for as long as it holds: answers, also negative ones and failures.
- * Bounded in entries and bytes; what was not asked for lately goes first. Not thread-safe. */
+/* The cache of names: answers, negative ones and failures included, until they expire. Bounded in
+ * entries and bytes; entries that were not used lately go first. Not thread-safe. */
 
 /* A name in its one form and its hash, so that it is hashed once. */
 struct dns_key {
@@ -63,5 +63,5 @@ struct dns_key dns_cache_key(const struct dns_cache *c, struct str name);
  * next put. */
 bool dns_cache_get(struct dns_cache *c, const struct dns_key *key, int64_t now_us,
 		   struct dns_result *ret);
-/* Replaces what was known of the name. The result must not lie in the cache. */
+/* Replaces the entry of the name. The result must not lie in the cache. */
 void dns_cache_put(struct dns_cache *c, const struct dns_key *key, const struct dns_result *result);

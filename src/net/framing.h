@@ -1,12 +1,12 @@
-/* Framing: lines or messages out of a stream that arrives in pieces. Where the stream was cut makes
- * no difference to what comes out. A complete frame is handed out where it lies; only the
- * beginning of an incomplete one is kept, so between frames nothing is held.
+/* Framing: splits a stream that arrives in pieces into lines or messages. How the stream was cut
+ * makes no difference. A complete frame is returned where it lies; only the beginning of an
+ * incomplete one is copied, so between frames nothing is held.
  *
  *	framing_put(&f, piece);
  *	while ((rc = framing_next(&f, &frame)) == 0) ...   may stop early, go on without a put
  *	framing_keep(&f);                                  before the piece is gone
  *
- * A frame is good until the next call. */
+ * A frame is valid until the next call. */
 #pragma once
 #include "base/buf.h"
 
@@ -18,7 +18,7 @@ struct framing {
 	size_t line_max; /* bytes of a line without its LF or CRLF */
 	enum framing_mode mode;
 	const struct message_wire *wire; /* of FRAMING_MESSAGES */
-	struct str data;                 /* what is looked at: the piece, or held */
+	struct str data;                 /* the piece, or held */
 	size_t at;                       /* where the next frame begins */
 	size_t scanned;                  /* bytes after `at` that have no LF */
 	struct buf held;
@@ -28,8 +28,8 @@ struct framing {
  * most line_max + 1 bytes. */
 void framing_init(struct framing *f, size_t line_max, size_t held_max);
 /* In place of framing_init(): frames are whole messages of this wire (base/message.h), out of
- * pieces of at most piece_max bytes. What does not begin like one is a frame too, for
- * message_read() to refuse: after it the stream is of no use. */
+ * pieces of at most piece_max bytes. Anything else is a frame too, for message_read() to refuse:
+ * after it the stream is unusable. */
 void framing_messages(struct framing *f, const struct message_wire *wire, size_t piece_max);
 void framing_free(struct framing *f);
 

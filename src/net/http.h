@@ -21,9 +21,9 @@ struct file;
 enum http_method { HTTP_GET, HTTP_POST, HTTP_PUT, HTTP_DELETE, HTTP_NMETHODS };
 extern const char *const http_methods[HTTP_NMETHODS];
 
-/* Who may ask. PROVIDER: those with a number and a password (HTTP Basic) whom the server's owner
- * knows; only slow routes, because checking a password takes time. Whatever the scope, nothing but
- * GET is taken from a page of another site (403). */
+/* Who may ask. PROVIDER: clients with the number and password (HTTP Basic) of a provider; only on
+ * slow routes, because checking a password takes time. In any scope, only GET is accepted from
+ * pages of other sites (else 403). */
 enum http_scope { HTTP_PUBLIC, HTTP_PROVIDER };
 
 struct http_param {
@@ -43,8 +43,8 @@ struct http_route {
 	const char *type;    /* of the answer, unless the handler says another */
 	const struct http_param *params;
 	size_t nparams, params_size; /* size: of the struct that they fill */
-	/* Further ones of the query, out of a table that others have as well, for the same struct.
-	 * Both are at most 64. */
+	/* Further parameters of the query, from a table shared with others, for the same struct.
+	 * Each list has at most 64. */
 	const struct value_spec *more;
 	size_t nmore;
 	size_t body_max; /* bytes; 0: it takes no body */
@@ -52,10 +52,10 @@ struct http_route {
 	bool slow;
 	bool form;  /* parameters come in the body, application/x-www-form-urlencoded, and not in
 		     * the query; those of the path stay where they are */
-	bool loose; /* a page: query parameters that it does not have are passed over, and so are
-		     * empty ones, unless they are text */
-	bool clips; /* a form: a number out of its bounds is the nearest that there is, and what is
-		     * nothing of its type is as if it were not there; text is text */
+	bool loose; /* a page: unknown query parameters are ignored, and so are empty ones that are
+		     * not text */
+	bool clips; /* a form: a number out of bounds becomes the nearest bound, and a value of the
+		     * wrong type is ignored */
 	/* 0: the answer is filled. Negative: the words are in err; ERR_USAGE becomes 400, ERR_BUSY
 	 * 503 with Retry-After, all others 500, whose words go to the log alone. HTTP_LATER, of a
 	 * slow route: see http_again(). */
@@ -79,22 +79,22 @@ struct http_request {
 	struct str path, query;         /* as they came */
 	struct str body;
 	bool head;
-	const void *who;    /* of a PROVIDER route: what the login has put there */
-	struct arena arena; /* what is in it lasts as long as the answer */
+	const void *who;    /* of a PROVIDER route: set by the login */
+	struct arena arena; /* lives as long as the answer */
 	void *ctx;          /* of the server's owner */
 	void *later;        /* the handler's, from one call to the next; NULL at first */
 	struct http_conn *conn;
 };
 
-/* From any thread, once for each time that the handler returns HTTP_LATER, before or after it does:
- * the handler is called again. Until then the connection is set aside and holds no thread. The
- * request is not the caller's any more. If the client has gone meanwhile, the handler is not called
- * and the request is over. */
+/* Calls the handler again. From any thread, once for each HTTP_LATER that the handler returns,
+ * before or after it does. Until then the connection is set aside and holds no thread. The caller
+ * must not use the request afterwards. If the client has gone, the handler is not called and the
+ * request ends. */
 void http_again(struct http_request *req);
 /* The client's address without a port, in the request's arena; "": a Unix peer. */
 const char *http_from(struct http_request *req);
 
-/* Whether the server stops: a handler that takes long gives up then. */
+/* Whether the server is stopping: long-running handlers give up then. */
 bool http_stops(const struct http_request *req);
 /* The value of a header, the name in any case; p is NULL when it did not come. */
 struct str http_header(const struct http_request *req, const char *name);
@@ -142,18 +142,18 @@ void http_answer_header(struct http_request *req, struct http_answer *a, const c
 void http_answer_etag(struct http_answer *a, struct str tag);
 /* Bytes that outlive the server; ranges of them may be asked for. */
 void http_answer_static(struct http_answer *a, struct str bytes, const char *type);
-/* A file, in whole or in ranges. It is taken over; FILE_INIT is left behind. */
+/* A file, whole or in ranges. Takes over the file and leaves FILE_INIT behind. */
 int http_answer_file(struct http_answer *a, struct file *file, const char *type, struct err *err);
-/* What is wrong: JSON {"error": ..., "status": ...}, or a small page for those who ask for one. */
+/* An error as JSON {"error": ..., "status": ...}, or as a small page if the client accepts HTML. */
 void http_answer_error(struct http_request *req, struct http_answer *a, int status, const char *fmt,
 		       ...) PRINTF_LIKE(4, 5);
 
-/* Large answers are made in pieces, in the pool, as the client takes them. Of a slow route only.
- * One that ends with its first piece is an answer like any other. The ETag has to be set: there is
- * no body that it could be made from. */
+/* Large answers are made in pieces, in the pool, as the client reads them. For slow routes only.
+ * An answer that ends with its first piece is sent like any other. The handler sets the ETag,
+ * since there is no body to make it from. */
 struct http_piece_ops {
-	/* Appends about `n` bytes more to out. 0: there is more; 1: that was all; negative: the
-	 * rest cannot be had. */
+	/* Appends about `n` more bytes to out. 0: more follow; 1: that was all; negative: reading
+	 * failed. */
 	int (*make)(void *ctx, size_t n, struct buf *out, struct err *err);
 	void (*close)(void *ctx); /* the last call, once */
 };
@@ -164,10 +164,10 @@ void http_answer_pieces(struct http_answer *a, const struct http_piece_ops *ops,
 enum { HTTP_STREAM_END = -1, HTTP_STREAM_BROKEN = -2 };
 
 struct http_stream_ops {
-	/* At most n bytes into p; how many. 0: none now, http_stream_wake() says when there are.
-	 * HTTP_STREAM_END: that was all. HTTP_STREAM_BROKEN: the rest cannot be had. */
+	/* Writes at most n bytes to p and returns their number. 0: none now; http_stream_wake()
+	 * resumes. HTTP_STREAM_END: that was all. HTTP_STREAM_BROKEN: reading failed. */
 	ssize_t (*read)(void *ctx, char *p, size_t n);
-	/* The last call, once: all was sent, or the client has gone, or the server ends. */
+	/* The last call, once: all was sent, the client has gone, or the server stops. */
 	void (*close)(void *ctx);
 	size_t block; /* bytes that are asked for at a time; 0: 16 KiB */
 	bool endless; /* ends when the server drains; others are finished first */
@@ -179,9 +179,9 @@ struct http_stream *http_answer_stream(struct http_request *req, struct http_ans
 /* From any thread, until close() was called: the owner's lock keeps these apart. */
 void http_stream_wake(struct http_stream *s);
 
-/* Channels: server-sent events, published to all who listen. A listener that lags more than
- * HTTP_CHANNEL_QUEUE events late is told so in a comment and dropped. All get a comment now and
- * then, so that both ends notice when the other is gone. */
+/* Channels: server-sent events, published to all listeners. A listener that lags by
+ * HTTP_CHANNEL_QUEUE events gets a comment that says so and is dropped. All get a comment now and
+ * then, so that each end notices when the other has gone. */
 
 enum { HTTP_CHANNEL_QUEUE = 64 };
 
@@ -193,7 +193,7 @@ void http_channel_answer(struct http_channel *ch, struct http_request *req, stru
 /* name and data as in the event's lines; data may have several, and a line feed at its end. */
 void http_channel_publish(struct http_channel *ch, const char *name, struct str data);
 size_t http_channel_listeners(struct http_channel *ch);
-/* Sends the comments that are due; for the server's tick. */
+/* Sends the comments that are due. Called by the server's tick. */
 void http_channel_tick(struct http_channel *ch, int64_t now_us);
 
 /* The server. */
@@ -242,9 +242,9 @@ struct http_limits {
 	 .inherits = "net.answer_timeout"}
 /* clang-format on */
 
-/* How people call the server. Asked by any other name than these, localhost or an address it
- * answers 421: such a name may be anyone's, and a page that has it could read what is served here.
- */
+/* The names of the server. Requests for any name but these, localhost and addresses are answered
+ * with 421: such a name may be anyone's, and a page under it could read everything that is served
+ * here. */
 struct http_names {
 	const char *url; /* the base of links to it; "": none */
 	struct value_list names;
@@ -314,20 +314,20 @@ struct http_done {
 struct http_options {
 	const struct http_route *routes;
 	size_t nroutes;
-	int listen_fd; /* stays the caller's, and open */
+	int listen_fd; /* owned by the caller; stays open */
 	struct http_limits limits;
 	struct http_names names;
 	void *ctx;
-	struct counters *counters; /* NULL: nobody counts; HTTP_COUNT_2XX is the first */
-	/* Each may be NULL. done: after each request whose `fault` is set, and after all others
-	 * if log_all; tick: about every second while any connection is open; stopping: once, before
-	 * the server stops: the owner calls http_again() for all that wait, and from then on no
-	 * handler may return HTTP_LATER. */
+	struct counters *counters; /* HTTP_COUNT_2XX is the first; NULL: none */
+	/* Each may be NULL. done: called after each request with a `fault`, and after all others
+	 * if log_all. tick: called about every second while any connection is open. stopping:
+	 * called once, before the server stops; the owner calls http_again() for all pending
+	 * requests, and from then on no handler may return HTTP_LATER. */
 	bool log_all;
-	/* Of routes with the scope PROVIDER; in the pool. 0: let in, and req->who is set. 1: not;
-	 * *ret_wait_us, where it is set: not before, whatever the password is. HTTP_LOGIN_LATER: it
-	 * is called again after http_again(), finds `later` as it left it, and leaves NULL there.
-	 */
+	/* Checks the login of PROVIDER routes; runs in the pool. 0: accepted, and req->who is set.
+	 * 1: refused; *ret_wait_us, if set: the time until the next attempt is accepted.
+	 * HTTP_LOGIN_LATER: called again after http_again(), with `later` as it left it; it then
+	 * leaves NULL there. */
 	int (*login)(struct http_request *req, uint64_t number, struct str password,
 		     int64_t *ret_wait_us, struct err *err);
 	void (*done)(void *ctx, const struct http_done *done);
@@ -335,8 +335,8 @@ struct http_options {
 	void (*stopping)(void *ctx);
 };
 
-/* Signals that must not end a thread have to be blocked before. */
+/* Block signals that must not end a thread before calling it. */
 int http_server_start(struct http_server **ret, const struct http_options *options,
 		      struct err *err);
-/* Accepts nothing any more, lets what runs finish for at most drain_us, ends the rest. */
+/* Stops accepting, lets running requests finish for at most drain_us, then drops the rest. */
 void http_server_stop(struct http_server **s, int64_t drain_us);

@@ -1,8 +1,8 @@
-/* The heads of requests as they come off the wire, before libmicrohttpd reads them: it takes NUL,
- * bare line feeds and folded lines, answers some heads twice and others never. What passes here is
- * read in one way only, by it and by any server on the way.
+/* Checks the heads of requests before libmicrohttpd reads them. libmicrohttpd accepts NUL, bare
+ * line feeds and folded lines, answers some heads twice and others never. A head that passes here
+ * has only one reading, for it and for any server on the way.
  *
- * Pure: bytes go in, it says how many of them may be handed on. Only whole heads are. */
+ * Pure: takes bytes and says how many of them to pass on. Only whole heads pass. */
 #pragma once
 #include "base/str.h"
 

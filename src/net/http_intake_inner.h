@@ -1,5 +1,5 @@
-/* What libmicrohttpd receives of a connection: see http_intake.c. Not for others than the HTTP
- * server. A program that serves HTTP exports its recv() (src/net/meson.build). */
+/* The bytes that libmicrohttpd receives from a connection (http_intake.c). For the HTTP server
+ * only. A program that serves HTTP exports its recv() (src/net/meson.build). */
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"

@@ -2,9 +2,9 @@
  * over libevent. A loop belongs to one thread; loop_post() alone may be called from
  * others.
  *
- * What is watched is a small struct inside its owner: set fn and ctx, zero the rest, hand it in. It
- * must stay where it is until it has been ended or, for a timer or a deferred call, has run. A
- * callback may end or free anything, itself included.
+ * Descriptors, timers and deferred calls are small structs inside their owner: set fn and ctx, zero
+ * the rest, pass it in. It must not move until it was ended or, for a timer or a deferred call, has
+ * run. A callback may end or free anything, itself included.
  *
  * Time is CLOCK_MONOTONIC, or a number that only loop_step() moves, for tests. */
 #pragma once
@@ -24,8 +24,8 @@ struct loop_options {
 
 /* options may be NULL. */
 int loop_new(struct loop **ret, const struct loop_options *options, struct err *err);
-/* Descriptors and timers must have been ended before. Deferred calls that are left are
- * made; posted ones that are left are dropped: loop_poll() first, when their ctx needs them. */
+/* End all descriptors and timers first. Pending deferred calls are made. Pending posts are
+ * dropped: call loop_poll() first if their ctx needs them. */
 void loop_free(struct loop **l);
 
 int64_t loop_now_us(const struct loop *l);
@@ -33,10 +33,10 @@ int64_t loop_now_us(const struct loop *l);
 /* Runs until loop_stop(), which one of the callbacks calls. */
 int loop_run(struct loop *l, struct err *err);
 void loop_stop(struct loop *l);
-/* What can be done now, without waiting. */
+/* Runs everything that is due, without waiting. */
 void loop_poll(struct loop *l);
-/* Manual time: what can be done now, then from timer to timer until until_us, which is the time
- * when it returns. Descriptors are looked at before each timer. */
+/* Manual time: runs everything that is due, then one timer after another up to until_us, which is
+ * the time when it returns. Descriptors are polled before each timer. */
 void loop_step(struct loop *l, int64_t until_us);
 
 /* Descriptors. */
@@ -53,10 +53,9 @@ struct loop_io {
 	unsigned want;
 };
 
-/* Watches fd (a socket, pipe or such, not a file) for these; called again it changes them. 0: for
- * nothing, until the next call. */
+/* Watches fd (a socket or pipe, not a file). Call it again to change `want`; 0 pauses. */
 void loop_io_want(struct loop *l, struct loop_io *io, int fd, unsigned want);
-/* Before the descriptor is closed. May be called twice, and on what was never watched. */
+/* Call it before closing the descriptor. Safe to call twice, or if fd was never watched. */
 void loop_io_end(struct loop_io *io);
 
 /* Timers. */
@@ -71,15 +70,15 @@ struct loop_timer {
 	bool set;
 };
 
-/* Once, after in_us (negative is 0); a timer that is set is set anew. Those due at the same instant
- * run in the order in which they were set. */
+/* Runs once, after in_us (negative: 0). Setting a timer again moves it. Timers due at the same
+ * instant run in the order in which they were set. */
 void loop_timer_in(struct loop *l, struct loop_timer *t, int64_t in_us);
-/* Every every_us (at least 1), first after that. What a busy loop missed is not made up for. */
+/* Runs every every_us (at least 1), first after that time. A busy loop skips what it missed. */
 void loop_timer_every(struct loop *l, struct loop_timer *t, int64_t every_us);
-void loop_timer_stop(struct loop_timer *t); /* also of one that is not set */
+void loop_timer_stop(struct loop_timer *t); /* safe if it is not set */
 
-/* Deferred calls: made when the callback that asked has returned, before any other callback. What a
- * deferred call defers waits for the next round, so that descriptors have their turn. */
+/* Deferred calls run when the current callback has returned, before any other callback. Calls that
+ * a deferred call defers wait for the next round, so that descriptors get their turn. */
 
 struct loop_later {
 	void (*fn)(void *ctx);
@@ -87,16 +86,16 @@ struct loop_later {
 	struct link link; /* from here on the loop's */
 };
 
-void loop_later(struct loop *l, struct loop_later *call); /* once, however often it is asked for */
-void loop_later_cancel(struct loop_later *call);          /* also of one that was not asked for */
+void loop_later(struct loop *l, struct loop_later *call); /* once, however often requested */
+void loop_later_cancel(struct loop_later *call);          /* safe if it is not pending */
 
-/* Signals: the one loop that asks owns a signal. It is blocked in this thread and must be in all
- * others, as it is in roles; it stays blocked when the loop ends. */
+/* Signals: one loop owns a signal. It is blocked in this thread and must be blocked in all others,
+ * as it is in roles; it stays blocked when the loop ends. */
 int loop_signal(struct loop *l, int number, void (*fn)(void *ctx, int number), void *ctx,
 		struct err *err);
 
-/* From any thread: fn(ctx) in the loop's thread, in the order of the posts. The loop must outlive
- * every thread that posts. */
+/* From any thread: runs fn(ctx) in the loop's thread, in the order of the posts. The loop must
+ * outlive every thread that posts. */
 void loop_post(struct loop *l, void (*fn)(void *ctx), void *ctx);
-/* In the loop's thread: what was posted with this ctx, and not called yet, is not called. */
+/* In the loop's thread: drops pending posts with this ctx. */
 void loop_post_cancel(struct loop *l, const void *ctx);

@@ -1,7 +1,6 @@
-/* Mail that garner sends; the one sender for all of it. A message is composed out of checked parts,
- * so that nobody can smuggle in headers or recipients, and handed to a sendmail program or to an
- * SMTP server, as the setting mail.via says. Nothing is kept here: what cannot be sent is told to
- * the caller.
+/* Sends all mail of garner. A message is composed of checked parts, so that nobody can smuggle in
+ * headers or recipients. It goes to a sendmail program or an SMTP server, depending on mail.via.
+ * Nothing is queued: the caller learns what could not be sent.
  *
  * All our mail is automatic: it has `Precedence: bulk` and `Auto-Submitted`. */
 #pragma once
@@ -9,7 +8,7 @@
 
 enum {
 	MAIL_ADDRESS_MOST = 254,      /* bytes */
-	MAIL_VALUE_MOST = 600,        /* of a header's value; what is longer is cut */
+	MAIL_VALUE_MOST = 600,        /* of a header's value; a longer one is cut */
 	MAIL_MESSAGE_MOST = 32 << 20, /* of a message */
 };
 
@@ -18,20 +17,20 @@ struct mail_conf {
 	const char *login; /* a file with user and password for the server; "" or NULL: none */
 };
 extern const struct config_section mail_section; /* [mail] */
-/* Whether mail.via has one of its forms, and mail.login can be read, by us alone. ERR_USAGE. */
+/* Checks the form of mail.via, and that mail.login can be read, by us alone. ERR_USAGE. */
 int mail_check(const struct mail_conf *conf, struct err *err);
 
-/* Whether it is the address of a mailbox: LOCAL@DOMAIN in visible ASCII, without blanks, quotes,
- * brackets, lists, routes; it does not begin with a dash. */
+/* Whether it is the address of one mailbox: LOCAL@DOMAIN in visible ASCII, without blanks, quotes,
+ * brackets, lists or routes, and not beginning with a dash. */
 bool mail_is_address(struct str text);
 
 struct mail {
-	struct str from;        /* also the sender of the envelope, to whom it bounces */
+	struct str from;        /* also the envelope sender, where it bounces */
 	struct str to;          /* one mailbox */
 	struct str reply_to;    /* an address; "": none */
 	struct str subject;     /* any text: control characters become question marks */
 	bool answers;           /* a request: `Auto-Submitted: auto-replied`, not auto-generated */
-	struct str in_reply_to; /* the Message-ID of the mail that it answers; "": none */
+	struct str in_reply_to; /* Message-ID of the request; "": none */
 	/* Lines that end in "\n". Control characters but tabs become question marks. */
 	struct str text;
 };
@@ -41,12 +40,12 @@ int mail_compose(const struct mail *m, int64_t now_us, struct buf *out, struct e
 
 enum mail_result {
 	MAIL_SENT,
-	MAIL_LATER,   /* not now: no connection, no program, a server that puts it off; it may
-			 even have arrived */
+	MAIL_LATER,   /* not now: no connection, no program, or the server asks to retry; it
+			 may have arrived all the same */
 	MAIL_REFUSED, /* for good */
 };
-/* Sends a composed message, and waits for it, until deadline_us of clock_mono_us() at the latest.
- * err: why it was not sent. Safe in every thread, but not for one that others wait for. A message
- * that is not whole is never sent, even when this process is killed. */
+/* Sends a composed message and waits until it is sent, at most until deadline_us
+ * (clock_mono_us()). err: why it was not. Thread-safe, but it blocks: not for a loop. An
+ * incomplete message is never sent, even if this process is killed. */
 enum mail_result mail_send(const struct mail_conf *conf, struct str from, struct str to,
 			   struct str message, int64_t deadline_us, struct err *err);

@@ -3,7 +3,7 @@
  * state of a session. tests/demo/lines.c is one, as small as they come. A protocol with other
  * frames (net/xml.h) takes the bytes as they arrive.
  *
- * What a protocol sends, pauses, finishes or wants goes through session_conn(); see net/conn.h. */
+ * To send, pause or finish, a protocol uses session_conn(); see net/conn.h. */
 #pragma once
 #include "base/value.h"
 #include "net/conn.h"
@@ -17,7 +17,7 @@ struct session;
 
 enum { SERVER_LISTENERS = 4 };
 
-/* What the server itself has to say. */
+/* Messages of the server itself. */
 enum server_word {
 	SERVER_LONG_LINE, /* then the connection ends */
 	SERVER_FULL,      /* too many connections; then it ends */
@@ -42,7 +42,7 @@ struct server_protocol {
 	void (*bytes)(struct session *s, struct str piece);
 	void (*drained)(struct session *s);
 	void (*closed)(struct session *s, enum conn_end end);
-	/* In place of both: the handshake failed; why is good until it returns. */
+	/* In place of opened and closed: the handshake failed; why is valid during the call. */
 	void (*refused)(struct session *s, const char *why);
 };
 
@@ -100,7 +100,7 @@ void server_adopt(struct server *s, int fd);
 /* Stops accepting, closes idle connections at once and the others once they have their answers, all
  * within within_us; then calls done(ctx), never from inside this call. */
 void server_drain(struct server *s, int64_t within_us, void (*done)(void *ctx), void *ctx);
-/* Drops the connections that are left. Not from inside a callback of the protocol. */
+/* Drops the remaining connections. Not from inside a callback of the protocol. */
 void server_free(struct server **s);
 
 struct server_stats {

@@ -1,16 +1,15 @@
-/* XML messages out of a stream: each top-level element is one message, parsed as a document of its
- * own (by expat), so that what one message says cannot change how the next is read. Children are
- * handed over as they arrive; nobody holds a whole message. Where the stream was cut makes no
- * difference to what comes out, but for the pieces of text.
+/* Reads XML messages from a stream. Each top-level element is one message and is parsed (by expat)
+ * as a document of its own, so that no message can change how the next is read. Children are
+ * reported as they arrive; no message is held as a whole. How the stream was split makes no
+ * difference, except to the pieces of text.
  *
- * One thing outlives a message: a prefix that was bound (xmlns:p="...") stays bound for the stream.
- * Inside an element that binds it anew the new binding holds, and after that the one before; at
- * the top of a message a new binding replaces the old one. xmlns="..." is not a prefix: it holds
- * inside its element.
+ * One thing outlives a message: a prefix that was bound (xmlns:p="...") stays bound for the
+ * stream. An element may bind it to another URI for its own content; at the top of a message a new
+ * binding replaces the old one. xmlns="..." is not a prefix: it is valid inside its element.
  *
- * Refused, with the line and column where it was seen, counted from 1 over the whole stream: what
- * is not well-formed, DOCTYPE (and so every entity but XML's five), prefixes that were never bound,
- * and what is beyond the limits. After an error nothing is read, until xml_stream_resync(). */
+ * Errors have the line and column, counted from 1 over the whole stream: XML that is not well-
+ * formed, DOCTYPE (and so every entity but XML's five), unbound prefixes, and exceeded limits.
+ * After an error nothing is read until xml_stream_resync(). */
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
@@ -37,8 +36,7 @@ struct xml_limits {
 	size_t bindings;    /* prefixes that are bound at the same time, and xmlns */
 };
 
-/* Slices are good during the call. Never called again after an error, nor after
- * xml_stream_stop(). */
+/* Slices are valid during the call. Not called after an error or xml_stream_stop(). */
 struct xml_ops {
 	void (*start)(void *ctx, const struct xml_tag *tag);
 	/* In any pieces; of the text right before an error any beginning, or nothing. NULL: not
@@ -54,19 +52,19 @@ struct xml_stream *xml_stream_new(const struct xml_limits *limits, const struct 
 				  void *ctx);
 void xml_stream_free(struct xml_stream **x); /* not from inside a call of its own */
 
-/* Any pieces; white space between messages is skipped. 0: read; negative: it has ended, by an error
- * (which was reported once) or because it was stopped, and the bytes were not read. */
+/* Reads the next piece; white space between messages is skipped. Negative: the stream has ended,
+ * after an error (reported once) or xml_stream_stop(); the bytes were ignored. */
 int xml_stream_put(struct xml_stream *x, struct str bytes) MUST_USE;
-/* The same, but nothing is read after the end of a message: for one who has to answer it before he
- * knows how to go on. *ret_n of the bytes were read; the others are to be put later. */
+/* The same, but stops at the end of a message: for callers who answer it before they go on. *ret_n
+ * bytes were read; put the others later. */
 int xml_stream_put_message(struct xml_stream *x, struct str bytes, size_t *ret_n) MUST_USE;
-/* From inside error(): what is left of the line is skipped, and the next line begins a message. For
- * people who type. */
+/* From inside error(): skips the rest of the line; the next line begins a message. For people who
+ * type. */
 void xml_stream_resync(struct xml_stream *x);
-/* From inside start() and text(): what is there is XML, but not what may be said. error() is called
- * with this place and text, and all is as after an error of XML's own. */
+/* From inside start() and text(): rejects a message that is XML but not allowed. Calls error()
+ * with this place and text; then as after any error. */
 void xml_stream_refuse(struct xml_stream *x, const char *text);
-/* From inside calls, for one who hangs up: nothing is called any more. */
+/* From inside calls, to hang up: nothing more is called. */
 void xml_stream_stop(struct xml_stream *x);
 
 /* The value of an attribute; STR("") when there is none. ret_there may be NULL. */

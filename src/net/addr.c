@@ -1,8 +1,9 @@
-/* Addresses as values: read, printed, compared, and held against the policy.
+/* Addresses as values: parsed, printed, compared, and checked against the policy.
  *
- * The policy is a table of the special-purpose registries. A document found on the web may name
- * any address, so everything that is not plainly public is refused unless the configuration opens
- * it; an address that carries another one (mapped, NAT64, 6to4, Teredo) is judged by both. */
+ * The policy is a table of the special-purpose registries. A document on the web may name any
+ * address, so all addresses that are not plainly public are refused unless the configuration
+ * allows them. An address that carries another one (mapped, NAT64, 6to4, Teredo) is checked for
+ * both. */
 #include "net/addr.h"
 
 #include "base/hash.h"

@@ -1,8 +1,8 @@
-/* libcurl: how it is loaded, and the memory that it works with.
+/* libcurl: how it is loaded, and its memory.
  *
- * A request costs libcurl dozens of allocations, some of them large. Lists of pieces by size, one
- * set for each thread, hand out what the last request gave back, without a lock and without the C
- * library splitting and joining it. */
+ * A request costs libcurl dozens of allocations, some of them large. Lists of free blocks by size,
+ * one set per thread, reuse the blocks of the last request, without a lock and without the C
+ * library splitting and joining them. */
 #include "net/curl.h"
 
 #include "base/library.h"

@@ -1,7 +1,7 @@
-/* The counts of a day. Senders can be forged, so their number is bounded by rows that all of a kind
- * share once there is no room: they are made first on each day, in place of all rows of the day
- * before, and so are always there. The database is opened for each count, since those who count are
- * commands, forked processes and threads. */
+/* The counts of a day. Senders can be forged, so the rows are bounded. When there is no room, all
+ * new senders of a kind share a row. These shared rows are made first on each day, in place of all
+ * rows of the day before, so they are always there. The database is opened for each count, since
+ * the callers are commands, forked processes and threads. */
 #include "net/daily.h"
 
 #include "base/clock.h"

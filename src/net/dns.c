@@ -1,8 +1,8 @@
-/* Name resolution: the cache of names, and the questions that c-ares sends for what is not in it.
+/* Name resolution: the cache of names, and queries by c-ares for all others.
  *
- * c-ares has no cache that fits (bounded, with failures in it, judged by our policy), and it looks
- * through all of its questions whenever it is asked for a timeout; so it gets the sockets and the
- * retries, and everything else is here. */
+ * c-ares has no cache that is bounded, holds failures and obeys our policy, and it walks all of
+ * its queries whenever it is asked for a timeout. So c-ares has the sockets and the retries;
+ * everything else is here. */
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/table.h"

@@ -1,5 +1,5 @@
-/* Framing: frames are handed out where they lie in the piece that was read; only the beginning of
- * an unfinished one is copied, so that what is held does not depend on how the stream was cut. */
+/* Framing. Frames are returned where they lie in the piece that was read. Only the beginning of an
+ * incomplete frame is copied, so memory does not depend on how the stream was split. */
 #include "net/framing.h"
 
 #include "base/message.h"

@@ -1,5 +1,5 @@
-/* HTML: every text and value goes through one escape function, and names are checked against what
- * is safe, so that a page cannot be broken by what it shows. */
+/* HTML. Every text and value goes through one escape function, and names are checked against a
+ * list of safe ones, so that no content can break a page. */
 #include "net/html.h"
 
 #include "base/ascii.h"

@@ -1,5 +1,5 @@
-/* Answers: what a handler fills in becomes a response. Headers, validators, ranges, compression and
- * error pages are the same for all routes, so they are made here and nowhere else. */
+/* Answers: turns what a handler has filled in into a response. Headers, validators, ranges,
+ * compression and error pages are the same for all routes and are made here alone. */
 #include "base/ascii.h"
 #include "base/clock.h"
 #include "base/file.h"

@@ -1,6 +1,6 @@
-/* Line by line, each when it is complete: a line without its CR LF is never waited for longer than
- * its LF, so that a bare one is refused at once. What a head costs is counted as libmicrohttpd
- * spends it, so that its memory never runs out on the way: it has no clean answer for that. */
+/* Reads a head line by line. Each line is checked at its LF, so that a bare LF is refused at once,
+ * without waiting for more. The memory that a head costs is counted as libmicrohttpd spends it, so
+ * that libmicrohttpd never runs out of memory on the way: it has no clean answer for that. */
 #include "net/http_head.h"
 
 #include "net/http_inner.h"

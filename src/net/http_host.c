@@ -1,7 +1,7 @@
-/* By which names a server may be asked. Anyone who owns a domain can point a name of it at this
- * machine; a page of that name then reads what is served here as if it were its own, in the browser
- * of a visitor whom our listener trusts. Nobody else's name is an address or localhost, so these
- * are always taken; all others have to be said. */
+/* The names under which a server may be asked. Anyone who owns a domain can point a name of it at
+ * this machine. In the browser of a visitor whom our listener trusts, a page under that name could
+ * then read everything served here as if it were its own. Addresses and localhost belong to no
+ * such domain and are always accepted; all other names must be configured. */
 #include "net/http_inner.h"
 #include "url/url.h"
 

@@ -1,11 +1,11 @@
 /* Large answers, which must not hold memory for as long as a client likes.
  *
- * What is larger than a piece is made, or at least packed, a piece at a time: when libmicrohttpd
- * has sent one, the connection is set aside and a job in the pool makes the next. So a client that
- * does not read holds one piece, and no thread packs megabytes at once. A handler that has filled a
- * body all the same holds all of it. Either is counted against one budget of the server, of which a
- * client has at most half; what does not fit is refused before it is begun, and never waits in the
- * middle, where clients could wait for each other. */
+ * An answer larger than a piece is made, or at least compressed, a piece at a time: when
+ * libmicrohttpd has sent one, the connection is set aside and a job in the pool makes the next. So
+ * a client that does not read holds one piece, and no thread compresses megabytes at once. A
+ * handler that fills a whole body holds all of it. Both count against one budget of the server, of
+ * which a client has at most half. An answer that does not fit is refused before it begins and
+ * never waits in the middle, where clients could wait for each other. */
 #include "base/hash.h"
 #include "base/table.h"
 #include "net/http_inner.h"

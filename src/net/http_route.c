@@ -1,5 +1,6 @@
-/* Routes: a table becomes a tree of path segments; a request finds its route and its parameters in
- * it. The same table is printed as an OpenAPI document, so that neither can forget the other. */
+/* Routes: a table becomes a tree of path segments, in which a request finds its route and
+ * parameters. The OpenAPI document is printed from the same table, so that the two cannot differ.
+ */
 #include "base/ascii.h"
 #include "base/jsonw.h"
 #include "base/nearest.h"

@@ -1,9 +1,9 @@
-/* The HTTP server: who is connected, what comes in, and its life from start to stop.
+/* The HTTP server: connections, requests, and its life from start to stop.
  *
- * libmicrohttpd has the sockets and the parser; its threads call back here. Everything a client
- * decides is bounded before it is kept: connections in all and by address, the head, the body by
- * its route, the time that a request and an answer may take. Slow handlers run in a pool while
- * their connection is suspended. */
+ * libmicrohttpd has the sockets and the parser; its threads call back here. Everything that a
+ * client decides is bounded before it is stored: connections in total and by address, the head,
+ * the body by its route, the time for a request and for an answer. Slow handlers run in a pool
+ * while their connection is suspended. */
 #include "base/clock.h"
 #include "base/library.h"
 #include "base/thread.h"

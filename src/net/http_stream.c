@@ -1,6 +1,6 @@
-/* Answers that are made while they are sent: streams, and channels of server-sent events on top of
- * them. A stream that has nothing to say suspends its connection until somebody wakes it, so a
- * thousand idle listeners cost no thread and no polling. */
+/* Answers that are made while they are sent: streams, and on top of them channels of server-sent
+ * events. A stream without data suspends its connection until it is woken, so a thousand idle
+ * listeners need no thread and no polling. */
 #include "base/clock.h"
 #include "net/http_inner.h"
 

@@ -1,5 +1,5 @@
-/* Listeners, and the gate that counts connections in total and by address. A refused peer is told
- * and closed at once; when descriptors run out, accepting pauses instead of spinning. */
+/* Listeners, and the gate that counts connections in total and by address. A refused peer gets a
+ * message and is closed at once. When descriptors run out, accepting pauses instead of spinning. */
 #include "net/listener.h"
 
 #include "base/table.h"

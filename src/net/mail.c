@@ -1,7 +1,6 @@
-/* Messages: what an address is, what may stand in a header, how text is encoded. Everything that
- * comes from strangers passes through here, so a message has the headers that are written here and
- * no others. Text that is not plain ASCII in short lines goes out as quoted-printable, which every
- * server takes. */
+/* Messages: valid addresses, valid header values, encodings of text. All text from strangers
+ * passes through here, so a message has the headers that are written here and no others. Text that
+ * is not plain ASCII in short lines is sent as quoted-printable, which every server accepts. */
 #include "net/mail.h"
 
 #include "base/ascii.h"

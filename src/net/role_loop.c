@@ -1,6 +1,6 @@
-/* The frame of a role: what all of them do between the start and the end of their loop. Readiness
- * is said after the role has made its parts and owns the signals; the end is said when it begins,
- * so that a role that drains is seen to stop. */
+/* The frame of a role, from the start to the end of its loop. It reports readiness once the role
+ * has made its parts and owns the signals, and the end as soon as it begins, so that a role that
+ * drains is seen to stop. */
 #include "net/role_loop.h"
 
 #include "net/server.h"

@@ -1,5 +1,5 @@
-/* A server of lines, messages or bytes: owns sessions from accept to close. A drain ends the idle
- * ones first and the others when they have their answers. */
+/* A server of lines, messages or bytes: owns sessions from accept to close. A drain closes idle
+ * sessions first and the others once they have their answers. */
 #include "net/server.h"
 
 #include "base/endpoint.h"

@@ -1,15 +1,14 @@
-/* XML messages over expat. A message ends where its element does: expat is told to stop there, its
- * parser is reset (which keeps its memory), and the bytes after it are the next document. The end
- * of a message is therefore known with its last byte, and names that a hostile peer makes up are
- * forgotten with the message.
+/* XML messages over expat. A message ends with its element: expat is stopped there and reset
+ * (which keeps its memory), and the bytes after it are the next document. So the end of a message
+ * is known with its last byte, and names that a hostile peer invents are forgotten with the
+ * message.
  *
- * Prefixes are ours, not expat's, since they outlive a document.
+ * Prefixes are handled here, not by expat, since they outlive a document.
  *
- * expat 2.5 looks at an incomplete token from its beginning whenever more of it comes, so that a
- * long one in small pieces would cost the square of its length. What follows a long beginning is
- * therefore gathered until the token is complete, or as long again. Waiting for the second alone
- * would leave a message unread that is complete: so token_ends() knows, as far as that needs it,
- * what tokens look like. */
+ * expat 2.5 parses an incomplete token from its beginning whenever more bytes arrive, so a long
+ * token in small pieces would cost quadratic time. After a long beginning, bytes are therefore
+ * gathered until the token is complete or its length has doubled. Doubling alone would leave
+ * complete messages unread, so token_ends() finds the end of a token, as far as that is needed. */
 #include "net/xml.h"
 
 #include "base/vec.h"

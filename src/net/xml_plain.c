@@ -1,7 +1,7 @@
-/* Plain messages. For each message expat begins anew and makes tables of its names, which costs
- * more than reading it: 3 us for the answer of a robot, and a tree of botms reads eight messages a
- * URL. Whatever is not plainly right is left to expat, so that there is one place that refuses, and
- * says why. */
+/* Plain messages. For each message expat starts again and builds tables of its names, which costs
+ * more than the parsing: 3 us for the answer of a robot, and a tree of botms reads eight messages
+ * per URL. Anything that is not plainly valid is left to expat, so that only one place refuses
+ * messages and says why. */
 #include "net/xml_plain_inner.h"
 
 #include "base/ascii.h"

@@ -1,5 +1,5 @@
-/* The role `bot`: settings, counters, signals around bot_core.h. It knows nothing that would have
- * to be kept, so it ends at once on a signal: its botm gives what it had to others. */
+/* The role `bot`: settings, counters and signals around bot_core.h. It stores nothing, so it ends
+ * at once on a signal: its botm gives its URLs to others. */
 #include "fetch/bot.h"
 
 #include "base/log.h"

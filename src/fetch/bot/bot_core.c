@@ -1,13 +1,13 @@
-/* The robot's work: a peer is a connection, a job is one request of it. A job is in the robot's
- * hands until it is fetched, then perhaps in the next sync, and answered after that; each peer has
- * a list of its jobs, so that they end with it.
+/* The work of a robot. A peer is a connection, a job is one of its requests. A job is with the
+ * robot until it is fetched, then perhaps in the next sync, and is answered after that. Each peer
+ * has a list of its jobs, so that they end with it.
  *
- * Syncs (net/sync_group.h): one is for all files that were named before it began (the batch). A
- * peer that is gone leaves its jobs in the batch without it: their files have their names, and the
- * botm knows that they have no answer.
+ * One sync (net/sync_group.h) serves all files that were named before it began (the batch). When a
+ * peer disconnects, its jobs stay in the batch without it: their files have their names, and the
+ * botm knows that they were not answered.
  *
- * What is said in one round of the loop goes out together: answers are gathered for each peer and
- * sent by a deferred call. */
+ * Answers of one round of the loop are gathered for each peer and sent together by a deferred
+ * call. */
 #include "fetch/bot/bot_core.h"
 
 #include "base/fault.h"

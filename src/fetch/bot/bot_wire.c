@@ -1,9 +1,9 @@
-/* The messages of the bot protocol, out of two tables: what attributes look like, and which of them
- * a message must or may have. A message is handed over with its start tag, since all it says is in
- * there; what stands between start and end is an error of its own, which comes after it.
+/* The messages of the bot protocol, from two tables: the formats of attributes, and the attributes
+ * that each message must or may have. A message is reported at its start tag, which has all its
+ * content; anything between start and end is a separate error, reported after it.
  *
- * What is read and what is printed have one form, so that a botm passes on what it understood and
- * nothing else. */
+ * Parsing and printing use the same form, so a botm passes on what it understood and nothing else.
+ */
 #include "fetch/bot_wire.h"
 
 #include "base/ascii.h"

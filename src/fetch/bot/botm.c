@@ -1,6 +1,6 @@
-/* The role `botm`: settings, counters, signals around botm_core.h. It keeps the names of files and
- * nothing else: it ends at once on a signal, and after a kill its source asks again for what it had
- * no answer to. */
+/* The role `botm`: settings, counters and signals around botm_core.h. It stores only the names of
+ * files. It ends at once on a signal; after a kill its source asks again for everything that was
+ * not answered. */
 #include "fetch/botm.h"
 
 #include "base/file.h"

@@ -1,13 +1,12 @@
-/* Those that connect to a botm: robots where it has a folder, botms where it has none. The first
- * word says what they are and how much they can do; later ones change that, and show that they
- * live.
+/* The clients of a botm: robots if it has a folder, otherwise botms. The first message says what
+ * they are and their capacity; later ones change the capacity and show that they are alive.
  *
- * Nothing that a robot says is believed that can be looked at: it may answer what it was asked on
- * this connection, and a file that it says to have stored has to be there. A botm may also repeat
- * what it was asked by an earlier incarnation of ours, but speaks for the machines below it alone.
+ * Claims of a robot are verified: it may only answer requests of this connection, and a file that
+ * it says it stored must be there. A botm may also repeat answers that an earlier process of ours
+ * asked for, but only for the machines below it.
  *
- * Every botm has a random number, its node. The nodes below one are announced upwards, so that a
- * ring meets itself, and so does a botm that is connected twice. */
+ * Every botm has a random number, its node. The nodes below a botm are announced upwards, so that
+ * a ring is detected, and so is a botm that is connected twice. */
 #include "fetch/bot/botm_inner.h"
 
 #include <stdio.h>

@@ -1,12 +1,12 @@
 /* Jobs and answers of a botm. Every id is in one table: that of jobs until it is answered, then
- * that of answers until the source has spoken.
+ * that of answers until the source has acknowledged it.
  *
- * Nobody can fill the memory by asking or by keeping silent (struct botm_bounds). A source that
- * owes its word on too many answers is told that the capacity is 0, for its words come on the same
- * connection as its requests, so that this has to be read on.
+ * Neither requests nor missing acknowledgements can fill the memory (struct botm_bounds). When a
+ * source owes too many acknowledgements, it is told a capacity of 0; its connection is still read,
+ * because the acknowledgements come on it.
  *
- * What arrives in one round of the loop is given out in one go after it, and what the source has
- * said of names is written together. */
+ * Jobs that arrive in one round of the loop are given out together after it, and what the source
+ * has said of names is written together. */
 #include "base/file.h"
 #include "base/vec.h"
 #include "fetch/bot/botm_inner.h"

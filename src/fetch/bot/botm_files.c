@@ -1,6 +1,7 @@
-/* The folder is read before the table of names: each name is open there before a robot hears of it,
- * so the name of a file that was seen is open or free there as long as it is the botm's own. A
- * number for each file, sorted, so that ten million of them take 80 MB. */
+/* Tells which files a botm still owns. The folder is read before the table of names: each name is
+ * open in the table before a robot learns it, so the name of a file that was seen is open or free
+ * there as long as the botm owns it. A sorted array has one number per file: ten million files
+ * take 80 MB. */
 #include "fetch/botm_files.h"
 
 #include "base/file.h"

@@ -1,5 +1,5 @@
-/* What lies in the folder of a botm: subfolders of six digits, and in them files that are called
- * like names. All else is somebody else's, and passed over. */
+/* The folder of a botm: subfolders of six digits, and in them files in the form of names. Anything
+ * else is ignored. */
 #include "base/file.h"
 #include "fetch/bot/botm_names.h"
 

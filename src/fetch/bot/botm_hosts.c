@@ -1,13 +1,13 @@
-/* Which child a URL goes to. All URLs of a host go to the child that had the last one, because it
- * has the robots.txt of that host: sixteen robots that take turns would ask every server for it
- * sixteen times. A URL whose child has no room waits for it, but not for long, as others may be
- * idle; the one that it goes to then has the host from there on.
+/* Which child gets a URL. All URLs of a host go to the child that had the last one, because it has
+ * the robots.txt of that host: sixteen robots taking turns would ask every server for it sixteen
+ * times. A URL whose child has no room waits for that child, but not for long, as others may be
+ * idle; the child that gets it then has the host from there on.
  *
- * When a child comes, hosts are shared out anew: it would get none as long as the others have room.
+ * When a child connects, hosts are assigned again: otherwise it would get none as long as the
+ * others have room.
  *
- * Hosts are places in a table, by a hash. Two that share one have the same child, which costs
- * nothing. To reckon the child from a hash of the host alone was the other way: with few hosts it
- * is not even. */
+ * Hosts are slots of a table, by hash. Two hosts in one slot share a child, which does no harm.
+ * Deriving the child from the hash alone was the alternative: with few hosts it is uneven. */
 #include "fetch/bot/botm_inner.h"
 
 #define PATIENCE_US US_PER_S

@@ -1,10 +1,10 @@
-/* The names of a botm with a folder, and the files under them. Files that are to go gather while
- * others are being removed (net/sync_group.h); the thread removes them and syncs the folder once
- * for all of them, so that no delete is answered that a power cut would undo. Their names are free
- * after that: one that a kill leaves open is so by the next start, one that it leaves kept is given
- * to nobody any more.
+/* The names of a botm with a folder, and their files. Files to remove are gathered while others
+ * are being removed (net/sync_group.h). The thread removes them and syncs the folder once for all,
+ * so that a delete is not confirmed before it survives a power cut. Then their names are free. A
+ * name that a kill leaves open is freed by the next start; one that it leaves kept is never given
+ * again.
  *
- * An answer needs no sync: its robot has synced the file, and its name is known to be open. */
+ * An answer needs no sync: its robot has synced the file, and its name is recorded as open. */
 #include "base/fault.h"
 #include "base/file.h"
 #include "fetch/bot/botm_inner.h"

@@ -1,14 +1,14 @@
-/* In memory there are only the blocks that have a row: of the others all names are kept. A row has
- * two bits for each name, and one generation: the greatest that any name of the block may have been
- * given with while it was not kept. A block whose free names are reserved gets the next one, so
- * that those who outlive a botm never have a name that it gives again.
+/* Only blocks with a row are in memory: in all other blocks every name is kept. A row has two bits
+ * for each name and one generation, the greatest that any name of the block may have been given
+ * with while it was not kept. When the free names of a block are reserved, its generation rises,
+ * so that a robot that outlives a botm never has a name that is given again.
  *
- * Reserving is durable before a name is given, since the source may hear of its file at once. All
- * else may be lost by a power cut: an open name with a file is told to the source again.
+ * A reservation is durable before a name is given, since the source may learn of its file at once.
+ * Everything else may be lost by a power cut: an open name with a file is reported to the source
+ * again.
  *
- * A ledger with a record for each step of each name was the other way. It survived as much, at
- * three records and a sync for each URL, and had to be written anew whenever it had grown too long.
- */
+ * A ledger with a record for each step of each name was the alternative. It was as safe, at three
+ * records and a sync per URL, and had to be rewritten whenever it had grown too long. */
 #include "fetch/bot/botm_names.h"
 
 #include "base/clock.h"

@@ -1,6 +1,6 @@
-/* The source of a botm: connected to for ever, told what there is, and heard. Each connection
- * begins with all that the source has to know: the botm, the machines below it, and every answer
- * that it has not acknowledged, in the order in which they came. */
+/* The source of a botm, to which it stays connected. Each connection begins with everything that
+ * the source must know: the botm, the machines below it, and every unacknowledged answer, in
+ * order. */
 #include "fetch/bot/botm_inner.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* A source: what is out, and the one botm that has it. Fetches are in a list each: those that this
- * botm has, and those that it has still to be told, first of all the ones that an earlier
+/* A source: the fetches that are out, and the one botm that has them. There is a list of fetches
+ * that this botm has, and one of those to be sent to it, first of all the ones that an earlier
  * connection had. */
 #include "fetch/botsource.h"
 

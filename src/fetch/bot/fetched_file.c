@@ -1,7 +1,7 @@
-/* Files that robots fetched, known by their place. Those of a botm have names of a form of their
- * own; a spider's folder is known by its results.jsonl. Where somebody lets the results go into the
- * data directory itself, what lies next to the folders of hosts is ours: a name without a dot or a
- * port is not taken for a host there. */
+/* Files that robots fetched, recognized by their place. Files of a botm have names of a certain
+ * form; the folder of a spider has a results.jsonl. If someone sends results to the data directory
+ * itself, the folders of hosts lie next to ours: there, a name without a dot or port is not taken
+ * for a host. */
 #include "fetch/fetched_file.h"
 
 #include "base/file.h"

@@ -1,7 +1,7 @@
-/* The file of politeness: how it is made, mapped and locked, and what it says to people.
+/* The file of politeness: how it is made, mapped, locked and printed.
  *
- * It is the one file that all processes of a machine write at once, without asking each other: see
- * polite.c for the order of the stores and for what a kill between them leaves. */
+ * All processes of a machine write this file at once, without asking each other. See polite.c for
+ * the order of the stores and for what a kill between them leaves behind. */
 #include "fetch/polite/polite_file.h"
 
 #include "base/cursor.h"

@@ -1,7 +1,7 @@
-/* The robots.txt of sites: a table in memory, least recently used first out, over a database that
- * all processes share. A site is looked for there when it is not known, or no longer, so a start
- * reads nothing. What was learned is written many sites at a time, in commits that a power cut may
- * take: losing a row costs one more question to a site, and a disk that is full stops nothing. */
+/* The cache of robots.txt: a table in memory, least recently used first out, over a database that
+ * all processes share. A site that is unknown or expired is looked up in the database, so a start
+ * reads nothing. New results are written many at a time, in commits that a power cut may lose: a
+ * lost row costs one more request to a site, and a full disk stops nothing. */
 #include "fetch/robots_cache.h"
 
 #include "base/file.h"

@@ -1,14 +1,15 @@
 /* Host queues: which URL goes next.
  *
- * A queue is in one of four places: it is worked on and ready (in a heap by the time at which it
- * may go), worked on and at its limit (in no list: the end of a job brings it back), in line until
- * there is room for another, or resting without URLs until its delay may be forgotten.
- * queue_settle() puts it where it belongs after anything has changed. The heaps may be out of date:
- * an entry is mended when it comes up, which is cheaper than moving it with every change.
+ * A queue is in one of four places: active and ready (in a heap, by the time when it may go),
+ * active and at its limit (in no list: the end of a job brings it back), in line until there is
+ * room for another, or resting without URLs until its delay may be forgotten. queue_settle() moves
+ * it to the right place after every change. The heaps may be out of date: an entry is corrected
+ * when it comes up, which is cheaper than moving it with every change.
  *
- * With `urgent` a queue whose time has come moves on from the heap by time to one by class and time
- * (turns). This one is always up to date, since a URL that is pushed or put back may make a queue
- * more urgent than its entry says, and then it would not come up: each queue knows its place. */
+ * With `urgent`, a queue whose time has come moves from the heap by time to a heap by class and
+ * time (turns). That one is always up to date, since a URL that is pushed or put back may make a
+ * queue more urgent than its entry says, and then it would not come up. So each queue knows its
+ * place there. */
 #include "fetch/hostq.h"
 
 #include "base/hash.h"

@@ -1,8 +1,8 @@
-/* Lists of URLs: in memory up to a budget, in a file beyond.
+/* Lists of URLs: in memory up to a budget, the rest in a file.
  *
- * Memory comes in chunks of 256 bytes out of huge pages, because a crawl has millions of queues
- * with a few URLs each and visits them in no order. What does not fit is spilled as extents of up
- * to 64 KiB to a file without a name, which is written anew when most of it is dead. */
+ * Memory is allocated in chunks of 256 bytes from huge pages, because a crawl has millions of
+ * queues with a few URLs each and visits them in no order. URLs beyond the budget are spilled as
+ * extents of up to 64 KiB to an unnamed file, which is rewritten when most of it is dead. */
 #include "base/cursor.h"
 #include "base/fault.h"
 #include "base/vec.h"

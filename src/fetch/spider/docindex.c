@@ -1,4 +1,4 @@
-/* What settings mean: which kind of doc index, and what we are called there. */
+/* The settings: which kind of doc index, and our name there. */
 #include "fetch/spider/docindex.h"
 
 #include "base/file.h"

@@ -1,15 +1,14 @@
-/* The smallest doc index: a file with a URL in each line, and PATH.done next to it with what became
- * of them. The DOC_ID is the number of the line. The file is read forward, once; a URL whose host
- * is rejected is passed over: its place is remembered with its host, so that a later question looks
- * at one entry for each such host, and not at the lines again.
+/* The smallest doc index: a file with a URL in each line, and PATH.done next to it with their
+ * outcomes. The DOC_ID is the line number. The file is read once, from the beginning. A URL whose
+ * host is rejected is skipped and its place noted by host, so that the next request looks at one
+ * entry for each such host and does not read the lines again.
  *
- * A line counts when its end is there. The last one of a file may do without: it is handed out when
- * nobody writes the file any more, and read again when an end comes after all.
+ * A line counts once it has an end. The last line may lack one: it is handed out when nobody
+ * writes the file any longer, and read again if an end comes later.
  *
- * Reports go to PATH.done, a database, in a thread, many in one commit. When that fails, it is
- * tried again after a while, and no URL is handed out until it succeeds. A report belongs to a line
- * as it was: one that was changed since is another URL.
- */
+ * Reports go to PATH.done, a database, in a thread, many in one commit. If that fails, it is
+ * retried after a while, and no URL is handed out until it succeeds. A report belongs to the text
+ * of a line: a line that has changed since is another URL. */
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/fault.h"

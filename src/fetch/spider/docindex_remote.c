@@ -1,7 +1,7 @@
-/* A doc index over a connection. Reports that have no OK yet are kept in order and, after a
- * connection was lost, said again before anything else: a doc index that has them lends none of
- * these URLs anew. So is a WANT that has no answer, after them. What callbacks report in one round
- * of the loop goes out in one piece. One that lends but keeps nothing is not asked for more. */
+/* A doc index over a connection. Reports without an OK are kept in order and repeated first after
+ * a reconnect, so that the doc index lends none of these URLs again; then an unanswered WANT is
+ * repeated. Reports of one round of the loop are sent together. A doc index that lends URLs but
+ * acknowledges nothing is not asked for more. */
 #include "base/clock.h"
 #include "fetch/spider/docindex.h"
 #include "net/outgoing.h"

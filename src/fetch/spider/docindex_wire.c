@@ -1,5 +1,5 @@
-/* Answers of a doc index. Numbers are bounded and words checked before anybody sees them. A line
- * that could be meant in two ways is refused: one blank between words, none before or after. */
+/* Answers of a doc index. Numbers are bounded and words checked here. A line that could be read in
+ * two ways is refused: exactly one blank between words, none before or after. */
 #include "fetch/spider/docindex_wire.h"
 
 const char *docindex_outcome_name(unsigned outcome)

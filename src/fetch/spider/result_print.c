@@ -1,5 +1,5 @@
-/* Results as JSON, and the file names that bodies get. Both are seen by scripts: a field or a name
- * that was printed once stays. */
+/* Results as JSON, and the names of the files that bodies are stored in. Scripts read both: fields
+ * and names never change. */
 #include "fetch/result_print.h"
 
 #include "base/file.h"

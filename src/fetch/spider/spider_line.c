@@ -1,5 +1,5 @@
-/* A line of a URL server. One blank stands between two fields, and the last is the rest of the
- * line: a URL that has a blank in it is one that cannot be fetched, not two fields. */
+/* Parses a line of a URL server. Fields are separated by one blank, and the last is the rest of
+ * the line: a URL with a blank in it is an invalid URL, not two fields. */
 #include "fetch/spider/spider_line.h"
 
 #include "fetch/spider/docindex_wire.h"

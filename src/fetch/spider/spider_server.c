@@ -1,9 +1,9 @@
-/* Sessions of URL servers, and their URLs. A URL is fetched when it comes, waits in the robot for
- * politeness, and is then with the store until that has kept its result. It waits here only while
+/* Sessions of URL servers, and their URLs. A URL is fetched when it arrives, waits in the robot
+ * for politeness, and is then with the store until its result is kept. It waits here only while
  * the store has no room.
  *
- * URLs that are not done stand in one list by when something was last said of them, so one timer
- * serves WORKING for all. */
+ * URLs that are not done are in one list, ordered by when their last status was sent, so that one
+ * timer serves WORKING for all. */
 #include "fetch/spider/spider_server.h"
 
 #include "base/clock.h"

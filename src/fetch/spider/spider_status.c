@@ -1,5 +1,5 @@
-/* A line of a spider. TRANS_ID is SLOT.TURN, two numbers of 32 bits, written as we write them: no
- * zeroes in front, so that a job has one name. */
+/* Parses a line of a spider. TRANS_ID is SLOT.TURN, two 32-bit numbers without leading zeroes, so
+ * that a job has one name. */
 #include "fetch/spider/spider_status.h"
 
 #include "fetch/spider/docindex_wire.h"

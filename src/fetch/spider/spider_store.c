@@ -1,13 +1,14 @@
-/* Results in a directory. A file gets its name when it is complete, a line goes into results.jsonl;
- * both are durable by one sync of the file system, which serves all results that came while the one
- * before it ran (net/sync_group.h).
+/* Results in a directory. A file gets its name when it is complete, and a line is appended to
+ * results.jsonl. Both become durable by one sync of the file system, which serves all results that
+ * came during the sync before it (net/sync_group.h).
  *
- * A disk that is full is waited for. Lines that could not be written are written again; a document
- * that could not is fetched again, by itself, to try whether there is room. After a sync that
- * failed nobody knows which documents are on disk: none is that was not kept before.
+ * When the disk is full, the store waits. Lines that could not be written are written again. A
+ * document that could not be written is fetched again, on its own, to test whether there is room.
+ * After a failed sync it is unknown which documents are on disk: all that were not kept before
+ * count as lost.
  *
- * A kill may leave a line that is cut: its URL was not acknowledged, and the line goes at the next
- * start. It may also leave files and lines that nobody heard of: the URL is sent again then, and
+ * A kill may leave a truncated line: its URL was not acknowledged, and the next start removes the
+ * line. It may also leave files and lines that nobody was told of: their URLs are sent again, and
  * the later line holds. */
 #include "fetch/spider/spider_store.h"
 

@@ -1,6 +1,6 @@
-/* The URLs of one answer of the doc index, until the addresses of their hosts are known and there
- * is room for them in the queues: those spill to disk, which may be full. Each name is asked for
- * once; what it said holds for all URLs of the batch, and is forgotten with it. */
+/* The URLs of one answer of the doc index, until the addresses of their hosts are known and the
+ * queues have room for them (the queues spill to a disk, which may be full). Each name is looked
+ * up once; the result is valid for all URLs of the batch and forgotten with it. */
 #include "base/clock.h"
 #include "fetch/robot.h"
 #include "fetch/spider/url_feed_inner.h"

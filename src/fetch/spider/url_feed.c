@@ -1,8 +1,9 @@
-/* The URL feed: queues, questions to the doc index, outcomes. In document 003's words: a queue of
- * hostq.h is Host(n), hostq.c keeps the leftovers, a job's slot and turn are the TRANS_ID.
+/* The URL feed: queues, requests to the doc index, outcomes. In document 003's words: a queue of
+ * hostq.h is Host(n), hostq.c keeps the leftovers, and the slot and turn of a job are the
+ * TRANS_ID.
  *
- * A payload in the queues is the line that a spider gets without its TRANS_ID: nothing is put
- * together again when its turn has come, and DOC_ID and URL are cut out of it for the report. */
+ * A payload in the queues is the line for a spider without its TRANS_ID, so that it can be sent as
+ * it is. DOC_ID and URL are cut out of it for the report. */
 #include "base/clock.h"
 #include "fetch/kit.h"
 #include "fetch/spider/url_feed_inner.h"

@@ -1,14 +1,14 @@
-/* Spiders: connections, what is out there, and who has which queue.
+/* Spiders: connections, URLs that are out, and which spider has which queue.
  *
- * A queue belongs to one spider as long as that one lives, also when this process is killed and
- * started anew: that spider knows when the server was last asked. While it is away its queues are
- * held, and what was out is first in them again; when it is back they go on. Only one that was away
- * for as long as a URL may be without a word is given up: its queues go to the others. It may still
- * have fetches under way then, of which nobody will hear; so long a silence ends them in anyone
- * that follows document 003. A spider that is there and says nothing while URLs are out is hung up
- * on after twice that time: its machine may be gone without a word, or its process stopped, for
- * which the system still accepts connections. So from then on it counts as away until it says
- * something. */
+ * A queue belongs to one spider as long as that spider lives, also across a restart of this
+ * process: the spider knows when the server was last asked. While a spider is away, its queues are
+ * held and the URLs that were out are first in them again; when it is back they go on. A spider
+ * that stays away longer than the time allowed for a URL without news is given up, and its queues
+ * go to the others. It may still have fetches under way, whose results are lost; after that much
+ * silence every spider that follows document 003 has ended them. A spider that is connected but
+ * says nothing for twice that time while URLs are out is disconnected: its machine may be down, or
+ * its process stopped, and the system accepts connections for it. From then on it counts as away
+ * until it says something. */
 #include "base/clock.h"
 #include "base/vec.h"
 #include "fetch/spider/spider_status.h"

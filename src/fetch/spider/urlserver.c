@@ -1,5 +1,6 @@
-/* The role `urlserver`: names, doc index and feed, put together. It keeps nothing itself: stopped
- * or killed, it goes on where its doc index says. So it ends at once on a signal. */
+/* The role `urlserver`: name resolution, doc index and feed, put together. It stores nothing
+ * itself: after a stop or kill it goes on where its doc index says. So it ends at once on a
+ * signal. */
 #include "fetch/urlserver.h"
 
 #include "base/clock.h"

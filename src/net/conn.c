@@ -1,10 +1,11 @@
-/* Connections: one read, one hand-out, one write in a round of the loop, so that nobody starves the
- * others. What callbacks send is gathered in the pool's scratch buffer and handed to the kernel in
- * one call; only what the kernel does not take is copied into the connection. So a connection that
- * keeps up owns no memory, and ten thousand idle ones cost little more than their descriptors.
+/* Connections: in each round of the loop one read, one dispatch and one write, so that no
+ * connection starves the others. What callbacks send is gathered in the pool's scratch buffer and
+ * passed to the kernel in one call; only the bytes that the kernel does not take are copied into
+ * the connection. So a connection that keeps up owns no memory, and ten thousand idle ones cost
+ * little more than their descriptors.
  *
- * TLS is a handshake before the first turn, and other functions in place of recv() and send(). What
- * comes after conn_finish() is thrown away as it is. */
+ * TLS is a handshake before the first turn, and other functions in place of recv() and send().
+ * Bytes that arrive after conn_finish() are discarded. */
 #include "net/conn.h"
 
 #include "net/framing.h"

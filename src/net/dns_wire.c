@@ -1,6 +1,6 @@
-/* Host names and the answers of name servers. Both come from outside: a name is checked before it
- * is asked for, and an answer counts only as far as it answers the question that was sent. Nothing
- * here allocates or waits. */
+/* Host names and the answers of name servers. Both come from outside: a name is checked before the
+ * query, and an answer counts only as far as it answers the question that was sent. Nothing here
+ * allocates or waits. */
 #include "base/ascii.h"
 #include "base/cursor.h"
 #include "net/dns_inner.h"

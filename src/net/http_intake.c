@@ -1,11 +1,11 @@
-/* What libmicrohttpd receives. It reads its sockets itself, with recv(), and has no callback before
- * its parser; but it is a shared object, and a recv() in the program goes before that of the C
- * library. Ours is the same for every descriptor but those of HTTP connections, whose bytes go
- * through http_head.c: only whole heads are handed on, and in place of one that is refused comes a
- * request of our own, which is answered with what is wrong.
+/* The bytes that libmicrohttpd receives. It calls recv() itself and has no callback before its
+ * parser. But it is a shared object, so a recv() defined in the program replaces that of the C
+ * library. Ours behaves the same for every descriptor except those of HTTP connections, whose
+ * bytes go through http_head.c. Only whole heads are passed on. In place of a refused head
+ * libmicrohttpd gets a request of our own, which is answered with the reason.
  *
- * It must look like a socket to a caller that waits for edges: fewer bytes than were asked for, or
- * EAGAIN, mean that the kernel has no more, so it is read until it says so. */
+ * It must look like a socket to an edge-triggered caller: a short read or EAGAIN means that the
+ * kernel has no more, so it reads until the kernel says so. */
 #include "net/http_intake_inner.h"
 
 #include "base/base.h"

@@ -1,9 +1,9 @@
-/* What comes before a handler: logins by HTTP Basic, forms, and the question who sent a request.
+/* Checks before a handler runs: logins by HTTP Basic, forms, and which page sent a request.
  *
- * Browsers send the password of Basic with every request, also with one that another site's page
- * makes: so nothing but GET is taken from such a page. All current browsers say where a request
- * comes from in Sec-Fetch-Site; older ones in Origin, which is compared with the host that was
- * asked. Programs send neither. The scheme is not compared: after a proxy it is another. */
+ * Browsers send a Basic password with every request, even one made by a page of another site, so
+ * only GET is accepted from such pages. All current browsers name the origin of a request in Sec-
+ * Fetch-Site, older ones in Origin, which is compared with the requested host. Programs send
+ * neither. The scheme is not compared, since a proxy changes it. */
 #include "base/ascii.h"
 #include "net/http_inner.h"
 

@@ -1,6 +1,6 @@
-/* gzip, in parts that are packed alone: each part is a run of deflate blocks that ends at a byte,
- * and knows nothing of those before it. That costs some percent in size and saves a compressor of
- * 256 KiB for every client that takes its time. */
+/* gzip in independent parts: each part is a run of deflate blocks that ends on a byte and does not
+ * refer to earlier parts. That costs a few percent in size and saves a compressor of 256 KiB for
+ * every slow client. */
 #include "base/cursor.h"
 #include "net/http_inner.h"
 

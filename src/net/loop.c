@@ -1,6 +1,6 @@
-/* The loop, over libevent. One event of libevent's serves all timers, which are in a heap of our
- * own; deferred calls and posts are lists. What callbacks ask for later
- * is run between callbacks, never inside one, which is why anything may be freed anywhere. */
+/* The loop, over libevent. One event of libevent serves all timers, which are in a heap here;
+ * deferred calls and posts are lists. Deferred calls run between callbacks, never inside one, so
+ * anything may be freed anywhere. */
 #include "net/loop.h"
 
 #include "base/heap.h"

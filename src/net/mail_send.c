@@ -1,8 +1,8 @@
-/* Sending. A sendmail program gets the message as a file without a name, never through a pipe: it
- * must not take a killed sender's end for the end of the mail. An SMTP server gets it from libcurl,
- * with TLS where the server offers it. Without a login any certificate will do, as between mail
- * servers: anyone who can forge one could as well hide the offer. A password goes only to a server
- * whose certificate is verified. */
+/* Sending. A sendmail program gets the message as an unnamed file, never through a pipe: it must
+ * not take the end of a killed sender for the end of the mail. An SMTP server gets it from
+ * libcurl, with TLS if the server offers it. Without a login any certificate is accepted, as
+ * between mail servers: anyone who can forge one could also hide the offer. A password is sent
+ * only to a server whose certificate is verified. */
 #include "base/ascii.h"
 #include "base/clock.h"
 #include "base/file.h"

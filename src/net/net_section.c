@@ -1,7 +1,7 @@
-/* What listeners share, out of the tables of those who serve: line servers, HTTP servers, and TLS
- * below both. The tables inherit from this section, which inherits from none. Where roles have
- * defaults of their own, theirs is in force until a value is set here: someone who sets it means
- * all listeners, and a role's own section can still say otherwise. */
+/* The settings that listeners share, from the tables of their users: line servers, HTTP servers,
+ * and TLS below both. Those tables inherit from this section, which inherits from none. Where a
+ * role has its own default, that is used until a value is set here: a value here is meant for all
+ * listeners, and a role's own section can still override it. */
 #include "net/net_section.h"
 
 #include "net/http.h"

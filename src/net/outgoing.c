@@ -1,6 +1,6 @@
-/* Outgoing connections: connect, hand over, and after each end try again with a growing, randomly
- * spread delay. A name has a resolver of its own, which remembers nothing and refuses no address:
- * whom a robot may ask is one thing, whom the owner of a machine names is another. */
+/* Outgoing connections: connect, report the connection, and after each end retry with a growing,
+ * randomly spread delay. A name is looked up by a resolver without a cache and without a policy:
+ * the policy limits what robots may fetch, not what the owner of a machine configures. */
 #include "net/outgoing.h"
 
 #include "base/ascii.h"

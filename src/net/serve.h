@@ -1,4 +1,4 @@
-/* What all roles that serve HTTP do alike: their socket, log and counters, readiness, the end. */
+/* Shared by all roles that serve HTTP: socket, log, counters, readiness, the end. */
 #pragma once
 #include "net/http.h"
 #include "role/role.h"

@@ -1,5 +1,5 @@
 /* Group commit on a loop: a timer, a thread, and a post back. A turn is one job of a pool with one
- * thread; that there is at most one at a time is what lets many share the next. */
+ * thread; since at most one runs at a time, many requests share the next. */
 #include "net/sync_group.h"
 
 static void turn_done(void *ctx)

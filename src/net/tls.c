@@ -1,14 +1,14 @@
-/* TLS 1.3 by OpenSSL. It reads and writes through a BIO of our own, because that of OpenSSL raises
- * SIGPIPE, and because ours gives no more bytes in a round than conn.c would read: a peer that
- * sends nothing but key updates does not keep the loop from others. Buffers are released between
- * records, so that an idle connection holds what OpenSSL needs for its keys and no more.
+/* TLS 1.3 by OpenSSL. It reads and writes through a BIO of our own, because OpenSSL's raises
+ * SIGPIPE, and because ours returns no more bytes per round than conn.c would read: a peer that
+ * sends nothing but key updates cannot keep the loop busy. Buffers are released between records,
+ * so an idle connection holds only its keys.
  *
- * What the socket does not take is kept here, a record at most and small messages, so that to
- * OpenSSL every write succeeds: it breaks a connection that has to answer a key update in the
- * middle of one.
+ * Bytes that the socket does not take are kept here, at most one record and small messages, so
+ * that every write succeeds for OpenSSL: it breaks a connection that has to answer a key update in
+ * the middle of a write.
  *
- * Both sides of a shared key name it "garner": what is compared is the key, and a peer with another
- * one is told apart from one that has none. */
+ * Both sides of a shared key use the identity "garner". The keys themselves are compared, so a
+ * peer with another key is told apart from one without. */
 #include "net/tls.h"
 
 #include "base/ascii.h"

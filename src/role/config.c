@@ -1,8 +1,8 @@
-/* Configuration: the file, the environment and -s, one after the other, into structs that tables of
+/* Configuration: the file, the environment and -s, in this order, into structs that tables of
  * specs describe. All problems are gathered before anything is refused, so that one look at the
- * output mends a whole file. Settings that were not said, but depend on others that were, get their
- * values next. Where instances are named, all is read a second time: first what holds for all
- * instances of a section, then, on top of a copy of that, what was said of each. */
+ * output is enough to correct a whole file. Then settings that were not set, but depend on others
+ * that were, get their values. Where instances are named, everything is read a second time: first
+ * the values for all instances of a section, then, on a copy of these, the values of each. */
 #include "role/config.h"
 
 #include "base/ascii.h"

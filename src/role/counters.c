@@ -1,8 +1,8 @@
-/* Counters: the file that a role writes by mapping it, and what others make of it.
+/* Counters: the file that a role writes by mapping it, and what readers make of it.
  *
- * Every definition is checked before it is written and again when it is read, by the same rules, so
- * that any file that is taken gives well-formed metrics. Writing a counter is one atomic addition
- * in memory; the file carries a lock that says whether its writer lives. */
+ * Every definition is checked by the same rules before it is written and when it is read, so any
+ * accepted file gives well-formed metrics. Counting is one atomic addition in memory. The file
+ * carries a lock that shows whether its writer is alive. */
 #include "role/counters.h"
 
 #include "base/arena.h"

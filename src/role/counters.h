@@ -44,9 +44,9 @@ static inline size_t counters_values_at(size_t head_bytes)
 
 struct counters;
 
-/* Creates PATH anew (as PATH.new, then renamed), locks it and maps it. ERR_BUSY when another
- * process holds it. The definitions (at most 1,000) are copied into the file. instance: "web" or
- * "bot@2"; the role is what stands before the @. */
+/* Creates PATH (as PATH.new, then renamed), locks it and maps it. ERR_BUSY: another process holds
+ * it. The definitions (at most 1,000) are copied into the file. instance: "web" or "bot@2"; the
+ * part before the @ is the role. */
 int counters_create(struct counters **ret, const char *path, const char *instance,
 		    const struct counter_def *defs, size_t n, int64_t wall_us, struct err *err);
 void counters_close(struct counters **c); /* the file stays, with its last values */
@@ -77,8 +77,7 @@ int counters_parse(struct str bytes, struct arena *arena, struct counters_view *
 		   struct err *err);
 /* All the views as one OpenMetrics text: families garner_ROLE_NAME sorted, TYPE and HELP once,
  * instance as a label, garner_role_up and garner_role_start_time_seconds for each view, "# EOF" at
- * the end. Of what contradicts (a family of two kinds, a sample that is there twice) one is kept.
- */
+ * the end. Of contradictory samples (a family of two kinds, a duplicate) one is kept. */
 struct buf;
 void counters_openmetrics(const struct counters_view *views, size_t n, struct buf *out);
 /* The same in the older text format of Prometheus, version 0.0.4: there the family of a total is

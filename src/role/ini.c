@@ -1,5 +1,5 @@
-/* The syntax of the configuration file, and the quoting that brings a value back as it was. Errors
- * are words without a place: the caller knows the file. */
+/* The syntax of the configuration file, and quoting that preserves every value. Error messages
+ * have no file name: the caller knows it. */
 #include "role/ini.h"
 
 #include "base/ascii.h"

@@ -23,13 +23,13 @@ struct ini_item {
 };
 
 void ini_init(struct ini *it, struct str text, struct arena *arena);
-/* 0: an item; 1: the end; negative: this line cannot be taken, but one may go on with the next. */
+/* 0: an item; 1: the end; negative: this line is wrong; the next call goes on after it. */
 int ini_next(struct ini *it, struct ini_item *ret, struct err *err);
 
-/* The value as it must stand in a file, in quotes where it would not come back otherwise. */
+/* Appends a value as it is written in a file, in quotes if it needs them. */
 void ini_quote(struct str value, struct buf *out);
 /* The line "key = value", without a line feed. */
 void ini_put(const char *key, struct str value, struct buf *out);
-/* What a file can hold: at most INI_VALUE_MAX bytes of UTF-8 without control characters other than
- * tab and line feed. */
+/* Whether a file can hold the value: at most INI_VALUE_MAX bytes of UTF-8 without control
+ * characters other than tab and line feed. */
 bool ini_holds(struct str value);

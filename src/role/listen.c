@@ -1,5 +1,5 @@
-/* Listening sockets: addresses come from endpoint_parse(), so that a configuration can be checked
- * without opening anything. */
+/* Listening sockets. Addresses are parsed by endpoint_parse(), so that a configuration can be
+ * checked without opening anything. */
 #include "role/listen.h"
 
 #include "base/endpoint.h"

@@ -1,5 +1,5 @@
-/* Readiness: roles send it, the supervisor reads it. We speak systemd's protocols rather than our
- * own, so that a role runs under either and needs no library for it. */
+/* Readiness: roles send it, the supervisor reads it. The protocols are those of systemd, so that a
+ * role runs under either and needs no library. */
 #include "role/notify.h"
 
 #include <errno.h>

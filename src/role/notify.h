@@ -1,7 +1,7 @@
-/* Readiness, both ends of it, in systemd's protocols: the supervisor speaks them upwards and the
- * roles speak them to it. A datagram of lines goes to $NOTIFY_SOCKET; listening sockets are
+/* Both ends of systemd's readiness protocols: roles speak them to the supervisor, and the
+ * supervisor to systemd. A datagram of lines goes to $NOTIFY_SOCKET; listening sockets are
  * inherited from descriptor 3 on and named by $LISTEN_FDNAMES. Without these variables nothing is
- * sent and nothing is inherited. */
+ * sent or inherited. */
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
@@ -15,7 +15,7 @@ void notify_send(const char *state);
  * close-on-exec and belongs to the caller. */
 int notify_socket(const char *name);
 
-/* What one datagram said. */
+/* The content of one datagram. */
 struct notice {
 	pid_t pid; /* of the sender, when it was sent; the kernel vouches for it. 0: unknown */
 	bool ready, stopping;
@@ -25,6 +25,6 @@ struct notice {
 /* A socket to read notices from, at an abstract address that the kernel chose; ret_name gets the
  * address in the form of $NOTIFY_SOCKET ("@00a1f"). */
 int notice_open(int *ret_fd, char *ret_name, size_t cap, struct err *err);
-/* The next notice in the queue; its bytes go into `bytes`. 1: none. Never blocks. Lines that are
- * not known are passed over, as the protocol wants. */
+/* The next notice in the queue; its bytes go into `bytes`. 1: none. Never blocks. Unknown
+ * lines are ignored, as the protocol demands. */
 int notice_read(int fd, struct buf *bytes, struct notice *ret, struct err *err);

@@ -1,6 +1,6 @@
-/* Passwords by libargon2, which is loaded when one is first made or checked: few commands need it.
- * A line is read here before the library sees it, since its parameters say how much memory and time
- * a check takes. */
+/* Passwords by libargon2, which is loaded when one is first made or checked, as few commands need
+ * it. A line is parsed here before the library sees it, since its parameters determine the memory
+ * and time of a check. */
 #include "role/password.h"
 
 #include "base/ascii.h"

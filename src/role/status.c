@@ -1,6 +1,6 @@
-/* What runs, read from the counter files: a role's own file says whether it lives, the supervisor's
- * file says what state it is in, /proc says what it costs. No process is asked, so that a role that
- * hangs is shown too. */
+/* What is running, read from the counter files. A role's own file says whether it is alive, the
+ * supervisor's file says its state, /proc says its cost. No process is asked, so a role that hangs
+ * is shown too. */
 #include "role/status.h"
 
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* What runs below a data directory, by the counter files of the supervisor and the roles. */
+/* What is running in a data directory, from the counter files of the supervisor and the roles. */
 #pragma once
 #include "base/arena.h"
 #include "base/rows.h"

@@ -1,5 +1,6 @@
-/* The role `docs`: a directory tree over HTTP. Types are told by name, else by a look at the first
- * bytes. Every open is beneath_at() the root, so that neither dots nor links lead out of it. */
+/* The role `docs`: a directory tree over HTTP. Types are derived from the name, else from the
+ * first bytes. Every file is opened by beneath_at() below the root, so that neither dots nor links
+ * lead out of it. */
 #include "web/docs.h"
 
 #include "base/base.h"

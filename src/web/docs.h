@@ -6,7 +6,7 @@
 
 extern const struct role docs_role;
 
-/* What a file is, as far as its name tells. */
+/* The type of a file, as far as its name tells. */
 struct docs_type {
 	const char *mime; /* NULL: the name says nothing, a look at the bytes must */
 	bool gzip;        /* it is `mime` below a layer of gzip */

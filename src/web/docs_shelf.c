@@ -1,7 +1,7 @@
-/* The listing that all readers share. It is made by the thread of the first one who asks, without
- * the lock; the others have the last one meanwhile. A file that was replaced is gone from the disk
- * when its last reader has ended. That a tree is too large is found only by reading it, so it is
- * kept as well. */
+/* The listing that all readers share. The thread of the first reader makes it, without holding the
+ * lock; meanwhile the others get the previous one. A replaced file disappears from the disk when
+ * its last reader has finished. Only reading the whole tree shows that it is too large, so that
+ * result is kept as well. */
 #include "web/docs_tree_inner.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
-/* The listing of a tree. Folders that are still to be read are a stack of paths; of the current one
- * the names are held, sorted. Times are UTC in the long form of ISO 8601, which no reader can take
- * for those of another zone or year. */
+/* The listing of a tree. Folders still to be read are a stack of paths; the names of the current
+ * folder are in memory, sorted. Times are UTC in the long form of ISO 8601, which cannot be
+ * mistaken for another time zone or year. */
 #include "web/docs_tree_inner.h"
 
 #include "base/file.h"

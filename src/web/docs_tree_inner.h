@@ -1,6 +1,6 @@
-/* The listing of a whole tree, as `ls -lR` prints it, packed with gzip: role docs gives it out as
- * /ls-lR.gz. What is not served is not in it. It is made once for all who ask in the next minutes,
- * into a file without a name: no reader holds another one up, however slowly it reads. */
+/* The listing of a whole tree, as `ls -lR` prints it, compressed by gzip. Role docs serves it as
+ * /ls-lR.gz. Files that are not served are omitted. It is made once for all requests of the next
+ * minutes, into an unnamed file: no slow reader delays another. */
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
@@ -29,7 +29,7 @@ void docs_names_free(struct docs_names *l);
 /* The root must outlive it. */
 struct docs_tree *docs_tree_new(const struct file *root);
 void docs_tree_free(struct docs_tree **t);
-/* Appends about n bytes more. 1: that was all. Negative: the rest cannot be had. */
+/* Appends about n more bytes. 1: that was all. Negative: reading failed. */
 int docs_tree_next(struct docs_tree *t, size_t n, struct buf *out, struct err *err);
 
 /* Listings that are kept. Several threads may ask at the same time. */

@@ -1,7 +1,7 @@
-/* Questions to the queuer, for handlers that must not wait. A thread of its own has the loop and
- * the link to the queuer; handlers put questions into a list and come back for the answers. An
- * answer belongs to the first who comes for it, so nothing is kept longer than it takes to fetch
- * it. The link is there while somebody asks: a garner without archives is not troubled by it. */
+/* Searches sent to the queuer, for handlers that must not wait. A thread of its own runs the loop
+ * and the link to the queuer. Handlers add questions to a list and come back for the answers. The
+ * first handler that asks gets the answer, which is then freed. The link is open only while it is
+ * used, so a garner without archives is not bothered. */
 #include "web/files_inner.h"
 
 #include "base/clock.h"

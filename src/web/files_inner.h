@@ -1,6 +1,6 @@
-/* What pages of files ask of the queuer (archie/archie.h). A question is asked once and kept under
- * an id while it waits, so that a page can tell its place in the queue and come for the answer
- * later. One that nobody comes for is cancelled. All functions may be called by any thread. */
+/* Searches for files, sent to the queuer (archie/archie.h). A question is asked once and kept
+ * under an id while it waits, so that a page can show its place in the queue and fetch the answer
+ * later. A question that nobody comes back for is cancelled. Thread-safe. */
 #pragma once
 #include "archie/archie.h"
 #include "net/http.h"
@@ -37,7 +37,7 @@ struct files_told {
 struct files_ask {
 	struct archie_ask ask;
 	uint64_t same; /* a number made of the question: an id of another question does not count */
-	const char *id; /* "": a new question; and so is one whose id is not known any more */
+	const char *id; /* "", or an id that is no longer known: a new question */
 	bool patient;   /* waits until there is an answer; otherwise it is told its place */
 };
 /* For a handler of a slow route. HTTP_LATER: to be returned; it asks again when it is called again.

@@ -1,9 +1,10 @@
 /* Files of archives by their names: /files for people, /api/files for programs, /archie/sites for
- * those who want the list of sites. What can be asked is the table of archie/ng_vars.h, so a limit
- * has one name everywhere, and a link to results is the variables that are not as usual.
+ * the list of sites. The parameters are the table of archie/ng_vars.h, so that a limit has one
+ * name everywhere; a link to results contains the variables that differ from their defaults.
  *
- * A search may wait in the queue. A page is held for two seconds; then it tells its place and has
- * the browser ask again, under the id of the question, which keeps its place meanwhile. */
+ * A search may wait in the queue. A page is held for two seconds; then it shows its place in the
+ * queue and makes the browser ask again under the id of the search, which keeps its place
+ * meanwhile. */
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"

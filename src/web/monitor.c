@@ -1,4 +1,4 @@
-/* What programs that watch garner ask for: /healthz, /readyz, /metrics, /api/status. */
+/* Endpoints for monitoring: /healthz, /readyz, /metrics, /api/status. */
 #include "base/jsonw.h"
 #include "web/web_inner.h"
 

@@ -1,5 +1,5 @@
-/* The numbers that tell how a crawl goes, out of the counters of all roles: the status page shows
- * them, garner status prints them, and events keep an open page current. */
+/* The main numbers of a crawl, from the counters of all roles. The status page shows them, garner
+ * status prints them, and events keep an open page current. */
 #include "web/numbers.h"
 
 #include "base/clock.h"

@@ -1,7 +1,7 @@
-/* /query.html: the classic form, with the names of its fields as old pages and bookmarks have them,
- * and its answer. A box that is not ticked is not sent, so a query without any flag is taken as the
- * broker's port takes one: capitals count, and parts of words match. The form begins as the
- * manual of the old one says. */
+/* /query.html: the classic form and its answer, with the field names of old pages and bookmarks. A
+ * box that is not ticked is not sent, so a query without any flag is read as the broker's port
+ * reads one: case counts, and parts of words match. The form starts with the defaults of the old
+ * manual. */
 #include "base/clock.h"
 #include "net/layout.h"
 #include "web/numbers.h"

@@ -1,5 +1,5 @@
-/* Searching, as pages for people and as JSON for programs. A page is a question and its answer;
- * every link on it is another question, so that it can be kept, sent and gone back to. */
+/* Search, as pages for people and as JSON for programs. A page is a question and its answer. Every
+ * link on it is another question, so it can be bookmarked, sent and gone back to. */
 #include "base/clock.h"
 #include "net/layout.h"
 #include "web/numbers.h"

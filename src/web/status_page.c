@@ -1,4 +1,4 @@
-/* The status page: how the crawl goes in a few numbers, then all roles and their counters. */
+/* The status page: the crawl in a few numbers, then all roles and their counters. */
 #include "base/clock.h"
 #include "net/layout.h"
 #include "web/numbers.h"

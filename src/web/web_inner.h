@@ -17,8 +17,8 @@ struct web {
 	uint64_t said; /* atomic; hash of the states that were published last */
 };
 
-/* Of a query of any page; then the best until there is shown. The threads that answer slow requests
- * are few, and all pages share them. */
+/* Time for a query of any page; after it the best results so far are shown. The few threads for
+ * slow requests are shared by all pages. */
 #define WEB_BUDGET_US (2 * US_PER_S)
 
 /* frame.c */
@@ -73,7 +73,7 @@ extern const struct http_param web_search_params[WEB_SEARCH_PARAMS];
 
 int web_search_page(struct http_request *req, struct http_answer *ret, struct err *err);
 int web_search_api(struct http_request *req, struct http_answer *ret, struct err *err);
-/* What stands below the box: the answer to a question. */
+/* The part below the box: the answer. */
 void web_search_results(struct html *h, const struct search_ask *ask, const struct search_answer *a,
 			uint64_t page);
 
@@ -109,7 +109,7 @@ struct web_query {
 enum { WEB_QUERY_PARAMS = 11 };
 extern const struct http_param web_query_params[WEB_QUERY_PARAMS];
 
-/* What it asks for. */
+/* The search that a query stands for. */
 struct search_ask web_query_ask(const struct web_query *p);
 int web_query_page(struct http_request *req, struct http_answer *ret, struct err *err);
 void web_query_form(struct html *h, const struct web_query *p);

@@ -1,5 +1,5 @@
-/* garner check: verifies the files below the data directory, each by its format and by what other
- * files know of it, and says what to do about those that are damaged. */
+/* garner check: verifies the files below the data directory, each by its format and against other
+ * files that refer to it, and says what to do about damaged ones. */
 #include "base/file.h"
 #include "base/rows.h"
 #include "bucket/bucket_shake.h"

@@ -1,5 +1,5 @@
-/* Completion for bash: the tables as associative arrays, and one function that reads them. It asks
- * nothing of garner while somebody waits for the tab key. */
+/* Completion for bash: the tables as associative arrays, and one function that reads them. It does
+ * not run garner when somebody presses the tab key. */
 #include "base/log.h"
 #include "cmd/commands.h"
 #include "cmd/system/help.h"

@@ -1,4 +1,4 @@
-/* garner config: whether the configuration is right, what it says, what could be said. */
+/* garner config: checks, shows and explains the configuration. */
 #include "archie/archie_conf.h"
 #include "archie/master_role.h"
 #include "archie/ng_role.h"

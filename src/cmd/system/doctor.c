@@ -1,5 +1,5 @@
-/* garner doctor: each check looks at one thing and says how it is and what mends it. Another check
- * is a function and a line of the table `checks`. */
+/* garner doctor: each check looks at one thing, reports it and suggests a fix. To add a check,
+ * write a function and add a line to the table `checks`. */
 #include "cmd/system/doctor.h"
 #include "archie/archie_conf.h"
 #include "archie/master_state.h"

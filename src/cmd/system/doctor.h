@@ -1,5 +1,5 @@
-/* What the checks of garner doctor have in common, and those that are files of their own. A check
- * that finds nothing to speak of leaves its finding as it is. */
+/* Shared by the checks of garner doctor, some of which are in files of their own. A check with
+ * nothing to report leaves its finding unchanged. */
 #pragma once
 #include "cmd/command.h"
 

@@ -39,7 +39,7 @@ struct exits {
 void exits_of(const struct command *command, struct exits *ret);
 void exits_add(struct exits *list, int code, const char *when);
 
-/* What garner's own page says. */
+/* Exit codes and examples of garner(1). */
 extern const struct cmd_exit cmd_all_exits[];
 extern const size_t cmd_nall_exits;
 extern const struct cmd_example program_examples[];

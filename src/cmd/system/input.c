@@ -1,5 +1,5 @@
-/* Files and standard input, in pieces or in lines. Lines are split here, so that every command has
- * the same limits and names the same places. */
+/* Files and standard input, in pieces or lines. Lines are split here, so that every command has
+ * the same limits and names places in the same way. */
 #include "cmd/system/input.h"
 
 #include "base/file.h"

@@ -1,10 +1,10 @@
-/* What commands read: the files they were given or, without any or for "-", standard input. */
+/* Input of commands: the files in their arguments; without any, or for "-", standard input. */
 #pragma once
 #include "cmd/command.h"
 
-/* Takes pieces as they come; an empty one at the end of each input. What is not 0 stops the reading
- * and is returned: negative with err, or 1 where nothing needs to be said, as when the output
- * cannot be written, which is found and named at the end of every command. */
+/* Takes the next piece; an empty one marks the end of each input. A result other than 0 stops the
+ * reading and is returned: negative with err, or 1 without a message, such as when the output
+ * cannot be written, which every command reports at its end. */
 typedef int cmd_piece_fn(void *ctx, const char *name, struct str piece, struct err *err);
 /* Takes whole lines without their end; `line` counts from 1. */
 typedef int cmd_line_fn(void *ctx, const char *name, uint64_t line, struct str text,
@@ -14,7 +14,7 @@ typedef int cmd_line_fn(void *ctx, const char *name, uint64_t line, struct str t
 int cmd_read_path(const char *path, cmd_piece_fn *take, void *ctx, struct err *err);
 int cmd_read_path_lines(const char *path, size_t most, cmd_line_fn *take, void *ctx,
 			struct err *err);
-/* All that the arguments name from first_arg on. */
+/* Reads the arguments from first_arg on. */
 int cmd_read(const struct cmd_call *call, int first_arg, cmd_piece_fn *take, void *ctx,
 	     struct err *err);
 /* Fails at a line longer than `most` bytes. */

@@ -1,5 +1,5 @@
-/* Manual pages in mdoc: one per command, garner(1), garner.conf(5), and all of them as files. Every
- * text is escaped, so that no word of a table can become a request. */
+/* Manual pages in mdoc: one per command, garner(1) and garner.conf(5), printed or written as
+ * files. All text is escaped, so that no word of a table becomes a request. */
 #include "cmd/system/help.h"
 
 #include "base/file.h"

@@ -1,5 +1,5 @@
-/* The command line by the tables of the commands: which command a word stands for, which options it
- * has, and what a mistyped name was probably meant to be. */
+/* Parses the command line by the tables of the commands: finds the command, its options, and for a
+ * mistyped name the nearest one. */
 #include "cmd/system/options.h"
 
 #include "base/ascii.h"

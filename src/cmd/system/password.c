@@ -1,5 +1,5 @@
-/* garner password: makes the line of a password for the configuration. A password is never an
- * argument: those are for all to see. */
+/* garner password: makes a password line for the configuration. A password is never an argument,
+ * since all users can see arguments. */
 #include "role/password.h"
 
 #include "base/file.h"

@@ -1,4 +1,4 @@
-/* Processes of roles: what they are started with, fork and exec, and their end. */
+/* Processes of roles: their arguments and environment, fork and exec, and their end. */
 #include "cmd/system/proc.h"
 
 #include <fcntl.h>

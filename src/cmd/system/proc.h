@@ -48,7 +48,7 @@ int proc_safe_fd(int *fd, struct err *err);
 /* "exit code 3", "signal SEGV". */
 void proc_reason(const siginfo_t *info, char *ret, size_t cap);
 
-/* What a role's process is started with: its arguments and its environment. */
+/* Arguments and environment of a role's process. */
 struct launch {
 	char **argv; /* both end in NULL */
 	char **env;

@@ -1,5 +1,5 @@
-/* What roles and the supervisor have in common: the folders below run/, the sockets that a role's
- * settings ask for. */
+/* Shared by roles and the supervisor: the folders below run/, and the sockets in a role's
+ * settings. */
 #pragma once
 #include "cmd/command.h"
 
@@ -10,8 +10,8 @@ struct role_listen {
 };
 enum { ROLE_MOST_LISTENS = 16 }; /* more in one section is a broken promise */
 
-/* Those of a role, or of an instance of it ("bot@2"), in the order of its table; returns how many.
- */
+/* Lists the addresses of a role or an instance ("bot@2"), in the order of its table; returns their
+ * number. */
 size_t role_listens(const struct role *role, const char *name, const struct config *config,
 		    struct role_listen ret[ROLE_MOST_LISTENS]);
 

@@ -1,5 +1,5 @@
-/* garner status: what runs, out of the counter files; asks nobody, so that it answers also while a
- * role hangs. */
+/* garner status: shows what is running, from the counter files. It asks no process, so it answers
+ * even when a role hangs. */
 #include "role/status.h"
 
 #include "base/clock.h"

@@ -1,6 +1,5 @@
-/* The supervisor's loop, in three parts: a child is a role with its process, its state and its one
- * timer; reloading makes the next plan; the loop takes one step towards the plan after each event.
- */
+/* The supervisor, in three parts. A child is a role with its process, state and timer; reloading
+ * makes the next plan; the loop takes one step towards the plan after each event. */
 #include "cmd/system/supervisor.h"
 
 #include "base/clock.h"

@@ -1,5 +1,5 @@
-/* garner up: the locks, and the wait for what a killed predecessor still holds; the rest is the
- * supervisor's. */
+/* garner up: takes the locks and waits for processes that a killed predecessor left; the
+ * supervisor does the rest. */
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"

@@ -1,5 +1,5 @@
 /* Plans of the supervisor: the section `up`, the order of the roles, their listening sockets. A
- * plan is made whole or not at all. */
+ * plan is made completely or not at all. */
 #include "cmd/system/up_plan.h"
 
 #include "base/clock.h"

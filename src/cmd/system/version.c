@@ -1,4 +1,4 @@
-/* garner version: what this program is made of, for a bug report. */
+/* garner version: the versions and build options of this program, for a bug report. */
 #include "base/fault.h"
 #include "base/rows.h"
 #include "cmd/commands.h"

@@ -1,12 +1,12 @@
-/* Decoders: zlib, brotli and zstd in one shape. A layer takes one coding off and hands what it
- * makes to the next, piece by piece; memory does not depend on the size of a body.
+/* Decoders: zlib, brotli and zstd behind one interface. A layer removes one coding and passes its
+ * output to the next, piece by piece; memory does not depend on the size of a body.
  *
- * Where a coding ends, a body may go on. Further members (gzip) and frames (zstd) belong to it, as
- * their own tools and RFC 1952 and 8878 have it. Anything else is passed over, as browsers do: many
- * servers pad.
+ * A body may go on after the end of a coding. Further members (gzip) and frames (zstd) belong to
+ * it, as their own tools and RFC 1952 and 8878 have it. Anything else is ignored, as browsers do:
+ * many servers pad.
  *
- * What a layer needs is large and is needed for each document: it waits where libcurl's memory does
- * (net/curl.h). */
+ * The state of a layer is large and needed for each document, so it is allocated from libcurl's
+ * free lists (net/curl.h). */
 #include "fetch/robot/decoder.h"
 
 #include "net/curl.h"

@@ -1,4 +1,4 @@
-/* The kit: opens what fetching needs in the order of its parts, closes it backwards. */
+/* The kit: opens everything that fetching needs, in order, and closes it in reverse. */
 #include "fetch/kit.h"
 
 #include "base/file.h"

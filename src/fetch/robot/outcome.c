@@ -1,4 +1,4 @@
-/* Outcomes: one table says what follows from each. */
+/* Outcomes: one table says what each of them implies. */
 #include "fetch/outcome.h"
 
 enum {

@@ -1,6 +1,6 @@
-/* Jobs: from a URL to a result. A job goes through the same steps for each hop: the name is
- * resolved, robots.txt asked, a free request and a lease taken, the request made. Each step goes on
- * at once or is called back later. */
+/* Jobs: from a URL to a result. For each hop a job goes through the same steps: resolve the name,
+ * ask robots.txt, take a free request and a lease, make the request. Each step goes on at once or
+ * is resumed by a callback. */
 #include "fetch/robot.h"
 
 #include "fetch/robot/robot_inner.h"

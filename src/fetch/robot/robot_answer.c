@@ -1,7 +1,6 @@
-/* What comes back, and what it means. The callbacks of libcurl may call none of its multi
- * functions: they note down what is to be done, and return something other than what they were
- * given to end a transfer. What an answer means for the URL, the site and the crawl is three
- * tables. */
+/* Answers and their meaning. Callbacks of libcurl must not call its multi functions: they note
+ * what is to be done, and end a transfer by returning another value than they were given. Three
+ * tables say what an answer means for the URL, the site and the crawl. */
 #include "fetch/robot/robot_inner.h"
 
 #include "base/value.h"

@@ -1,5 +1,5 @@
-/* Heads of answers, and the values in them: dates, types, directives for robots. Read for what a
- * robot needs and no further: servers send anything, and nothing they send is an error here. */
+/* Heads of answers, and the values in them: dates, types, directives for robots. Only what a robot
+ * needs is parsed. Servers send anything, so nothing in a head is an error here. */
 #include "fetch/robot_headers.h"
 
 #include "base/ascii.h"

@@ -1,5 +1,5 @@
-/* Requests: libcurl's multi interface on our loop. libcurl calls back from inside its functions,
- * and there none of them may be called: callbacks only note down what is to be done. */
+/* Requests: libcurl's multi interface on our loop. Callbacks from inside libcurl must not call its
+ * functions, so they only note what is to be done. */
 #include "fetch/robot/robot_inner.h"
 
 #include <linux/tcp.h>

@@ -1,6 +1,6 @@
-/* The role `spider`: robot, store of results and the server of URL servers, put together. It keeps
- * no list of its own: stopped or killed, it has only to stop asking servers, and its URL servers
- * send again what was not done. So it ends at once on a signal. */
+/* The role `spider`: the robot, the store of results and the server for URL servers, put together.
+ * It has no list of its own: its URL servers send again what was not done. So it ends at once on a
+ * signal. */
 #include "fetch/spider.h"
 
 #include "base/file.h"

@@ -411,7 +411,7 @@ static bool wants_input(struct conn *c)
 	return false;
 }
 
-/* What has to happen before there is input: a reader in TLS may have to write. */
+/* The events to wait for before reading: a TLS reader may have to write. */
 static unsigned input_event(const struct conn *c)
 {
 	unsigned wants = c->tls && !c->finishing ? tls_conn_wants(c->tls) : LOOP_READ;
@@ -452,7 +452,7 @@ static int64_t conn_deadline(const struct conn *c)
 	return sooner_of(frame_us, idle ? c->active_us + l->idle_us : 0);
 }
 
-/* The timer is only ever moved forward; when it rings early it is set anew. */
+/* The timer is only moved forward; if it fires early, it is set again. */
 static void set_timer(struct conn *c)
 {
 	int64_t due_us = conn_deadline(c);

@@ -81,7 +81,7 @@ static int row_find(struct small *s, enum daily_kind kind, struct str who, int64
 	return small_get(s, &daily_table, ret, err);
 }
 
-/* by: so many more, or fewer. */
+/* by: the change. */
 static int daily_change(struct small *s, enum daily_kind kind, struct str who, uint32_t most,
 			int64_t by, int64_t now_us, struct err *err)
 {

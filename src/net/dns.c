@@ -167,7 +167,7 @@ enum {
 
 const char *const dns_order_words[] = {"ipv4-first", "ipv6-first", "ipv4", "ipv6", NULL};
 
-/* What is asked for, in the order in which it is handed out. */
+/* The record types to query, in the order of the addresses in a result. */
 static const struct {
 	unsigned n;
 	uint16_t type[2];
@@ -184,7 +184,7 @@ struct part {
 	struct dns_answer answer;
 };
 
-/* A name under way: waiting for its turn, asked, or answered and about to be told. */
+/* A pending name: queued, queried, or answered and about to be reported. */
 struct ask {
 	struct dns *dns;
 	struct link link;   /* in the queue, or among those answered */
@@ -287,7 +287,7 @@ static void part_done(void *ctx, int status, int timeouts, unsigned char *packet
 	loop_later(d->loop, &d->later);
 }
 
-/* Last, so that those who asked first are told first. */
+/* Appended, so that callers are answered in the order of asking. */
 static void wait_link(struct ask *ask, struct dns_wait *wait, enum dns_family family)
 {
 	ENSURE(wait->done);
@@ -333,7 +333,7 @@ static void ask_send(struct dns *d, struct ask *ask)
 	}
 }
 
-/* Sends what may go; what nobody waits for any more is not sent at all. */
+/* Sends queries up to the limit; skips names that nobody waits for. */
 static void asks_start(struct dns *d)
 {
 	struct ask *ask;
@@ -445,7 +445,7 @@ static void ask_tell(struct dns *d, struct ask *ask)
 	struct addr addr[2 * DNS_ADDRS];
 	struct dns_result result = ask_judge(ask, addr);
 	dns_cache_put(d->cache, &ask->key, &result);
-	asks_remove(&d->asks, ask->key); /* a callback that asks again asks anew */
+	asks_remove(&d->asks, ask->key); /* a callback may ask for it again */
 	struct dns_wait *wait;
 	while ((wait = LIST_FIRST(struct dns_wait, &ask->waits, link))) {
 		struct dns_result part = result_of_family(result, wait->family);

@@ -239,7 +239,7 @@ static void answer_break(struct dns_answer *ret, const char *why)
 	*ret = (struct dns_answer){.outcome = DNS_BROKEN, .why = why, .ttl_s = -1};
 }
 
-/* What the server says of itself. A question that it cannot read will get no other answer. */
+/* The server reports an error. If it cannot read the question, it will never answer it. */
 static void answer_fail(unsigned rcode, struct dns_answer *ret)
 {
 	bool broken = rcode == RCODE_FORM;

@@ -77,7 +77,7 @@ enum http_range http_range_parse(struct str value, uint64_t size, uint64_t *ret_
 	if (dash == value.n || (a.n == 0 && b.n == 0) || (a.n && !str_u64(a, &from)) ||
 	    (b.n && !str_u64(b, &last)) || (a.n && from > last))
 		return HTTP_RANGE_NONE;
-	if (a.n == 0) { /* the last so many */
+	if (a.n == 0) { /* the last bytes */
 		if (last == 0)
 			return HTTP_RANGE_OUTSIDE;
 		from = size - MIN(last, size);
@@ -299,11 +299,11 @@ void http_answer_error(struct http_request *req, struct http_answer *a, int stat
 	}
 }
 
-/* What is sent of it. */
+/* The part of an answer that is sent. */
 struct content {
 	struct str bytes;
 	uint64_t from, n, size;
-	bool part, packs, varies; /* packs: it is to be compressed, if that pays; then, it is */
+	bool part, packs, varies; /* packs: compress it, if that pays */
 	char modified[TIME_HTTP]; /* "" where it is not known */
 };
 
@@ -456,7 +456,7 @@ static struct MHD_Response *refuse_large(struct http_conn *c, bool close)
 	return small_response(c, &x, close);
 }
 
-/* What is too large to lie in memory until the client has taken it, or to be packed at once. */
+/* An answer too large to be kept until the client has read it, or to be compressed at once. */
 static struct MHD_Response *large_response(struct http_conn *c, struct content *x, bool close)
 {
 	bool whole = !c->answer.pieces;

@@ -43,7 +43,7 @@ void http_budget_free(struct http_budget **pb)
 	mem_free(pb);
 }
 
-/* What is larger than all that there is can only be had alone. */
+/* A request larger than the whole budget is granted only if nothing else is held. */
 static bool budget_fits(const struct http_budget *b, uint64_t client, uint64_t has, uint64_t n)
 {
 	if (b->used == 0)
@@ -93,7 +93,7 @@ struct http_pieces {
 	void *ctx;
 	struct buf body;        /* then, unless they are static */
 	struct str left;        /* and these of them are still to be sent, or packed */
-	struct http_conn *conn; /* for those whom libmicrohttpd asks for more: then it is there */
+	struct http_conn *conn; /* valid inside callbacks of libmicrohttpd */
 	struct http_server *server;
 	struct http_stream *stream;
 	uint64_t client, cost; /* of the budget */
@@ -106,7 +106,7 @@ struct http_pieces {
 	bool last;      /* it is the last one, or there is none and nothing follows */
 	bool making;    /* a job makes the next */
 	bool closed;    /* and frees all when it is done */
-	struct err why; /* a code: the rest cannot be had */
+	struct err why; /* with a code: reading the rest failed */
 };
 
 static struct http_pieces *pieces_new(const struct http_piece_ops *ops, void *ctx)
@@ -172,7 +172,7 @@ static int pieces_next(struct http_pieces *p, struct buf *raw, struct str *ret, 
 	return rc;
 }
 
-/* What is held until it is sent is no larger than it has to be. */
+/* Returns a buffer of the exact size, since it is held until it is sent. */
 static struct buf pieces_packed(struct http_pieces *p, struct str bytes, bool last)
 {
 	CLEANUP(buf_free) struct buf wide = BUF_INIT(HTTP_BODY_MAX);

@@ -194,7 +194,7 @@ void http_encode(struct buf *out, struct str s)
 	}
 }
 
-/* What is being filled. */
+/* The struct of parameters that is being filled. */
 struct filling {
 	const struct http_route *route;
 	struct arena *arena;
@@ -211,7 +211,7 @@ static bool is_whole_number(struct str text)
 	return i == text.n && i > sign;
 }
 
-/* What its type refused: the bound that a number is beyond, else the default that stands there. */
+/* Replaces a refused value: a number by its nearest bound, anything else by the default. */
 static void clip_param(const struct value_spec *spec, struct str value, void *base)
 {
 	uint64_t number;

@@ -388,7 +388,7 @@ static enum MHD_Result refuse_head(struct http_conn *c)
 	return http_answer_send(c);
 }
 
-/* The head is complete. What cannot be taken is refused before it comes. */
+/* The head is complete. A body that cannot be accepted is refused before it is sent. */
 static enum MHD_Result head_came(struct http_conn *c, const char *method)
 {
 	struct str length = http_header(&c->request, "Content-Length");
@@ -461,7 +461,7 @@ bool http_stops(const struct http_request *req)
 	return __atomic_load_n(&req->conn->server->draining, __ATOMIC_RELAXED);
 }
 
-/* What follows a chunked body was not looked at as a head. */
+/* Bytes after a chunked body were not checked as a head. */
 static bool closes_after(const struct http_conn *c)
 {
 	return http_stops(&c->request) || http_header(&c->request, "Transfer-Encoding").p;

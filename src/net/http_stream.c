@@ -161,7 +161,7 @@ void http_streams_end(struct http_server *server, bool all)
 
 enum { EVENT_MAX = 1 << 20 };
 
-/* Shared by all whom it goes to. */
+/* Shared by all its listeners. */
 struct event {
 	size_t refs, n;
 	char text[];

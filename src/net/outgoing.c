@@ -45,7 +45,7 @@ struct outgoing {
 	bool up;
 	int64_t up_us; /* since when */
 	unsigned failures;
-	int64_t rest_us; /* at least so long until the next try */
+	int64_t rest_us; /* least time until the next attempt */
 	bool freed;
 };
 

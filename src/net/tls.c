@@ -60,7 +60,7 @@ struct tls_conn {
 	struct buf held; /* records that the socket has not taken */
 	size_t held_at;  /* bytes of them that it has */
 	bool wire_eof;
-	bool ended;  /* nothing comes any more: what read says is in end */
+	bool ended;  /* nothing more arrives; end is the result of further reads */
 	int end;     /* errno; 0: the peer is done */
 	bool broken; /* nothing may be written */
 	char why[160];

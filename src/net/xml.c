@@ -25,7 +25,7 @@ enum {
 
 #define TOO_LONG "a tag, comment or instruction is too long"
 
-/* A prefix, or "" for xmlns; and what it stood for before an element bound it anew. */
+/* A prefix, or "" for xmlns; and its URI before an element bound it to another. */
 struct binding {
 	char *prefix, *uri; /* "" and NULL: nothing */
 };
@@ -63,7 +63,7 @@ struct xml_stream {
 	struct buf gathered;
 	enum token_kind kind;
 	char quote, last;
-	size_t looked; /* at so many of its bytes */
+	size_t looked; /* bytes of it that were examined */
 	struct binding *binding;
 	size_t nbindings, binding_room;
 	struct shadow *shadow;
@@ -173,7 +173,7 @@ static void unbind_down_to(struct xml_stream *x, unsigned depth)
 	}
 }
 
-/* What follows xmlns: in an attribute's name, or "" for xmlns itself; false: neither. */
+/* Returns the name after "xmlns:", or "" for xmlns itself; false: neither. */
 static bool binds_prefix(struct str name, struct str *ret)
 {
 	if (!str_starts(name, STR("xmlns")))

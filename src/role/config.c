@@ -466,7 +466,7 @@ static struct config *config_new(const struct config_section *const *sections, s
 	return c;
 }
 
-/* Those that nothing was said of are named in a list, or run. */
+/* Instances without settings are named in a list, or are the running one. */
 static void name_instances(struct loader *l, const struct config_input *in)
 {
 	for (size_t i = 0; i < l->c->n; i++) {

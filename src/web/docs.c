@@ -107,7 +107,7 @@ const char *docs_sniff(struct str start)
 	return ascii ? "text/plain; charset=utf-8" : "text/plain";
 }
 
-/* The most names that a listing has; it says how many more there are. */
+/* The most names in a listing, which counts the others. */
 enum { LISTED_MAX = 10000, SNIFF_BYTES = 512 };
 #define SHELF_KEEP_US (5 * US_PER_MIN)
 
@@ -403,7 +403,7 @@ static int run(struct role_env *env, struct err *err)
 		rc = err_set(err, ERR_USAGE, "docs.root: there is no directory %s", conf->root);
 	docs_shelf_init(&docs.shelf, &docs.root, env->data);
 	docs.shelf.disk_free = env->disk_free;
-	/* so long that the readers of the last one have ended: at most three files at a time */
+	/* long enough for the readers of the last one to finish: at most three files at a time */
 	docs.shelf.keep_us = MAX(SHELF_KEEP_US, conf->http.answer_us);
 	if (rc == 0)
 		rc = http_serve(env, &options, conf->drain_us, err);

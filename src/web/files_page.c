@@ -37,7 +37,7 @@ const struct http_param web_files_params[WEB_FILES_PARAMS] = {
 	  .help = "Of a search that waits, as it was told: the same search goes on"}},
 };
 
-/* What is asked */
+/* The question */
 
 static void usual_vars(struct ng_vars *ret, struct arena *arena)
 {
@@ -95,7 +95,7 @@ static int ask_files(struct http_request *req, bool page, struct files_told *ret
 	return files_ask(w->files, req, &ask, ret, err);
 }
 
-/* How a refusal is told; 0 of one that cannot be. */
+/* The HTTP status of a refusal. */
 static int refusal_status(enum archie_refusal why)
 {
 	static const int statuses[ARCHIE_REFUSALS] = {
@@ -208,7 +208,7 @@ static void put_domains(struct html *h, const struct domains *domains)
 	html_close(h, "datalist");
 }
 
-/* What is seldom used is folded up, unless it is used. */
+/* Rare limits are folded up, unless they are used. */
 static void put_limits(struct html *h, const struct web_files *p, const struct ng_vars *usual)
 {
 	static const char *const folded[] = {

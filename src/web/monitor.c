@@ -75,7 +75,7 @@ int web_status_json(struct http_request *req, struct http_answer *ret, struct er
 		return -1;
 	struct point_status *points = NULL;
 	size_t npoints = 0;
-	struct err unread; /* what can be read is told */
+	struct err unread; /* the rest is still reported */
 	(void)points_load(w->data, &points, &npoints, &unread);
 	rows_json_line(&told_rows, &(struct told){&s, points, npoints}, ret->body);
 	mem_free(&points);

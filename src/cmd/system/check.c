@@ -70,7 +70,7 @@ static bool is_unfinished(const char *path)
 	return (name[0] == '.' && str_ends(str_of(name), STR(".new"))) || file_is_temporary(name);
 }
 
-/* What is being removed file by file (states): nothing of it counts any more. */
+/* A state that is being removed file by file is ignored. */
 static bool is_going(const char *path)
 {
 	const char *slash = strrchr(path, '/');

@@ -243,7 +243,7 @@ static void warn_of_folders(const struct sections *s, const struct config_sectio
 			botm->name, bot->name, bot->name, botm->name);
 }
 
-/* Who keeps the list for all servers is not to be slowed down by those who search here. */
+/* The master, which keeps the list for all servers, should not be slowed down by searches. */
 static void warn_of_master(const struct sections *s)
 {
 	const struct value_list *named = setting_of(s, s->config, "up", "roles");
@@ -314,7 +314,7 @@ static int check_broker(const struct cmd_call *call, const struct config *config
 	return rc == 0 && problems.n ? ERR_USAGE : rc;
 }
 
-/* What is allowed is said before the files are read that the configuration names. */
+/* Prints warnings before it reads the files named in the configuration. */
 static int check_all(const struct cmd_call *call, const struct sections *s, const char *file,
 		     struct err *err)
 {

@@ -572,7 +572,7 @@ static void check_mails(const struct patient *p, struct finding *f)
 			"why each try fails");
 }
 
-/* What is found of archives by name. */
+/* The databases of archives. */
 static void check_databases(const struct patient *p, struct finding *f)
 {
 	char folder[PATH_MAX + 16];
@@ -644,7 +644,7 @@ static const struct {
 	{CAGE_SECCOMP, "seccomp"},
 };
 
-/* What holds, and what the kernel does not have. */
+/* The locks of the parser that work, and those missing in the kernel. */
 static void parser_judge(const struct cage *cage, struct finding *f)
 {
 	CLEANUP(buf_free) struct buf held = BUF_INIT(256);

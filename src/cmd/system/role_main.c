@@ -62,7 +62,8 @@ int run_path(const char *data, const char *folder, const char *name, char *ret, 
 	return 0;
 }
 
-/* Who may connect is decided by who may enter run/: to connect one has to be able to write. */
+/* The permissions of run/ decide who may connect; connecting needs write permission on the socket.
+ */
 static int open_in_run(const char *name, const struct config *config, int *ret_fd, struct err *err)
 {
 	char data[PATH_MAX], path[PATH_MAX], text[PATH_MAX + sizeof "unix:"];

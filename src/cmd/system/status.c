@@ -90,7 +90,7 @@ static void print_passes(const struct status *s, struct buf *out)
 	text_table_free(&t);
 }
 
-/* What is known, other than by counters alone. */
+/* Facts that do not come from counters alone. */
 struct points {
 	const struct status *status;
 	struct point_status *list;

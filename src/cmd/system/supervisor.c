@@ -67,7 +67,7 @@ static void child_set_timer(struct child *c, int64_t us)
 	loop_timer_in(c->up->loop, &c->timer, us);
 }
 
-/* Nothing of it runs any more. What comes next starts from scratch. */
+/* No process of it runs. The next start begins from scratch. */
 static void child_rest(struct child *c)
 {
 	c->stale = c->tried = false;
@@ -193,7 +193,7 @@ static void child_stopped(struct child *c, const char *reason, int64_t ran_us)
 	child_rest(c);
 }
 
-/* What it said before it ended is heard first: it may have been ready. */
+/* Reads its last notices first: it may have been ready. */
 static void on_child_end(void *ctx, unsigned what)
 {
 	(void)what;
@@ -355,7 +355,7 @@ static int write_conf(const struct supervisor *s, const struct up_plan *plan, st
 	return rc;
 }
 
-/* What is open and locked stays where it is. */
+/* Open and locked files cannot move. */
 static int same_data(const struct supervisor *s, const struct config *config, struct err *err)
 {
 	char data[sizeof s->conf];

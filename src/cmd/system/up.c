@@ -62,7 +62,7 @@ static int wait_for_roles(const struct up_plan *plan, const char *data, struct e
 	return 0;
 }
 
-/* Those that are to run; the others hold nothing that is needed. */
+/* Only the roles to be run; the others hold nothing that is needed. */
 static int wait_for_listed(const struct program *program, const char *data,
 			   const struct config *config, struct err *err)
 {

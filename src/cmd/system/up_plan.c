@@ -153,7 +153,7 @@ static void add_unit(struct up_plan *plan, const struct role *role, const char *
 	snprintf(u->name, sizeof u->name, "%s", name);
 }
 
-/* Those that a name in up.roles stands for. */
+/* Adds the units that a name in up.roles stands for. */
 static void add_listed(struct up_plan *plan, const struct role *role, const char *name,
 		       const struct config *config)
 {
@@ -275,7 +275,7 @@ static int fill_plan(struct up_plan *plan, const struct program *program,
 	for (size_t i = 0; i < plan->nlisted; i++)
 		if (role_check(plan->unit[i].role, plan->unit[i].name, plan->config, err) < 0)
 			return -1;
-	for (size_t i = 0; i < plan->nlisted; i++) /* units do not move any more */
+	for (size_t i = 0; i < plan->nlisted; i++) /* from here on units do not move */
 		if (open_sockets_of(plan, &plan->unit[i], before, err) < 0)
 			return -1;
 	return spread_packets(plan, err);

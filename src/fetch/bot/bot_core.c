@@ -29,7 +29,7 @@ enum {
 	JOBS_SLACK = 64, /* requests beyond `parallel` that a peer may have before it waits */
 };
 
-/* Who asks. */
+/* Peers. */
 
 /* The last bytes of a line whose end may not be there yet: as many as tell HTTP, with its CR. */
 struct line_end {
@@ -111,7 +111,7 @@ static void peer_announce(struct bot_peer *p)
 					   .parallel = b->is_full ? 0 : b->o.parallel});
 }
 
-/* Who asks for more than was announced waits, so that nobody can fill the memory. */
+/* A peer that sends more requests than announced is not read, so that it cannot fill the memory. */
 static void peer_hold(struct bot_peer *p)
 {
 	bool much = p->out > p->bot->o.parallel + JOBS_SLACK;
@@ -422,7 +422,7 @@ static void peer_begin(struct bot_peer *p, struct bot *b, struct conn *c, struct
 	peer_announce(p);
 }
 
-/* Nobody hears the answers any more. What is in a sync already ends with that. */
+/* Drops the jobs of a peer. Jobs in a sync end with it. */
 static void peer_end(struct bot_peer *p)
 {
 	struct bot *b = p->bot;
@@ -638,7 +638,7 @@ static void jobs_drop(struct link *jobs)
 void bot_free(struct bot **bp)
 {
 	struct bot *b = *bp;
-	struct err ignored; /* nobody is left to be told */
+	struct err ignored; /* there is nobody to report it to */
 	if (!b)
 		return;
 	peer_end(&b->botm);

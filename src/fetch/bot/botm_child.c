@@ -16,7 +16,7 @@ static struct botm_child *child_of(struct session *s)
 	return session_state(s);
 }
 
-/* Hands its jobs back before it is closed, for nobody hears its answers any more. */
+/* Takes its jobs back before it is closed, since its answers are no longer read. */
 static void child_leave(struct botm_child *c);
 
 static void child_refuse(struct botm_child *c, const char *reason)
@@ -74,7 +74,7 @@ void botm_child_send(struct botm_child *c, const struct bot_message *m)
 	}
 }
 
-/* Who is below. */
+/* The nodes below. */
 
 static void route_remove(struct botm *b, struct botm_route *r)
 {
@@ -212,7 +212,7 @@ static void child_replace(struct botm_child *c, struct str node)
 	conn_close(session_conn(old->session));
 }
 
-/* What they say. */
+/* Their messages. */
 
 static void hear_robot(struct botm_child *c, const struct bot_message *m)
 {
@@ -307,7 +307,7 @@ static void botm_answered(struct botm_child *c, const struct bot_message *m)
 		child_refuse(c, "answered for a machine that is not below it");
 		return;
 	}
-	/* another one may have it: its answer will be told too, and the source drops one of them */
+	/* another child may have it too: then the source gets both answers and drops one */
 	if (job && ((*job)->child == c || !(*job)->child))
 		botm_job_end(b, *job);
 	if (!botm_answer_known(b, m))

@@ -14,7 +14,7 @@
 
 enum { HOSTS = 1 << 14 };
 
-/* With its port. What is not of that form is a host of its own. */
+/* With its port. A URL of another form counts as its own host. */
 static struct str url_host(struct str url)
 {
 	struct str rest = url, part;

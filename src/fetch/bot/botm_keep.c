@@ -158,7 +158,7 @@ void botm_keep_remove(struct botm *b, struct botm_name name, struct str id)
 	botm_bounds_look(b);
 }
 
-/* What cannot be removed is told to the source by the next start, which will not know it. */
+/* If it cannot be removed, the next start reports it to the source, which does not know it. */
 void botm_keep_unused(struct botm *b, struct botm_name name)
 {
 	CLEANUP(buf_free) struct buf path = BUF_INIT(PATH_MAX);
@@ -241,7 +241,7 @@ static void removals_drop(struct link *list)
 	}
 }
 
-/* The next start removes what is to go; nobody waits for an answer any more. */
+/* The next start removes these files; nobody waits for an answer. */
 void botm_keep_close(struct botm *b)
 {
 	struct botm_keep *k = &b->keep;

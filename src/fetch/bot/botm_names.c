@@ -49,7 +49,7 @@ static const struct small_table botm_names_table = {
 static const struct small_table *const tables[] = {&botm_names_table};
 
 struct known {
-	struct link free, dirty; /* of those with free names, of those that are to be written */
+	struct link free, dirty; /* of the blocks with free names; of the blocks to be written */
 	uint32_t number, generation;
 	uint32_t nfree, nkept;
 	uint8_t is_free[BITS], is_kept[BITS];
@@ -83,7 +83,7 @@ void botm_name_print(struct botm_name name, char ret[BOTM_NAME_ROOM])
 			 name.generation & BOTM_GENERATION_MOST);
 }
 
-/* What is printed is what was read, so each name has one form. */
+/* Accepts only the form that is printed, so each name has one form. */
 bool botm_name_parse(struct str text, struct botm_name *ret)
 {
 	char again[BOTM_NAME_ROOM];
@@ -301,7 +301,7 @@ static int block_begin(struct botm_names *n, struct err *err)
 		return err_set(err, ERR_SYSTEM, "%s: all names are in use", n->path);
 	struct known *last = n->next ? block_of(n, n->next - 1) : NULL;
 	if (last)
-		block_touch(n, last); /* it may need no row any more */
+		block_touch(n, last); /* it may no longer need a row */
 	n->row.block = n->next;
 	n->row.generation = 1;
 	memset(n->row.free, 0xff, BITS);

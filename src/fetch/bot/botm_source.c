@@ -34,7 +34,7 @@ void botm_source_send(struct botm *b, const struct bot_message *m)
 		source_choke(b, true);
 }
 
-/* What is below. */
+/* The nodes below. */
 
 void botm_tell_run(void *ctx)
 {
@@ -86,7 +86,7 @@ void botm_source_pump(struct botm *b)
 	}
 }
 
-/* What it says. */
+/* Its messages. */
 
 void botm_source_hold(struct botm *b, bool is_held)
 {

@@ -16,9 +16,9 @@ struct asked {
 	struct str id, text; /* in this block */
 };
 
-/* A delete that is out, or is to be said. */
+/* A delete, sent or to be sent. */
 struct doomed {
-	struct link link; /* of those that are to be said; none: it was */
+	struct link link; /* of the deletes to be sent; in no list: it was sent */
 	char id[BOT_ID_MAX + 1], machine[BOT_ID_MAX + 1], file[BOT_FILE_MAX + 1];
 };
 
@@ -278,7 +278,7 @@ static void botm_is_gone(struct botsource *s)
 		list_prepend(&s->unsent, &a->link);
 	}
 	s->nsent = 0;
-	/* a botm that comes at once is told all of them; else they end */
+	/* a botm that connects at once gets all of them; otherwise they end */
 	TABLE_EACH (doomed_ids, slot, &s->doomed)
 		if (!list_has(&slot->value->link)) {
 			list_append(&s->unsaid, &slot->value->link);

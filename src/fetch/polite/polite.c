@@ -58,7 +58,7 @@
 #define HELD_WAIT_MAX_US US_PER_S
 #define TROUBLE_MIN_US US_PER_S /* what is doubled where there is no delay */
 
-/* What is kept of a server, apart from leases; read and written as a whole under its lock. */
+/* The state of a server, without leases; read and written as a whole under its lock. */
 struct state {
 	unsigned troubles;
 	int64_t start_us, next_us, delay_us;
@@ -346,7 +346,7 @@ int polite_take(struct polite *p, const struct addr *a, const struct polite_rule
 	return wait > 0;
 }
 
-/* The entry that the lease is in, locked. NULL: the lock could not be had. */
+/* Returns the entry of the lease, locked. NULL: it is locked by others. */
 static struct polite_entry *lease_entry(struct polite *p, const struct lease *l)
 {
 	ENSURE(l->entry < p->groups * POLITE_GROUP && l->place < POLITE_CONCURRENT_MAX);
@@ -389,7 +389,7 @@ int polite_sent(struct polite *p, struct lease *l, int64_t sent_us)
 	return polite_rest(p, l, 0, sent_us);
 }
 
-/* Where the lock cannot be had it stays as it is, and that is held until its own end. */
+/* If the lock is not free, the lease stays as it is until it expires. */
 int polite_renew(struct polite *p, struct lease *l, int64_t now_us)
 {
 	struct polite_entry *e = l->word ? lease_entry(p, l) : NULL;
@@ -457,7 +457,7 @@ void polite_say_ends(struct polite *p, int64_t now_us)
 	p->nendings = n;
 }
 
-/* Where the lock cannot be had it is said with the next call. */
+/* If the lock is not free, the next call reports it. */
 void polite_end(struct polite *p, struct lease *l, enum outcome outcome, int64_t retry_after_us,
 		int64_t now_us)
 {

@@ -43,7 +43,7 @@ static const struct small_table robots_table = {
 	.loss = "what is known of robots.txt; the sites are asked again",
 };
 
-/* What is known of one site. Those that were asked for lately are in front. */
+/* One site. Sites used lately are in front. */
 struct site {
 	struct link link;
 	struct str name;
@@ -53,7 +53,7 @@ struct site {
 	int64_t silent_us;   /* since when it cannot say; 0: it can */
 	bool asked;          /* a fetch is under way */
 	struct link waits;
-	struct link unkept; /* among those that are to be written */
+	struct link unkept; /* of the sites to be written */
 };
 
 TABLE(sites, struct str, struct site *, hash64, str_eq)
@@ -64,7 +64,7 @@ struct robots_cache {
 	uint64_t bytes, most;
 	char *agent;
 	struct small *small; /* NULL: in memory only */
-	struct link unkept;  /* sites that are to be written */
+	struct link unkept;  /* sites to be written */
 	unsigned nunkept;
 };
 
@@ -153,7 +153,7 @@ static void row_begin(const struct robots_cache *c, struct str name, struct robo
 	snprintf(ret->agent, sizeof ret->agent, "%s", c->agent);
 }
 
-/* A row more than there may be begins the table anew. */
+/* If the table is full, it starts again with this row. */
 static int site_write(struct robots_cache *c, const struct site *s, struct err *err)
 {
 	struct robots_row row;
@@ -265,7 +265,7 @@ bool robots_cache_dirty(const struct robots_cache *c)
 	return c->nunkept > 0;
 }
 
-/* What cannot be written is asked for again after the next start. */
+/* Sites that cannot be written are asked again after the next start. */
 int robots_cache_sync(struct robots_cache *c, struct err *err)
 {
 	if (!c->nunkept)

@@ -555,7 +555,7 @@ bool hostq_sent(struct hostq *q, const struct hostq_job *job, int64_t sent_us)
 	return true;
 }
 
-/* It is not out any more; `waiting` more URLs wait. */
+/* The job is no longer out; `waiting` more URLs wait. */
 static void slot_settle(struct hostq *q, uint32_t queue, int64_t waiting)
 {
 	queue_count(q, &q->queue[queue], waiting, -1);

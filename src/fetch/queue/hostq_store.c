@@ -253,7 +253,7 @@ uint64_t store_memory(const struct store *s)
 	return s->chunks.in_use * CHUNK_SIZE + s->extent_memory;
 }
 
-/* Bytes of the file that nobody needs any more. */
+/* Releases bytes of the file. */
 static void extent_release(struct store *s, uint64_t n)
 {
 	struct err ignored;

@@ -196,7 +196,7 @@ static bool zstd_open(struct layer *l)
 							       DECODER_ZSTD_WINDOW));
 }
 
-/* Frames, and those that are to be skipped. */
+/* Frames and skippable frames. */
 static bool zstd_begins(const unsigned char *head, size_t n)
 {
 	bool skipped = (head[0] & 0xf0) == 0x50 && memcmp(head + 1, "\x2a\x4d\x18", n - 1) == 0;

@@ -223,7 +223,7 @@ static void put_answer(struct job *job, struct robot_result *ret)
 	job->robot->stats.bytes += q->size;
 }
 
-/* Nothing will be called any more. */
+/* Removes a job from everything that could call it. */
 static void detach_job(struct job *job)
 {
 	if (job->handle)
@@ -538,7 +538,7 @@ void request_ended(struct request *q, struct robot_class class)
  * the caches of the processor hold, as long as nobody waits. */
 enum { BEGUN_AT_ONCE = 16 };
 
-/* Those that are new, and those for which a cancelled one has made room. */
+/* Starts new jobs, and jobs for which a cancelled one has made room. */
 static void begin_fresh(void *ctx)
 {
 	struct robot *r = ctx;

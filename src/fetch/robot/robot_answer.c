@@ -78,7 +78,7 @@ struct robot_class robot_class_http(int status, bool conditional, bool has_targe
 	return by_hundred[i].class;
 }
 
-/* What is not here is trouble of this one URL for now. */
+/* All other codes are temporary failures of this one URL. */
 static const struct {
 	CURLcode code;
 	struct robot_class class;
@@ -167,7 +167,7 @@ static bool is_ftp(const struct request *q)
 	return q->job->target.protocol == URL_FTP;
 }
 
-/* The last look at the address: whom libcurl really talks to. */
+/* The last check of the address: the one that libcurl is really connected to. */
 static bool check_address(struct request *q)
 {
 	const char *ip = NULL;
@@ -249,7 +249,7 @@ static int feed_sink(struct request *q, struct str bytes)
 	return rc;
 }
 
-/* Of the body, decoded. What is not 0 ends the transfer. */
+/* Takes a decoded piece of the body. A result other than 0 ends the transfer. */
 static int take_decoded(void *ctx, struct str bytes)
 {
 	struct request *q = ctx;
@@ -444,7 +444,7 @@ static void look_at_bom(struct request *q)
 		snprintf(q->head.charset, sizeof q->head.charset, "%s", charset);
 }
 
-/* The sink is told how it ended, and may have the last word. */
+/* Ends the sink, which may still fail. */
 struct robot_class answer_end(struct request *q, struct robot_class class)
 {
 	bool complete = class.outcome == OUTCOME_OK;

@@ -33,10 +33,10 @@ enum {
 	PIECE = 64 << 10,   /* bytes read at a time; a longer line is not a URL */
 	ROUND_LINES = 1000, /* looked at before others of the loop have their turn */
 };
-#define SYNC_AFTER_US (US_PER_S / 20) /* so long reports are gathered */
+#define SYNC_AFTER_US (US_PER_S / 20) /* time in which reports are gathered */
 #define AGAIN_US US_PER_S             /* after a failure, and while only rejected hosts are left */
 #define NOTHING_US (5 * US_PER_S)     /* until the file is looked at again for new lines */
-#define QUIET_US (2 * US_PER_S)       /* so long nobody has written: it is all there */
+#define QUIET_US (2 * US_PER_S)       /* a file not written for this long is complete */
 
 /* PATH.done. */
 
@@ -100,13 +100,13 @@ struct file_index {
 	uint64_t *done; /* by line: the hash of the URL that has an outcome; 0: none */
 	size_t ndone, done_room;
 	struct passed_hosts passed;
-	/* What is asked for. */
+	/* The current request. */
 	bool asked;
 	uint64_t count, came;
 	struct rejected_hosts rejected;
 	struct arena texts; /* of the rejected hosts */
 	struct loop_later step;
-	/* What is reported. */
+	/* Reports. */
 	struct small *small; /* of the sync's thread, once it is open */
 	struct unsynced filling, syncing;
 	struct sync_group sync;
@@ -350,7 +350,7 @@ static void line_look(struct file_index *x, struct str line, const struct passed
 	}
 }
 
-/* What was passed over of hosts that are not rejected now. */
+/* Hands out skipped lines of hosts that are no longer rejected. */
 static int passed_give(struct file_index *x, struct err *err)
 {
 	TABLE_EACH (passed_hosts, slot, &x->passed) {

@@ -22,7 +22,7 @@ enum { TRIES = 3 }; /* of a fetch that we ended ourselves, for another reason th
 struct spider_url {
 	struct spider_item item;
 	struct spider_server *server;
-	struct session *session; /* NULL: nobody waits for it any more */
+	struct session *session; /* NULL: nobody waits for it */
 	struct link all, own;    /* in server.urls, in its session's */
 	struct link waiting;     /* in server.waiting */
 	struct link silent;      /* in server.silent */
@@ -259,7 +259,7 @@ static void store_lost(void *ctx)
 		url_again(u);
 }
 
-/* What is said. */
+/* Status lines. */
 
 static void say_status(struct spider_url *u, const char *word)
 {
@@ -361,7 +361,7 @@ static void session_opened(struct session *s)
 	session_tell(s, false, "is connected");
 }
 
-/* What is with the store stays there: a result that is there is worth keeping. */
+/* Items that the store has stay there: a finished result is worth keeping. */
 static void session_closed(struct session *s, enum conn_end end)
 {
 	struct spider_server *sp = spider_of(s);

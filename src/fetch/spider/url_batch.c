@@ -95,7 +95,7 @@ static int url_settle(struct url_feed *f, const struct batch_name *name, struct 
 	return 0;
 }
 
-/* What has waited; in the order of coming. */
+/* Settles the URLs that have waited, in order. */
 static void name_settle(struct batch_name *name)
 {
 	struct err err;

@@ -216,7 +216,7 @@ static void index_said(void *ctx, bool is_trouble, const char *what)
 	f->o.said(f->o.ctx, is_trouble, what, "doc index");
 }
 
-/* What may go now, goes. */
+/* Sends everything that may go now. */
 static void feed_pump(void *ctx)
 {
 	struct url_feed *f = ctx;

@@ -30,7 +30,7 @@ static const struct conn_limits spider_limits = {
 	.frame_us = US_PER_MIN,
 };
 
-/* What is out. */
+/* URLs that are out. */
 
 static void overdue_arm(struct url_feed *f)
 {
@@ -62,7 +62,7 @@ static void sent_renew(struct url_feed *f, struct feed_sent *s)
 		overdue_arm(f);
 }
 
-/* Nothing is awaited for it any more. The timer may come early, and finds nothing then. */
+/* Stops waiting for it. The timer may fire early and then finds nothing. */
 static void sent_forget(struct feed_sent *s)
 {
 	list_remove(&s->by_time);
@@ -107,7 +107,7 @@ static void on_overdue(void *ctx)
 	feed_later(f);
 }
 
-/* Who has which queue. */
+/* Which spider has which queue. */
 
 void spider_leave(struct place *p)
 {

@@ -1,5 +1,5 @@
-/* What all pages have: head, foot, parts of forms; and the files that they load, which lie in web/
- * and are part of the program. */
+/* The common parts of all pages: head, foot, parts of forms, and the files that they load, which
+ * come from web/ and are part of the program. */
 #include "net/layout.h"
 
 #include "base/embed.h"

@@ -1,4 +1,5 @@
-/* What the pages of all roles have: head, foot, parts of forms, and the files that they load. */
+/* The common parts of the pages of all roles: head, foot, parts of forms, and the files that they
+ * load. */
 #pragma once
 #include "net/html.h"
 #include "net/http.h"

@@ -1,6 +1,6 @@
-/* Documents as they were indexed, as a page for people, as JSON for programs and as SOIF for those
- * who asked the broker's port. One may have megabytes, so all are made in pieces, as the client
- * takes them. */
+/* Documents as they were indexed: as a page for people, as JSON for programs, and as SOIF, as the
+ * broker's port sends them. A document may have megabytes, so answers are made in pieces as the
+ * client reads them. */
 #include "net/layout.h"
 #include "web/web_inner.h"
 

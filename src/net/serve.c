@@ -1,5 +1,5 @@
-/* What the roles that serve HTTP share: the socket, the log of requests, readiness, and the end on
- * a signal. */
+/* Shared by all roles that serve HTTP: the socket, the request log, readiness, and the end on a
+ * signal. */
 #include "net/serve.h"
 
 #include "base/log.h"

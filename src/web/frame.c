@@ -1,4 +1,5 @@
-/* What all pages of the role `web` have: the search box, with its filters, and the links at the foot. */
+/* The parts of all pages of the role `web`: the search box with its filters, and the links at the
+ * foot. */
 #include "net/layout.h"
 #include "web/web_inner.h"
 

@@ -1,4 +1,4 @@
-/* Decoders: zlib, brotli and zstd behind one interface. A layer removes one coding and passes its
+/* Decoders: zlib, brotli and zstd with one interface. A layer removes one coding and passes its
  * output to the next, piece by piece; memory does not depend on the size of a body.
  *
  * A body may go on after the end of a coding. Further members (gzip) and frames (zstd) belong to

@@ -281,8 +281,6 @@ static int audit_found(struct audit *a, struct bucket_problem problem, struct er
 
 static void audit_count(struct audit *a, const struct bucket *bucket)
 {
-	static const uint32_t types[ARRAY_LEN(a->sum.by_type)] = {BUCKET_PLAIN, BUCKET_V30,
-								  BUCKET_V33, BUCKET_V33_ZSTD};
 	uint64_t bytes = bucket->next - bucket->at;
 	a->sum.buckets++;
 	if (bucket->deleted) {
@@ -291,9 +289,6 @@ static void audit_count(struct audit *a, const struct bucket *bucket)
 		return;
 	}
 	a->sum.data_bytes += bytes;
-	uint32_t type = MAX(bucket->type, BUCKET_PLAIN);
-	for (size_t i = 0; i < ARRAY_LEN(types); i++)
-		a->sum.by_type[i] += types[i] == type;
 }
 
 /* The dictionary may be put back: the bucket stays, and of each dictionary that is lost the first

@@ -57,7 +57,6 @@ struct bucket_audit {
 	uint64_t lacking;                                  /* buckets; not among the problems */
 	uint64_t data_bytes, deleted_bytes, damaged_bytes; /* of the file, with heads and padding */
 	uint64_t end;        /* bytes of the file that were looked at */
-	uint64_t by_type[4]; /* plain, v3.0, v3.3, zstd */
 };
 
 /* Looking. Others may append meanwhile: BUCKET_SCAN is enough. to: a checkpoint's length, up to

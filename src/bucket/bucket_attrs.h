@@ -1,10 +1,10 @@
-/* What is in a bucket: attributes, those of the header and those of the body, in the encoding that
- * its type names. The header is read without the body: Shepherd's modules need U and O only, and
- * those stand there. Also the packing of bodies with zstd, with dictionaries per size class that
- * are kept in a file next to the buckets (PATH.dict).
+/* The contents of a bucket: attributes of a header and of a body, in the encoding that its type
+ * names. The header can be read without the body: most modules of the crawl need only U and O,
+ * which are in it. Also packs bodies with zstd, with a dictionary for each size class in a file
+ * next to the buckets (PATH.dict).
  *
- * The header of what we write ends in an attribute '#', a checksum over the whole bucket; it is
- * made and checked here and never shown. */
+ * The header of every bucket we write ends in the attribute '#', a checksum of the whole bucket. It
+ * is made and checked here, and never returned. */
 #pragma once
 #include "base/attrs.h"
 #include "base/buf.h"
@@ -18,37 +18,36 @@ struct buckets;
 
 /* Packers: zstd and the dictionaries of one bucket file. Belongs to one thread. */
 struct bucket_packer;
-/* dict_path: the dictionaries, read when first needed; NULL: none. */
+/* dict_path: file of dictionaries, read when first needed; NULL: none. */
 struct bucket_packer *bucket_packer_new(const char *dict_path);
 void bucket_packer_free(struct bucket_packer **p);
 
-/* Appends to `out` what a bucket holds: v3.3, or v3.3 with zstd where that saves an eighth of the
- * bucket; *ret_type says which. packer NULL: never packed. ERR_USAGE: more than BUCKET_DATA_MOST,
- * or a name that is not printable. */
+/* Appends the encoded attributes to `out`: as v3.3, or packed with zstd if that saves an eighth of
+ * the bucket; *ret_type says which. packer NULL: never packs. ERR_USAGE: more than BUCKET_DATA_MOST
+ * bytes, or a name that is not printable. */
 int bucket_encode(struct bucket_packer *packer, const struct attrs *header,
 		  const struct attrs *body, struct buf *out, uint32_t *ret_type, struct err *err);
-/* The same of a body that is encoded already (what bucket_body() gives, or nothing). */
+/* The same with a body that is already encoded (from bucket_body(), or empty). */
 int bucket_encode_raw(struct bucket_packer *packer, const struct attrs *header, struct str body,
 		      struct buf *out, uint32_t *ret_type, struct err *err);
 
-/* The header only: touches no byte of the body. The values lie in `data`. *ret_rest, where not
- * NULL: the body as it is stored. A plain (v2) bucket has no header. ERR_DAMAGED names the byte. */
+/* Decodes only the header, without touching the body. The values point into `data`. *ret_rest, if
+ * not NULL: the body as stored. A plain (v2) bucket has no header. ERR_DAMAGED names the byte. */
 int bucket_header(uint32_t type, struct str data, struct arena *arena, struct attrs *ret,
 		  struct str *ret_rest, struct err *err);
-/* The body, unpacked into the arena where it was packed. packer NULL: packed ones are refused. */
+/* The body; if it was packed, unpacked into the arena. packer NULL: refuses packed bodies. */
 int bucket_body(struct bucket_packer *packer, uint32_t type, struct str data, struct arena *arena,
 		struct str *ret, struct err *err);
 /* Header and body. */
 int bucket_decode(struct bucket_packer *packer, uint32_t type, struct str data, struct arena *arena,
 		  struct attrs *ret_header, struct attrs *ret_body, struct err *err);
 
-/* Whether all bytes are as they were written. 0: they are. 1: nobody knows, it has no checksum (all
- * that we write have one), but its attributes can be parsed. ERR_DAMAGED: they are not. Does not
- * unpack. */
+/* Verifies the checksum, without unpacking. 0: it is right. 1: there is none (all buckets that we
+ * write have one), but the attributes can be parsed. ERR_DAMAGED: it is wrong. */
 int bucket_check(uint32_t type, struct str data, struct err *err);
 
-/* Whether its body can be unpacked, as far as that is a matter of dictionaries. ERR_DAMAGED: its
- * own is lost. *ret_id: the number of its dictionary, 0: it needs none. */
+/* Whether the dictionary that the body was packed with is known. ERR_DAMAGED: it is lost. *ret_id:
+ * its number; 0: the body needs none. */
 int bucket_needs(struct bucket_packer *packer, uint32_t type, struct str data, uint32_t *ret_id,
 		 struct err *err);
 
@@ -58,13 +57,14 @@ int bucket_put(struct buckets *b, struct bucket_packer *packer, const struct att
 int bucket_get(struct buckets *b, struct bucket_packer *packer, uint32_t oid, struct arena *arena,
 	       struct attrs *ret_header, struct attrs *ret_body, struct err *err);
 
-/* Trains a dictionary for each size class from what is in the file, and keeps those that make the
- * samples smaller by a twentieth than the one in use. *ret_kept: how many. They are on disk before
- * anything is packed with them; others find them when they meet a bucket packed with one. */
+/* Trains a dictionary for each size class on the buckets of the file, and keeps those that make the
+ * samples a twentieth smaller than the one in use. *ret_kept: how many. They are durable before
+ * anything is packed with them; other processes read them when they meet a bucket that needs one.
+ */
 int bucket_train(struct buckets *b, struct bucket_packer *packer, unsigned *ret_kept,
 		 struct err *err);
 
-/* Bytes that the parts of a bucket may take from an arena, for ARENA_INIT(). */
+/* Limit of an arena that holds the parts of one bucket, for ARENA_INIT(). */
 enum { BUCKET_ARENA = 512 << 20 };
 /* PATH.dict, in the arena. */
 const char *bucket_dict_path(struct arena *arena, const char *path);

@@ -1,11 +1,11 @@
-/* Shakedown, audit and fix: what gives the space of deleted buckets back, and what mends a bucket
- * file that was damaged. */
+/* Shakedown, which frees the space of deleted buckets; audit and fix, which find and repair damage.
+ */
 #pragma once
 #include "bucket/bucket.h"
 
-/* What becomes of a bucket: preset to what it was, to be changed at will (the data must last until
- * the next call). 0: it is kept, under the number new_oid; 1: dropped; negative: the shakedown is
- * given up and nothing has changed. Deleted ones are not asked about. */
+/* Decides what becomes of a bucket that is not deleted. *fate is preset to its type and data, and
+ * may be changed (the data must stay valid until the next call). 0: keep it, as number new_oid; 1:
+ * drop it; negative: abort the shakedown, which changes nothing. */
 struct bucket_fate {
 	uint32_t type;
 	struct str data;
@@ -18,13 +18,12 @@ struct bucket_shaken {
 	uint64_t before, after;                    /* bytes */
 };
 
-/* Writes a new file without the deleted buckets next to the old one, and a report of old and new
- * numbers; then puts it in the place of the old one in one step. Killed at any time, either the old
- * file stands and there is no report, or the new one stands and its report does. Needs
- * BUCKET_APPEND; others may go on reading the old file (see bucket_current()). The handle is on the
- * new file afterwards. fate may be NULL. After a failure bucket_moves_open() tells which one
- * stands. ERR_BUSY: the report of the last shakedown still stands. ERR_DAMAGED: fix the file first;
- * nothing has changed then. */
+/* Writes a new file without the deleted buckets and a report of old and new numbers, then replaces
+ * the old file in one step. If killed at any time, there is either the old file without a report,
+ * or the new one with its report. Needs BUCKET_APPEND; others may go on reading the old file (see
+ * bucket_current()). Afterwards the handle is on the new file. fate may be NULL. After a failure
+ * bucket_moves_open() tells which file is in place. ERR_BUSY: the report of the last shakedown is
+ * still there. ERR_DAMAGED: fix the file first; nothing has changed. */
 int bucket_shakedown(struct buckets *b, bucket_fate_fn *fate, void *ctx, struct bucket_shaken *ret,
 		     struct err *err);
 
@@ -33,11 +32,11 @@ struct bucket_move {
 	uint32_t from, to; /* to: BUCKET_DELETED where it was dropped */
 };
 struct bucket_moves;
-/* path: of the bucket file. 1: no shakedown waits to be acknowledged. */
+/* path: of the bucket file. 1: there is no report. */
 int bucket_moves_open(struct bucket_moves **ret, const char *path, struct err *err);
 int bucket_moves_next(struct bucket_moves *m, struct bucket_move *ret, struct err *err);
 void bucket_moves_close(struct bucket_moves **m);
-/* All who keep numbers have the new ones: the report is removed, durably. 1: there was none. */
+/* Removes the report, durably. Call it when every index has the new numbers. 1: there was none. */
 int bucket_moves_done(const char *path, struct err *err);
 
 /* One thing that is wrong. */
@@ -56,7 +55,7 @@ struct bucket_audit {
 	uint64_t buckets, deleted, unchecked, problems;    /* buckets: with the deleted ones */
 	uint64_t lacking;                                  /* buckets; not among the problems */
 	uint64_t data_bytes, deleted_bytes, damaged_bytes; /* of the file, with heads and padding */
-	uint64_t end;        /* bytes of the file that were looked at */
+	uint64_t end; /* bytes of the file that were looked at */
 };
 
 /* Looking. Others may append meanwhile: BUCKET_SCAN is enough. to: a checkpoint's length, up to

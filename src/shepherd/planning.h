@@ -1,5 +1,4 @@
-/* plan, for those who want to know what it would do, and why: garner shep plan --explain and garner
- * why. Nothing is written. */
+/* What plan would do, and why: for garner shep plan --explain and garner why. Writes nothing. */
 #pragma once
 #include "shepherd/plan_band.h"
 #include "shepherd/servers.h"
@@ -15,8 +14,8 @@ struct plan_servers {
 };
 void plan_servers_free(struct plan_servers *s);
 
-/* What the next plan of a state would be. Other than crawl_plan() it always reads the index: the
- * settings may be others. 1: stopped. */
+/* Computes the next plan of a state. Unlike crawl_plan() it always reads the index, because
+ * settings may have changed. 1: stopped. */
 int plan_explain(struct state *st, const struct crawl *c, struct planned *ret,
 		 struct plan_servers *ret_servers, struct err *err);
 
@@ -35,7 +34,7 @@ struct plan_answer {
 	struct plan_entry entry;
 	uint64_t place, of; /* from 1 on, by falling priority */
 };
-/* site: what the list has of its site; NULL: nothing. Reads the list once, for the server.
+/* site: its entry in the site list; NULL: there is none. Reads the list once, for the server.
  * 1: the URL is not in the index. */
 int plan_explain_url(struct state *st, const struct crawl *c, struct footprint fp,
 		     const struct site *site, struct plan_answer *ret, struct err *err);

@@ -22,7 +22,8 @@ int fetch_each_url(const struct cmd_call *call, const char *from, fetch_url_fn *
 
 int fetch_check_options(const struct fetch_options *o, struct err *err);
 
-/* What is said of a list of URLs, whoever fetches them: lines, progress, the end. */
+/* What garner fetch prints about a list of URLs, with or without --through: lines, progress, a
+ * summary. */
 struct fetch_report {
 	const struct cmd_call *call;
 	const struct fetch_options *options;

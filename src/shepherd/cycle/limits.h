@@ -1,7 +1,7 @@
 /* Limits: how many URLs a site, a server, a section and the whole crawl may have, and how often
- * they are refreshed (doc/cycle.md, "select"). URLs come in the order of their worth, and each gets
- * a verdict by what those before it have taken. Some fifty bytes for each site, and thirty-two
- * for each server. */
+ * they are refreshed (doc/cycle.md, "select"). URLs come best first, and each is judged by
+ * what those before it have taken. Takes about fifty bytes for each site and thirty-two for each
+ * server. */
 #pragma once
 #include "shepherd/crawl.h"
 
@@ -16,10 +16,10 @@ struct limits_site {
 	double boost;
 	const struct schema *schema; /* lives as long as filter and crawl */
 };
-/* One more site, the nth of the list; they are numbered from 0. NULL: one that the list does not
- * have, which is a server of its own with the usual limits. */
+/* Adds a site, the nth of the list; sites are numbered from 0. NULL: not in the list; it has a
+ * server of its own and the usual limits. */
 void limits_add(struct limits *l, const struct site *site, uint64_t nth, struct limits_site *ret);
-/* All sites were added. */
+/* Call it after the last limits_add(). */
 void limits_begin(struct limits *l);
 const struct schema *limits_schema(const struct limits *l, uint32_t site);
 
@@ -35,10 +35,10 @@ enum {
 	VERDICT_FORGETS = 32,  /* + enum crawl_limit */
 	VERDICT_REMEMBERS = 48 /* a zombie */
 };
-/* Decides, and counts it. */
+/* Returns the verdict on a URL, and counts it. */
 uint8_t limits_judge(struct limits *l, uint32_t site, const struct limits_url *url);
-/* Hints, because sites and servers lie far apart in memory: limits_judge() will be asked of a site
- * after a while; the same, soon. */
+/* Prefetch hints, because sites and servers lie far apart in memory: limits_judge() will be called
+ * for a site later (near), or soon (next). */
 void limits_near(const struct limits *l, uint32_t site);
 void limits_next(const struct limits *l, uint32_t site);
 uint64_t limits_active(const struct limits *l);

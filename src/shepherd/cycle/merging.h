@@ -6,14 +6,14 @@
 #include "shepherd/crawl.h"
 #include "url/equiv.h"
 
-/* A site that is not in the list, and would be by its contributions. */
+/* A site that is not in the list, but has wanted contributions. */
 struct newcomer {
 	uint64_t fp, norm;
 	bool by_hand; /* one of them was given by hand: the others belong to a known site */
 	bool enters;
 };
 
-/* Sites with one norm; only of those that have another one's. */
+/* Number of sites with one norm, for norms that some site shares with another. */
 struct class_of_sites {
 	uint32_t sites;
 	bool has_root; /* a page "/" that survives */
@@ -57,21 +57,20 @@ struct merging {
 	/* the pass over the index */
 	struct sites_scan *sites;
 	size_t next_newcomer;
-	uint64_t asked; /* how often somebody could have stopped it */
+	uint64_t asked; /* calls of merge_is_stopped() */
 	bool stopped;
 };
 
 bool merge_is_stopped(struct merging *m);
-/* The first contribution is read. */
+/* Also reads the first contribution. */
 int found_open(struct merging *m, struct found *f, struct err *err);
 int found_next(struct merging *m, struct found *f, struct err *err);
 void found_close(struct found *f);
 
-/* Whether a page that nobody knew is wanted, and in which section. Its URL is taken apart.
- * robots.txt is no page. */
+/* Whether a new page is wanted, and in which section. Parses its URL. robots.txt is not a page. */
 bool merge_wants(const struct merging *m, const struct contrib *c, struct filter_where where,
 		 uint8_t *ret_section);
-/* What contributions do to the item of their own footprint. Whether it is tried again. */
+/* Applies a contribution to the item of its own footprint. True: it is tried again. */
 bool merge_touch(const struct merging *m, const struct contrib *c, struct index_item *item);
 bool merge_is_dropped_error(const struct index_item *item);
 uint8_t merge_weight(const struct merging *m, const struct contrib *c);
@@ -86,6 +85,6 @@ struct newcomer *merge_newcomer(const struct merging *m, uint64_t fp); /* NULL: 
 /* Counts the sites of all classes that have several. */
 int class_count_sites(struct merging *m, struct err *err);
 bool class_is_shared(const struct merging *m, uint64_t norm);
-/* Where sites share a class, puts all contributions into the news; of such sites only those that
- * survive, and which items do not. */
+/* If sites share a class, puts all contributions into the news: of such sites only those that
+ * survive, and the items that do not. */
 int class_sort_found(struct merging *m, struct err *err);

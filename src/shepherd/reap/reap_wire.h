@@ -1,5 +1,5 @@
-/* What master and reapd say to each other (base/message.h; doc/reap.md, "reapd"), and whether an
- * answer can be the one to a job. Pure: no connection, no clock. */
+/* Messages between master and reapd (base/message.h; doc/reap.md, "reapd"), and the check whether
+ * an answer fits its job. Pure: no connection, no clock. */
 #pragma once
 #include "base/message.h"
 #include "shepherd/reap/reaper.h"
@@ -25,7 +25,7 @@ enum reap_says {
 	REAP_HELLO,  /* reapd: the first message */
 	REAP_TICK,   /* reapd */
 	REAP_DONE,   /* reapd: an answer */
-	REAP_BUSY,   /* reapd: it has no room for a job; without an ID: for a master */
+	REAP_BUSY,   /* reapd: no room for a job; without an ID: it serves another master */
 };
 
 struct reap_message {
@@ -40,19 +40,19 @@ struct reap_message {
 	struct message_items links;
 };
 
-extern const struct message_wire reap_of_master, reap_of_reapd; /* what each of them may say */
+extern const struct message_wire reap_of_master, reap_of_reapd; /* messages each may send */
 extern const struct message_item reap_link_item; /* struct reaper_link, without the footprint */
 
-/* Whether it is canonical, of http or https; with its footprint. */
+/* Whether a URL is canonical, and http or https. Returns its footprint. */
 bool reap_url_check(struct str url, struct footprint *ret);
-/* What the table does not know of a job; computes the footprint. ERR_DAMAGED. */
+/* Checks what the table of messages cannot, and computes the footprint. ERR_DAMAGED. */
 int reap_job_check(struct reaper_job *job, struct err *err);
 /* Appends the message of an answer. */
 void reap_answer_write(const struct reaper_answer *a, struct buf *out);
-/* Whether it can be the answer to this job: URL, key, times (from the job's on, up to until_s by
- * the same clock), bucket (whole, of this page and these times, packed with dictionaries that
- * `packer` has), code. Links are looked at by reaper_remote.c, which remembers those that it has
- * seen. ERR_DAMAGED says which is a lie. */
+/* Whether this can be the answer to the job: checks URL, key, times (from the job's to until_s, by
+ * the same clock), bucket (whole, of this page and these times, packed with a dictionary that
+ * `packer` knows) and code. reaper_remote.c checks the links, because it remembers those it has
+ * seen. ERR_DAMAGED names the lie. */
 struct bucket_packer;
 int reap_answer_check(const struct reaper_answer *a, const struct reaper_job *job, int64_t until_s,
 		      struct bucket_packer *packer, struct err *err);

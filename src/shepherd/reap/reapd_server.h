@@ -1,15 +1,15 @@
-/* The side of reapd that its master talks to: sessions, leases, jobs and answers (doc/reap.md,
- * "reapd"). What fetches is a reaper, given to it; the role puts both together (reapd.c).
+/* The server of reapd, for its master: sessions, leases, jobs and answers (doc/reap.md, "reapd"). A
+ * reaper does the fetching; the role connects the two (reapd.c).
  *
- * One master at a time. Everything that is done for one is dropped when the lease that it keeps
- * alive is over, and when its connection ends. */
+ * Serves one master at a time. When its lease expires or its connection ends, all its jobs are
+ * dropped. */
 #pragma once
 #include "net/server.h"
 #include "shepherd/reap/reaper.h"
 
 struct reapd_server;
 
-/* What its reaper does not count. */
+/* Counters that the reaper does not have. */
 struct reapd_counts {
 	uint64_t masters;
 	uint64_t dropped; /* jobs, because a lease or a connection had ended */
@@ -27,18 +27,18 @@ struct reapd_server_options {
 	void (*until)(void *ctx, int64_t mono_us);
 	/* Drops everything the reaper is doing; it answers none of it. */
 	int (*drop)(void *ctx, struct err *err);
-	/* What is known of robots.txt of a site; ERR_DAMAGED: these are no rules. */
+	/* Takes the rules of a site's robots.txt. ERR_DAMAGED: these are not rules. */
 	int (*rules)(void *ctx, const struct reaper_rules *rules, struct err *err);
-	/* This process cannot go on. */
+	/* Something failed, and this process cannot continue. */
 	void (*failed)(void *ctx, const struct err *err);
 	/* For the log: a master came, went, or was refused. */
 	void (*said)(void *ctx, bool is_trouble, const char *what, const char *peer);
 	void *ctx;
 };
 struct reapd_server *reapd_server_new(const struct reapd_server_options *options);
-/* Whom the reaper answers. */
+/* The host to create the reaper with. */
 const struct reaper_host *reapd_server_host(struct reapd_server *d);
-/* Before the first master. The reaper stays the caller's, and outlives the server. */
+/* Call it before listening. The caller owns the reaper, which must outlive the server. */
 void reapd_server_reaper(struct reapd_server *d, struct reaper *r);
 int reapd_server_listen(struct reapd_server *d, int fd, struct err *err);
 void reapd_server_free(struct reapd_server **d);

@@ -1,7 +1,7 @@
-/* The reapers of a crawl: the local one, and a remote one for each reapd in shepherd.reapers. Says
- * which of them gets the next job, and keeps the table `reapers` of garner.db (shepherd.h): what
- * `garner shep reapers` shows, and by its rows that jobs were out on other machines when the crawl
- * was killed. */
+/* The reapers of a crawl: the local one, and a remote one for each reapd in shepherd.reapers.
+ * Chooses which of them gets the next job, and keeps the table `reapers` of garner.db (shepherd.h),
+ * which `garner shep reapers` shows. After a kill its rows tell that jobs were out on other
+ * machines. */
 #pragma once
 #include "net/loop.h"
 #include "shepherd/crawl.h"
@@ -16,8 +16,8 @@ struct reapers_options {
 	const struct crawl_conf *conf;
 	const char *data;      /* the data directory */
 	struct polite *polite; /* the crawl's */
-	struct reaper *local;  /* stays the caller's */
-	/* Of the remote ones; room() is also called when a time of waiting is over. */
+	struct reaper *local;  /* owned by the caller */
+	/* Of the remote ones. room() is also called when a waiting time ends. */
 	const struct reaper_host *host;
 	/* For the log. */
 	void (*said)(void *ctx, struct reaper *r, bool is_trouble, const char *what);
@@ -25,13 +25,13 @@ struct reapers_options {
 };
 /* ERR_USAGE: an address in conf->reapers is invalid. */
 int reapers_new(struct reapers **ret, const struct reapers_options *options, struct err *err);
-/* An orderly end: the servers of what is still out rest, in the table of politeness. */
+/* Also gives the servers of jobs that are still out a rest, in the table of politeness. */
 void reapers_free(struct reapers **rs);
 
-/* A reap begins: as reaper_ops.begin, for all of them. */
+/* Calls reaper_ops.begin of all reapers. */
 int reapers_begin(struct reapers *rs, const char *dict_path, struct err *err);
 /* How many more jobs the reapers would take now. */
 uint64_t reapers_room(struct reapers *rs);
-/* Whose turn it is: the one with room that has got the least so far for what it can do. It counts
- * as having got a job. 1: there is none. */
+/* Chooses the reaper with room that has had the fewest jobs for its speed, and counts a job for it.
+ * 1: none has room. */
 int reapers_choose(struct reapers *rs, struct reaper **ret);

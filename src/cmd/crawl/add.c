@@ -70,11 +70,10 @@ static int run(const struct cmd_call *call, struct err *err)
 const struct command add_command = {
 	.name = "add",
 	.summary = "give the crawl a site to gather",
-	.description = "Puts URLs into the crawl, where they stay. Pages that they link to are "
-		       "gathered too, if they are on the same site (shepherd.follow). A URL that "
-		       "is known already is looked at again.\n\nThe "
-		       "URLs are stored when the command has ended, whether or not the role "
-		       "shepherd runs.",
+	.description = "Adds URLs to the crawl for good. Pages that they link to are fetched too "
+		       "if they are on the same site (shepherd.follow). A URL that is already "
+		       "known is fetched again.\n\nThe URLs are stored when the command ends, "
+		       "whether or not the role shepherd is running.",
 	CMD_OPTIONS(options, struct add_options),
 	CMD_ARGS("[URL...]", 0, -1, NULL),
 	CMD_EXAMPLES({"garner add https://example.org/", "gather this site from its first page on"},

@@ -233,12 +233,11 @@ static const struct cmd_option test_options[] = {
 static const struct command test = {
 	.name = "test",
 	.summary = "say whether URLs may be fetched, and by which line",
-	.description =
-		"Reads FILE as RFC 9309 has it and says for each URL whether a robot may "
-		"fetch it, and which line decided. Only the path and query of a URL count.\n\n"
-		"With --batch, a question is an object with robots (the text of the file), "
-		"agent (else that of --agent) and url; its answer is an object with allowed "
-		"and line, which is 0 when no rule matched, or with error.",
+	.description = "Reads FILE by RFC 9309 and shows for each URL whether a robot may fetch "
+		       "it, and which line decided. Only the path and query of a URL "
+		       "count.\n\nWith --batch, a question is an object with robots (the text of "
+		       "the file), agent (default: --agent) and url. Its answer is an object with "
+		       "allowed and line, which is 0 if no rule matched, or with error.",
 	CMD_OPTIONS(test_options, struct robots_options),
 	CMD_ARGS("FILE URL...", 0, -1,
 		 "a robots.txt, or - for standard input, and what to ask; with --batch, files of "

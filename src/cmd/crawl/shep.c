@@ -23,7 +23,7 @@ struct shep_options {
 
 static const struct cmd_exit exits[] = {
 	{1, "there is no crawl in the data directory, or no such state"},
-	{ERR_DAMAGED, "a file of the crawl is damaged and could not be mended"},
+	{ERR_DAMAGED, "a file of the crawl is damaged and could not be repaired"},
 	{ERR_BUSY, "another process writes the crawl"},
 	{ERR_SYSTEM, "a file cannot be read or written"},
 };
@@ -259,8 +259,8 @@ static const struct cmd_option init_options[] = {
 static const struct command init_command = {
 	.name = "init",
 	.summary = "make an empty crawl in the data directory",
-	.description = "Makes the bucket file and a first, empty state. Where there is a crawl "
-		       "already, nothing is changed.",
+	.description = "Creates the bucket file and a first, empty state. Changes nothing if there "
+		       "is a crawl already.",
 	CMD_OPTIONS(init_options, struct shep_options),
 	CMD_SHARED_EXITS(exits),
 	CMD_EXAMPLES({"garner shep init", "a crawl that knows no URL yet"}),
@@ -271,9 +271,9 @@ static const struct cmd_option states_options[] = {FLAG('j', json, "print JSON")
 static const struct command states_command = {
 	.name = "states",
 	.summary = "list the states of the crawl, oldest first",
-	.description = "A state is all that is known of the crawl at one time. All but the newest "
-		       "are closed or corked. A state is locked when a reader needs it, or one "
-		       "before it.",
+	.description =
+		"A state is everything known of the crawl at one time. All states but the newest "
+		"are closed or corked. A state is locked while a reader needs it or an older one.",
 	CMD_OPTIONS(states_options, struct shep_options),
 	CMD_SHARED_EXITS(exits),
 	CMD_EXAMPLES({"garner shep states", "name, phase and number of URLs of each"}),
@@ -282,18 +282,17 @@ static const struct command states_command = {
 
 static const struct cmd_option recover_options[] = {
 	FLAG('j', json, "print JSON"),
-	FLAG(0, rebuild, "make the index again from all buckets, as if it had been lost"),
+	FLAG(0, rebuild, "rebuild the index from all buckets, as if it had been lost"),
 };
 static const struct command recover_command = {
 	.name = "recover",
 	.summary = "repair the states after a crash or damage",
-	.description = "The shepherd does this by itself whenever it starts. What was interrupted "
-		       "is rolled back to its last checkpoint or done again. An index that is "
-		       "lost or damaged is made again from what is left of it, from the buckets, "
-		       "and from what older states and the log of forgotten URLs say. What was "
-		       "damaged is named. This command also reads all buckets and older states: "
-		       "buckets that are damaged are dropped and gathered again, states that are "
-		       "damaged are dropped unless a reader needs them.",
+	.description = "The shepherd does this at every start. Interrupted work is rolled back to "
+		       "its last checkpoint or repeated. A lost or damaged index is rebuilt from "
+		       "what is left of it, the buckets, older states and the log of forgotten "
+		       "URLs. Everything found damaged is listed. This command also reads all "
+		       "buckets and older states: damaged buckets are dropped and their pages "
+		       "fetched again, damaged states are dropped unless a reader needs them.",
 	CMD_OPTIONS(recover_options, struct shep_options),
 	CMD_SHARED_EXITS(exits),
 	CMD_EXAMPLES({"garner shep recover", "put the states in order, and say what was done"},
@@ -304,18 +303,18 @@ static const struct command recover_command = {
 static const struct cmd_option dump_options[] = {
 	FLAG('i', index, "the URLs"),
 	FLAG(0, sites, "the sites"),
-	FLAG('p', plan, "what is to be gathered"),
-	FLAG('j', journal, "what came of it"),
-	FLAG(0, contrib, "URLs that were found"),
-	FLAG(0, changes, "what modules did to URLs"),
-	FLAG(0, checkpoints, "lengths that belong together, while it is open"),
-	FLAG(0, gone, "URLs that were forgotten, of the whole crawl"),
+	FLAG('p', plan, "URLs to fetch"),
+	FLAG('j', journal, "results of fetching"),
+	FLAG(0, contrib, "URLs found"),
+	FLAG(0, changes, "what the modules did to URLs"),
+	FLAG(0, checkpoints, "checkpoints, while the state is open"),
+	FLAG(0, gone, "URLs forgotten by the whole crawl"),
 };
 static const struct command dump_sub = {
 	.name = "dump",
 	.summary = "print the files of a state",
-	.description = "Without options everything but control and params, which garner dump "
-		       "prints, and the log of forgotten URLs. The state may be in use.",
+	.description = "Without options prints all files except control and params, which garner "
+		       "dump prints, and the log of forgotten URLs. The state may be in use.",
 	CMD_ARGS("[STATE]", 0, 1,
 		 "the name of a state, \"closed\" or \"current\" (the newest, if none is named)"),
 	CMD_OPTIONS(dump_options, struct shep_options),
@@ -328,8 +327,8 @@ static const struct command dump_sub = {
 const struct command shep_command = {
 	.name = "shep",
 	.summary = "inspect and repair the files of the crawl",
-	.description = "The bucket file holds what was gathered, the states what is known of each "
-		       "URL.",
+	.description = "The bucket file holds the fetched pages; the states hold what is known of "
+		       "each URL.",
 	CMD_SUBS(&init_command, &states_command, &dump_sub, &shep_params_command, &recover_command,
 		 &shep_filter_command, &shep_feedback_command, &shep_plan_command,
 		 &shep_reap_command, &shep_cork_command, &shep_merge_command, &shep_equiv_command,

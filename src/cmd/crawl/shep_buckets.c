@@ -675,16 +675,16 @@ static int run(const struct cmd_call *call, struct err *err)
 		.help = "the bucket file; without it, that of the crawl in the data directory"), \
 		CMD_OPTION(0, "BITS", "shift", VALUE_INT_AT(struct buckets_options, shift),      \
 			   .fallback = "0", .min = 0, .max = BUCKET_SHIFT_MOST,                  \
-			   .help = "alignment of a file that does not tell it, as a power of "   \
-				   "two; 0: 7")
+			   .help = "alignment, as a power of two, of a file that does not say "  \
+				   "it; 0: 7")
 #define OPTION(letter, name, member, text) \
 	CMD_FLAG(letter, name, struct buckets_options, member, text)
 #define OPTION_JSON OPTION('j', "json", json, "print JSON")
 
 static const struct cmd_exit exits[] = {
-	{1, "a bucket that was asked for is not there"},
+	{1, "a bucket does not exist"},
 	{ERR_DAMAGED, "the file, or a bucket in it, is damaged"},
-	{ERR_BUSY, "somebody else has the file open in a way that excludes this"},
+	{ERR_BUSY, "another process has the file open in a way that excludes this"},
 	{ERR_SYSTEM, "the file cannot be read or written"},
 };
 
@@ -694,13 +694,13 @@ static const struct cmd_exit exits[] = {
 
 static const struct cmd_option list_options[] = {
 	OPTION_FILE,
-	OPTION('L', "all", all, "also the deleted ones"),
+	OPTION('L', "all", all, "include deleted buckets"),
 	OPTION_JSON,
 };
 static const struct command list_command = {
 	.name = "list",
 	.summary = "list buckets: number, length, type",
-	.description = "Others may append meanwhile. What is damaged is named and passed over.",
+	.description = "Another process may append meanwhile. Damage is reported and skipped.",
 	CMD_EXAMPLES({"garner shep buckets list -L",
 		      "number, length and type of each, also of the deleted"}),
 	BUCKET_FILE(list_options),
@@ -708,15 +708,16 @@ static const struct command list_command = {
 
 static const struct cmd_option show_options[] = {
 	OPTION_FILE,
-	OPTION('r', "raw", raw, "the bytes as they are stored, nothing around them"),
-	OPTION('v', "verbose", verbose, "before each a line with number, length and type"),
+	OPTION('r', "raw", raw, "print the bytes as stored, and nothing else"),
+	OPTION('v', "verbose", verbose,
+	       "print a line with number, length and type before each bucket"),
 	OPTION_JSON,
 };
 static const struct command get_command = {
 	.name = "extract",
 	.summary = "print buckets by their numbers",
-	.description = "Attributes one a line, the name before the value, header first; a value of "
-		       "several lines becomes several lines of the same name.",
+	.description = "Prints one attribute a line, its name before the value, the header first. "
+		       "A value of several lines becomes several lines with the same name.",
 	CMD_ARGS("OID...", 1, -1, "numbers as garner shep buckets list prints them"),
 	CMD_EXAMPLES({"garner shep buckets extract 1a2", "the attributes of bucket 000001a2"}),
 	BUCKET_FILE(show_options),
@@ -724,7 +725,7 @@ static const struct command get_command = {
 static const struct command cat_command = {
 	.name = "cat",
 	.summary = "print all buckets",
-	.description = "As extract does, each followed by an empty line.",
+	.description = "Prints all buckets as extract does, each followed by an empty line.",
 	CMD_EXAMPLES({"garner shep buckets cat | garner shep buckets insert -o copy",
 		      "a copy, packed again"}),
 	BUCKET_FILE(show_options),
@@ -734,15 +735,16 @@ static const struct cmd_option insert_options[] = {
 	OPTION_FILE,
 	OPTION('u', "unpacked", unpacked, "leave bodies as they are (v3.3 without zstd)"),
 	OPTION(0, "anyway", anyway,
-	       "even where states know the file; then run garner shep recover --rebuild"),
+	       "change a file that belongs to states; run garner shep recover --rebuild "
+	       "afterwards"),
 };
 static const struct command insert_command = {
 	.name = "insert",
 	.summary = "append buckets that are given as text",
-	.description = "Buckets are separated by empty lines; each line is an attribute, its "
-		       "first character the name. The first O and U go into the header. All of "
-		       "them are appended, or none. It is refused where states belong to the "
-		       "file: they would not know the new buckets.",
+	.description = "Reads buckets separated by empty lines. Each line is an attribute, whose "
+		       "name is its first character; the first O and U go into the header. Appends "
+		       "all buckets or none. Refuses a file that belongs to states, because they "
+		       "would not know the new buckets.",
 	CMD_ARGS("[FILE...]", 0, -1, "texts; none or -: standard input"),
 	CMD_EXAMPLES(
 		{"garner shep buckets insert pages.txt", "appends, and prints the new numbers"}),
@@ -761,15 +763,15 @@ static const struct command delete_command = {
 
 static const struct cmd_option audit_options[] = {
 	OPTION_FILE,
-	OPTION('v', "verbose", verbose, "name also those that have no checksum"),
+	OPTION('v', "verbose", verbose, "also list buckets without a checksum"),
 	OPTION_JSON,
 };
 static const struct command audit_command = {
 	.name = "audit",
 	.summary = "check the whole file and list the damage",
-	.description = "Others may append meanwhile: the file is read as far as the last "
-		       "checkpoint of the crawl, or as far as it is whole where there is none. Of "
-		       "a file that is shaken down meanwhile it is the one from before.",
+	.description = "Another process may append meanwhile: the file is checked up to the last "
+		       "checkpoint of the crawl or, if there is none, up to its last complete "
+		       "bucket. If the file is shaken down meanwhile, the old file is checked.",
 	CMD_EXAMPLES(
 		{"garner shep buckets audit", "what is wrong, each with number, place and reason"}),
 	BUCKET_FILE(audit_options),
@@ -778,8 +780,8 @@ static const struct command fix_command = {
 	.name = "fix",
 	.summary = "check the whole file and repair it",
 	.description =
-		"What is not a bucket becomes a deleted one, a damaged one is deleted, a torn "
-		"end is cut off. Nobody else may have the file open.",
+		"Turns anything that is not a bucket into a deleted one, deletes damaged buckets "
+		"and truncates an incomplete end. No other process may have the file open.",
 	CMD_EXAMPLES(
 		{"garner shep buckets fix", "the file is whole again, without what was damaged"}),
 	BUCKET_FILE(audit_options),
@@ -787,30 +789,30 @@ static const struct command fix_command = {
 static const struct command quick_command = {
 	.name = "quick",
 	.summary = "check both ends of the file only",
-	.description = "While somebody appends, its end is that of the last checkpoint.",
+	.description = "While another process appends, the end is that of the last checkpoint.",
 	CMD_EXAMPLES({"garner shep buckets quick || garner shep buckets fix", "as at every start"}),
 	BUCKET_FILE(plain_options),
 };
 
 static const struct cmd_option shake_options[] = {
 	OPTION_FILE,
-	OPTION('t', "train", train, "make new dictionaries first, where they pay"),
-	OPTION('p', "repack", repack, "pack bodies again"),
+	OPTION('t', "train", train, "first train new dictionaries, if they save space"),
+	OPTION('p', "repack", repack, "pack all bodies again"),
 	OPTION(0, "anyway", anyway,
-	       "even where states know the file; then run garner shep recover"),
-	OPTION('v', "verbose", verbose, "say what came of it"),
+	       "change a file that belongs to states; run garner shep recover afterwards"),
+	OPTION('v', "verbose", verbose, "print how many buckets and bytes are left"),
 };
 static const struct command shake_command = {
 	.name = "shakedown",
 	.summary = "free the space of deleted buckets",
-	.description = "Rewrites the file without them and prints, for each bucket that is "
-		       "left, its old and its new number.",
+	.description = "Rewrites the file without the deleted buckets and prints the old and the "
+		       "new number of each bucket that is left.",
 	CMD_EXAMPLES({"garner shep buckets shakedown -o copy", "prints old and new numbers"}),
 	BUCKET_FILE(shake_options),
 };
 static const struct command train_command = {
 	.name = "train",
-	.summary = "train dictionaries for compression, if they pay",
+	.summary = "train dictionaries for compression, if they save space",
 	CMD_EXAMPLES({"garner shep buckets train", "bodies are packed with them from now on"}),
 	BUCKET_FILE(plain_options),
 };
@@ -818,9 +820,8 @@ static const struct command train_command = {
 const struct command shep_buckets_command = {
 	.name = "buckets",
 	.summary = "list, print, change, check and shake down a bucket file",
-	.description =
-		"A bucket holds what was gathered of one page: attributes, those of a header "
-		"and those of a body. It is known by its number.",
+	.description = "A bucket holds a fetched page as attributes, some of them in a header. Its "
+		       "number identifies it.",
 	CMD_SUBS(&list_command, &get_command, &cat_command, &insert_command, &delete_command,
 		 &audit_command, &fix_command, &quick_command, &shake_command, &train_command),
 };

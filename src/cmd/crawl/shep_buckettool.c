@@ -75,9 +75,8 @@ static const struct cmd_option options[] = {
 const struct command shep_buckettool_command = {
 	.name = "buckettool",
 	.summary = "take the options of the old bucket tool",
-	.description =
-		"For scripts and fingers that know them. -c and -s stand for what they stood "
-		"for, not for configuration; garner shep buckets has everything.",
+	.description = "For scripts that use these letters. -c and -s have their old meaning, and "
+		       "are not for configuration. garner shep buckets can do everything.",
 	CMD_OPTIONS(options, struct letters),
 	CMD_ARGS("[FILE...]", 0, -1, "texts, for -i"),
 	CMD_EXAMPLES(

@@ -64,15 +64,14 @@ static const struct cmd_option options[] = {
 const struct command shep_equiv_command = {
 	.name = "equiv",
 	.summary = "set which sites are mirrors, or find some",
-	.description = "Without options: the sites of the state get the classes of "
-		       "shepherd/cf/url-equiv." SHEP_MODULE_NOTE
-		       "\n\nWith --propose: front pages that were gathered are compared by the MD5 "
-		       "of their text; those "
-		       "with less than 200 bytes of text are left out. What is printed can be used "
-		       "as shepherd/cf/url-equiv in the data directory once somebody has looked "
-		       "through it: a site that begins in the first column stands for its class, "
-		       "and the indented ones below it are its mirrors. A leading www. is not "
-		       "written. The crawl may run meanwhile.",
+	.description =
+		"Without options: the sites of the state get the classes of "
+		"shepherd/cf/url-equiv." SHEP_MODULE_NOTE
+		"\n\nWith --propose: compares the fetched front pages of sites by the MD5 of their "
+		"text, except those with less than 200 bytes of text. Review the output before "
+		"using it as shepherd/cf/url-equiv in the data directory: a site at the beginning "
+		"of a line stands for its class, and the indented sites below it are its mirrors. "
+		"A leading www. is left out. The crawl may run meanwhile.",
 	CMD_OPTIONS(options, struct equiv_options),
 	CMD_ARGS("[STATE]", 0, 1, SHEP_MODULE_STATE),
 	CMD_EXITS({1, "there is no crawl in the data directory"},

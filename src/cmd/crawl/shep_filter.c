@@ -226,9 +226,10 @@ static int run(const struct cmd_call *call, struct err *err)
 }
 
 static const struct cmd_option options[] = {
-	CMD_OPTION('t', "TYPE", "type", VALUE_TEXT_AT(struct filter_options, type), .fallback = "",
-		   .help = "the media type that came with the document, such as text/html; what "
-			   "the end of the path suggests, if none is given"),
+	CMD_OPTION(
+		't', "TYPE", "type", VALUE_TEXT_AT(struct filter_options, type), .fallback = "",
+		.help = "media type of the document, such as text/html; default: the type that the "
+			"end of the path suggests"),
 	CMD_FLAG('j', "json", struct filter_options, json, "print JSON, an object for each URL"),
 };
 
@@ -236,13 +237,12 @@ const struct command shep_filter_command = {
 	.name = "filter",
 	.summary = "show what the rules of the crawl decide for URLs",
 	.description =
-		"Reads the rules of shepherd/cf/filter in the data directory; the settings "
-		"shepherd.follow, shepherd.max_depth and shepherd.no_delay stand before them. For "
-		"each URL: whether it is taken, its section, and what is set for its site, each "
-		"with the line that "
-		"decided. A site that the crawl knows is looked up for what net and key_sites ask; "
-		"of others the server is unknown. doc/filter.md has the syntax, "
-		"share/doc/garner/filter is a sample.",
+		"Applies the rules of shepherd/cf/filter in the data directory, after the settings "
+		"shepherd.follow, shepherd.max_depth and shepherd.no_delay. Shows for each URL "
+		"whether it is accepted, its section, and the values set for its site, each with "
+		"the line that decided. net and key_sites use what the crawl knows of the site; "
+		"for a site that it does not know, the server is unknown. doc/filter.md describes "
+		"the syntax, share/doc/garner/filter is a sample.",
 	CMD_OPTIONS(options, struct filter_options),
 	CMD_ARGS("URL...", 1, -1, NULL),
 	CMD_EXAMPLES({"garner shep filter https://example.org/a.pdf", "whether it would be taken"},

@@ -115,12 +115,11 @@ static int run(const struct cmd_call *call, struct err *err)
 const struct command shep_params_command = {
 	.name = "params",
 	.summary = "show the figures of the newest state",
-	.description =
-		"How many URLs of each type there are, how many a second are gathered, when the "
-		"next is due, how many rounds wait to be merged, the number of the last feedback, "
-		"how long the modules but reap took in the last cycle, and what the last cleanup "
-		"measured: next to the mean sizes of buckets stand the settings that hold until "
-		"they are measured.",
+	.description = "Shows how many URLs of each type there are, how many are fetched per "
+		       "second, when the next is due, how many rounds wait to be merged, the "
+		       "number of the last feedback, how long all modules except reap took in the "
+		       "last cycle, and what the last cleanup measured. The settings in "
+		       "parentheses count until the mean sizes have been measured.",
 	CMD_JSON('j', "print JSON"),
 	CMD_EXITS({1, "there is no crawl in the data directory"}),
 	CMD_EXAMPLES({"garner shep params", "one line for each number"},

@@ -224,34 +224,32 @@ static int run(const struct cmd_call *call, struct err *err)
 
 static const struct cmd_option options[] = {
 	CMD_FLAG(0, "explain", struct plan_options, explain,
-		 "show what the next plan would be, and write nothing"),
+		 "show the next plan, and write nothing"),
 	CMD_FLAG('j', "json", struct plan_options, json,
 		 "print JSON, with all servers and the formulas of the bands"),
 };
 
 const struct command shep_plan_command = {
 	.name = "plan",
-	.summary = "decide what to gather next, or show it",
+	.summary = "decide what to fetch next, or show it",
 	.description =
 		"Without options: writes the plan of a clone of the newest state." SHEP_MODULE_NOTE
-		"\n\nWith --explain: plans from the newest state that is done, as the shepherd "
-		"would now, and writes "
-		"nothing; the shepherd may run. Shown are the number of URLs, the bytes that their "
-		"pages will take, the servers with the most of them, how many URLs each limit "
-		"leaves out, and the bands of priorities. With -s a setting is tried out.\n"
-		"\n"
-		"Left out are URLs that are not due, those of sites that rest after errors or are "
-		"dead (site), those beyond what their server can give in a cycle (server; of a "
-		"site whose server is not known one URL goes ahead), and those beyond what can be "
-		"gathered in a cycle (budget). The ages of URLs are spread a little by chance, "
-		"and the next plan spreads them in another way.",
+		"\n\nWith --explain: shows the plan that the shepherd would make now from the "
+		"newest state that is done, and writes nothing; the shepherd may run meanwhile. "
+		"Prints the number of URLs, the bytes that their pages will take, the servers with "
+		"the most URLs, the number of URLs that each limit leaves out, and the bands of "
+		"priorities. With -s a setting can be tried out.\n\nThe limits are: not-due; site, "
+		"for sites that rest after errors or are dead; server, for URLs beyond what their "
+		"server can give in a cycle (of a site whose server is unknown, one URL is "
+		"planned); and budget, for URLs beyond what can be fetched in a cycle. The ages of "
+		"URLs are spread a little at random, and differently in each plan.",
 	CMD_ARGS("[STATE]", 0, 1,
 		 "the name of a state, \"closed\" or \"current\" (the newest that is done, if none "
 		 "is named)"),
 	CMD_OPTIONS(options, struct plan_options),
-	CMD_EXAMPLES({"garner shep plan --explain", "what is gathered next"},
+	CMD_EXAMPLES({"garner shep plan --explain", "what is fetched next"},
 		     {"garner -s shepherd.refresh=7d shep plan --explain",
-		      "the same if pages were looked at again every week"}),
+		      "the same if pages were fetched again every week"}),
 	CMD_EXITS({1, "there is no crawl in the data directory, or no such state"},
 		  {ERR_BUSY, "the shepherd runs, or another module; not with --explain"},
 		  {ERR_DAMAGED, "a file of the crawl is damaged"},

@@ -26,17 +26,14 @@ const struct command shep_reapers_command = {
 	.name = "reapers",
 	.summary = "show who fetches for the crawl",
 	.description =
-		"A line for this machine (local) and for each of shepherd.reapers, while the "
-		"shepherd runs; at most a second old. The state is up (it takes jobs), away (not "
-		"connected), refused (it speaks another version, serves another master, or may "
-		"not ask the servers of this crawl), "
-		"punished (it lied, and is left alone for shepherd.reaper_penalty); of the local "
-		"one "
-		"waits: others do the work. Then the jobs that it was given and those that are "
-		"out, "
-		"the documents that it brought and their bytes, errors, jobs that were lost with "
-		"it, answers that came late or twice and were refused, and how long a job takes on "
-		"the average.",
+		"Prints a line for this machine (local) and for each of shepherd.reapers while the "
+		"shepherd runs; the figures are at most a second old. The state is up (takes "
+		"jobs), away (not connected), refused (another version, another master, or its "
+		"settings forbid the servers of this crawl), punished (it lied, and is ignored for "
+		"shepherd.reaper_penalty) or, for the local one, waits (others do the work). Then "
+		"come the jobs it was given, the jobs it has now, the documents it fetched and "
+		"their bytes, errors, lost jobs, late or repeated answers that were ignored, and "
+		"the mean time of a job.",
 	CMD_JSON('j', "print JSON"),
 	CMD_EXAMPLES({"garner shep reapers", "who fetches, and how much"},
 		     {"garner shep reapers --json", "the same for programs"}),

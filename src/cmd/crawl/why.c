@@ -729,20 +729,17 @@ const struct command why_command = {
 	.summary = "show what is known of a URL and what will happen to it",
 	.description =
 		"Shows when the URL was found, how the last attempt ended, when the next is due, "
-		"and whether it is indexed; or when it was forgotten and why. Then its objects "
-		"that the broker has registered: by which gatherer, from which source, when each "
-		"was updated and when it expires, whether it is the one that is shown, and where "
-		"it has no text of its own, of which URL it is a twin. Of a URL in an archive: the "
-		"site, "
-		"the entries of its database, when its listing was fetched and is fetched next, "
-		"and "
-		"the last error. Of a URL that providers announced to the cache: of which, "
-		"what has become of it, since when, and what comes next. Then what the "
-		"modules of the crawl decided about it, as far as states are kept, the newest "
-		"last, with the rule of the filter that rejects it or the limit by which it "
-		"sleeps; its class of mirrors, its weight, its site and its server, and what the "
-		"next "
-		"plan would make of it.",
+		"and whether it is indexed; or when and why it was forgotten.\n\nThen come its "
+		"objects in the broker: the gatherer and source of each, when it was updated and "
+		"when it expires, whether it is the one shown, and if it has no text of its own, "
+		"the URL whose text it shares. For a URL in an archive: the site, the number of "
+		"entries in its database, when its listing was last fetched and is fetched next, "
+		"and the last error. For a URL that providers announced to the cache: the "
+		"providers, what became of it, since when, and what comes next.\n\nThen come the "
+		"decisions of the crawl's modules in the states that are still there, newest last, "
+		"with the filter rule that rejects the URL or the limit that puts it to sleep. "
+		"Last are its class of mirrors, its weight, its site and server, and what the next "
+		"plan would do with it.",
 	CMD_JSON(0, "print JSON"),
 	CMD_ARGS("URL", 1, 1, NULL),
 	CMD_EXAMPLES({"garner why https://example.org/page.html", "where this page stands"}),

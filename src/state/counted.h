@@ -1,6 +1,6 @@
-/* Counted lists: record files (disk/record.h) that are written once, from end to end. Records begin
- * with a tag, a byte that tells what is in them; the last one, COUNTED_END, has the number of
- * entries, so that a list that was cut is noticed although every record before the cut is sound. */
+/* Counted lists: record files (disk/record.h) that are written once, from beginning to end. Each
+ * record begins with a tag, one byte for its kind. The last one, COUNTED_END, holds the number of
+ * entries, so that a truncated list is detected even if every record before the cut is sound. */
 #pragma once
 #include "base/cursor.h"
 #include "disk/record.h"
@@ -15,7 +15,7 @@ struct counted_writer {
 	uint64_t last;     /* the caller's: key of the last entry */
 };
 
-/* Replaces a file that is there. */
+/* Replaces an existing file. */
 int counted_create(struct counted_writer *ret, const char *path, const struct record_kind *kind,
 		   struct err *err);
 /* Writes `packed`, unless it is empty, and clears it. */
@@ -36,13 +36,13 @@ struct counted_reader {
 /* 1: there is no such file, or it is empty. */
 int counted_open(struct counted_reader *ret, const char *path, const struct record_kind *kind,
 		 struct err *err);
-/* The next record: *ret_tag, and its other bytes in c->r. 1: the end. ERR_DAMAGED: also when there
- * are fewer or more entries than were written. After a failure nothing is left. */
+/* Reads the next record: its tag into *ret_tag, its other bytes into c->r. 1: the end. ERR_DAMAGED:
+ * also if there are fewer or more entries than were written. After a failure there are no more. */
 int counted_next(struct counted_reader *c, uint8_t *ret_tag, struct err *err);
-/* The caller cannot read the current record. */
+/* Reports that the current record is invalid, and ends the list. */
 int counted_damaged(struct counted_reader *c, struct err *err, const char *fmt, ...)
 	PRINTF_LIKE(3, 4);
 void counted_close(struct counted_reader *c); /* safe to call twice */
 
-/* The line of a last record for `garner dump`: "end, 7 sites". */
+/* Prints the last record for `garner dump`: "end, 7 sites". */
 int counted_print_end(struct reader *r, const char *what, struct buf *out, struct err *err);

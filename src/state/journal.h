@@ -1,7 +1,7 @@
-/* What is appended while a state is open, record by record (disk/record.h): the journal (what
- * became of each URL that was tried), contrib (URLs found), changes (what modules did to URLs).
- * Payloads begin with FOOTPRINT_KEY, so they can be sorted as they are. Slices of what was read
- * point into the payload. Layouts: doc/formats/journal.md, contrib.md, changes.md. */
+/* The record files (disk/record.h) that grow while a state is open: the journal (the result of each
+ * fetch), contrib (URLs found) and changes (what modules did to URLs). Payloads begin with
+ * FOOTPRINT_KEY, so that they can be sorted as bytes. Entries that are read point into the payload.
+ * Layouts: doc/formats/journal.md, contrib.md, changes.md. */
 #pragma once
 #include "disk/record.h"
 #include "state/phase.h"
@@ -39,7 +39,7 @@ struct journal_entry {
 	bool has_section;      /* it is in `section` from now on; else in the one it was in */
 	uint8_t section;
 };
-/* A key entry, as far as no URL is needed for it. */
+/* Makes a key entry, without its URL. */
 struct journal_entry journal_of_key(uint64_t site, qkey key, int64_t time_us);
 void journal_write(const struct journal_entry *e, struct buf *out);
 int journal_read(struct str payload, struct journal_entry *ret, struct err *err);
@@ -73,16 +73,16 @@ int change_read(struct str payload, struct change *ret, struct err *err);
 extern const struct record_kind journal_kind, contrib_kind, changes_kind;
 extern const struct format journal_format, contrib_format, changes_format;
 
-/* The gone log: which URLs were forgotten, when and why, in 20 bytes each, for those who ask later
- * (`garner why`). One file for all states; entries older than a set time are dropped from it.
- * Layout: doc/formats/gone.md. */
+/* The gone log: which URLs were forgotten, when and why, in 20 bytes each, for `garner why` and for
+ * recovery. All states share one file, from which old entries are dropped. Layout:
+ * doc/formats/gone.md. */
 enum gone_reason {
 	GONE_UNKNOWN,
 	GONE_ERROR,     /* it failed too often */
 	GONE_DUPLICATE, /* another URL stands for it */
-	GONE_FILTER,    /* the filter does not want it */
+	GONE_FILTER,    /* the filter rejects it */
 	GONE_RANK,      /* others are worth more */
-	GONE_HAND,      /* somebody asked for it */
+	GONE_HAND,      /* by request */
 	GONE_REASONS,
 };
 extern const char *const gone_reason_names[GONE_REASONS];
@@ -106,15 +106,16 @@ struct record_writer *gone_records(struct gone_writer *w);
 int gone_close(struct gone_writer **w, struct err *err);
 void gone_drop(struct gone_writer **w);
 
-/* The last entry of a footprint: reads all of it. 1: there is none; *ret_since_us is then the time
- * of the first entry that is kept (0: none): forgotten before that, or never known. */
+/* Finds the last entry of a footprint; reads the whole file. 1: there is none; *ret_since_us is
+ * then the time of the oldest entry (0: there is none), before which the URL may have been
+ * forgotten. */
 int gone_find(const char *path, struct footprint fp, struct gone *ret, int64_t *ret_since_us,
 	      struct err *err);
-/* All entries, oldest first, until one is refused (negative). 0 also when there is no file. Damage
- * ends it: all before it was given. */
+/* Calls fn for all entries, oldest first, until it returns negative. 0 also if there is no file.
+ * ERR_DAMAGED: fn got all entries before the damage. */
 int gone_each(const char *path, int (*fn)(void *ctx, const struct gone *g, struct err *err),
 	      void *ctx, struct err *err);
-/* Replaces the file by one without the entries before a time. No process may have it open for
+/* Replaces the file by one without the entries from before a time. No process may have it open for
  * writing. */
 int gone_trim(const char *path, int64_t before_us, struct err *err);
 

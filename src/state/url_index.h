@@ -1,7 +1,7 @@
-/* The index of a state: one item for every URL that is known, sorted by footprint (site, path).
- * Blocks of 64 KiB with a checksum each; the first footprint of every block (a fence) is kept in
- * memory while the file is open, so one URL is found by one read. An index is written once, from
- * one end to the other, and never changed; states share it by hard links. 45 bytes per URL. Layout:
+/* The index of a state: an item of 45 bytes for every known URL, sorted by footprint (site, path).
+ * Consists of blocks of 64 KiB with a checksum each. The first footprint of every block (a fence)
+ * is kept in memory while the file is open, so that one read finds a URL. An index is written once,
+ * from beginning to end, and never changed; states share it by hard links. Layout:
  * doc/formats/index.md. */
 #pragma once
 #include "base/cursor.h"
@@ -13,9 +13,9 @@
 enum item_type {
 	ITEM_SLEEPING,  /* known, not wanted */
 	ITEM_NEW,       /* known, wanted, not gathered yet */
-	ITEM_GATHERED,  /* there is a bucket with what it says */
-	ITEM_ERROR,     /* it was tried and failed */
-	ITEM_QKEY,      /* no URL: a note on the queue key of the site; its path is 0 */
+	ITEM_GATHERED,  /* its bucket has its text */
+	ITEM_ERROR,     /* the last try failed for good */
+	ITEM_QKEY,      /* not a URL but the queue key of the site; its path is 0 */
 	ITEM_TEMPORARY, /* failed for now; only in journals */
 	ITEM_ZOMBIE,    /* remembered, never refreshed; `code` says why */
 	ITEM_TYPES,
@@ -37,10 +37,10 @@ enum item_flag {
 struct index_item {
 	struct footprint fp;
 	uint64_t where;       /* oid, or with ITEM_CONTRIB the place in contrib; below 2^48 */
-	uint16_t code;        /* what came of the last try, or why it sleeps: shepherd/code.h */
+	uint16_t code;        /* result of the last try, or why it sleeps: shepherd/code.h */
 	uint32_t last_seen_s; /* last try; 0: none */
 	uint32_t stable_s;    /* last change that mattered; 0: unknown */
-	uint32_t due_s;       /* not to be tried before; 0: by its age alone */
+	uint32_t due_s;       /* earliest time of the next try; 0: its age alone decides */
 	uint16_t since_day;   /* known since this day; days since 1970 */
 	enum item_type type;
 	bool no_target;      /* a redirect whose target is not known */
@@ -54,7 +54,7 @@ struct index_item {
 };
 
 enum { ITEM_HOPS_MOST = 15 };
-enum { INDEX_ITEM = 45 }; /* bytes; the first 16 are the footprint so that bytes sort as it does */
+enum { INDEX_ITEM = 45 }; /* bytes; they begin with the footprint, in an order that sorts */
 
 void index_item_write(const struct index_item *item, unsigned char ret[INDEX_ITEM]);
 /* ERR_DAMAGED: such an item cannot be. */

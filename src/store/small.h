@@ -1,6 +1,6 @@
-/* Small state: a few rows that a role must remember. All of it lies in garner.db in the data
- * directory, one table for each purpose; what is large, or begins anew at will, is a file of its
- * own by the same functions. A table is declared once, as constant data, and its rows are structs:
+/* Small state: a few rows that a role must remember, in garner.db in the data directory, a table
+ * for each purpose. A table that is large, or can be made again, is a file of its own with the same
+ * functions. A table is declared once, as constant data, and its rows are structs:
  *
  *   #define S struct point
  *   static const struct column columns[] = {
@@ -11,13 +11,14 @@
  *           "points", {ROWS(S, columns)}, .key = 1, .most = 10000,
  *           .writer = "broker", .loss = "the result of each last collection"};
  *
- * Several processes use one database at once: readers never wait, writers wait for each other some
- * milliseconds. A handle belongs to one thread at a time, and is never taken across fork().
+ * Several processes can use one database at once: readers never wait, writers wait some
+ * milliseconds for each other. A handle belongs to one thread at a time, and must not be used after
+ * fork().
  *
- * Every row has a checksum, so that damage is noticed. A process that opens a database which no
- * other has open looks at all of it first. If it is damaged, it is set aside as NAME.damaged, the
- * rows that can be read are taken over, and one warning for each table is logged. A process that
- * meets damage later gets ERR_DAMAGED, and should end. */
+ * Every row has a checksum, so that damage is detected. The first process to open a database checks
+ * all of it. A damaged one is renamed to NAME.damaged, the rows that can be read are taken over,
+ * and a warning for each table is logged. A process that meets damage later gets ERR_DAMAGED, and
+ * should end. */
 #pragma once
 #include "base/rows.h"
 
@@ -41,8 +42,9 @@ struct small_table {
 struct small;
 enum small_mode { SMALL_READ, SMALL_WRITE };
 
-/* Opens a database for these tables. SMALL_WRITE makes what does not exist, with its folder. 1:
- * SMALL_READ, and there is none. ERR_DAMAGED: others have it open, so nobody can set it aside. */
+/* Opens a database for these tables. SMALL_WRITE creates what is missing, with its folder. 1:
+ * SMALL_READ, and there is no database. ERR_DAMAGED: others have it open, so it cannot be set
+ * aside. */
 int small_open(struct small **ret, const char *path, const struct small_table *const *tables,
 	       size_t n, enum small_mode mode, struct err *err);
 /* The same for garner.db in a data directory. */
@@ -51,28 +53,29 @@ int small_open_data(struct small **ret, const char *data, const struct small_tab
 /* Not within a group; NULL inside is fine. */
 void small_close(struct small **s);
 
-/* Whether rows of this table may have been lost since small_forgive() said that its owner has done
- * what this asks for. Survives restarts; false for a table that is new or was removed. */
+/* Whether rows of this table may have been lost. Stays true across restarts, until the owner has
+ * dealt with it and calls small_forgive(); false for a table that is new or was removed. */
 bool small_lost(const struct small *s, const struct small_table *t);
 int small_forgive(struct small *s, const struct small_table *t, struct err *err);
 
-/* A row is a struct whose key is set. Outside a group each of these is a commit of its own. */
+/* In a row that is passed in, the key is set. Outside a group each change is a commit of its own.
+ */
 
-/* 1: there is no such row, and *row is as it was. What its COL_STRs point to is valid until the
+/* Reads the row of a key. 1: there is none, and *row is unchanged. Its COL_STRs are valid until the
  * next call of small_get(). */
 int small_get(struct small *s, const struct small_table *t, void *row, struct err *err);
-/* Adds a row or replaces it. 1: it would be one too many. */
+/* Adds or replaces a row. 1: the table is full. */
 int small_put(struct small *s, const struct small_table *t, const void *row, struct err *err);
 /* 1: there is none. */
 int small_delete(struct small *s, const struct small_table *t, const void *row, struct err *err);
-/* These rows in place of all that are there, in one commit. 1: they are too many. */
+/* Replaces all rows, in one commit. 1: these are too many. */
 int small_replace(struct small *s, const struct small_table *t, const void *rows, size_t n,
 		  struct err *err);
 int small_count(struct small *s, const struct small_table *t, uint64_t *ret, struct err *err);
 
-/* Several changes in one commit, which nobody sees in part; what was read within it holds until its
- * end, since other writers wait. small_end() with rc 0 commits; with anything else, or if the
- * commit fails, nothing has changed. Returns rc, or negative. */
+/* Groups several changes into one commit. Other writers wait, so that what was read within the
+ * group stays true until its end. small_end() commits if rc is 0; otherwise, or if the commit
+ * fails, nothing has changed. Returns rc, or negative. */
 int small_begin(struct small *s, bool loose, struct err *err);
 int small_end(struct small *s, int rc, struct err *err);
 

@@ -1,8 +1,8 @@
-/* Statements to a database. A driver keeps it (SQLite; for tests a twin that fails on purpose), and
- * those who use it do not see which: SQL is written so that several databases understand it. A
- * file is told from other databases by its application id and version. Every commit is synced
- * unless it was begun as SQL_LOOSE. A connection belongs to one thread at a time, and to one
- * process: it must not be taken across fork(). Out of memory ends the program, as everywhere. */
+/* Statements to a database. A driver runs them (SQLite; for tests also one that fails on purpose);
+ * the SQL is such that several databases understand it. Application id and version identify a file
+ * as ours. Every commit is synced unless it was begun as SQL_LOOSE. A connection belongs to one
+ * thread at a time and to one process: it must not be used after fork(). Running out of memory ends
+ * the program, as everywhere. */
 #pragma once
 #include "base/rows.h"
 
@@ -13,13 +13,13 @@ struct sql {
 	const struct sql_driver *driver;
 	void *h; /* the driver's */
 	char *path;
-	const char *remedy; /* what to do when it is damaged, as a sentence goes on after ";" */
+	const char *remedy;          /* what to do if it is damaged; follows "; " in messages */
 	int application_id, version; /* as the database says */
 	struct sql_st **st;          /* of sql_prepare() */
 	size_t n;
 };
 
-/* SQL_RESCUE: reads what can be read of a damaged one, which nobody else may have open. */
+/* SQL_RESCUE: reads as much of a damaged database as it can. No other process may have it open. */
 enum sql_mode { SQL_READ, SQL_WRITE, SQL_RESCUE };
 
 struct sql_kind {
@@ -30,15 +30,16 @@ struct sql_kind {
 	int busy_ms;    /* how long to wait for another process */
 	int log_pages;  /* a commit that leaves more in the log moves it; 0: the driver's own */
 	int value_most; /* bytes of one value; 0: the driver's own limit */
-	bool is_tidy;   /* the last to close it puts the log away, also if it only read */
-	bool is_secret; /* what is deleted is overwritten */
+	bool is_tidy;   /* the last process to close it removes the log, even if it only read */
+	bool is_secret; /* deleted rows are overwritten */
 };
 
-/* Opens a database; SQL_WRITE makes it if it does not exist. 1: SQL_READ, and there is none yet.
+/* Opens a database; SQL_WRITE creates it if it does not exist. 1: SQL_READ, and there is none yet.
  * ERR_DAMAGED: not such a database. ERR_USAGE: sound, but another version of garner made it. */
 int sql_open(struct sql *ret, const char *path, const struct sql_kind *kind, enum sql_mode mode,
 	     struct err *err);
-/* Finishes all statements of sql_prepare(); others must be finished before. Safe on zeroes. */
+/* Also finishes the statements of sql_prepare(); finish all others first. Safe on a zeroed struct.
+ */
 void sql_close(struct sql *s);
 /* Prepares statements that live as long as the connection, as s->st[]. */
 int sql_prepare(struct sql *s, const char *const *text, size_t n, struct err *err);
@@ -48,9 +49,9 @@ void sql_finish(struct sql_st **st);
 /* Runs one statement without values and rows. */
 int sql_exec(const struct sql *s, const char *text, struct err *err);
 
-/* Transactions. A snapshot reads one state, whatever others write. A writer has the others wait
- * from its beginning on, so that none must give up in the middle. After a failed commit nothing
- * has changed, and sql_rollback() is still to be called; it is harmless where nothing is open. */
+/* Transactions. A snapshot reads one state, whatever others write. A writer makes the others wait
+ * from its beginning, so that none has to give up in the middle. After a failed commit nothing has
+ * changed; call sql_rollback(), which is harmless if no transaction is open. */
 enum sql_work { SQL_SNAPSHOT, SQL_DURABLE, SQL_LOOSE /* a power cut may take it back */ };
 int sql_begin(const struct sql *s, enum sql_work work, struct err *err);
 int sql_commit(const struct sql *s, struct err *err);
@@ -62,8 +63,8 @@ struct sql_value {
 	int64_t n;    /* of SQL_INT, else 0 */
 	struct str s; /* of SQL_TEXT and SQL_BLOB, else empty */
 };
-/* Values go in from 1 on and come out from 0 on. What is bound must last until the statement has
- * run; what comes out is valid until the next step or reset. */
+/* Parameters count from 1, columns from 0. Bound values must stay valid until the statement has
+ * run; values of columns are valid until the next step or reset. */
 void sql_bind_value(struct sql_st *st, int i, struct sql_value v);
 struct sql_value sql_value(const struct sql_st *st, int i);
 int sql_columns(const struct sql_st *st);
@@ -119,12 +120,12 @@ int sql_run(const struct sql *s, struct sql_st *st, struct err *err);
 /* Rows that the last statement inserted, changed or deleted. */
 uint64_t sql_changes(const struct sql *s);
 
-/* A number that changes once another connection has committed something. */
+/* A number that changes when another connection has committed. */
 int sql_version(const struct sql *s, int64_t *ret, struct err *err);
-/* Whether the file that is open is no longer the file of that name. */
+/* Whether the open file is no longer the one with its name. */
 bool sql_is_moved(const struct sql *s);
-/* Tests everything that the driver can test by itself. 1: it is damaged, and fn (unless NULL) was
- * told each finding. */
+/* Checks everything that the driver can check by itself. 1: it is damaged; fn (unless NULL) got
+ * each finding. */
 typedef void sql_finding_fn(void *ctx, struct str finding);
 int sql_check(const struct sql *s, sql_finding_fn *fn, void *ctx, struct err *err);
 /* The same: err has the first finding. */

@@ -1,10 +1,10 @@
-/* Reapers: a job goes in, one answer comes out: what came of it, a finished bucket, and the URLs
- * that the page links to. A reaper decides nothing about the crawl; reap does (doc/reap.md). Kinds:
- * local (reaper_local.h: robot, parsers and packer of this process) and remote (reaper_remote.h: a
+/* Reapers take jobs and return an answer to each: the result, a finished bucket, and the URLs that
+ * the page links to. Decisions about the crawl are reap's (doc/reap.md). There are two kinds: local
+ * (reaper_local.h: robot, parsers and packer of this process) and remote (reaper_remote.h: a
  * connection to a reapd).
  *
- * One loop and its thread. Answers come from the loop, never from inside a function of this header,
- * exactly one for each job that was taken, unless it was cancelled. */
+ * A reaper belongs to one loop and its thread. Answers come from the loop, never from inside a
+ * function of this header: exactly one for each job taken, unless it was cancelled. */
 #pragma once
 #include "bucket/bucket.h"
 #include "fetch/robot.h"
@@ -77,7 +77,7 @@ struct reaper_answer {
 
 struct reaper;
 
-/* Whom a reaper answers. */
+/* The owner of a reaper, which gets its answers. */
 struct reaper_host {
 	void (*done)(void *ctx, struct reaper *r, const struct reaper_answer *answer);
 	/* The job is lost: there will be no answer. Its server may have been asked; send it nothing
@@ -85,7 +85,7 @@ struct reaper_host {
 	void (*lost)(void *ctx, struct reaper *r, uint64_t id, int64_t rests_us);
 	/* There may be room again. */
 	void (*room)(void *ctx, struct reaper *r);
-	/* Negative: something of this process failed, which no other job survives either. */
+	/* Something in this process failed, so that no other job can succeed either. */
 	void (*failed)(void *ctx, struct reaper *r, const struct err *err);
 	void *ctx;
 };
@@ -111,12 +111,12 @@ struct reaper_ops {
 	const char *kind; /* "local", "reapd" */
 	/* NULL: it is always up. */
 	enum reaper_state (*state)(const struct reaper *r);
-	/* A reap begins: dictionaries to pack with, of the crawl's bucket file. */
+	/* Begins a reap, with the dictionaries of the crawl's bucket file. */
 	int (*begin)(struct reaper *r, const char *dict_path, struct err *err);
 	/* How many more jobs it would take now. */
 	uint64_t (*room)(const struct reaper *r);
-	/* Takes a job; all of it is copied. 1: not now, the job is not taken. Negative: ERR_USAGE,
-	 * it is none that can be fetched; else as failed(). */
+	/* Takes a job and copies all of it. 1: not now; the job was not taken. Negative: ERR_USAGE:
+	 * it cannot be fetched; else as failed(). */
 	int (*submit)(struct reaper *r, const struct reaper_job *job,
 		      const struct reaper_rules *rules, struct err *err);
 	void (*cancel)(struct reaper *r, uint64_t id); /* its answer is no longer wanted */
@@ -139,5 +139,5 @@ struct reaper {
 	struct reaper_counts counts;
 };
 
-/* For reapers: a job was answered, after this time. */
+/* For reapers: counts an answer, and the time that the job took. */
 void reaper_count(struct reaper *r, const struct reaper_answer *answer, int64_t took_us);

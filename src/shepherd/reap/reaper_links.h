@@ -1,25 +1,25 @@
-/* What a page links to, from the attributes that extraction gave or its bucket has: canonical URLs
- * with their footprints, each once. Pure. */
+/* The links of a page, from the attributes that extraction returned or its bucket holds: canonical
+ * URLs with their footprints, each once. Pure. */
 #pragma once
 #include "base/attrs.h"
 #include "shepherd/reap/reaper.h"
 
-/* Pages, one after the other, and what is remembered of the current one. A cache that forgets: a
- * URL may come twice, never too seldom. */
+/* Remembers the links of the current page, in a cache that forgets: a URL may be returned twice,
+ * but none is missed. */
 struct reaper_links;
 struct reaper_links *reaper_links_new(void); /* never NULL */
 void reaper_links_free(struct reaper_links **l);
 
-/* The links that are to be followed, without those to the page itself (fp), into the arena. Returns
- * their number. */
+/* Puts the links to follow into the arena, except those to the page itself (fp). Returns their
+ * number. */
 size_t reaper_links_of(struct reaper_links *l, const struct attrs *body, struct footprint fp,
 		       struct arena *arena, const struct reaper_link **ret);
 /* One URL, such as the target of a redirect, canonical in the arena. false: not one that is
  * fetched. */
 bool reaper_link_of(struct str text, struct arena *arena, struct reaper_link *ret);
 
-/* A file that is kept as it came: its body as attributes, in pieces that buckets may have. */
+/* Makes attributes of the body of a file that is stored unchanged, in pieces that fit a bucket. */
 void reaper_raw_body(struct str type, struct str bytes, struct arena *arena, struct attrs *ret);
 
-/* What the page says about itself to robots. */
+/* Whether the page forbids robots to index it or to follow its links. */
 void reaper_directives(const struct attrs *body, bool *ret_noindex, bool *ret_nofollow);

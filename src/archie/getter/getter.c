@@ -1,11 +1,11 @@
-/* Visits of sites. A visit is a list of tries, one after the other; each try is a URL, and a walk
- * is a try of many URLs. All URLs of all visits go through one host queue, which says whose turn it
- * is; politeness may put one back. A visit ends once, with a listing, without anything new, or with
- * the failure that was noted last.
+/* Visits of sites. A visit makes one try after the other. A try fetches one URL, or walks the
+ * folders of the site, which is many URLs. All URLs of all visits share one host queue, which
+ * decides whose turn it is; politeness may send one back to it. A visit ends once: with a listing,
+ * with nothing new, or with the failure that was noted last.
  *
- * Where the name server gives the site another address, the listing is fetched from there; only
- * when it is complete is the site list changed and the new key used, so that a failure leaves
- * everything as it was. */
+ * If the name server gives the site another address, the listing is fetched from there. The site
+ * list changes, and the new key is used, only once the listing is complete, so that a failure
+ * changes nothing. */
 #include "archie/getter.h"
 
 #include "archie/getter/getter_inner.h"

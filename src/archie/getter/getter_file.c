@@ -1,5 +1,5 @@
-/* A listing as it comes in. What is not wanted (too old, too small, a page about an error) is
- * refused before or soon after its first byte, so that nothing large is transferred for nothing. */
+/* A listing as it arrives. One that is too old, too small or an error page is refused before its
+ * first byte or soon after it, so that nothing large is transferred in vain. */
 #include "archie/getter/getter_inner.h"
 #include "base/fault.h"
 

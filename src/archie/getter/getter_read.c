@@ -1,7 +1,6 @@
-/* What FTP servers list, as entries. garner-parse reads it, one listing after the other, and what
- * it says is taken when it comes: neither a listing of four gigabytes nor a worker that has
- * stopped holds up the requests of other sites. A visit that ends meanwhile ends its reading at the
- * next sign of life. */
+/* Turns the output of FTP's LIST into entries. garner-parse reads one listing at a time, and its
+ * entries are taken as they come, so neither a listing of four gigabytes nor a worker that hangs
+ * delays other sites. If the visit has ended meanwhile, reading stops at the next sign of life. */
 #include "archie/getter/getter_inner.h"
 #include "extract/listing_run.h"
 

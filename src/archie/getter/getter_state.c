@@ -1,4 +1,5 @@
-/* What the getter remembers. */
+/* The getter's table of garner.db, and what the files of a site say: the age of its database, a
+ * listing that waits, one that was refused. */
 #include "archie/getter_state.h"
 
 #include "base/clock.h"

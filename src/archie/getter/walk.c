@@ -1,14 +1,14 @@
-/* A walk: the folders of a site, one by one, each once, as the host queue lets them go. What a
- * folder holds is added to the listing as soon as it is known: a heading, and lines as the server
- * sent them (ftp) or as EPLF (index pages).
+/* A walk visits the folders of a site one by one, each once, as the host queue allows. The entries
+ * of a folder are added to the listing as soon as they are known: a heading, then the server's own
+ * lines (ftp) or EPLF (index pages).
  *
- * A folder that is forbidden, gone or not an index is like one that ls may not read: it is there,
- * without what is in it. Trouble of the server ends the walk, since what is missing may be there.
- * Where a bound of ours leaves something out, the walk is cut: what it tells is taken only if there
- * is nothing better.
+ * A folder that is forbidden, gone or not an index is treated as one that ls may not read: it is
+ * listed without its contents. Trouble with the server ends the walk, because the missing folders
+ * may exist. If one of our limits leaves something out, the walk is cut, and its listing is used
+ * only if there is nothing better.
  *
- * A link to a folder above it looks like a folder without end. It is known by its page, which says
- * of the same names the same sizes and dates. */
+ * A link to a parent folder looks like a folder without end. It is recognised by its page, which
+ * has the same names with the same sizes and dates. */
 #include "archie/getter/getter_inner.h"
 #include "archie/getter/walk_page.h"
 #include "base/fault.h"

@@ -1,8 +1,8 @@
-/* Index pages. They differ in their marks, and agree in this: the title says that it is one, each
- * entry is a link, and if size and date are told they stand between its link and the next. So the
- * links are looked for in the text, one after the other, and what follows each is taken apart. A
- * page that is not known by its title is not taken for an index: whatever links somebody's own page
- * has, they are not the names of files. */
+/* Parses index pages. Servers use different markup but agree on this: the title says that the page
+ * is an index, each entry is a link, and its size and date, if any, stand between its link and the
+ * next one. So the links are searched for in the text in turn, and the text after each is parsed. A
+ * page without such a title is not taken for an index: the links of somebody's own page are not
+ * names of files. */
 #include "archie/getter/walk_page.h"
 
 #include "base/ascii.h"

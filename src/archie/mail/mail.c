@@ -1,6 +1,6 @@
-/* Whom we answer. Anyone can write anything into a mail, and a program that answers can be made to
- * answer itself, a list, or another such program, forever; so whatever looks automatic gets nothing
- * (RFC 3834), not even a word that it does. */
+/* Decides which mails to answer. Anyone can write anything into a mail, and a program that answers
+ * can be made to answer itself, a list or another such program forever. So a mail that looks
+ * automatic gets no answer (RFC 3834), not even a refusal. */
 #include "archie/mail.h"
 
 #include "base/ascii.h"

@@ -1,8 +1,8 @@
-/* One mail through the shell, and its reply. What it asks of others is done in an order that a
- * crash or a server that is away cannot spoil: the mail is counted, then its commands are carried
- * out in turn. If the first that goes out cannot be sent now, the count is given back and nothing
- * else has happened. Once something has gone there is no way back, or it would go again each time:
- * what cannot be sent from then on is lost, and logged. */
+/* Runs one mail through the shell and sends the reply, in an order that survives crashes and
+ * servers that are away: the mail is counted, then its commands run in turn. If the first mail that
+ * they send cannot go out now, the count is given back and nothing else has happened. Once
+ * something was sent, trying again would send it twice, so anything that cannot be sent from then
+ * on is lost, and logged. */
 #include "archie/archie_conf.h"
 #include "archie/mail.h"
 #include "archie/mail/mail_parts.h"

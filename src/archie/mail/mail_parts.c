@@ -1,4 +1,4 @@
-/* Output on its way into mails: compress, then uuencode, then cut at ends of lines. */
+/* Prepares output for mails: compresses it, uuencodes it, then cuts it at ends of lines. */
 #include "archie/mail/mail_parts.h"
 
 #include "extract/lzw.h"

@@ -1,7 +1,7 @@
-/* Sending. There is no queue of our own: a sendmail program or a mail server has one, which knows
- * more of retries than we would, and people learn at once if even that cannot be reached. A share
- * of a day is taken before a mail is sent and given back if nothing went, so that a process which
- * is killed in between has sent too few, never too many. */
+/* Sends mails. There is no queue here: a sendmail program or a mail server has one and knows more
+ * about retries, and the user learns at once if even that cannot be reached. A share of a day is
+ * taken before a mail is sent, and given back if nothing was sent, so a process that is killed in
+ * between has sent too few mails, never too many. */
 #include "archie/mailer.h"
 
 #include "archie/archie_conf.h"

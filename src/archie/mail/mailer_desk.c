@@ -1,5 +1,5 @@
-/* Four threads: a mail server may take a minute for each request, and one that is slow with the
- * request of one asker should not hold up those of all. */
+/* Uses four threads, because a mail server may take a minute for each request, and one that is slow
+ * with one asker's request should not delay the others. */
 #include "archie/mail/mailer_desk.h"
 
 #include "base/hash.h"

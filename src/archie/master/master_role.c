@@ -1,11 +1,12 @@
-/* The role archie-master. Which sites are listed is in archie/master/sites.local, a list as any
- * other, which people may edit as well; what others get is archie/public/sites, written anew as a
- * whole whenever the former changes. What is asked, and how tests went, is in a table of garner.db.
+/* The role archie-master. The listed sites are in archie/master/sites.local, a site list that
+ * people may edit as well. Others get archie/public/sites, which is rewritten whenever that list
+ * changes. Requests and the results of tests are in a table of garner.db.
  *
- * The order is that of a request: it is taken down, its file removed; the site is tested, listed,
- * published; the answer is sent, by a thread; the request is crossed out. Killed in between, the
- * next master goes on where this one was, or does the step again: what is listed is known then, and
- * at worst an answer comes twice. An answer that cannot be sent now waits with its request. */
+ * A request goes through these steps: it is stored and its file removed; the site is tested, listed
+ * and published; a thread sends the answer; the request is deleted. If the master is killed in
+ * between, the next one continues, or repeats the last step. A site that was listed already is
+ * recognised, so at worst an answer is sent twice. An answer that cannot be sent now waits with its
+ * request. */
 #include "archie/master_role.h"
 
 #include "archie/mailer.h"

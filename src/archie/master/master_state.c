@@ -1,6 +1,6 @@
-/* What the master remembers, and what follows from it: when a site is tested next, and when it has
- * failed for too long. A site fails from its first failure in a row on, not from its last success:
- * a master that was away for a year has seen nobody fail. */
+/* The master's records, and what follows from them: when a site is tested next, and when it has
+ * failed for too long. A site fails from its first failure in a row, not from its last success: a
+ * master that was away for a year has seen nobody fail. */
 #include "archie/master_state.h"
 
 #include "base/clock.h"

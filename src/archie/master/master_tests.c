@@ -1,6 +1,6 @@
-/* Tests of sites: names are looked up here, everything else is the getter's, in a folder of its
- * own. Two sites with one key (two aliases of a server) are tested one after the other, since their
- * listings would have the same file. */
+/* Tests of sites. Names are looked up here; everything else is done by a getter with a folder of
+ * its own. Two sites with the same key (two aliases of a server) are tested one after the other,
+ * because their listings would be the same file. */
 #include "archie/master_tests.h"
 
 #include "archie/sites/sites_inner.h"

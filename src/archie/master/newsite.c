@@ -1,7 +1,7 @@
-/* Requests for the master. A mail may come from a person, or from an archive server that passes on
- * what one of its users asked. The latter is bulk and automatic like all our mail, so the rules of
- * archie/mail.h would drop it; it is told from a loop by its being generated, not replied: the
- * master's own answers are replies, and so never ask for anything. */
+/* Requests for the master. A mail may come from a person, or from an archive server that forwards
+ * the request of a user. The latter is bulk and automatic, like all our mail, so the rules of
+ * archie/mail.h would drop it. It is not part of a loop, because it was generated, not sent in
+ * reply: the master's own answers are replies and never ask for anything. */
 #include "archie/newsite.h"
 
 #include "archie/mail.h"

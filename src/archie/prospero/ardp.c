@@ -1,13 +1,15 @@
-/* ARDP without its sockets. A reply is one text and the places where it is cut, so that any packet
- * can be sent again at any time; what was acknowledged is a number, and so is what was sent.
+/* ARDP without its sockets. A reply is one text and the places where it is cut, so any packet can
+ * be sent again at any time; the packets that were sent and those that were acknowledged are two
+ * numbers.
  *
- * Three clocks drive a reply: acks move the window; a window that was sent and not acknowledged has
- * its last packet sent again after 2, 4, 8 and 16 s; and where an ack shows a gap, what follows it
- * is sent again once a second has passed, since clients acknowledge while packets are on their way.
+ * Three clocks drive a reply. Acks move the window. If a window is not acknowledged, its last
+ * packet is sent again after 2, 4, 8 and 16 s. If an ack shows a gap, what follows the gap is sent
+ * again once a second has passed, since clients acknowledge while packets are on their way.
  *
- * Nothing in an ack is secret, so one that is right proves nothing: anyone who forges a sender
- * can count to 16. Where the owner wants proof he throws dice, and a window ends at one of
- * ARDP_DICE packets. The receiver acknowledges that end; a forger has one guess for each window. */
+ * Nothing in an ack is secret, so a correct ack proves nothing: anyone who forges a sender can
+ * count to 16. If the owner wants proof, it throws dice, and a window ends at a random one of
+ * ARDP_DICE packets. The receiver acknowledges that packet; a forger has one guess for each window.
+ */
 #include "archie/prospero/ardp.h"
 
 #include "base/clock.h"

@@ -1,7 +1,6 @@
-/* Replies of Prospero. A link is a line and lines of attributes after it; all of it is written at
- * the end of the text, and taken back where the dialect cannot express it. Version 1 has quotes for
- * names alone and reads words by blanks; version 5 quotes everything, but no line has an end of
- * line in it. */
+/* Replies of Prospero. A link is one line and lines of attributes after it. It is written to the
+ * end of the text, and removed again if the dialect cannot express it. Version 1 quotes names only
+ * and splits words at blanks; version 5 quotes everything, but no value may contain a line feed. */
 #include "archie/prospero/prospero.h"
 
 #include "archie/ng_vars.h"

@@ -1,9 +1,9 @@
-/* Requests of Prospero. Lines are taken in their order, but for VERSION, which decides how the
- * others are to be read: version 5 quotes, version 1 has never heard of that, and what users of it
- * look for stands raw up to the end of its line.
+/* Requests of Prospero. Lines are read in order, except VERSION, which decides how to read the
+ * others: version 5 quotes, version 1 does not, and its search string runs unquoted to the end of
+ * the line.
  *
- * What a request is not understood for is answered, as long as it is of Prospero at all; names that
- * are not known are failures of that one question. */
+ * A request that cannot be understood is answered with an error if it is Prospero at all; an
+ * unknown name fails only its own question. */
 #include "archie/prospero/prospero.h"
 
 #include "base/ascii.h"

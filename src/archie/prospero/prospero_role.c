@@ -1,11 +1,12 @@
-/* The role archie-prospero: packets of ardp.h on a UDP socket, texts of prospero.h in them,
- * questions for the queuer. garner up runs several such processes at one address; the kernel gives
- * all packets of a client to the same one (role/listen.h), so that acks and repeated requests find
- * what they are about, and what an address may have (prospero_share.h) is counted in one place.
+/* The role archie-prospero: packets of ardp.h on a UDP socket, with texts of prospero.h in them,
+ * and questions to the queuer. garner up runs several such processes at one address. The kernel
+ * gives all packets of a client to the same process (role/listen.h), so acks and repeated requests
+ * reach the reply they are about, and the quota of an address (prospero_share.h) is counted in one
+ * place.
  *
- * A talk is one request and its reply: first it waits for the queuer, then it is sent, then it is
- * kept, since clients ask again when packets are lost. Nothing is written down: after a crash
- * clients ask again, and are told to wait only for moments so that they do. */
+ * A talk is one request and its reply. It waits for the queuer, is sent, and is then kept, since
+ * clients ask again when packets are lost. Nothing is stored on disk: after a crash clients ask
+ * again, which they do soon because they are told to wait only for seconds. */
 #include "archie/prospero_role.h"
 
 #include "archie/archie_conf.h"

@@ -1,7 +1,7 @@
-/* Bytes are counted by two leaking buckets for each address. The small one holds a second of the
- * rate: the most that is sent at once. The large one holds SHARE_LONG seconds and leaks a
- * SHARE_LONG-th of the rate: what goes on for minutes. What is proven to have arrived is taken out
- * of both, so that those who really ask meet neither. */
+/* Counts bytes in two leaky buckets for each address. The small one holds one second of the rate
+ * and bounds what is sent at once. The large one holds SHARE_LONG seconds, leaks a SHARE_LONG-th of
+ * the rate, and bounds what is sent over minutes. Bytes that are proven to have arrived are taken
+ * out of both, so real clients reach neither limit. */
 #include "archie/prospero/prospero_share.h"
 
 #include "base/clock.h"

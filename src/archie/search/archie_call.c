@@ -1,5 +1,5 @@
-/* The way that waits: a socket, poll, and messages. No loop, so that a process that serves one
- * person needs none, and may be a thread or confined. */
+/* The blocking client of the queuer: a socket, poll() and messages. It needs no loop, so it suits a
+ * process that serves one person, a thread, or a confined process. */
 #include "archie/search/archie_wire.h"
 #include "base/clock.h"
 #include "net/framing.h"

@@ -1,6 +1,5 @@
-/* The way that does not wait: one connection to the queuer, any number of requests on it. A request
- * keeps its bytes until it is answered, so that it can be asked again when the queuer comes back.
- */
+/* The client of the queuer for loops: one connection with any number of requests on it. A request
+ * keeps its bytes until it is answered, so that it can be sent again when the queuer comes back. */
 #include "archie/search/archie_wire.h"
 #include "base/clock.h"
 #include "base/hash.h"

@@ -1,7 +1,7 @@
 /* Tables of the archive's messages. An answer of a hundred rows is made, carried and read a
- * thousand times a second, so what repeats is left out of it: a site is told once and numbered, a
- * directory is told when it is another than before, and a URL is made where it is wanted, from the
- * root of its site. */
+ * thousand times a second, so repeated values are left out: a site is sent once and numbered, a
+ * directory is sent only when it changes, and a reader that wants a URL makes it from the root of
+ * the site. */
 #include "archie/search/archie_wire.h"
 
 #include "base/ascii.h"

@@ -1,5 +1,5 @@
-/* Pseudo-domains. They are expanded when they are asked for, not when the file is read: a mistake
- * in one line then fails the searches that use it, with words, and no others. */
+/* Pseudo-domains. They are expanded when a search uses them, not when the file is read, so a
+ * mistake in one line fails only the searches that use it, with a message. */
 #include "archie/domains.h"
 
 #include "base/embed.h"

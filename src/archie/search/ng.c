@@ -1,7 +1,7 @@
-/* Sessions of the line protocol. All that a session says goes through one buffer, from which as
- * much is sent as the peer takes; while there is something in it, or a question is with the queuer,
- * or a request for a site with those who send it, lines wait. So each line has one answer, in the
- * order of lines, also for those who send many before they read. */
+/* Sessions of the line protocol. All output of a session goes through one buffer, which is sent as
+ * fast as the peer takes it. Lines wait while the buffer holds anything, a question is with the
+ * queuer, or a request for a site is being sent. So each line gets one answer, in order, even if
+ * the client sends many lines before it reads. */
 #include "archie/search/ng.h"
 
 #include "archie/archie.h"

@@ -1,6 +1,6 @@
-/* Loads of other servers. A connection stays open and is asked each minute; of the answer the first
- * line counts, which is of that server itself: what it heard of others is older than what they tell
- * us. A server that does not answer keeps its last load, which ages. */
+/* Loads of other servers. A connection stays open and asks every minute. Only the first line of the
+ * answer counts, which is about that server itself: what it knows of others is older than what they
+ * tell us. A server that does not answer keeps its last load, which ages. */
 #include "archie/ng_peers.h"
 
 #include "base/clock.h"

@@ -1,7 +1,7 @@
-/* The role archie-ng: sessions of ng.h on connections of net/server.h. It keeps nothing: stopped or
- * killed, its clients ask again. The one connection that inetd accepted is served in the same way,
- * on a loop of its own, but does not ask other servers for their loads, which would be more than
- * its client wants. */
+/* The role archie-ng: sessions of ng.h on connections of net/server.h. It stores nothing: if it is
+ * stopped or killed, its clients ask again. A connection that inetd accepted is served in the same
+ * way on a loop of its own, but does not ask other servers for their loads, which would be more
+ * than its client wants. */
 #include "archie/ng_role.h"
 
 #include "archie/search/ng.h"

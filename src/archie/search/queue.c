@@ -1,6 +1,6 @@
-/* One sorted array of pointers: 10,000 of them are moved, or looked through for a cheap one, in the
- * time of a system call; positions are indexes, and aging is one sort of what is nearly sorted. A
- * heap would save nothing and could not say where a request stands. */
+/* One sorted array of pointers. Moving 10,000 of them, or searching them for a cheap one, takes as
+ * long as a system call; a position is an index, and aging is one sort of an array that is nearly
+ * sorted. A heap would save nothing and could not tell the position of a request. */
 #include "archie/search/queue.h"
 
 #include "base/clock.h"

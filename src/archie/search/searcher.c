@@ -1,8 +1,9 @@
-/* One request in, one answer out, both whole, with one read and one write where they are small. The
- * snapshot of the names is held between searches and looked after before each, which is one stat.
+/* Reads one request and sends one answer, each with a single system call if it is small. The
+ * snapshot of the names stays open between searches and is refreshed before each one, which costs
+ * one stat().
  *
- * While it looks, it listens now and then: a word that comes, or the end of the queuer, means that
- * nobody wants the answer any more. */
+ * During a search it polls the socket now and then: a message, or the end of the queuer, means that
+ * nobody wants the answer any longer. */
 #include "archie/searcher.h"
 
 #include "archie/search/archie_wire.h"

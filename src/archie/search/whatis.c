@@ -1,5 +1,5 @@
-/* Imports of descriptions. Old and new ones stand in one list, in the order in which they came; a
- * stable sort by name brings those of one name together, and the last of them counts. */
+/* Imports descriptions. Old and new ones are put into one list in the order in which they came; a
+ * stable sort by name groups them, and the last description of each name counts. */
 #include "archie/whatis.h"
 
 #include "base/buf.h"

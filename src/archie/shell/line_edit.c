@@ -1,8 +1,8 @@
-/* Editing of one line. The screen is kept in step by the smallest means: a character at the end is
- * echoed, one that is erased there is overwritten with a blank, and everything else draws the line
- * anew after a CR. A line has at most a few hundred bytes, so nothing cleverer pays.
+/* Edits one line. The screen is updated with as few bytes as possible: a character typed at the end
+ * is echoed, one erased at the end is overwritten with a blank, and any other change redraws the
+ * line after a CR. A line has a few hundred bytes at most, so anything cleverer would not pay.
  *
- * Columns are counted by characters of UTF-8, each taken to be one wide. */
+ * Columns are counted in characters of UTF-8, each assumed to be one column wide. */
 #include "archie/shell/line_edit.h"
 
 #include "base/ascii.h"

@@ -1,6 +1,6 @@
-/* Variables: a table of values, and how they become a query. Each change is tried out on a copy:
- * what makes no query is refused at once, not at the search. Texts are copied anew with each
- * change, so that a session that sets for ever holds no more than what is set. */
+/* Variables: a table of values, and the query that they make. Each change is tried on a copy, so an
+ * invalid one is refused at once, not at the search. Texts are copied again with each change, so a
+ * session that keeps setting variables holds no more than their current values. */
 #include "archie/ng_vars.h"
 
 #include "archie/archie.h"

@@ -1,8 +1,9 @@
-/* The shell: a line becomes a command, and what the command has to say reaches the user.
+/* The shell: runs lines as commands, and passes their output to the user.
  *
- * All output goes through here. It is text that servers all over the net have made up, on its way
- * to somebody's terminal, so control characters become question marks. In a mail it is collected;
- * of the rc it waits for shell_begin(), since the interface may not be ready before. */
+ * All output goes through here. Servers all over the net have made up its text, which is on its way
+ * to somebody's terminal, so control characters become question marks. Output of a mail is
+ * collected. Output of the rc waits for shell_begin(), because the interface may not be ready
+ * earlier. */
 #include "archie/shell/shell_inner.h"
 
 #include "base/ascii.h"

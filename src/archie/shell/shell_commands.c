@@ -1,4 +1,5 @@
-/* Commands: the table, how a word finds its command, and those that need no archive. */
+/* The table of commands, how a word finds its command, and the commands that do not ask the
+ * archive. */
 #include "archie/shell/shell_inner.h"
 
 #include "base/ascii.h"

@@ -1,5 +1,5 @@
-/* What is asked of the archive: find, whatis, list, site. Each is a request or several, one after
- * the other, through the interface; answers are laid out here. */
+/* The commands that ask the archive: find, whatis, list and site. Each makes one request or several
+ * in turn through the interface and lays out the answers. */
 #include "archie/shell/shell_inner.h"
 
 #include "index/names.h"

@@ -1,6 +1,6 @@
 /* Help: one text with all topics (shell_help.txt), each under a line "@ topic subtopic". It is
- * small enough to be searched from its beginning each time, so there is no tree to be built or
- * freed. The manual page is the same text in another dress. */
+ * small enough to be searched from its beginning each time, so there is no tree to build or free.
+ * The manual page is made from the same text. */
 #include "archie/shell/shell_inner.h"
 
 #include "base/ascii.h"

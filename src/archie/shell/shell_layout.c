@@ -1,8 +1,8 @@
-/* How answers look: byte for byte as version 3.5 of the old server had it, or as 3.0. Programs read
- * these columns, so what nobody told us of a file is written in a way that keeps them: a size of 0,
- * modes without a permission, a dash for a time.
+/* The layout of answers: byte for byte that of version 3.5 of the old server, or of 3.0. Programs
+ * read these columns, so a value that the listing does not have is written in a form that keeps
+ * them: a size of 0, modes without a permission, a dash for a time.
  *
- * Times are of this server's zone for people, and of Greenwich for programs. */
+ * Times are local for people, and UTC for programs. */
 #include "archie/shell/shell_inner.h"
 
 #include <inttypes.h>

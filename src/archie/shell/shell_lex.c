@@ -1,5 +1,5 @@
-/* Words of a line. Quotes may begin and end anywhere in a word, and a word may be empty, so a word
- * is made by itself and not cut out of the line. A \ at the very end stands for itself. */
+/* Splits a line into words. Quotes may begin and end anywhere in a word, and a word may be empty,
+ * so each word is copied, not cut out of the line. A \ at the very end stands for itself. */
 #include "archie/shell/shell_inner.h"
 
 #include "base/ascii.h"

@@ -1,6 +1,6 @@
-/* Texts of the shell: those in archie/etc, and those that we bring along. All are read before a
- * session begins, since its process may open nothing. The names of some are variables of the rc, so
- * the rc is played once to learn them. */
+/* Texts of the shell: the files in archie/etc, and built-in ones. All are read before a session
+ * begins, because its process may open nothing. Variables of the rc name some of the files, so the
+ * rc is run once to learn their names. */
 #include "archie/shell/shell_inner.h"
 
 #include "base/beneath.h"

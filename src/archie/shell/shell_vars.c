@@ -1,7 +1,7 @@
-/* Variables: one table says what each may be, and `set`, `unset`, `show` and the rc follow it.
- * Names and values are exact, as they always were. What names a program, a host or a file of the
- * old server is taken so that an old rc can be used, and has an effect only where this page of the
- * manual says so (doc/archie-shell.md). */
+/* Variables: one table says what each may hold; `set`, `unset`, `show` and the rc follow it. Names
+ * and values are matched exactly, as in the old server. Variables that name a program, a host or a
+ * file of the old server are accepted so that an old rc can be used; doc/archie-shell.md says which
+ * of them have an effect. */
 #include "archie/shell/shell_inner.h"
 
 #include "base/ascii.h"

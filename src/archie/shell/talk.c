@@ -1,5 +1,6 @@
-/* A person at the shell, on bytes that come and go. One thing happens at a time: a line is typed,
- * or a command runs; while it runs, what comes in is kept for later, but ^C is seen. */
+/* A person at the shell, over an interface that reads and writes bytes. Either a line is being
+ * typed or a command runs. While a command runs, input is kept for later, except that ^C is noticed
+ * at once. */
 #include "archie/talk.h"
 
 #include "archie/shell/line_edit.h"

@@ -1,5 +1,5 @@
-/* What goes between a session and its parent. Descriptors go one way only: what a session would
- * send with its words is not received. */
+/* Messages between a session and its parent. Descriptors are passed one way only: any that a
+ * session sends along are not received. */
 #include "archie/telnet_hand.h"
 
 #include <sys/socket.h>

@@ -1,9 +1,9 @@
-/* One user of telnet. Everything waits in poll(): for the user, for the parent, for room to write.
- * The parent's end of the pair is the sign to stop: it is closed when the server ends, however that
- * happens.
+/* One user of telnet. All waiting is done in poll(): for the user, for the parent, for room to
+ * write. When the server ends, in whatever way, the parent's end of the socket pair is closed,
+ * which tells the session to stop.
  *
- * Peers that answer options do so within a round trip, so the greeting waits for them a moment: it
- * names the terminal. Those that come later count as well. */
+ * Peers that answer options do so within a round trip. The greeting waits a moment for these
+ * answers, because it names the terminal; later answers are accepted as well. */
 #include "archie/telnet_session.h"
 
 #include "archie/talk.h"

@@ -1,8 +1,9 @@
-/* What libtelnet says, put into one struct. It parses more than we asked for: an option that was
- * refused may still be talked about. None of that is heeded, and who turns on compression, which
- * nobody offered, is hung up on, as is one who sends nothing but commands.
+/* Collects the events of libtelnet in one struct. libtelnet parses more than was asked for: peers
+ * may still send data for an option that was refused. Such data is ignored. A peer that turns on
+ * compression, which nobody offered, is disconnected, and so is one that sends nothing but
+ * commands.
  *
- * Text is escaped here: libtelnet's own way takes a format and 1 KiB. */
+ * Text is escaped here, because libtelnet's own function takes a format and at most 1 KiB. */
 #include "archie/telnet_wire.h"
 
 #include "base/ascii.h"

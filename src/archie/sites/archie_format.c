@@ -1,9 +1,9 @@
-/* Files of archie/ that have no head of ours: text that people write (the site list, descriptions),
- * and bytes of others (listings). They are known by their places, before their first bytes are
- * looked at: a listing may begin with anything.
+/* Formats of the files of archie/ that have no header of ours: text that people write (the site
+ * list, descriptions), and bytes of others (listings). They are recognised by their paths before
+ * their first bytes are looked at, because a listing may begin with anything.
  *
- * Text has no checksum. Lines that mean nothing are noted, since all others count; a file without
- * one good line is damaged. */
+ * Text has no checksum. Invalid lines are reported as notes, since all other lines count; a file
+ * without a single valid line is damaged. */
 #include "archie/archie_format.h"
 
 #include "archie/sites/sites_inner.h"

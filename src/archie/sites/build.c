@@ -1,12 +1,11 @@
-/* The builder. A site is one pass: entries come out of the cage and go into the four parts and the
- * overlay of names.h as they come. All sites of a run share one writer, so that others wait, or are
- * refused, for as long as a run takes.
+/* The builder. It builds a site in one pass: entries come out of the cage and go straight into the
+ * four parts and the overlay of names.h. All sites of a run share one writer, so other builders
+ * wait, or are refused, until the run ends.
  *
- * What becomes of a listing: after the commit it is removed. Where it was refused, or broke the
- * parser, the next try would end in the same way: it is moved to archie/failed. Where the fault is
- * not its own (a full disk), it stays for the next run. The disk is looked at while a site is
- * written, as the getter does: a few packed bytes of a listing can become a thousand times as many.
- */
+ * After the commit a listing is removed. If it was refused, or crashed the parser, the next try
+ * would end in the same way, so it is moved to archie/failed. If it is not to blame (the disk is
+ * full), it stays for the next run. Free space is checked while a site is written, as in the
+ * getter: a few packed bytes of a listing can grow a thousandfold. */
 #include "archie/build.h"
 
 #include "archie/archie_conf.h"

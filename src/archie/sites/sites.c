@@ -1,11 +1,11 @@
-/* The site list: lines, keys, and what both files mean together.
+/* The site list: its lines, keys, and how the two files are merged.
  *
- * A key is the name of a file, so it must be the same tomorrow, whatever other lines there are: it
- * is made of the site alone. An FTP site at its root, which is what the document knows, is called
- * NAME-ADDRESS, a server at a port of its own NAME,PORT-ADDRESS; all others say in their NAME how
- * they differ from that. What else was thought of:
- * the plain key for the first site that would have it, which hands files over when lines change
- * their order; and a number, which means nothing to anyone. */
+ * A key is the name of a file, so it must stay the same whatever other lines there are: it depends
+ * on the site alone. An FTP site at its root, the only kind that the original document knows, is
+ * called NAME-ADDRESS, and on another port NAME,PORT-ADDRESS. For all other sites NAME says how
+ * they differ from that. Two alternatives were rejected: giving the plain key to the first site
+ * that would have it, because reordering lines would then hand files from one site to another; and
+ * numbers, which mean nothing to anyone. */
 #include "archie/sites.h"
 
 #include "archie/sites/sites_inner.h"

@@ -1,5 +1,5 @@
-/* Changes of the site list. sites.local is a file that people write: a change touches the lines
- * that it is about, and all others stay as they are, comments too. */
+/* Changes the site list. People edit sites.local, so a change touches only the lines that it is
+ * about; all other lines, comments included, stay as they are. */
 #include "archie/sites/sites_inner.h"
 #include "base/fault.h"
 #include "base/file.h"

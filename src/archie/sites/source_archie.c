@@ -1,12 +1,12 @@
-/* Directories as changes. Readers of changes come one after the other, weeks apart, and each goes
- * on where it was, while sites are replaced meanwhile: what a place means must not depend on
- * numbers of lines or directories, which are others in each generation. So changes have an order of
- * their own: by generation, then by a hash of site and directory. Whatever was told of a
- * generation, a directory that has not changed since keeps its key in that order.
+/* Directories as changes. Readers come weeks apart, and each continues where it stopped, although
+ * sites are replaced meanwhile. So a reader's place must not depend on the numbers of lines or
+ * directories, which differ in each generation. Changes have an order of their own: by generation,
+ * then by a hash of site and directory. A directory that has not changed since a generation keeps
+ * its key in that order.
  *
- * The index gives changes in the order of sites. The first ones in our order are selected by going
- * through all of them, some tens of thousands at a time (struct picks): with D directories that is
- * D / PICKS_MOST passes, instead of memory for D of them. */
+ * The index returns changes site by site. The first ones in our order are selected by passing over
+ * all of them and keeping some tens of thousands at a time (struct picks): D directories need D /
+ * PICKS_MOST passes, instead of memory for D of them. */
 #include "archie/source_archie.h"
 
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* garner archie build: listings become databases. */
+/* garner archie build: builds databases from listings. */
 #include "archie/build.h"
 
 #include "base/clock.h"

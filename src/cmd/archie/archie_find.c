@@ -1,5 +1,5 @@
-/* garner archie find: asks servers of archives for files, the least busy one first. Layouts are
- * those of the old clients, so that scripts which read them go on. */
+/* garner archie find: searches for files on archive servers, the least busy one first. The layouts
+ * are those of the old clients, so that scripts that read them keep working. */
 #include "cmd/archie/archie_find.h"
 
 #include "archie/archie.h"

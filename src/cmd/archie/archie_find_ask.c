@@ -1,8 +1,7 @@
-/* A client of the line protocol that waits: one connection for each question, all lines sent at
- * once, and QUIT as the last. It ends with the last line of the answer, or with the time that it
- * has as a whole: a server that sends a little now and then holds nobody. The server's name is
- * looked up as this machine does, /etc/hosts included: a person named it, or the server that a
- * person trusts. */
+/* A blocking client of the line protocol: one connection for each question, on which all lines are
+ * sent at once, QUIT last. It stops at the last line of the answer, or when the time for the whole
+ * exchange is over, so a server that sends a few bytes now and then cannot hold it up. Server names
+ * are resolved as on this machine, /etc/hosts included, because a person has chosen them. */
 #include "archie/ng_peers.h"
 #include "archie/ng_vars.h"
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* garner archie mail: one mail on standard input is answered. */
+/* garner archie mail: answers one mail on standard input. */
 #include "archie/mail.h"
 #include "base/clock.h"
 #include "base/log.h"

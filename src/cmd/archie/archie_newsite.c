@@ -1,6 +1,6 @@
-/* garner archie newsite: asks the master for a site, tries one out, or takes a request that came by
- * mail. What is asked is kept in a file; the role archie-master tests the site and writes down what
- * it found, which is looked for here as long as somebody waits at the terminal. */
+/* garner archie newsite: asks the master to list a site, tests one, or takes a request that came by
+ * mail. A request is stored in a file. The role archie-master tests the site and stores the result,
+ * for which the command waits at a terminal. */
 #include "archie/archie_conf.h"
 #include "archie/master_role.h"
 #include "archie/master_state.h"

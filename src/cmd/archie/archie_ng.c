@@ -1,5 +1,5 @@
-/* garner archie ng: one client of the line protocol, from inetd, which gives it the connection as
- * standard input and output. */
+/* garner archie ng: serves one client of the line protocol, for inetd, which passes the connection
+ * as standard input and output. */
 #include "archie/ng_role.h"
 #include "cmd/archie/archie.h"
 #include "cmd/commands.h"

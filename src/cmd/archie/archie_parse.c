@@ -1,5 +1,5 @@
-/* garner archie parse: what garner reads in a listing, for people and for programs. The listing is
- * read as the builder reads it, in garner-parse. */
+/* garner archie parse: shows what garner reads in a listing, for people and for programs.
+ * garner-parse reads the listing in the same way as for the builder. */
 #include "base/ascii.h"
 #include "base/clock.h"
 #include "base/file.h"

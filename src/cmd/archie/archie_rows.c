@@ -1,4 +1,4 @@
-/* What is known of sites of archives: the list, what the getter remembers, and the databases. */
+/* What is known about sites of archives: from the list, the getter's table and the databases. */
 #include "cmd/archie/archie_rows.h"
 
 #include "base/clock.h"

@@ -1,5 +1,5 @@
-/* garner archie searcher: a process of the queuer's. It gives up what it does not need before it
- * looks at anything that a stranger has written: new privileges, files to write, processes. */
+/* garner archie searcher: a process of the queuer. It gives up what it does not need before it
+ * reads anything that a stranger has written: new privileges, writing files, processes. */
 #include "archie/searcher.h"
 
 #include "base/log.h"

@@ -1,10 +1,10 @@
 /* garner archie shell: the archive's shell at a terminal, or between pipes. It is the login shell
- * of an account without a password, so anyone may be at the other end: arguments and environment do
- * not count (struct command, bare), and before the first line is read the process can open no file
- * and execute nothing any more. What it still can do is talk to the queuer.
+ * of an account without a password, so anyone may be at the other end. Arguments and environment
+ * are ignored (struct command, bare), and before the first line is read the process gives up
+ * opening and executing files. It can then only talk to the queuer.
  *
- * The terminal hands over each character as it is typed, ^C among them: archie/talk.h does the
- * rest. */
+ * The terminal passes on each character as it is typed, ^C included; archie/talk.h does the rest.
+ */
 #include "archie/archie_conf.h"
 #include "archie/talk.h"
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* garner archie sites: the list of archives, and how it went with each. */
+/* garner archie sites: the list of archives, and the last result of each. */
 #include "archie/sites.h"
 
 #include "archie/archie_conf.h"

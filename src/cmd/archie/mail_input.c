@@ -1,4 +1,4 @@
-/* A mail on standard input. */
+/* Reads a mail on standard input and passes it, parsed, to a command. */
 #include "cmd/archie/mail_input.h"
 
 #include "base/clock.h"

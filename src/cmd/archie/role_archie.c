@@ -1,9 +1,9 @@
-/* The role archie-getter. A night is a run of the getter, in this process, and then of the builder:
- * that computes for minutes, so it is a process of its own, `garner archie build`, which ends with
- * this one. A night counts as done when both have ended; one that was missed or interrupted is made
- * up for at once.
+/* The role archie-getter. A night is a run of the getter in this process, then one of the builder.
+ * The builder computes for minutes, so it is a process of its own, `garner archie build`, which
+ * ends with this one. A night counts as done when both have ended; a night that was missed or
+ * interrupted is made up for at once.
  *
- * It is in this room since only here processes are started. */
+ * The role is in this room because only this room starts processes. */
 #include "cmd/archie/role_archie.h"
 
 #include "archie/archie_conf.h"

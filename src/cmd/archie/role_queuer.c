@@ -1,11 +1,11 @@
 /* The role archie-queuer: the processes, counters and signals around archie/queuer.h. Searchers are
- * this very program, `garner archie searcher`, with one end of a socket as standard input; they die
+ * this same program, `garner archie searcher`, with one end of a socket as standard input; they die
  * with this process.
  *
- * It keeps nothing: on a signal it ends at once, and interfaces ask the next queuer again. Its
- * socket is the supervisor's, so that they find a place to wait meanwhile.
+ * It stores nothing: on a signal it ends at once, and interfaces repeat their requests to the next
+ * queuer. The supervisor owns its socket, so they have a place to wait in the meantime.
  *
- * It is in this room since only here processes are started. */
+ * The role is in this room because only this room starts processes. */
 #include "cmd/archie/role_queuer.h"
 
 #include "archie/archie_conf.h"

@@ -1,12 +1,11 @@
 /* The role archie-telnet: accepts users, forks a session for each (archie/telnet_session.h), and
- * does for the sessions what they may not do themselves. Sessions are forked and not executed anew:
- * so they share their memory with this process until they change it, and a thousand that wait are
- * no burden. This process itself never reads a byte of a user, and of a session only what
- * archie/telnet_hand.h bounds. Mails and requests are sent by couriers, processes that are forked
- * for one each: a thread would do, were there no forks, and the loop would keep everybody else
- * waiting.
+ * does for the sessions what they may not do themselves. Sessions are forked without exec, so they
+ * share this process's memory until they change it, and a thousand idle ones cost little. This
+ * process never reads a byte of a user, and of a session only messages that archie/telnet_hand.h
+ * bounds. Mails and requests are sent by couriers, a forked process for each: threads do not
+ * survive forks, and the loop would keep everyone else waiting.
  *
- * It is in this room since only here processes are started. */
+ * The role is in this room because only this room starts processes. */
 #include "cmd/archie/role_telnet.h"
 
 #include "archie/archie_conf.h"

@@ -125,7 +125,7 @@ void visit_note_result(struct visit *v, const struct robot_result *r);
 void visit_fail(struct visit *v);
 void visit_complete(struct visit *v, enum getter_method method, int64_t listed_us);
 void visit_unchanged(struct visit *v);
-/* After everything that may end a visit: it goes when nothing of it is out any more. */
+/* Call it after anything that may end a visit: frees the visit once none of its tasks is left. */
 void visit_settle(struct visit *v);
 /* Whether nothing else of this site need be tried now. */
 bool result_is_site(const struct robot_result *r);

@@ -21,8 +21,8 @@ struct mailer mailer_of(const char *data, const struct config *config)
 			       config_get(config, &mail_section)};
 }
 
-/* Read anew for each mail: so all who send have the same name on it, whatever texts they have read
- * themselves. */
+/* Read again for each mail, so that all mails carry the same sender, whatever texts the processes
+ * that send them have read. */
 static struct str own_address(const struct mailer *m, struct arena *arena)
 {
 	CLEANUP(buf_free) struct buf ignored = BUF_INIT(1 << 20);

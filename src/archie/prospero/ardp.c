@@ -288,7 +288,7 @@ void ardp_reply_begin(struct ardp_reply *r, int64_t now_us, const struct ardp_ou
 	send_window(r, now_us, out);
 }
 
-/* Goes on with what has to be sent again; what there is no room for is not begun anew. */
+/* Continues sending again. Packets for which there is no room now are sent later. */
 static void send_repeats(struct ardp_reply *r, int64_t now_us, const struct ardp_out *out)
 {
 	uint16_t to = MIN(r->sent, window_end(r));

@@ -66,7 +66,7 @@ int ardp_parts_add(struct ardp_parts *p, const struct ardp_packet *packet);
 void ardp_parts_join(const struct ardp_parts *p, struct buf *out);
 void ardp_parts_free(struct ardp_parts *p);
 
-/* A reply, kept until nobody asks for it any more. */
+/* A reply, kept as long as its client may ask for it again. */
 struct ardp_reply {
 	/* Set by the owner. */
 	uint16_t cid, through;   /* of the request */

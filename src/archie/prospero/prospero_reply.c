@@ -314,7 +314,7 @@ static void put_warning(struct buf *out, const char *kind, struct str text)
 		   STR_ARG(str_head(text, PROSPERO_WARNING_MOST)));
 }
 
-/* Memory for so many bytes at one go, as far as the limit goes. */
+/* Reserves memory for n bytes at once, within the limit. */
 static void make_room(struct buf *out, size_t n)
 {
 	(void)buf_room(out, MIN(n, out->max - out->n));

@@ -105,7 +105,7 @@ static const struct counter_def counter_defs[] = {
 	{"kept", NULL, COUNTER_GAUGE, "replies that are kept", COUNTED(kept)},
 };
 
-/* Who asks: an address with its port, and his number for the request. */
+/* Identifies a request: an address with its port, and the client's number for it. */
 struct talk_key {
 	struct addr from;
 	uint16_t cid;

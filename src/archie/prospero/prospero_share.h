@@ -38,7 +38,7 @@ struct share *shares_of(struct shares *s, struct addr server);
 
 /* Takes n bytes from the quota. 0: send them; otherwise the time in us after which to try again. */
 int64_t share_spend(const struct shares *s, struct share *h, size_t n, int64_t now_us);
-/* Whether so much is used up that acks should prove something. */
+/* Whether enough is used up that acks should prove something. */
 bool share_is_low(const struct shares *s, struct share *h, int64_t now_us);
 /* Whether nothing can be sent for a long time. */
 bool share_is_out(const struct shares *s, struct share *h, int64_t now_us);

@@ -247,7 +247,7 @@ struct archie_link *archie_link_new(struct conn_pool *pool, const char *data)
 						 .down = on_down,
 						 .ctx = l};
 	if (outgoing_new(&l->out, pool, &options, &err) < 0)
-		l->out = NULL; /* the path is too long: the queuer is away for ever */
+		l->out = NULL; /* the path is too long: the queuer cannot be reached */
 	return l;
 }
 

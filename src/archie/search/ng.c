@@ -508,7 +508,7 @@ void ng_session_line(struct ng_session *s, struct str line)
 		buf_add_str(&s->ahead, line);
 		buf_add_byte(&s->ahead, '\n');
 		s->ahead_lines++;
-		/* anyone who says goodbye waits for all answers, and may have closed his side,
+		/* a client that sent QUIT waits for all answers, and may have closed its side,
 		 * which would cancel them: nothing more is read */
 		if (verb == NG_QUIT && !str_trim(rest).n)
 			conn_pause(s->conn);

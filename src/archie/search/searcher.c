@@ -63,7 +63,8 @@ static uint64_t most_of(const struct names_query *q)
 	return q->maxhits ? MIN(q->maxhits, (uint64_t)ARCHIE_ROWS_MOST) : ARCHIE_ROWS_MOST;
 }
 
-/* Whether there are more rows than fit into an answer. A limit that the asker set is his wish. */
+/* Whether there are more rows than fit into an answer; a limit that the asker set does not count.
+ */
 static bool rows_left(const struct names_query *q, uint64_t total)
 {
 	return most_of(q) == ARCHIE_ROWS_MOST && total > q->offset &&

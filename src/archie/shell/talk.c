@@ -23,7 +23,7 @@ struct talk {
 	bool keys;
 	bool interrupted; /* since the last line */
 	bool ended;       /* no more will come */
-	bool gone;        /* nobody reads us any more */
+	bool gone;        /* the reader has gone */
 	bool after_cr;    /* a LF or NUL that comes next belongs to it */
 	bool waiting;     /* "working..." is on the screen */
 	unsigned spins;

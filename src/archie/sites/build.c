@@ -327,7 +327,7 @@ static int open_listing(const struct build *b, struct str key, struct file *ret,
 	return beneath_read(path_of(b, "lslr", STR(""), folder), key, ret, err);
 }
 
-/* A site that nobody lists any more is built only if somebody asks for it. */
+/* A site that is no longer listed is built only if it was named. */
 static int build_known(struct build *b, struct str key, bool asked, struct archie_built *ret,
 		       struct err *err)
 {
@@ -410,9 +410,8 @@ static int by_key(const void *a, const void *b)
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-/* The keys of databases, of whole sites and of lost ones, that are not listed any more, sorted. To
- * look a key up is cheap; whether a site serves for another is asked only where that found nothing.
- */
+/* Returns the sorted keys of databases, whole or lost, whose sites are no longer listed. Looking a
+ * key up is cheap, so whether a site serves for another is checked only if that finds nothing. */
 static struct str *unlisted_keys(const struct build *b, struct arena *arena, size_t *ret_n)
 {
 	size_t n, losts, room = 0;

@@ -268,7 +268,7 @@ int archie_sites_replace(const char *folder, struct str bytes, bool forced, stru
 	*ret = (struct archie_sites_diff){0};
 	if (edit_begin(&e, folder, err) < 0)
 		return -1;
-	/* what outlives the edit is read anew into the caller's arena */
+	/* what outlives the edit is parsed again, into the caller's arena */
 	struct sites_list listed;
 	sites_list_parse(buf_str(&e.listed), "sites", false, arena, &listed);
 	sites_merge(&listed, &no_edits, arena, &old);

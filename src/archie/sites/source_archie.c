@@ -75,7 +75,7 @@ struct archie {
 	struct source_cursor cursor; /* what was given, as long as it could not be looked at */
 	bool unread;                 /* it could not yet */
 	uint32_t mark;               /* of the index that the place is in */
-	/* After what was returned last: this change, and so many parts of it. */
+	/* What was returned last: this change, up to this many parts of it. */
 	struct change_key place;
 	uint32_t parts;
 	/* All changes after the place and before `bound`; from `told` on in order. */
@@ -593,7 +593,7 @@ static int archie_refresh(struct archie *a, struct err *err)
 	return rc;
 }
 
-/* The notices only wake those that wait. A folder that was made anew is another. */
+/* Notices only wake waiting readers. A folder that was removed and made again is watched again. */
 static void archie_forget_notices(const struct archie *a)
 {
 	char notices[4096] __attribute__((aligned(8)));

@@ -437,34 +437,34 @@ static const struct cmd_option find_options[] = {
 	CMD_FLAG(0, "json", struct find_options, json, "print JSON"),
 	CMD_OPTION(0, "KINDS", "kind", AT(LIST, kind), .help = "only file, dir, link, other"),
 	CMD_OPTION(0, "SIZE", "larger", AT(SIZE, larger), .fallback = "0", .min = 0, .max = 1e15,
-		   .help = "only files of at least so many bytes; 0: any"),
+		   .help = "only files of at least this size; 0: any"),
 	CMD_OPTION('m', "N", "limit", AT(INT, limit), .fallback = "95", .min = 0,
-		   .max = ARCHIE_ROWS_MOST, .help = "so many files at most; 0: 10,000"),
+		   .max = ARCHIE_ROWS_MOST, .help = "most files to list; 0: 10,000"),
 	CMD_FLAG('l', "list", struct find_options, list,
 		 "a line for each file: time, size, host, path"),
 	CMD_OPTION(0, "N", "maxhitspm", AT(INT, maxhitspm), .fallback = "0", .min = 0,
-		   .max = INT32_MAX, .help = "so many files of each name at most; 0: any number"),
+		   .max = INT32_MAX, .help = "most files of each name; 0: any number"),
 	CMD_OPTION(0, "N", "maxmatch", AT(INT, maxmatch), .fallback = "0", .min = 0,
-		   .max = INT32_MAX, .help = "so many different names at most; 0: any number"),
+		   .max = INT32_MAX, .help = "most different names; 0: any number"),
 	CMD_FLAG(0, "mirrors", struct find_options, mirrors,
-		 "files of the same name and size are one"),
+		 "list files of the same name and size once"),
 	CMD_OPTION(0, "AGE", "newer", AT(TIME, newer_us), .fallback = "0", .min = 0, .max = 3.2e15,
 		   .help = "only files that changed within this time: 30d; 0: any"),
 	CMD_FLAG('t', "newest", struct find_options, newest, "the newest first"),
 	CMD_OPTION('N', "LEVEL", "niceness", AT(INT, niceness), .fallback = "0", .min = 0,
 		   .max = ARCHIE_NICE_MOST, .help = "0 is usual, 32765 the last in the queue"),
 	CMD_OPTION('O', "N", "offset", AT(INT, offset), .fallback = "0", .min = 0,
-		   .max = ARCHIE_OFFSET_MOST, .help = "without the first so many"),
+		   .max = ARCHIE_OFFSET_MOST, .help = "results to skip"),
 	CMD_OPTION(0, "AGE", "older", AT(TIME, older_us), .fallback = "0", .min = 0, .max = 3.2e15,
 		   .help = "only files that did not change within this time; 0: any"),
 	CMD_FLAG(0, "path", struct find_options, path, "match the whole path, not the name alone"),
-	CMD_FLAG(0, "reverse", struct find_options, reverse, "sort the other way round"),
+	CMD_FLAG(0, "reverse", struct find_options, reverse, "reverse the order"),
 	CMD_OPTION(0, "SERVERS", "server", AT(LIST, server),
-		   .help = "whom to ask, HOST:PORT of each, in place of the server of this machine "
+		   .help = "servers to ask, HOST:PORT of each, instead of the one on this machine "
 			   "and those that it knows"),
 	CMD_OPTION(0, "SITES", "site", AT(LIST, site), .help = "only these sites, by host name"),
 	CMD_OPTION(0, "SIZE", "smaller", AT(SIZE, smaller), .fallback = "0", .min = 0, .max = 1e15,
-		   .help = "only files of at most so many bytes; 0: any"),
+		   .help = "only files of at most this size; 0: any"),
 	CMD_OPTION(0, "ORDER", "sort", AT(WORD, sort), .words = sort_words, .fallback = "none",
 		   .help = "by filename, hostname, size (the largest first) or time (the newest "
 			   "first); none: by host, the last part of its name first, and path"),
@@ -473,9 +473,9 @@ static const struct cmd_option find_options[] = {
 	CMD_OPTION(0, "TIME", "timeout", AT(TIME, timeout_us), .fallback = "90s", .min = 1e3,
 		   .max = 86400e6, .help = "how long a server may be silent"),
 	CMD_OPTION(0, "TYPE", "type", AT(WORD, type), .words = type_words, .fallback = "sub",
-		   .help = "what STRING is: a whole name (exact), a part of one (sub; subcase "
-			   "regards case), an expression (regex), or first exact and then one of "
-			   "these"),
+		   .help = "how STRING matches: the whole name (exact), a part of it (sub; subcase "
+			   "is case-sensitive), as an expression (regex), or first exact and then "
+			   "one of these"),
 };
 const struct command archie_find_command = {
 	.name = "find",

@@ -19,7 +19,7 @@
 enum {
 	ANSWER_MOST = 64 << 20,
 	PIECE = 64 << 10,
-	LOAD_OLD_S = 180, /* then it says nothing any more */
+	LOAD_OLD_S = 180, /* an older load is ignored */
 };
 
 static int remote_failed(const char *address, struct err *err)

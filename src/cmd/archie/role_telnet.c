@@ -56,16 +56,16 @@ struct telnet_conf {
 
 static const struct value_spec specs[] = {
 	{"listen", VALUE_LISTEN_AT(struct telnet_conf, listen), .fallback = "127.0.0.1:2323",
-	 .moves = "net.port", .help = "Where people ask for files by telnet"},
+	 .moves = "net.port", .help = "Address on which people ask for files by telnet"},
 	{"max_sessions", VALUE_INT_AT(struct telnet_conf, max_sessions), .fallback = "200",
 	 .min = 1, .max = 100000,
 	 .help = "Sessions at the same time, each a process; further ones are told that the server "
 		 "is busy, and shown the list of servers"},
 	{"max_per_address", VALUE_INT_AT(struct telnet_conf, max_per_address), .fallback = "5",
 	 .min = 1, .max = 100000,
-	 .help = "Of those from one address, or one IPv6 network of 64 bits"},
+	 .help = "Sessions from one address, or one IPv6 network of 64 bits"},
 	{"user", VALUE_TEXT_AT(struct telnet_conf, user), .fallback = "nobody",
-	 .help = "Whom a session becomes, if the role runs as root; he should own nothing"},
+	 .help = "User that a session becomes if the role runs as root; it should own nothing"},
 	DRAIN_SPEC(struct telnet_conf, drain_us, "2s"),
 };
 

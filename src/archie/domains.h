@@ -40,7 +40,7 @@ const struct domain *domains_find(const struct domains *d, struct str name);
  * ERR_USAGE: a loop, more than DOMAINS_DEEP levels, a member defined below its use, or more than
  * `most`. */
 int domains_expand(const struct domains *d, struct str list, size_t most, struct arena *arena,
-		   struct str **ret, size_t *ret_n, struct err *err);
+		   const struct str **ret, uint32_t *ret_n, struct err *err);
 
 /* The same with a cache: reads the file again only after it has changed. Thread-safe. */
 struct domains_file;

@@ -322,22 +322,16 @@ static void line_list(struct parsing *p, struct str rest)
 static void filter_domains(struct parsing *p, struct prospero_list *l, const struct str *arg,
 			   size_t n)
 {
-	struct buf list = BUF_INIT(PROSPERO_TEXT_MOST);
+	CLEANUP(buf_free) struct buf list = BUF_INIT(PROSPERO_TEXT_MOST);
+	struct names_query *q = &l->ask.query;
 	struct err err;
-	size_t domains;
 	for (size_t i = 0; i < n; i++) {
 		buf_add_text(&list, i ? ":" : "");
 		buf_add_str(&list, arg[i]);
 	}
-	struct str *domain;
-	if (domains_expand(p->domains, buf_str(&list), NAMES_LIST_MOST, p->arena, &domain, &domains,
-			   &err) < 0) {
+	if (domains_expand(p->domains, buf_str(&list), NAMES_LIST_MOST, p->arena, &q->domain,
+			   &q->domains, &err) < 0)
 		list_fails(l, "NOT-FOUND these domains cannot be looked up");
-	} else {
-		l->ask.query.domain = domain;
-		l->ask.query.domains = (uint32_t)domains;
-	}
-	buf_free(&list);
 }
 
 static void line_filter(struct parsing *p, struct str rest)

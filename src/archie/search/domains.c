@@ -177,14 +177,14 @@ static int add_list(struct expanding *e, struct str list)
 }
 
 int domains_expand(const struct domains *d, struct str list, size_t most, struct arena *arena,
-		   struct str **ret, size_t *ret_n, struct err *err)
+		   const struct str **ret, uint32_t *ret_n, struct err *err)
 {
 	struct expanding e = {.domains = d, .arena = arena, .most = most, .err = err};
 	e.done = arena_array(arena, d->n, sizeof *e.done);
 	if (add_list(&e, list) < 0)
 		return -1;
 	*ret = e.member;
-	*ret_n = e.n;
+	*ret_n = (uint32_t)e.n;
 	return 0;
 }
 

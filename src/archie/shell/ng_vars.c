@@ -136,16 +136,12 @@ static int list_of(const char *name, const char *text, char separator, struct ar
 static int domains_of(const struct ng_vars *v, struct domains_file *file, struct arena *arena,
 		      struct names_query *q, struct err *err)
 {
-	struct str *list = NULL;
-	size_t n = 0;
 	if (!v->match_domain[0])
 		return 0;
 	const struct domains d = domains_file_get(file, arena);
-	if (domains_expand(&d, str_of(v->match_domain), NAMES_LIST_MOST, arena, &list, &n, err) < 0)
-		return err_in(err, "match_domain");
-	q->domain = list;
-	q->domains = (uint32_t)n;
-	return 0;
+	int rc = domains_expand(&d, str_of(v->match_domain), NAMES_LIST_MOST, arena, &q->domain,
+				&q->domains, err);
+	return rc < 0 ? err_in(err, "match_domain") : 0;
 }
 
 static int kinds_of(const struct ng_vars *v, struct arena *arena, unsigned *ret, struct err *err)

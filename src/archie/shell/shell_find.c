@@ -151,19 +151,13 @@ static bool paths_now(struct shell *s, struct names_query *q, struct arena *aren
 
 static bool domains_now(struct shell *s, struct names_query *q, struct arena *arena)
 {
-	struct str *list;
-	size_t n;
 	struct err err;
-	if (!s->value[VAR_MATCH_DOMAIN].text)
+	if (!s->value[VAR_MATCH_DOMAIN].text ||
+	    domains_expand(&s->texts->domains, shell_var_text(s, VAR_MATCH_DOMAIN), NAMES_LIST_MOST,
+			   arena, &q->domain, &q->domains, &err) == 0)
 		return true;
-	if (domains_expand(&s->texts->domains, shell_var_text(s, VAR_MATCH_DOMAIN), NAMES_LIST_MOST,
-			   arena, &list, &n, &err) < 0) {
-		shell_say(s, "Cannot search in the domains of `match_domain': %s.", err.msg);
-		return false;
-	}
-	q->domain = list;
-	q->domains = (uint32_t)n;
-	return true;
+	shell_say(s, "Cannot search in the domains of `match_domain': %s.", err.msg);
+	return false;
 }
 
 /* All of a query but its pattern. false: it cannot be, and it has been said why. */

@@ -25,14 +25,14 @@ static struct domains parse_text(const char *text)
 static const char *expand_list(const struct domains *d, const char *list)
 {
 	static struct buf out = BUF_INIT(1 << 20);
-	struct str *member;
-	size_t n;
+	const struct str *member;
+	uint32_t n;
 	struct err err;
 	buf_free(&out);
 	if (domains_expand(d, str_of(list), 64, &arena, &member, &n, &err) < 0)
 		buf_printf(&out, "! %s", err.msg);
 	else
-		for (size_t i = 0; i < n; i++)
+		for (uint32_t i = 0; i < n; i++)
 			buf_printf(&out, "%s" STR_FMT, i ? " " : "", STR_ARG(member[i]));
 	return buf_text(&out);
 }

@@ -529,8 +529,8 @@ static void texts_come_from_files(void **state)
 	struct arena arena = ARENA_INIT(SHELL_TEXTS_MOST);
 	struct buf warnings = BUF_INIT(1 << 16);
 	struct shell_texts t;
-	struct str *member;
-	size_t n;
+	const struct str *member;
+	uint32_t n;
 	struct err err;
 	/* none are there: ours hold */
 	shell_texts_read(scratch_dir, &arena, &t, &warnings);

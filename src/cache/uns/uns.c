@@ -16,7 +16,7 @@
 enum {
 	LINK_MEMORY = 256 << 20,
 	SPOOL_BUDGET = 64 << 20, /* bytes of notices that wait for the disk */
-	DISK_THREADS = 3,        /* numbers, unsdb, and what is read of sets take one each */
+	DISK_THREADS = 3,        /* unsdb in and out, and what is read of sets, take one each */
 };
 
 #define S struct uns_conf
@@ -255,19 +255,18 @@ static int pools_make(struct uns *u, struct err *err)
 static int out_make(struct uns *u, struct err *err)
 {
 	const struct robot_section_conf *robot = config_get(u->role.env->config, &robot_section);
-	char unsdb[PATH_MAX];
-	file_of(u, "unsdb", unsdb);
+	file_of(u, "unsdb", u->unsdb);
 	const struct uns_out_options options = {
 		.loop = u->role.loop,
 		.pool = u->disk,
 		.data = u->role.env->data,
 		.instance = u->role.env->name,
-		.unsdb = unsdb,
+		.unsdb = u->unsdb,
 		.unsdb_max = u->conf->unsdb_max,
-		.link = {.pool = u->conns,
-			 .address = u->conf->qm,
-			 .dns = &robot->dns,
-			 .tls = u->role.tls_out},
+		.conns = u->conns,
+		.qm = u->conf->qm,
+		.dns = &robot->dns,
+		.tls = u->role.tls_out,
 		.said = out_said,
 		.failed = role_loop_fail,
 		.lost = set_lost,

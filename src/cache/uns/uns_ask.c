@@ -99,7 +99,7 @@ static void login_take(struct uns_session *ss, const struct attempt *a)
 		.wanted = a->provider.wanted,
 		.errors = a->errors,
 		.processing = a->tally.queued + a->tally.open_urls +
-			      uns_out_urls(ss->u->out, a->ask.provider),
+			      unsdb_urls(uns_out_unsdb(ss->u->out), a->ask.provider),
 		.error = a->error,
 		.n = a->nerrors,
 		.prefixes = &ss->prefixes,

@@ -30,6 +30,7 @@ struct uns {
 	const struct uns_conf *conf;
 	const struct cache_conf *cache;
 	char folder[PATH_MAX]; /* DATA/cache */
+	char unsdb[PATH_MAX];  /* the file */
 	struct pool *disk;     /* unsdb, and what is read of sets */
 	struct pool *hashes;   /* hashes passwords that are not remembered: one thread */
 	struct pool *reads;    /* reads the cache's database, alone: one thread */

@@ -1,9 +1,7 @@
-/* The supervisor keeps the queue manager's socket open while there is none, so a connection says
- * nothing; a message does. Until it has come the queue manager is away. */
-#include "cache/uns/uns_link.h"
-
-#include "cache/uns/link_wire.h"
-#include "net/outgoing.h"
+/* The connection of uns_out.h to the queue manager (doc/protocols/cache-link.md): kept up, greeted,
+ * messages read. The supervisor keeps the queue manager's socket open while there is none, so a
+ * connection says nothing; a message does. Until it has come the queue manager is away. */
+#include "cache/uns/uns_out_inner.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,15 +11,6 @@
 #define RETRY_MIN_US (250 * US_PER_MS)
 #define RETRY_MAX_US (5 * US_PER_S)
 
-struct uns_link {
-	struct uns_link_options o;
-	struct outgoing *out;
-	struct conn *conn; /* NULL: not up */
-	struct loop_timer greeting;
-	bool is_here;
-	char why[128]; /* that it was dropped; "": it was not */
-};
-
 static const struct conn_limits limits = {
 	.messages = &link_of_qm,
 	.high_mark = 2 << 20,
@@ -29,132 +18,110 @@ static const struct conn_limits limits = {
 	.read_mark = 64 << 20, /* answers are small */
 };
 
-void uns_link_drop(struct uns_link *l, const char *why)
+bool uns_out_is_here(const struct uns_out *o)
 {
-	snprintf(l->why, sizeof l->why, "%s", why);
-	outgoing_rest(l->out, RETRY_MIN_US);
+	return o->is_here && !o->why_dropped[0];
+}
+
+void uns_out_drop(struct uns_out *o, const char *why)
+{
+	snprintf(o->why_dropped, sizeof o->why_dropped, "%s", why);
+	outgoing_rest(o->link, RETRY_MIN_US);
 }
 
 static void greeting_missed(void *ctx)
 {
-	uns_link_drop(ctx, "nobody answers there");
+	uns_out_drop(ctx, "nobody answers there");
 }
 
 static void on_up(void *ctx, struct conn *c)
 {
-	struct uns_link *l = ctx;
-	l->conn = c;
-	l->why[0] = '\0';
-	loop_timer_in(conn_pool_loop(l->o.pool), &l->greeting, GREETING_US);
+	struct uns_out *o = ctx;
+	o->conn = c;
+	o->why_dropped[0] = '\0';
+	loop_timer_in(o->o.loop, &o->greeting, GREETING_US);
 }
 
 static void on_down(void *ctx, const char *why, int64_t retry_us)
 {
-	struct uns_link *l = ctx;
+	struct uns_out *o = ctx;
 	(void)retry_us;
-	loop_timer_stop(&l->greeting);
-	l->conn = NULL;
-	l->is_here = false;
-	l->o.away(l->o.ctx, l->why[0] ? l->why : why);
-	l->why[0] = '\0';
+	loop_timer_stop(&o->greeting);
+	o->conn = NULL;
+	o->is_here = false;
+	uns_out_on_away(o, o->why_dropped[0] ? o->why_dropped : why);
+	o->why_dropped[0] = '\0';
 }
 
-static void say_hello(struct uns_link *l)
+static void say_hello(struct uns_out *o)
 {
-	const struct link_message hello = {.name = str_of(l->o.name)};
+	const struct link_message hello = {.name = str_of(o->number.name)};
 	CLEANUP(buf_free) struct buf out = BUF_INIT(LINK_SMALL_MAX);
-	loop_timer_stop(&l->greeting);
+	loop_timer_stop(&o->greeting);
 	message_write(&link_of_uns, LINK_UNS, &hello, &out);
-	conn_send(l->conn, buf_str(&out));
-	l->is_here = true;
-	l->o.here(l->o.ctx);
+	conn_send(o->conn, buf_str(&out));
+	o->is_here = true;
+	uns_out_on_here(o);
 }
 
-static void greet(struct uns_link *l, uint64_t version)
+static void greeting_take(struct uns_out *o, uint64_t version)
 {
-	char why[sizeof l->why];
+	char why[sizeof o->why_dropped];
 	if (version == LINK_VERSION) {
-		say_hello(l);
+		say_hello(o);
 		return;
 	}
 	snprintf(why, sizeof why, "it speaks version %" PRIu64 " of this protocol, expected %d",
 		 version, LINK_VERSION);
-	uns_link_drop(l, why);
+	uns_out_drop(o, why);
 }
 
 static void on_message(void *ctx, struct str bytes)
 {
-	struct uns_link *l = ctx;
+	struct uns_out *o = ctx;
 	struct link_message said;
 	struct err err;
 	int kind;
-	if (l->why[0])
+	if (o->why_dropped[0])
 		return; /* it is ending */
 	if (message_read(&link_of_qm, bytes, &kind, &said, &err) < 0)
-		uns_link_drop(l, "it speaks another language");
+		uns_out_drop(o, "it speaks another language");
 	else if (kind == LINK_BUSY)
-		uns_link_drop(l, "its queue is full");
-	else if (kind == LINK_QM && !l->is_here)
-		greet(l, said.version);
-	else if (kind == LINK_HAVE && l->is_here)
-		l->o.answer(l->o.ctx, said.number, 0, STR(""));
-	else if (kind == LINK_REFUSED && l->is_here)
-		l->o.answer(l->o.ctx, said.number, said.code, said.text);
+		uns_out_drop(o, "its queue is full");
+	else if (kind == LINK_QM && !o->is_here)
+		greeting_take(o, said.version);
+	else if (kind == LINK_HAVE && o->is_here)
+		uns_out_on_answer(o, said.number, 0, STR(""));
+	else if (kind == LINK_REFUSED && o->is_here)
+		uns_out_on_answer(o, said.number, said.code, said.text);
 	else
-		uns_link_drop(l, "it says what it may not");
+		uns_out_drop(o, "it says what it may not");
 }
 
 static void on_drained(void *ctx)
 {
-	struct uns_link *l = ctx;
-	if (l->is_here && !l->why[0])
-		l->o.room(l->o.ctx);
+	struct uns_out *o = ctx;
+	if (uns_out_is_here(o))
+		uns_out_on_room(o);
 }
 
-int uns_link_new(struct uns_link **ret, const struct uns_link_options *options, struct err *err)
+int uns_out_connect(struct uns_out *o, struct err *err)
 {
 	static const struct conn_ops ops = {.line = on_message, .drained = on_drained};
-	struct uns_link *l = mem_alloc(sizeof *l);
-	l->o = *options;
-	l->greeting = (struct loop_timer){.fn = greeting_missed, .ctx = l};
 	const struct outgoing_options out = {
-		.address = options->address,
-		.dns = options->dns,
+		.address = o->o.qm,
+		.dns = o->o.dns,
 		.trusted = true,
 		.connect_us = CONNECT_US,
 		.retry_min_us = RETRY_MIN_US,
 		.retry_max_us = RETRY_MAX_US,
 		.limits = &limits,
-		.tls = options->tls,
+		.tls = o->o.tls,
 		.ops = &ops,
 		.up = on_up,
 		.down = on_down,
-		.ctx = l,
+		.ctx = o,
 	};
-	if (outgoing_new(&l->out, options->pool, &out, err) < 0) {
-		mem_free(&l);
-		return -1;
-	}
-	*ret = l;
-	return 0;
-}
-
-void uns_link_free(struct uns_link **lp)
-{
-	struct uns_link *l = *lp;
-	if (!l)
-		return;
-	loop_timer_stop(&l->greeting);
-	outgoing_free(&l->out);
-	mem_free(lp);
-}
-
-bool uns_link_is_here(const struct uns_link *l)
-{
-	return l && l->is_here && !l->why[0];
-}
-
-bool uns_link_send(struct uns_link *l, struct str bytes)
-{
-	return conn_send(l->conn, bytes);
+	o->greeting = (struct loop_timer){.fn = greeting_missed, .ctx = o};
+	return outgoing_new(&o->link, o->o.conns, &out, err);
 }

@@ -1,10 +1,10 @@
-/* A set gets its number, then waits for one of two ways. It passes to the link as long as that is
+/* A set waits for one of two ways. It passes to the link as long as that is
  * here and unsdb is empty; else it is stored, after all that came before it. What was sent flies
  * until it is answered; a link that is lost sends it back to be stored, first of all. While unsdb
  * has sets they are sent from there, and new ones go in at its end, so that the order stays.
  *
- * All that waits for the disk (numbers, unsdb, reading spools) is done by threads, one job of each
- * kind at a time. */
+ * All that waits for the disk (unsdb, reading spools) is done by threads, one job of each kind at a
+ * time; numbers are reserved by the thread that wants one. */
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
@@ -32,7 +32,7 @@ void uns_out_settle(struct uns_out *o, struct out_set *s, unsigned code, const c
 	list_remove(&s->link);
 	o->counts.waiting--;
 	o->counts.refused += code != 0;
-	s->fn(s->ctx, s->set.number, code, text);
+	s->fn(s->ctx, code, text);
 	s->is_settled = true;
 	if (!s->is_read)
 		uns_out_set_free(s);
@@ -41,7 +41,7 @@ void uns_out_settle(struct uns_out *o, struct out_set *s, unsigned code, const c
 /* Whether sets may go straight to the link. */
 static bool can_pass(const struct uns_out *o)
 {
-	return uns_link_is_here(o->link) && !o->storing.set && list_is_empty(&o->to_store) &&
+	return uns_out_is_here(o) && !o->storing.set && list_is_empty(&o->to_store) &&
 	       unsdb_waiting(o->unsdb) == 0;
 }
 
@@ -53,7 +53,7 @@ bool uns_out_is_full(const struct uns_out *o)
 
 static void set_route(struct uns_out *o, struct out_set *s)
 {
-	bool is_ending = !uns_link_is_here(o->link) && !list_is_empty(&o->flying);
+	bool is_ending = !uns_out_is_here(o) && !list_is_empty(&o->flying);
 	if (can_pass(o) || is_ending) { /* on_away() sees to those that were too late */
 		list_append(&o->passing, &s->link);
 		uns_out_pump(o);
@@ -65,77 +65,30 @@ static void set_route(struct uns_out *o, struct out_set *s)
 	}
 }
 
-/* Numbers. */
-
-static void reserve_soon(struct uns_out *o);
-
-static void number_give(struct uns_out *o)
+int uns_out_number(struct uns_out *o, uint64_t *ret)
 {
-	while (o->number.next < o->below && !list_is_empty(&o->unnumbered)) {
-		struct out_set *s = LIST_FIRST(struct out_set, &o->unnumbered, link);
-		list_remove(&s->link);
-		s->set.number = o->number.next++;
-		set_route(o, s);
+	struct err err;
+	int rc = 0;
+	pthread_mutex_lock(&o->numbering);
+	if (o->number.next == o->below) {
+		rc = uns_number_reserve(o->small, &o->number, o->below + RESERVE, &err);
+		o->below += rc == 0 ? RESERVE : 0;
 	}
-	if (o->below - o->number.next < RESERVE / 2)
-		reserve_soon(o);
-}
-
-static void numbers_reserved(void *ctx)
-{
-	struct uns_out *o = ctx;
-	struct reserving *r = &o->reserving;
-	r->is_busy = false;
-	if (o->is_stopped)
-		return;
-	if (r->rc == 0) {
-		o->below = r->below;
-		number_give(o);
-		return;
-	}
-	uns_out_say(o, true, "reserving numbers for sets failed", r->err.msg);
-	for (struct out_set *s; (s = LIST_FIRST(struct out_set, &o->unnumbered, link));)
-		uns_out_settle(o, s, CACHE_LATER, "the set could not be kept");
-}
-
-static void reserve_run(struct pool_job *job)
-{
-	struct uns_out *o = LIST_OF(struct uns_out, job, reserving.job);
-	struct reserving *r = &o->reserving;
-	r->rc = uns_number_reserve(o->small, &r->with, r->below, &r->err);
-	loop_post(o->o.loop, numbers_reserved, o);
-}
-
-static void reserve_soon(struct uns_out *o)
-{
-	struct reserving *r = &o->reserving;
-	if (r->is_busy || o->is_stopped)
-		return;
-	r->is_busy = true;
-	r->below = o->below + RESERVE;
-	r->with = o->number;
-	r->job = (struct pool_job){.run = reserve_run, .beyond = true};
-	pool_post(o->o.pool, &r->job);
+	if (rc == 0)
+		*ret = o->number.next++;
+	else
+		uns_out_say(o, true, "reserving numbers for sets failed", err.msg);
+	pthread_mutex_unlock(&o->numbering);
+	return rc;
 }
 
 void uns_out_add(struct uns_out *o, const struct unsdb_set *set, struct uns_spool *spool,
 		 uns_settled_fn *fn, void *ctx)
 {
 	struct out_set *s = mem_alloc(sizeof *s);
-	s->set = *set;
-	s->spool = spool;
-	s->fn = fn;
-	s->ctx = ctx;
-	list_append(&o->unnumbered, &s->link);
+	*s = (struct out_set){.set = *set, .spool = spool, .fn = fn, .ctx = ctx};
 	o->counts.waiting++;
-	loop_later(o->o.loop, &o->pump);
-}
-
-static void pump_later(void *ctx)
-{
-	struct uns_out *o = ctx;
-	number_give(o);
-	uns_out_pump(o);
+	set_route(o, s);
 }
 
 /* Into unsdb. */
@@ -190,42 +143,33 @@ void uns_out_store_next(struct uns_out *o)
 static int unsdb_begin(struct uns_out *o, struct err *err)
 {
 	CLEANUP(buf_free) struct buf away = BUF_INIT(PATH_MAX);
-	if (unsdb_open(&o->unsdb, o->unsdb_path, err) == 0)
+	if (unsdb_open(&o->unsdb, o->o.unsdb, err) == 0)
 		return 0;
 	if (err->code != ERR_DAMAGED)
 		return -1;
 	uns_out_say(o, true, "unsdb damaged; set aside, all providers are asked for full sets",
 		    err->msg);
-	buf_printf(&away, "%s.", o->unsdb_path);
+	buf_printf(&away, "%s.", o->o.unsdb);
 	time_print_name(&away, clock_wall_us());
 	buf_add_text(&away, ".damaged");
 	if (o->o.lost(o->o.ctx, 0, err) < 0)
 		return -1;
 	FAULT("uns.damaged");
-	if (file_rename(o->unsdb_path, buf_text(&away), err) < 0)
+	if (file_rename(o->o.unsdb, buf_text(&away), err) < 0)
 		return -1;
-	return unsdb_open(&o->unsdb, o->unsdb_path, err);
+	return unsdb_open(&o->unsdb, o->o.unsdb, err);
 }
 
 int uns_out_new(struct uns_out **ret, const struct uns_out_options *options, struct err *err)
 {
 	struct uns_out *o = mem_alloc(sizeof *o);
 	o->o = *options;
-	o->unsdb_path = mem_text(options->unsdb);
-	o->pump = (struct loop_later){.fn = pump_later, .ctx = o};
-	list_init(&o->unnumbered);
+	pthread_mutex_init(&o->numbering, NULL);
 	list_init(&o->passing);
 	list_init(&o->to_store);
 	list_init(&o->flying);
-	struct uns_link_options link = options->link;
-	link.name = o->number.name;
-	link.here = uns_out_on_here;
-	link.away = uns_out_on_away;
-	link.room = uns_out_on_room;
-	link.answer = uns_out_on_answer;
-	link.ctx = o;
 	if (uns_number_open(options->data, options->instance, &o->small, &o->number, err) < 0 ||
-	    unsdb_begin(o, err) < 0 || uns_link_new(&o->link, &link, err) < 0) {
+	    unsdb_begin(o, err) < 0 || uns_out_connect(o, err) < 0) {
 		uns_out_free(&o);
 		return -1;
 	}
@@ -239,8 +183,9 @@ void uns_out_stop(struct uns_out *o)
 	if (!o)
 		return;
 	o->is_stopped = true;
-	loop_later_cancel(&o->pump);
-	uns_link_free(&o->link);
+	loop_timer_stop(&o->greeting);
+	outgoing_free(&o->link);
+	o->is_here = false;
 }
 
 static void sets_refuse(struct uns_out *o, struct link *list)
@@ -262,12 +207,14 @@ void uns_out_end(struct uns_out *o)
 			list_append(&o->passing, &f->set->link);
 		mem_free(&f);
 	}
-	sets_refuse(o, &o->unnumbered);
 	sets_refuse(o, &o->passing);
 	sets_refuse(o, &o->to_store);
+	pthread_mutex_lock(&o->numbering);
 	/* the numbers stay reserved if that fails: nothing is lost */
-	if (o->number.next < o->below)
-		(void)uns_number_reserve(o->small, &o->number, o->number.next, &err);
+	if (o->number.next < o->below &&
+	    uns_number_reserve(o->small, &o->number, o->number.next, &err) == 0)
+		o->below = o->number.next;
+	pthread_mutex_unlock(&o->numbering);
 }
 
 void uns_out_free(struct uns_out **op)
@@ -281,23 +228,13 @@ void uns_out_free(struct uns_out **op)
 	mem_free(&o->taking.now.provider);
 	unsdb_close(&o->unsdb);
 	small_close(&o->small);
-	mem_free(&o->unsdb_path);
+	pthread_mutex_destroy(&o->numbering);
 	mem_free(op);
 }
 
-int uns_out_find(struct uns_out *o, uint64_t provider, uint64_t number, struct unsdb_set *ret)
+struct unsdb *uns_out_unsdb(struct uns_out *o)
 {
-	return unsdb_find(o->unsdb, provider, number, ret);
-}
-
-uint64_t uns_out_urls(const struct uns_out *o, uint64_t provider)
-{
-	return unsdb_urls(o->unsdb, provider);
-}
-
-const char *uns_out_unsdb(const struct uns_out *o)
-{
-	return o->unsdb_path;
+	return o->unsdb;
 }
 
 const char *uns_out_name(const struct uns_out *o)
@@ -308,7 +245,7 @@ const char *uns_out_name(const struct uns_out *o)
 void uns_out_counts(const struct uns_out *o, struct uns_out_counts *ret)
 {
 	*ret = o->counts;
-	ret->is_here = uns_link_is_here(o->link);
+	ret->is_here = uns_out_is_here(o);
 	ret->unsdb_bytes = unsdb_size(o->unsdb);
 	ret->unsdb_sets = unsdb_waiting(o->unsdb);
 }

@@ -4,20 +4,24 @@
  * one started. */
 #pragma once
 #include "base/pool.h"
-#include "cache/uns/uns_link.h"
 #include "cache/uns/uns_spool.h"
 #include "cache/unsdb.h"
+#include "net/conn.h"
 
+struct dns_conf;
+struct tls;
 struct uns_out;
 
 struct uns_out_options {
 	struct loop *loop;
 	struct pool *pool; /* that ends before uns_out_free() */
 	const char *data, *instance;
-	const char *unsdb; /* the file */
+	const char *unsdb; /* the file; used where it is */
 	uint64_t unsdb_max;
-	/* pool, address, dns, tls. */
-	struct uns_link_options link;
+	struct conn_pool *conns;
+	const char *qm; /* address of the queue manager */
+	const struct dns_conf *dns;
+	const struct tls *tls; /* NULL: none */
 	/* A line for the log. */
 	void (*said)(void *ctx, bool is_trouble, const char *what, const char *why);
 	void (*failed)(void *ctx, const struct err *err); /* fatal */
@@ -38,18 +42,18 @@ void uns_out_stop(struct uns_out *o);
 void uns_out_end(struct uns_out *o);
 void uns_out_free(struct uns_out **o);
 
-/* code 0: the set is on disk under that number; otherwise it is refused. */
-typedef void uns_settled_fn(void *ctx, uint64_t number, unsigned code, const char *text);
-/* Takes ownership of a complete spool. Of `set` provider, is_full, urls and at_us count. Never
- * calls fn before it returns. */
+/* A number for a set, from any thread; blocks on the disk now and then. Negative: there is none,
+ * which has been said. */
+int uns_out_number(struct uns_out *o, uint64_t *ret);
+/* code 0: the set is on disk; otherwise it is refused. */
+typedef void uns_settled_fn(void *ctx, unsigned code, const char *text);
+/* Takes ownership of a complete spool. Of `set` number, provider, is_full, urls and at_us count. */
 void uns_out_add(struct uns_out *o, const struct unsdb_set *set, struct uns_spool *spool,
 		 uns_settled_fn *fn, void *ctx);
 /* Whether unsdb is full. */
 bool uns_out_is_full(const struct uns_out *o);
-/* Finds a set that the queue manager does not have yet, as unsdb_find(). */
-int uns_out_find(struct uns_out *o, uint64_t provider, uint64_t number, struct unsdb_set *ret);
-uint64_t uns_out_urls(const struct uns_out *o, uint64_t provider); /* as unsdb_urls() */
-const char *uns_out_unsdb(const struct uns_out *o);                /* the file */
+/* For finding what the queue manager does not have yet. */
+struct unsdb *uns_out_unsdb(struct uns_out *o);
 const char *uns_out_name(const struct uns_out *o);
 
 struct uns_out_counts {

@@ -2,6 +2,9 @@
 #pragma once
 #include "cache/uns/uns_number.h"
 #include "cache/uns/uns_out.h"
+#include "net/outgoing.h"
+
+#include <pthread.h>
 
 struct out_set {
 	struct link link;
@@ -45,15 +48,6 @@ struct storing {
 	struct err err;
 };
 
-struct reserving {
-	struct pool_job job;
-	bool is_busy;
-	uint64_t below;
-	struct uns_number with;
-	int rc;
-	struct err err;
-};
-
 struct lost_list {
 	uint64_t *provider;
 	size_t n, room;
@@ -70,25 +64,27 @@ struct taking {
 
 struct uns_out {
 	struct uns_out_options o;
-	struct small *small; /* where `number` is kept; a thread of the pool uses it */
-	char *unsdb_path;
-	struct uns_number number;
-	uint64_t below; /* numbers up to this one are reserved */
+	pthread_mutex_t numbering;
+	struct small *small;      /* where `number` is kept; numbering */
+	struct uns_number number; /* its next one: numbering */
+	uint64_t below;           /* numbers up to this one are reserved; numbering */
 	struct unsdb *unsdb;
-	struct uns_link *link;
+	struct outgoing *link;
+	struct conn *conn; /* NULL: not up */
+	struct loop_timer greeting;
+	bool is_here;          /* the queue manager takes sets */
+	char why_dropped[128]; /* the link, which is ending; "": it is not */
 	bool is_choked, is_stopped;
 	unsigned long turn;
-	struct link unnumbered, passing, to_store, flying;
+	struct link passing, to_store, flying;
 	uint64_t flying_bytes, drained_to;
 	struct sending sending;
 	struct reading reading;
 	struct storing storing;
-	struct reserving reserving;
 	struct taking taking;
 	struct uns_out_counts counts;
 	bool has_failed;    /* to store, and that was said */
 	char why_away[128]; /* as it was said last */
-	struct loop_later pump;
 };
 
 /* uns_out.c */
@@ -99,7 +95,15 @@ void uns_out_store_next(struct uns_out *o);
 
 /* uns_out_send.c */
 void uns_out_pump(struct uns_out *o);
-void uns_out_on_here(void *ctx);
-void uns_out_on_away(void *ctx, const char *why);
-void uns_out_on_room(void *ctx);
-void uns_out_on_answer(void *ctx, uint64_t number, unsigned code, struct str text);
+void uns_out_on_here(struct uns_out *o);
+/* What was not answered is to be sent again. */
+void uns_out_on_away(struct uns_out *o, const char *why);
+void uns_out_on_room(struct uns_out *o); /* after conn_send() said false */
+/* code 0: it has the set. */
+void uns_out_on_answer(struct uns_out *o, uint64_t number, unsigned code, struct str text);
+
+/* uns_link.c */
+int uns_out_connect(struct uns_out *o, struct err *err);
+bool uns_out_is_here(const struct uns_out *o);
+/* The queue manager said what it may not; uns_out_on_away() follows. */
+void uns_out_drop(struct uns_out *o, const char *why);

@@ -76,7 +76,7 @@ static void send_read(struct uns_out *o)
 	}
 	if (r->rc < 0) {
 		uns_out_say(o, true, "reading a set failed", r->err.msg);
-		uns_link_drop(o->link, "a set could not be read");
+		uns_out_drop(o, "a set could not be read");
 		o->turn++;
 		s->f = NULL;
 		return;
@@ -87,7 +87,7 @@ static void send_read(struct uns_out *o)
 		s->f = NULL;
 	}
 	ENSURE(!r->out.over);
-	o->is_choked = !uns_link_send(o->link, buf_str(&r->out));
+	o->is_choked = !conn_send(o->conn, buf_str(&r->out));
 	buf_free(&r->out);
 	if (r->rc == 1)
 		FAULT("uns.sent");
@@ -131,7 +131,7 @@ static void send_begin(struct uns_out *o, const struct unsdb_set *set, struct ou
 	o->flying_bytes += bytes;
 	o->sending = (struct sending){.f = f, .at = of ? 0 : set->place};
 	message_write(&link_of_uns, LINK_SET, &m, &out);
-	o->is_choked = !uns_link_send(o->link, buf_str(&out));
+	o->is_choked = !conn_send(o->conn, buf_str(&out));
 }
 
 static bool has_window(const struct uns_out *o, uint64_t bytes)
@@ -167,8 +167,7 @@ static bool send_next(struct uns_out *o)
 
 void uns_out_pump(struct uns_out *o)
 {
-	while (uns_link_is_here(o->link) && !o->is_choked && !o->reading.is_busy &&
-	       !o->is_stopped) {
+	while (uns_out_is_here(o) && !o->is_choked && !o->reading.is_busy && !o->is_stopped) {
 		if (!o->sending.f && !send_next(o))
 			return;
 		if (!o->is_choked)
@@ -238,9 +237,8 @@ static void take_next(struct uns_out *o)
 
 /* What the link says. */
 
-void uns_out_on_here(void *ctx)
+void uns_out_on_here(struct uns_out *o)
 {
-	struct uns_out *o = ctx;
 	o->turn++;
 	o->is_choked = false;
 	o->counts.is_here = true;
@@ -249,17 +247,15 @@ void uns_out_on_here(void *ctx)
 	uns_out_pump(o);
 }
 
-void uns_out_on_room(void *ctx)
+void uns_out_on_room(struct uns_out *o)
 {
-	struct uns_out *o = ctx;
 	o->is_choked = false;
 	uns_out_pump(o);
 }
 
 /* What flew and what was to fly is stored, before all that came later. */
-void uns_out_on_away(void *ctx, const char *why)
+void uns_out_on_away(struct uns_out *o, const char *why)
 {
-	struct uns_out *o = ctx;
 	if (o->counts.is_here || strcmp(o->why_away, why) != 0)
 		uns_out_say(o, false, "queue manager disconnected", why);
 	snprintf(o->why_away, sizeof o->why_away, "%s", why);
@@ -301,13 +297,12 @@ static void unsdb_answered(struct uns_out *o, const struct flying *f, unsigned c
 	take_next(o);
 }
 
-void uns_out_on_answer(void *ctx, uint64_t number, unsigned code, struct str text)
+void uns_out_on_answer(struct uns_out *o, uint64_t number, unsigned code, struct str text)
 {
-	struct uns_out *o = ctx;
 	struct flying *f = LIST_FIRST(struct flying, &o->flying, link);
 	char words[LINK_TEXT_MAX + 1];
 	if (!f || f == o->sending.f || f->number != number) {
-		uns_link_drop(o->link, "it answers what was not asked");
+		uns_out_drop(o, "it answers what was not asked");
 		return;
 	}
 	snprintf(words, sizeof words, STR_FMT, STR_ARG(text));

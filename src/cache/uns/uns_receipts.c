@@ -81,12 +81,11 @@ static void chunk_make(void *ctx)
 /* The thread of the session. */
 void uns_receipts(struct uns_session *ss, uint64_t set)
 {
-	struct uns_out *out = ss->u->out;
 	struct unsdb_set kept;
-	bool is_kept = uns_out_find(out, ss->provider, set, &kept) == 0;
+	bool is_kept = unsdb_find(uns_out_unsdb(ss->u->out), ss->provider, set, &kept) == 0;
 	struct asked a = {.ss = ss,
 			  .number = is_kept ? kept.number : set,
-			  .unsdb = is_kept ? uns_out_unsdb(out) : NULL};
+			  .unsdb = is_kept ? ss->u->unsdb : NULL};
 	while (a.rc == 0) {
 		uns_session_ask(ss, ss->u->reads, chunk_make, &a);
 		if (a.rc >= 0)

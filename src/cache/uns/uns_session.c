@@ -194,10 +194,9 @@ static void hear_receipts(void *ctx, uint64_t set)
 	uns_receipts(ss, set);
 }
 
-static void set_settled(void *ctx, uint64_t number, unsigned code, const char *text)
+static void set_settled(void *ctx, unsigned code, const char *text)
 {
 	struct uns_session *ss = ctx;
-	ss->number = number;
 	ss->code = code;
 	snprintf(ss->text, sizeof ss->text, "%s", text);
 	session_wake(ss);
@@ -206,13 +205,14 @@ static void set_settled(void *ctx, uint64_t number, unsigned code, const char *t
 static void set_pass(void *ctx)
 {
 	struct uns_session *ss = ctx;
-	const struct unsdb_set set = {.provider = ss->provider,
+	const struct unsdb_set set = {.number = ss->number,
+				      .provider = ss->provider,
 				      .is_full = ss->is_full,
 				      .urls = ss->received,
 				      .at_us = clock_wall_us()};
 	struct uns_spool *spool = ss->spool;
 	if (ss->u->is_ending) {
-		set_settled(ss, 0, CACHE_LATER, "the server stops");
+		set_settled(ss, CACHE_LATER, "the server stops");
 		return;
 	}
 	ss->spool = NULL;
@@ -272,7 +272,10 @@ static void hear_whole(void *ctx, uint64_t received)
 		spool_failed(ss, &err);
 		return;
 	}
-	session_await(ss, set_pass);
+	if (uns_out_number(ss->u->out, &ss->number) < 0)
+		set_settled(ss, CACHE_LATER, "the set could not be kept");
+	else
+		session_await(ss, set_pass);
 	if (ss->code) {
 		ss->counts.refused_sets++;
 		uns_session_refuse(ss, ss->code, ss->text);

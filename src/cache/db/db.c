@@ -237,11 +237,10 @@ int db_damaged(const struct db *d, struct err *err, const char *fmt, ...)
 	return err_then(err, "%s", d->sql.remedy);
 }
 
-int work_row(struct db *d, uint64_t *ret)
+uint64_t work_row(struct db *d)
 {
-	*ret = d->meta.next_row++;
 	d->meta_dirty = true;
-	return 0;
+	return d->meta.next_row++;
 }
 
 int db_age_get(struct db *d, int64_t *ret_us, struct err *err)

@@ -296,13 +296,12 @@ static int update_new(struct step *s, struct url_row *u, const struct item *it,
 {
 	struct queued q = {.set = s->set.set.set,
 			   .slot = slot_of(s, n),
+			   .row = work_row(s->d),
 			   .provider = u->provider,
 			   .reason = STR(""),
 			   .data = {it->p, it->n},
 			   .notice = *n};
 	s->ret->queued++;
-	if (work_row(s->d, &q.row) < 0)
-		return -1;
 	return queue_add(s->d, u, &q, s->terms->priority, err);
 }
 

@@ -103,7 +103,10 @@ static int gone_trim(struct db *d, int64_t before_us, struct err *err)
 {
 	struct gone g;
 	struct url_row u;
-	int rc = gone_oldest(d, &g, err);
+	uint64_t id;
+	int rc = db_number(d, sql_st(d, SQL_GONE_OLDEST), &id, err);
+	if (rc == 0)
+		rc = gone_get(d, id, &g, err);
 	if (rc || g.at_us >= before_us)
 		return rc < 0 ? rc : 1;
 	rc = URL_BY(d, g.provider, g.hash, gone, g.id, &u, err);

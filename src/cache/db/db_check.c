@@ -96,17 +96,24 @@ static int url_files(struct checking *k, struct url_row *u, const struct queued 
 	return k->fix ? row_fails(k, u, q, s, err) : 0;
 }
 
+static void row_count(struct checking *k, const struct url_row *u, const struct queued *q)
+{
+	struct counts *c = tallies_put(&k->counts, u->provider);
+	c->queued++;
+	if (!q->is_nothing && !u->lcc) {
+		c->fresh++;
+		c->fresh_space += q->notice.has & NOTICE_HAS_SIZE ? q->notice.size : 0;
+	}
+}
+
 static void url_count(struct checking *k, const struct url_row *u, const struct queued *q,
 		      const struct stored *s)
 {
 	struct counts *c = tallies_put(&k->counts, u->provider);
-	c->queued += u->row != 0;
 	c->files += u->lcc != 0;
 	c->space += u->lcc ? s->size : 0;
-	if (u->row && !q->is_nothing && !u->lcc) {
-		c->fresh++;
-		c->fresh_space += q->notice.has & NOTICE_HAS_SIZE ? q->notice.size : 0;
-	}
+	if (u->row)
+		row_count(k, u, q);
 }
 
 /* 0: the row that the URL names is there, and is its own. 1: it is not. */
@@ -183,7 +190,6 @@ static int queue_lost(struct checking *k, const struct queued *q, struct err *er
 {
 	struct url_row u = {.provider = q->provider,
 			    .hash = k->d->hash(q->notice.c, q->notice.mime)};
-	struct counts *c;
 	finding_say(k, true, "row %llu of the queue has no URL", (unsigned long long)q->row);
 	if (!k->fix)
 		return 0;
@@ -200,12 +206,7 @@ static int queue_lost(struct checking *k, const struct queued *q, struct err *er
 	u.slot = q->slot;
 	u.row = q->row;
 	u.version++;
-	c = tallies_put(&k->counts, u.provider);
-	c->queued++;
-	if (!q->is_nothing && !u.lcc) {
-		c->fresh++;
-		c->fresh_space += q->notice.has & NOTICE_HAS_SIZE ? q->notice.size : 0;
-	}
+	row_count(k, &u, q);
 	return url_save(k->d, &u, err);
 }
 

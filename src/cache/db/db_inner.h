@@ -176,7 +176,7 @@ void snapshot_end(struct db *d);
 int work_flush(struct db *d, struct err *err);
 int totals_read(struct db *d, struct err *err); /* of all providers, out of the tallies */
 int meta_read(struct db *d, struct err *err);   /* what readers have of it is old */
-int work_row(struct db *d, uint64_t *ret);      /* the next row number */
+uint64_t work_row(struct db *d);                /* the next row number */
 /* ERR_DAMAGED with the database's path and what to do. */
 int db_damaged(const struct db *d, struct err *err, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
@@ -243,7 +243,6 @@ int lcc_drop(struct db *d, struct url_row *u, const struct stored *s, const stru
 	     struct err *err);
 
 int gone_get(struct db *d, uint64_t id, struct gone *ret, struct err *err);
-int gone_oldest(struct db *d, struct gone *ret, struct err *err);
 int gone_put(struct db *d, struct url_row *u, const struct gone *g, struct err *err);
 int gone_row_drop(struct db *d, struct url_row *u, struct err *err);
 

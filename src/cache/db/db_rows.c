@@ -395,28 +395,12 @@ int db_fsm_add(struct db *d, struct str machine, struct str file, struct err *er
 	return DB_WORK(d, err, fsm_put(d, machine, file, err));
 }
 
-static int gone_read(struct gone *g)
-{
-	g->state = g->state == DB_FAILED ? DB_FAILED : DB_REMOVED;
-	return 0;
-}
-
-/* 1: there is none. */
-int gone_oldest(struct db *d, struct gone *ret, struct err *err)
-{
-	struct sql_st *st = sql_st(d, SQL_GONE_OLDEST);
-	int rc = db_step(d, st, err);
-	if (rc)
-		return rc;
-	rc = row_from(d, st, &gone_kind, ret, err);
-	sql_reset(st);
-	return rc < 0 ? rc : gone_read(ret);
-}
-
 int gone_get(struct db *d, uint64_t id, struct gone *ret, struct err *err)
 {
-	struct sql_st *st = DB_ST(d, GONE_GET, SQL_N(id));
-	return row_get(d, st, &gone_kind, id, ret, err) < 0 ? -1 : gone_read(ret);
+	int rc = row_get(d, DB_ST(d, GONE_GET, SQL_N(id)), &gone_kind, id, ret, err);
+	if (rc == 0 && ret->state != DB_FAILED)
+		ret->state = DB_REMOVED;
+	return rc;
 }
 
 int gone_row_drop(struct db *d, struct url_row *u, struct err *err)

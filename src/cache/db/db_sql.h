@@ -60,7 +60,7 @@
 	X(LCC_DATA, "UPDATE lcc SET data=?2 WHERE row=?1") \
 	X(LCC_DROP, "DELETE FROM lcc WHERE row=?1") \
 	X(GONE_GET, "SELECT " GONE_COLUMNS " FROM gone WHERE id=?1") \
-	X(GONE_OLDEST, "SELECT " GONE_COLUMNS " FROM gone ORDER BY id LIMIT 1") \
+	X(GONE_OLDEST, "SELECT id FROM gone ORDER BY id LIMIT 1") \
 	X(GONE_PUT, "INSERT INTO gone(provider,hash,at,state,code,reason,c,mime) " \
 		"VALUES(?1,?2,?3,?4,?5,?6,?7,?8) RETURNING id") \
 	X(GONE_DROP, "DELETE FROM gone WHERE id=?1") \

@@ -90,6 +90,6 @@ uint64_t pidb_version(struct pidb *p)
 	if (sql_version(&p->sql, &others, &err) == 0)
 		__atomic_store_n(&p->version, (p->own << 32) + (uint64_t)others, __ATOMIC_RELAXED);
 	uint64_t version = p->version;
-	pidb_unlock(p);
+	pthread_mutex_unlock(&p->lock);
 	return version;
 }

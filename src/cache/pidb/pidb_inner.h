@@ -18,10 +18,6 @@ struct pidb {
 /* Opens the database that is there. 1: SQL_READ, and there is none. */
 int pidb_connect(struct pidb **ret, const char *folder, enum sql_mode mode, struct err *err);
 
-/* Text that is longer than there is room is damage, which the database would not find: it is cut.
- */
-void pidb_text(const struct sql_st *st, int column, char *ret, size_t cap);
-
 /* A statement without rows; *ret_changed, where not NULL, rows that it changed. */
 int pidb_do(struct pidb *p, const char *sql, const struct sql_value *v, size_t n, int *ret_changed,
 	    struct err *err);
@@ -44,5 +40,3 @@ int pidb_write(struct pidb *p, const char *sql, const struct sql_value *v, size_
 	       int *ret_changed, struct err *err);
 #define PIDB_WRITE(p, changed, err, sql, ...) \
 	pidb_write(p, sql, SQL_VALUES(__VA_ARGS__), changed, err)
-void pidb_lock(struct pidb *p);
-void pidb_unlock(struct pidb *p);

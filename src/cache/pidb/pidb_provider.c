@@ -46,19 +46,19 @@ static int provider_read(struct pidb *p, const char *sql, uint64_t id, int64_t s
 int pidb_get(struct pidb *p, uint64_t id, int64_t since_us, struct pidb_provider *ret,
 	     struct err *err)
 {
-	pidb_lock(p);
+	pthread_mutex_lock(&p->lock);
 	int rc = provider_read(p, PROVIDER_COLUMNS "WHERE id=?2", id, since_us, ret, err);
-	pidb_unlock(p);
+	pthread_mutex_unlock(&p->lock);
 	return rc;
 }
 
 int pidb_next(struct pidb *p, uint64_t after, int64_t since_us, struct pidb_provider *ret,
 	      struct err *err)
 {
-	pidb_lock(p);
+	pthread_mutex_lock(&p->lock);
 	int rc = provider_read(p, PROVIDER_COLUMNS "WHERE id>?2 ORDER BY id LIMIT 1", after,
 			       since_us, ret, err);
-	pidb_unlock(p);
+	pthread_mutex_unlock(&p->lock);
 	return rc;
 }
 
@@ -84,11 +84,11 @@ int pidb_prefixes(struct pidb *p, uint64_t id, struct arena *arena, char ***ret,
 {
 	*ret = NULL;
 	*ret_n = 0;
-	pidb_lock(p);
+	pthread_mutex_lock(&p->lock);
 	int rc = pidb_is_there(p, id, err);
 	if (rc == 0)
 		rc = prefixes_read(p, id, arena, ret, ret_n, err);
-	pidb_unlock(p);
+	pthread_mutex_unlock(&p->lock);
 	return rc;
 }
 

@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "cache/pidb/pidb_inner.h"
 
+#include <stdio.h>
+
 enum { SECRETS_MOST = 10 };
 
 static int register_allowed(struct pidb *p, const char *address, unsigned most_a_day,
@@ -28,9 +30,9 @@ static int register_allowed(struct pidb *p, const char *address, unsigned most_a
 int pidb_may_register(struct pidb *p, const char *address, unsigned most_a_day, int64_t now_us,
 		      struct err *err)
 {
-	pidb_lock(p);
+	pthread_mutex_lock(&p->lock);
 	int rc = register_allowed(p, address, most_a_day, now_us, err);
-	pidb_unlock(p);
+	pthread_mutex_unlock(&p->lock);
 	return rc;
 }
 
@@ -121,7 +123,7 @@ int pidb_secrets(struct pidb *p, uint64_t id, int64_t expired_us, char (*ret)[PI
 {
 	struct sql_st *st;
 	size_t n = 0;
-	pidb_lock(p);
+	pthread_mutex_lock(&p->lock);
 	int rc = pidb_is_there(p, id, err);
 	if (rc == 0)
 		rc = sql_ask(&p->sql,
@@ -130,12 +132,12 @@ int pidb_secrets(struct pidb *p, uint64_t id, int64_t expired_us, char (*ret)[PI
 			     SQL_VALUES(SQL_N(id), SQL_N(expired_us), SQL_N(most)), &st, err);
 	if (rc == 0) {
 		while ((rc = sql_step(&p->sql, st, err)) == 0)
-			pidb_text(st, 0, ret[n++], PIDB_SECRET + 1);
+			snprintf(ret[n++], sizeof *ret, STR_FMT, STR_ARG(sql_str(st, 0)));
 		sql_finish(&st);
 		*ret_n = n;
 		rc = rc < 0 ? -1 : 0;
 	}
-	pidb_unlock(p);
+	pthread_mutex_unlock(&p->lock);
 	return rc;
 }
 
@@ -226,9 +228,9 @@ int pidb_deregister(struct pidb *p, uint64_t id, int64_t now_us, struct err *err
 int pidb_gone(struct pidb *p, uint64_t *ret_id, struct err *err)
 {
 	int64_t id = 0;
-	pidb_lock(p);
+	pthread_mutex_lock(&p->lock);
 	int rc = PIDB_COUNT(p, &id, err, "SELECT min(provider) FROM gone");
-	pidb_unlock(p);
+	pthread_mutex_unlock(&p->lock);
 	if (rc < 0)
 		return -1;
 	if (id == 0)

@@ -5,23 +5,6 @@
 #include "base/fault.h"
 #include "cache/pidb/pidb_inner.h"
 
-#include <stdio.h>
-
-void pidb_lock(struct pidb *p)
-{
-	pthread_mutex_lock(&p->lock);
-}
-
-void pidb_unlock(struct pidb *p)
-{
-	pthread_mutex_unlock(&p->lock);
-}
-
-void pidb_text(const struct sql_st *st, int column, char *ret, size_t cap)
-{
-	snprintf(ret, cap, STR_FMT, STR_ARG(sql_str(st, column)));
-}
-
 int pidb_do(struct pidb *p, const char *sql, const struct sql_value *v, size_t n, int *ret_changed,
 	    struct err *err)
 {
@@ -50,9 +33,9 @@ int pidb_is_there(struct pidb *p, uint64_t id, struct err *err)
 
 int pidb_begin(struct pidb *p, struct err *err)
 {
-	pidb_lock(p);
+	pthread_mutex_lock(&p->lock);
 	if (sql_begin(&p->sql, SQL_DURABLE, err) < 0) {
-		pidb_unlock(p);
+		pthread_mutex_unlock(&p->lock);
 		return -1;
 	}
 	p->has_changed = false;
@@ -70,7 +53,7 @@ int pidb_end(struct pidb *p, int rc, struct err *err)
 		p->own++;
 	if (rc != 0)
 		sql_rollback(&p->sql);
-	pidb_unlock(p);
+	pthread_mutex_unlock(&p->lock);
 	return rc;
 }
 

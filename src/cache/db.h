@@ -1,14 +1,14 @@
 /* The cache's database: the queue (QDB, QPSDB), what is stored (LCC), what is to be deleted
  * (FSMDB), sets as they arrived, and what has become of each URL (document 004, section 6).
  * Functions are whole operations of the cache, never statements: each is one transaction, durable
- * when it returns 0, and has changed nothing when it is negative. What keeps the rows is a driver
- * of store/sql.h.
+ * when it returns 0; if it returns a negative number, nothing has changed. A driver of store/sql.h
+ * keeps the rows.
  *
- * One process writes, the queue manager, from one thread at a time; others open it for reading, and
- * may use what is marked [reads].
+ * One process writes, the queue manager, from one thread at a time. Others open it for reading and
+ * may use the functions marked [reads].
  *
- * A row is one URL of one provider: (provider, conceptual URL, MIME type), found by notice_hash();
- * where hashes are equal the texts decide. Row numbers are the order of arrival. */
+ * A row is one URL of one provider: (provider, conceptual URL, MIME type). It is found by
+ * notice_hash(); if hashes are equal, the texts decide. Row numbers are the order of arrival. */
 #pragma once
 #include "cache/hours.h"
 #include "cache/notice.h"
@@ -17,15 +17,16 @@ struct db;
 
 enum {
 	DB_NOW = -1, /* a slot: at any time */
-	DB_BAD = -2, /* a slot: had a temporary error of its own, and goes after all others */
+	DB_BAD =
+		-2, /* a slot: URLs with a temporary error of their own, fetched after all others */
 	DB_MACHINE_MAX = 64,
 	DB_FILE_MAX = 64,
 	DB_REASON_MAX = 255,
 	DB_UNS_MAX = 32,
 };
 
-/* Sets. A set is taken in pieces (notice_pack()), is there from its last piece on, and is then
- * absorbed into the queue, in steps. Its pieces stay for the receipts. */
+/* Sets. A set is taken in pieces (notice_pack()), exists once its last piece is there, and is then
+ * absorbed into the queue, in steps. Its pieces are kept for the receipts. */
 
 struct db_set {
 	uint64_t set;             /* the number of ours: the order of sets, PSETID */
@@ -50,7 +51,7 @@ struct db_take {
 	uint64_t ret_set; /* its number of ours */
 };
 
-/* How the owner of the queue wants rows to be taken: what a provider's contract says, and now. */
+/* Terms under which rows are absorbed: the provider's contract, and the time. */
 struct db_terms {
 	uint64_t quota_files, quota_space; /* UINT64_MAX: none */
 	struct hours hours;                /* of the contract */
@@ -62,11 +63,12 @@ struct db_terms {
 	size_t rows_max; /* how many notices, or removals of a full set, one call does */
 };
 
-/* Part of a set in the queue: what QPSDB holds. Rows of it go in the order of their numbers. */
+/* Part of a set in the queue, as QPSDB has it. Its rows are fetched in the order of their numbers.
+ */
 struct db_part {
 	uint64_t set;
 	int64_t slot; /* of its rows: DB_NOW, DB_BAD, or a time slot */
-	/* When it begins: DB_NOW, or the slot that it waits for. At first that of its rows. */
+	/* DB_NOW, or the slot that it waits for; at first the slot of its rows. */
 	int64_t start;
 	uint64_t provider;
 	int64_t priority;
@@ -84,8 +86,7 @@ struct db_row {
 	uint64_t row, provider, set;
 	int64_t slot;
 	int64_t hash;
-	uint64_t
-		version; /* how often it was notified: an answer to an earlier one does not count */
+	uint64_t version; /* how often it was notified: answers to earlier versions do not count */
 	unsigned tries;
 	bool is_nothing; /* the operation "nothing": removed while it was being fetched */
 	struct notice notice;
@@ -124,13 +125,13 @@ struct db_done {
 	unsigned ret_code; /* FAILED after all: 306 wrong type, 307 wrong sum, 203 no quota */
 };
 
-/* What there is of a provider. */
+/* Totals of a provider. */
 struct db_tally {
 	uint64_t files, space; /* stored, and their bytes */
-	uint64_t queued;    /* rows of the queue; a row that is a removal counts until it is done */
-	uint64_t errors;    /* ever: those since some time are a difference */
-	uint64_t open_sets; /* not absorbed yet */
-	uint64_t open_urls; /* of these, about as many as are not in the queue yet */
+	uint64_t queued;       /* rows of the queue; a removal counts until it is done */
+	uint64_t errors;       /* ever */
+	uint64_t open_sets;    /* not absorbed yet */
+	uint64_t open_urls;    /* of these sets, roughly: not in the queue yet */
 };
 
 /* Receipts. */
@@ -163,7 +164,7 @@ struct db_receipt {
 	struct str machine, file;
 };
 
-/* An error as providers are told of it: the notice as it came. */
+/* An error as it is reported to the provider, with the notice as it came. */
 struct db_error {
 	int64_t at_us;
 	unsigned code;
@@ -182,43 +183,43 @@ enum { DB_FETCHES = 200 }; /* that are remembered of each provider */
 
 /* What db_check() finds. */
 struct db_finding {
-	bool is_damage; /* else it is left by a kill, and mends itself */
+	bool is_damage; /* else a leftover of a kill, which the next start repairs */
 	char text[256];
 };
 typedef void db_finding_fn(void *ctx, const struct db_finding *f);
 
 enum db_mode { DB_READ, DB_WRITE };
-/* The folder is DATA/cache; for DB_WRITE it and the database are made. 1: for DB_READ, there is
- * none yet. ERR_BUSY: another process writes. ERR_DAMAGED: what is there is not sound.
- * ERR_USAGE: another version of garner made it, and it is left alone. */
+/* The folder is DATA/cache; DB_WRITE creates it and the database. 1: DB_READ, and there is no
+ * database yet. ERR_BUSY: another process writes. ERR_DAMAGED: the database is damaged.
+ * ERR_USAGE: another version of garner made it; it is left unchanged. */
 int db_open(struct db **ret, const char *folder, enum db_mode mode, struct err *err);
 void db_close(struct db **db);
-/* Of db_open(): whether it was set aside meanwhile (garner cache check --fix). Then it is to
- * be closed, and the new one opened. */
+/* Returns whether the file was set aside since it was opened (garner cache check --fix): then close
+ * this one and open the new one. */
 bool db_is_moved(struct db *db);
 
-/* Between these two, operations are one transaction together, durable with the commit.
- * Where one of them has failed, the commit fails as well, and nothing has changed. */
+/* Operations between these two are one transaction, durable with the commit. If one of them has
+ * failed, the commit fails too, and nothing has changed. */
 int db_begin(struct db *db, struct err *err);
 int db_commit(struct db *db, struct err *err);
 
 /* Takes sets and pieces of sets, all in one transaction. */
 int db_take(struct db *db, struct db_take *take, size_t n, struct err *err);
-/* Drops sets of that uns that are not whole; uns NULL: of all. */
+/* Drops incomplete sets of that uns; NULL: of all. */
 int db_take_forget(struct db *db, const char *uns, struct err *err);
-/* [reads] Sets that are whole and not absorbed, the oldest first, after that number. 1:
- * none. */
+/* [reads] Returns the oldest complete set after that number that is not absorbed. 1: none. */
 int db_set_next(struct db *db, uint64_t after, struct db_set *ret, struct err *err);
-/* Absorbs the next rows_max notices of it, by the rules of document 004: the last notice
- * for a URL counts, at the place of the first; what is stored and agrees in all of mtime,
- * size and md5 that were given, of which there is at least one, is confirmed and not
- * fetched; a removal makes the queue's row "nothing" and deletes what is stored; of a full
- * set, rows that it does not name go from queue and store, after its last notice. A kill
- * or a failure may take back steps that no other operation has followed; absorbing then
- * goes on from before them. The one that is_done is durable. */
+/* Absorbs the next rows_max notices of a set, by the rules of document 004:
+ * - the last notice for a URL counts, at the place of the first;
+ * - a stored URL is confirmed and not fetched if mtime, size and md5 agree, as far as they were
+ *   given, and at least one was;
+ * - a removal turns the row in the queue into "nothing" and deletes the stored content;
+ * - after the last notice of a full set, URLs that it did not name go from queue and store.
+ * A kill or a failure may undo steps that no other operation has followed; absorbing then repeats
+ * them. The step with is_done is durable. */
 int db_absorb(struct db *db, uint64_t set, const struct db_terms *terms, struct db_absorbed *ret,
 	      struct err *err);
-/* Removes up to rows_max rows of a provider that is gone. 1: there are none left. */
+/* Removes up to rows_max rows of a provider that has left. 1: none are left. */
 int db_forget(struct db *db, uint64_t provider, size_t rows_max, struct err *err);
 
 /* The queue. Parts in the order of (set, slot). [reads] */
@@ -229,54 +230,55 @@ int db_part(struct db *db, uint64_t set, int64_t slot, struct db_part *ret, stru
 /* [reads] The first row of a part after that number. 1: none. */
 int db_next(struct db *db, uint64_t set, int64_t slot, uint64_t after_row, struct arena *arena,
 	    struct db_row *ret, struct err *err);
-/* These rows are being fetched from now on, for their receipts; until done(). */
+/* Records for receipts that these rows are being fetched, until db_done(). */
 int db_sent(struct db *db, const struct db_row *row, size_t n, int64_t now_us, struct err *err);
-/* How fetches ended: each reads its row again before the answer counts. */
+/* Records how fetches ended. Reads each row again before its answer counts. */
 int db_done(struct db *db, struct db_done *done, size_t n, int64_t now_us, int64_t age_us,
 	    struct err *err);
-/* Rows whose window has passed go into another slot of their set. */
+/* Moves rows whose hours have passed into another slot of their set. */
 int db_move(struct db *db, const struct db_row *row, size_t n, int64_t slot, struct err *err);
-/* A part waits for a slot, or goes on now. */
+/* Makes a part wait for a slot, or lets it go on now. */
 int db_start(struct db *db, uint64_t set, int64_t slot, int64_t start, struct err *err);
-/* A slot's turn has come: each part that waits for it goes on now. */
+/* Lets all parts go on that wait for this slot. */
 int db_due(struct db *db, int64_t start, struct err *err);
-/* Nothing of a provider is fetched until then, and why: for those who ask for receipts. The
- * owner of the queue keeps its own time. until_us 0: it goes on. */
+/* Records for receipts until when a provider waits, and why; the queue manager keeps its own time.
+ * until_us 0: it no longer waits. */
 int db_hold(struct db *db, uint64_t provider, int64_t until_us, struct str why, struct err *err);
-/* [reads] 1: it is not held now. `why` is in the arena. */
+/* [reads] 1: it does not wait. `why` is in the arena. */
 int db_held(struct db *db, uint64_t provider, struct arena *arena, int64_t *ret_until_us,
 	    struct str *ret_why, struct err *err);
-/* Copies of the priority in the parts of a provider. */
+/* Sets the priority in all parts of a provider. */
 int db_priority(struct db *db, uint64_t provider, int64_t priority, struct err *err);
 
-/* Files. [reads] 0: this file is that row's in LCC. 1: it is not. */
+/* Files. [reads] 0: a row of LCC with that hash has this file. 1: none has. */
 int db_has_file(struct db *db, uint64_t provider, int64_t hash, struct str machine, struct str file,
 		struct err *err);
-/* [reads] Which of these files some row of LCC has: it is written to *ret. Reads all rows, and puts
- * the files in another order. */
+/* [reads] Writes to each *ret whether any row of LCC has this file. Reads all rows, and reorders
+ * the array. */
 struct db_file {
 	struct str machine, file;
 	bool *ret;
 };
 int db_find_files(struct db *db, struct db_file *file, size_t n, struct err *err);
-/* [reads] Files to be deleted, after that id; of one machine, or of all with "". To be
- * said after the commit. 1: none. */
+/* [reads] Returns the next file to be deleted after that id, on one machine or, with "", on any.
+ * Have it deleted only after the commit. 1: none. */
 int db_fsm_next(struct db *db, uint64_t after, struct str machine, uint64_t *ret_id,
 		char ret_machine[DB_MACHINE_MAX + 1], char ret_file[DB_FILE_MAX + 1],
 		struct err *err);
 int db_fsm_done(struct db *db, const uint64_t *id, size_t n, struct err *err);
-/* A file that no row has and nobody wants is to be deleted. */
+/* Adds a file that no row has to those to be deleted. */
 int db_fsm_add(struct db *db, struct str machine, struct str file, struct err *err);
 
-/* Ages: walks LCC from a row on, rows_max rows. Those that were not confirmed since
- * expire_before go (DB_REMOVED, with a reason); each provider that has some from before
- * old_before which are not queued, or whose rows went, is told. *ret_next: where to go on;
- * 0: that was all. */
+/* Ages: walks rows_max rows of LCC from a row on, and removes those not confirmed since
+ * expire_before (DB_REMOVED, with a reason). Calls each() for a provider that lost rows, or that
+ * has rows from before old_before which are not queued. *ret_next: where to go on; 0: that was
+ * all. */
 int db_ages(struct db *db, uint64_t from_row, size_t rows_max, int64_t old_before_us,
 	    int64_t expire_before_us, int64_t now_us,
 	    void (*each)(void *ctx, uint64_t provider, bool has_expired), void *ctx,
 	    uint64_t *ret_next, struct err *err);
-/* Sets and what is gone from before that time; rows_max at a time. 1: nothing is left. */
+/* Deletes sets, and records of removed or failed URLs, from before that time, rows_max at a time.
+ * 1: nothing is left. */
 int db_trim(struct db *db, int64_t before_us, size_t rows_max, struct err *err);
 /* The clock of ages, kept. */
 int db_age_get(struct db *db, int64_t *ret_us, struct err *err); /* [reads] */
@@ -284,18 +286,17 @@ int db_age_put(struct db *db, int64_t us, struct err *err);
 
 /* [reads] All zeroes for a provider that has nothing. */
 int db_tally(struct db *db, uint64_t provider, struct db_tally *ret, struct err *err);
-/* [reads] The greatest number of a provider that has or had anything here; 0: none. */
+/* [reads] The greatest number of a provider that the database knows; 0: none. */
 int db_last_provider(struct db *db, uint64_t *ret, struct err *err);
 int db_rows(struct db *db, uint64_t *ret_queued, uint64_t *ret_stored, struct err *err);
-/* [reads] What has become of a URL. accepted_us: when the notice was accepted, to tell
- * UNCHANGED from STORED; 0: any. 1: nothing is known. */
+/* [reads] The state of a URL. accepted_us: when the notice was accepted, to distinguish UNCHANGED
+ * from STORED; 0: any. 1: nothing is known. */
 int db_receipt(struct db *db, uint64_t provider, struct str c, struct str mime, int64_t accepted_us,
 	       struct arena *arena, struct db_receipt *ret, struct err *err);
-/* [reads] A provider's sets by the number that its uns gave them; number 0: the latest. 1:
- * none. */
+/* [reads] A provider's set by the number that its uns gave it; 0: the latest. 1: none. */
 int db_set_of(struct db *db, uint64_t provider, const char *uns, uint64_t number,
 	      struct db_set *ret, struct err *err);
-/* [reads] A set by its number of ours. 1: there is none, or not any more. */
+/* [reads] A set by its number of ours. 1: unknown, or no longer kept. */
 int db_set(struct db *db, uint64_t set, struct db_set *ret, struct err *err);
 /* [reads] A piece of a set, unpacked. 1: there is no such. */
 int db_set_piece(struct db *db, uint64_t set, uint64_t piece, struct buf *ret, struct err *err);
@@ -313,10 +314,9 @@ int db_find_url(struct db *db, uint64_t provider, struct str c,
 /* Whether QPSDB agrees with QDB, cheaply. 1: it does not. */
 int db_agrees(struct db *db, struct err *err);
 int db_rebuild(struct db *db, struct err *err); /* QPSDB out of QDB */
-/* All of it: rows, tallies, parts, open sets, and (by `has`, where not NULL: whether a
- * machine's file is there, with that size; negative: not known) files. fix: mends what is
- * wrong. 1: what keeps the rows is damaged, so that nobody can say which there are: nothing
- * else was looked at, and nothing mended. */
+/* Checks rows, tallies, parts, open sets and, if `has` is not NULL, files. `has` returns whether a
+ * machine has a file of that size; negative: not known. fix: repairs what is wrong. 1: pages of
+ * the database are damaged; nothing else was checked, and nothing repaired. */
 int db_check(struct db *db, bool fix,
 	     int (*has)(void *ctx, struct str machine, struct str file, uint64_t size),
 	     db_finding_fn *fn, void *ctx, struct err *err);

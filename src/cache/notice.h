@@ -16,8 +16,8 @@ enum {
 enum notice_op {
 	NOTICE_UPDATE,
 	NOTICE_REMOVE,
-	/* Refused by the one who took it: of a full set, it is named all the same, so that what is
-	 * stored of it stays. Its type may be "": of any type. */
+	/* An invalid URL of a full set. It still counts as named, so that its stored content stays.
+	 * Its type may be "": any type. */
 	NOTICE_NAMED,
 	NOTICE_OPS,
 };
@@ -49,19 +49,19 @@ static inline struct str notice_fetch(const struct notice *n)
 	return n->f.n ? n->f : n->c;
 }
 
-/* Of c and mime, which together with the provider are what a row is known by. */
+/* Hash of c and mime, which together with the provider identify a row. */
 int64_t notice_hash(struct str c, struct str mime);
 
 void notice_write(const struct notice *n, struct buf *out);
-/* 0: *ret has slices of the reader's bytes. 1: the end. ERR_DAMAGED: not a notice, or one beyond
- * the limits; its hours are not looked at. */
+/* 0: *ret has slices of the reader's bytes. 1: the end. ERR_DAMAGED: not a notice, or beyond the
+ * limits. Does not check the hours. */
 int notice_next(struct reader *r, struct notice *ret, struct err *err);
-/* A copy whose slices are in the arena. */
+/* Returns a copy whose slices are in the arena. */
 struct notice notice_copy(const struct notice *n, struct arena *arena);
 
 /* Pieces: many notices in one block, packed by zstd, of at most NOTICE_PIECE bytes before. */
 enum { NOTICE_PIECE = 256 << 10 };
-/* Packs the bytes of notices into one block; sets over where `out` has no room for it. */
+/* Packs the bytes of notices into one block; sets `over` if `out` has no room for it. */
 void notice_pack(struct str notices, struct buf *out);
 /* ERR_DAMAGED: not such a block, or of more than NOTICE_PIECE + NOTICE_MOST bytes. */
 int notice_unpack(struct str block, struct buf *ret, struct err *err);

@@ -1,6 +1,6 @@
-/* A set's receipts are not kept: its notices are, and what has become of a URL is in the queue, the
- * store, or among what is gone. So nothing has to be written when the state of a URL changes, and
- * the receipt of a URL that a later set named again says what is true now. */
+/* Receipts are not stored. The notices of a set are, and the state of a URL is in the queue, the
+ * store, or the table of what is gone. So nothing is written when the state of a URL changes, and
+ * the receipt of a URL that a later set named again tells its state now. */
 #include "cache/receipts.h"
 
 #include "base/file.h"
@@ -69,7 +69,7 @@ int receipts_open_kept(struct receipts **ret, const char *unsdb, uint64_t provid
 	return 0;
 }
 
-/* The later one stays; of two that are the same, what the database has. */
+/* Keeps the later of two sets; if both are the same, that of the database. */
 static void later_stays(struct receipts **known, struct receipts **other)
 {
 	if (*known && (*known)->set.at_us >= (*other)->set.at_us) {
@@ -200,8 +200,8 @@ int receipts_skip(struct receipts *r, uint64_t n, struct err *err)
 	return 0;
 }
 
-/* What has become of a URL that the set names. Of one whose notice nobody has looked at yet,
- * whatever is known from before it; and of one of which nothing is known any more. */
+/* The state of a URL that the set names: queued if its notice is not absorbed yet and nothing newer
+ * is known, removed if nothing is known any more. */
 static int receipt_of(struct db *db, const struct db_set *set, bool is_absorbed, struct str c,
 		      struct str mime, struct arena *arena, struct db_receipt *ret, struct err *err)
 {
@@ -231,9 +231,9 @@ int receipts_next(struct receipts *r, struct arena *arena, struct db_receipt *re
 			  err);
 }
 
-/* By URL. First it is looked for in all sets that wait, by their notices; of several sets the last
- * one stays, for each provider and type. Then the rows of the database are told, but for those that
- * such a set is ahead of. */
+/* By URL. First searches the notices of all sets that wait, and keeps the last set for each
+ * provider and type. Then tells the rows of the database, except those that such a set will change.
+ */
 
 enum { NAMED_MOST = 1000, NAMED_MEMORY = 4 << 20 };
 
@@ -280,7 +280,7 @@ static void named_note(struct url_ask *a, const struct db_set *set, struct str m
 	*namings_put(&a->named, key) = *set;
 }
 
-/* One set, to its end, or to what of it is still there. */
+/* Searches one set to its end, or as far as it still exists. */
 static int set_look(struct url_ask *a, struct receipts *r, struct err *err)
 {
 	struct notice n;
@@ -332,7 +332,7 @@ static int is_absorbed_already(struct db *db, const struct db_set *set, bool *re
 	return MIN(rc, 0);
 }
 
-/* Told are those that wait; of the others the row stands. */
+/* Tells the sets that wait; for the others the row counts. */
 static int named_tell(struct url_ask *a, struct err *err)
 {
 	TABLE_EACH (namings, slot, &a->named) {

@@ -1,5 +1,5 @@
-/* Answers into codes: a table by the robot's cause, and by the outcome where the cause says
- * nothing. Outcomes decide what is tried again, the causes only what a provider reads. */
+/* Maps a robot's answer to a code: by its cause, or by its outcome if the cause has none. The
+ * outcome decides what is tried again, the cause only what a provider reads. */
 #include "cache/qm/qm_codes.h"
 
 #include "cache/cache_conf.h"

@@ -1,9 +1,9 @@
-/* The copy of PIDB: a table by provider. That something has changed costs a look at a number, at
- * each round; what has changed costs a walk over all providers, so a walk that takes long is not
- * made again for twenty times as long: 100,000 providers who connect all the time may not keep the
- * queue from its work. Until the walk, a contract that is needed is read by itself: a set that was
- * sent after a contract was changed never goes by the old one. Prefixes are never taken back, so
- * those that are known are good; a URL below none of them may lie below a new one. */
+/* The copy of PIDB: a table by provider. Each round compares a number to see whether anything has
+ * changed. Finding out what has changed takes a walk over all providers, so the next walk waits
+ * twenty times as long as the last one took: 100,000 providers that connect all the time must not
+ * stop the queue. Until the walk, a contract is read when it is needed, so a set that was sent
+ * after a change never goes by the old contract. Prefixes are never taken back, so known ones stay
+ * valid; a URL below none of them may lie below a new one. */
 #include "cache/qm/qm_contracts.h"
 
 #include "base/hash.h"
@@ -131,7 +131,7 @@ int qm_contracts_look(struct qm_contracts *c, int64_t mono_us, const struct qm_c
 	return rc;
 }
 
-/* Read again where PIDB has changed since. One that is gone stays until the walk. */
+/* Reads the contract again if PIDB has changed. A provider that has left stays until the walk. */
 static struct entry *entry_get(struct qm_contracts *c, uint64_t provider)
 {
 	struct pidb_provider p;

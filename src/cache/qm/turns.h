@@ -1,17 +1,15 @@
-/* Turns: which provider is fetched from next (document 004, section 6). Holds providers, never
- * URLs; a provider has parts of sets (set, slot), which may be fetched now, in order: the oldest
- * set first, what had a temporary error (DB_BAD) after all others of its set. A provider is in one
- * of these:
+/* Turns: which provider to fetch from next (document 004, section 6). Holds providers, never URLs.
+ * A provider has parts of sets (set, slot) that may be fetched now: the oldest set first, and
+ * within a set the part of temporary errors (DB_BAD) last. A provider is in one of these places:
  *
- * - being fetched: one URL of it is out;
- * - fetch-now: a queue for each priority. The higher priority goes first, within one they take
- *   turns: a provider keeps its place for `stay` URLs. So after each URL one that waits with a
- *   higher priority takes over;
- * - the bandwidth wheel: it waits for a time, as do single parts of it. What has to wait for longer
- *   than the wheel turns goes into a time slot of the database: that is the caller's to do;
- * - nothing, where it has no parts.
+ * - being fetched: one of its URLs is out;
+ * - fetch-now: one queue for each priority, the highest first. Providers of one priority take
+ *   turns, each for `stay` URLs. A provider of higher priority takes over after the current URL;
+ * - the bandwidth wheel: it waits for a time, and so may single parts of it. The caller puts what
+ *   must wait longer than one turn of the wheel into a time slot of the database;
+ * - none, if it has no parts.
  *
- * Pure: no I/O, and time is a parameter, which only grows. */
+ * Pure: no I/O; time is a parameter and only grows. */
 #pragma once
 #include "base/clock.h"
 
@@ -20,73 +18,75 @@ struct turns;
 struct turns_options {
 	size_t wheel_slots;
 	int64_t wheel_step_us;
-	int64_t site_wait_us;  /* after an error of the site; twice as long after the next, up to a
-				  day */
-	int64_t retry_wait_us; /* of a part whose URLs had errors of their own; the same way */
-	unsigned stay;         /* URLs for which a provider keeps its place among its equals */
+	int64_t site_wait_us;  /* after an error of the site; doubled each time, up to a day */
+	int64_t retry_wait_us; /* of a part whose URLs had errors of their own; doubled likewise */
+	unsigned stay;         /* URLs fetched from a provider before its equals have their turn */
 };
 
 struct turns *turns_new(const struct turns_options *options, int64_t now_us);
 void turns_free(struct turns **t);
 
-/* Of a provider, from now on. bandwidth: bytes a second; 0: any. */
+/* Sets the contract of a provider. bandwidth: bytes a second; 0: no limit. */
 void turns_contract(struct turns *t, uint64_t provider, int64_t priority, uint64_t bandwidth);
-/* A part may be fetched now. has_waited: one of DB_BAD that has waited for its next pass. false: it
- * was here already. */
+/* Adds a part that may be fetched now. has_waited: it is a DB_BAD part whose wait is over. Returns
+ * false if the part was here already. */
 bool turns_add(struct turns *t, uint64_t provider, uint64_t set, int64_t slot, bool has_waited);
-/* A part is empty, or waits in the database. */
+/* Removes a part that is empty or waits in the database. */
 void turns_remove(struct turns *t, uint64_t provider, uint64_t set, int64_t slot);
-/* The parts of a provider go, each told to `each` (may be NULL). */
+/* Removes all parts of a provider and passes each to `each` (may be NULL). */
 void turns_clear(struct turns *t, uint64_t provider,
 		 void (*each)(void *ctx, uint64_t set, int64_t slot), void *ctx);
-/* The provider is gone: nothing is known of it any more, but that a URL of it is out. */
+/* Forgets a provider that has left, except that one of its URLs is still out. */
 void turns_forget(struct turns *t, uint64_t provider);
 
-/* Whose turn it is, and the part whose next row it is, after row `after`. The provider stays where
- * it is until one of the next functions was called. 1: nobody's, now. */
+/* Returns the provider whose turn it is, and the part to take the next row from, after row `after`.
+ * The provider keeps its place until one of the next functions is called. 1: no provider may go
+ * now. */
 struct turn {
 	uint64_t provider, set;
 	int64_t slot;
 	uint64_t after;
-	bool waits; /* where it has a row: for turns_rest(), before this one is sent */
+	bool waits; /* if the part has a row, call turns_rest() before sending it */
 };
 int turns_next(struct turns *t, int64_t now_us, struct turn *ret);
-/* That row of it is out: it is being fetched. */
+/* The row is being fetched. */
 void turns_sent(struct turns *t, const struct turn *turn, uint64_t row, int64_t now_us);
-/* That row of it cannot go now, and is passed over until the part is added anew. */
+/* Skips the row until the part is added again. */
 void turns_skip(struct turns *t, const struct turn *turn, uint64_t row);
-/* Others of its priority go first. */
+/* Lets others of the same priority go first. */
 void turns_yield(struct turns *t, uint64_t provider, int64_t now_us);
-/* The part has no row after `after`: it goes; or, of DB_BAD, begins a further pass. */
+/* The part has no row after `after`: removes it, or begins another pass over a DB_BAD part. */
 void turns_passed(struct turns *t, const struct turn *turn);
-/* A part of DB_BAD waits before its next pass; tries: of its first row. Returns until when, where
- * that is beyond the wheel: the part has been removed, and is to wait in a slot. Else 0. */
+/* Makes a DB_BAD part wait before its next pass; tries: of its first row. Returns 0, or the end of
+ * the wait if that is beyond the wheel: the part has been removed and must wait in a slot. */
 int64_t turns_rest(struct turns *t, const struct turn *turn, unsigned tries, int64_t now_us);
-/* The provider has to wait for its hours, which begin then. Returns as turns_wait(). */
+/* Makes the provider wait until its hours begin. Returns as turns_wait(). */
 int64_t turns_hold(struct turns *t, uint64_t provider, int64_t until_us, int64_t now_us);
 
 /* How a URL that was out ended. */
 enum turn_end {
 	TURN_ANSWERED, /* by its server, whatever that said */
 	TURN_SITE,     /* an error of the site */
-	TURN_BACK,     /* nothing came of it: it is asked for again after a step of the wheel */
+	TURN_BACK,     /* not fetched: asked for again after one step of the wheel */
 };
-/* bytes: what was stored of it. A provider that is not being fetched is left as it is. Returns as
+/* bytes: stored by the fetch. Does nothing if no URL of the provider is out. Returns as
  * turns_wait(). */
 int64_t turns_ended(struct turns *t, uint64_t provider, enum turn_end end, uint64_t bytes,
 		    int64_t now_us);
-/* Until when a provider has to wait, where that is beyond the wheel: then its parts are to wait in
- * a slot (turns_clear()), new ones as well. 0: it has not to. */
+/* Returns the end of a provider's wait if that is beyond the wheel: then its parts, new ones too,
+ * must wait in a slot (turns_clear()). 0: it need not. */
 int64_t turns_wait(const struct turns *t, uint64_t provider, int64_t now_us);
-/* Until when a provider waits in the wheel or beyond, and for what; 0: it does not. */
+/* Returns the end of a provider's wait, in the wheel or beyond, and its reason. 0: it does not
+ * wait.
+ */
 enum turn_wait { TURN_WAITS_BANDWIDTH, TURN_WAITS_HOURS, TURN_WAITS_SITE };
 int64_t turns_until(const struct turns *t, uint64_t provider, int64_t now_us,
 		    enum turn_wait *ret_why);
-/* What it waits for holds no more: the contract is another one. */
+/* Ends the waits for hours and bandwidth, since the contract has changed. */
 void turns_wake(struct turns *t, uint64_t provider);
 
-/* When somebody's turn comes who waits in the wheel: now_us where one is in fetch-now; INT64_MAX:
- * nobody waits. */
+/* Returns when the next turn comes: now_us if a provider is in fetch-now; INT64_MAX if none waits.
+ */
 int64_t turns_due_us(const struct turns *t, int64_t now_us);
 
 struct turns_counts {

@@ -1,5 +1,5 @@
-/* The tables of the link between uns and qm. A name that is none is for the qm to refuse: it stands
- * in the sets that it keeps. */
+/* The messages between uns and qm, as tables. The qm refuses bad names, since it keeps them with
+ * the sets. */
 #include "cache/uns/link_wire.h"
 
 #include "base/ascii.h"

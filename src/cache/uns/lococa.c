@@ -1,9 +1,9 @@
-/* Sessions: which message may come when, and what it has to say. A set is read as it arrives; all
+/* Sessions: which message may come when, and what it must contain. A set is read as it arrives; all
  * other messages are small.
  *
- * expat remembers the names of elements and attributes as long as a document lasts, and a set may
- * last for gigabytes: so names that mean nothing to us are counted, and a peer that goes on making
- * up others is refused. */
+ * expat remembers the names of elements and attributes until the end of a document, and a set may
+ * have gigabytes. So unknown names are counted, and a peer that invents more and more is refused.
+ */
 #include "cache/uns/lococa_inner.h"
 
 #include "base/hash.h"
@@ -203,7 +203,7 @@ static void end_init(struct lococa *l)
 	password_wipe(l);
 }
 
-/* Rows of which nobody can say what they name do not make a full set any fuller: it would remove
+/* A full set whose rows name no URL, because all are unreadable, counts as empty: it would remove
  * all that is stored. */
 static void end_set(struct lococa *l)
 {

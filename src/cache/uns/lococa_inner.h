@@ -3,17 +3,17 @@
 #include "cache/uns/lococa.h"
 
 enum {
-	PREFIX_MAX = 64, /* bytes of a peer's prefix */
-	NAMES_MAX = 64,  /* names of elements and attributes in a set that mean nothing to us */
+	PREFIX_MAX = 64,       /* bytes of a peer's prefix */
+	NAMES_MAX = 64,        /* unknown names of elements and attributes in a set */
 	ELEMENT_MAX = 1 << 20, /* bytes of an element of an answer */
 };
 
 enum lococa_state {
-	LOCOCA_INIT,  /* init has to come */
-	LOCOCA_ASKED, /* it has come, and is to be answered */
+	LOCOCA_INIT,  /* waits for init */
+	LOCOCA_ASKED, /* init has come and must be answered */
 	LOCOCA_OPEN,
 	LOCOCA_SET,
-	LOCOCA_WHOLE, /* the set has come, and is to be answered */
+	LOCOCA_WHOLE, /* the set has come and must be answered */
 	LOCOCA_OVER,
 };
 
@@ -25,7 +25,7 @@ struct lococa_shared {
 	char joined[LOCOCA_URLPREFIX_MAX + NOTICE_URL_MAX];
 	char mime[NOTICE_MIME_MAX];
 	struct buf element;
-	/* What the rows before said, for most say the same. */
+	/* Of the row before: most rows say the same. */
 	char mime_said[NOTICE_MIME_MAX + 1], hours_said[NOTICE_HOURS_MAX + 1];
 	size_t mime_said_n, hours_said_n;
 	struct str mime_known; /* in `mime`; n 0: it has no form */
@@ -51,12 +51,13 @@ struct lococa {
 	char *urlprefix;
 	size_t urlprefix_n;
 	const struct prefixes *prefixes;
-	uint64_t bytes, rows, received, named; /* named: of a full set, though they were refused */
-	uint64_t name[NAMES_MAX];              /* hashes of names that mean nothing */
+	uint64_t bytes, rows, received,
+		named;            /* named: invalid rows of a full set that name a URL */
+	uint64_t name[NAMES_MAX]; /* hashes of unknown names */
 	size_t nnames;
 };
 
-/* Whether the session may know one name more. */
+/* Remembers an unknown name; false: there were too many. */
 bool lococa_learn_name(struct lococa *l, struct str name);
 
 /* What is wrong with a URL of a set. */

@@ -1,12 +1,11 @@
-/* Prefixes. The canonical form settles how a URL is written; what it leaves open is what a server
- * makes of a path beyond the rules. So one that leaves its folder by any reading
- * (url_path_leaves()) lies below no prefix: its owner loses nothing, for no such URL names a page
- * that another does not name as well. */
+/* Prefixes. The canonical form settles how a URL is written, but not how a server reads a path that
+ * breaks the rules. So a URL that leaves its folder by any reading (url_path_leaves()) lies below
+ * no prefix. Its owner loses nothing: another URL names the same page. */
 #include "cache/uns/prefix.h"
 
 #include "url/url.h"
 
-/* Its canonical form, in room of URL_STRICT_MAX; false: it has none that can be relied on. */
+/* Returns the canonical form, in `room`; false: there is none that can be relied on. */
 static bool url_settled(const struct url *url, char room[URL_STRICT_MAX], struct url *ret)
 {
 	return url->username.n == 0 && url->password.n == 0 &&
@@ -34,7 +33,7 @@ int prefix_of_file(struct str text, char ret[PIDB_URL_MAX + 1], struct err *err)
 	if (url_path_leaves(canon.path))
 		return err_set(err, ERR_USAGE,
 			       "the file's URL has a segment of dots, however written");
-	/* which folder it is in the server alone knows: /~joe%2Fsecret.txt is hardly in / */
+	/* only the server knows its folder: /~joe%2Fsecret.txt is hardly in / */
 	if (url_path_hides_slash(canon.path))
 		return err_set(err, ERR_USAGE,
 			       "the file's URL has an escaped slash: write it plainly");

@@ -1,5 +1,6 @@
-/* The row holds the first number that no process has reserved. What a process has reserved and not
- * used is lost with it. A row that was lost makes another name, under which no number was used. */
+/* The row has the first number that no process has reserved. Numbers that a killed process had
+ * reserved are never used. If the row is lost, the server takes another name, under which no number
+ * was used. */
 #include "cache/uns/uns_number.h"
 
 #include "base/fault.h"

@@ -8,13 +8,13 @@
 struct uns_number {
 	char instance[64]; /* "uns", "uns@2" */
 	char name[LINK_NAME_MAX + 1];
-	uint64_t next; /* may be used from then on, and is not on disk yet */
+	uint64_t next; /* first number that is not used; in the row: not reserved */
 };
 
-/* Opens garner.db. A server that is not in it gets a name at random. ret->next may be used up to
- * what uns_number_reserve() has said. */
+/* Opens garner.db. A server that is not in it gets a random name. Numbers from ret->next on must be
+ * reserved before they are used. */
 int uns_number_open(const char *data, const char *instance, struct small **ret_small,
 		    struct uns_number *ret, struct err *err);
-/* Numbers below that one are used or will be: durable when it returns 0. */
+/* Reserves the numbers below that one; durable when it returns 0. */
 int uns_number_reserve(struct small *s, const struct uns_number *n, uint64_t below,
 		       struct err *err);

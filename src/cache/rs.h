@@ -1,6 +1,6 @@
-/* The registration server, RS (document 004, section 3): people and programs become providers here,
- * prove what is theirs, agree on hours and bandwidth, and see what became of what they sent.
- * doc/protocols/providers.md is what programs speak; the pages do the same. */
+/* The role rs, the registration server (document 004, section 3). Owners of sites register as
+ * providers, prove what is theirs, set hours and bandwidth, and see what became of the URLs that
+ * they sent: on pages, or from programs by the interface of doc/protocols/providers.md. */
 #pragma once
 #include "role/role.h"
 

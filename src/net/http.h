@@ -60,7 +60,7 @@ struct http_route {
 	 * 503 with Retry-After, all others 500, whose words go to the log alone. HTTP_LATER, of a
 	 * slow route: see http_again(). */
 	int (*handle)(struct http_request *req, struct http_answer *ret, struct err *err);
-	const void *with; /* the handler's own, where it serves several routes */
+	const void *with; /* for a handler that serves several routes; the server ignores it */
 };
 
 /* The table as an OpenAPI 3.0 document. */

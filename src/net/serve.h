@@ -3,8 +3,7 @@
 #include "net/http.h"
 #include "role/role.h"
 
-/* The section [web]: the role of that name serves by it, and all roles that serve HTTP answer to
- * its names. */
+/* The section [web]: settings of the role web; `names` is used by all roles that serve HTTP. */
 struct web_conf {
 	const char *listen;
 	struct http_names names;
@@ -18,7 +17,8 @@ extern const struct config_section web_section;
  * http://localhost where that has no port that others can know. */
 void web_base(const struct config *config, struct buf *out);
 
-/* Serves the setting `listen` until SIGTERM or SIGINT, then finishes what runs for at most
- * drain_us. Sets listen_fd, names, counters and done in a copy of the options. */
+/* Serves on the socket of the setting `listen` until SIGTERM or SIGINT, then lets running requests
+ * finish for at most drain_us. Sets listen_fd, names, counters and done in a copy of the options.
+ */
 int http_serve(struct role_env *env, const struct http_options *with, int64_t drain_us,
 	       struct err *err);

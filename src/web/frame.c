@@ -3,7 +3,7 @@
 #include "net/layout.h"
 #include "web/web_inner.h"
 
-/* The types that can be asked for. */
+/* Types of documents that the filter offers. */
 static const char *const types[] = {"HTML",  "Text",  "Mail",    "PostScript",
 				    "Image", "Audio", "Archive", "Binary"};
 

@@ -1,4 +1,4 @@
-/* Inside of the role `web`: what its files share. Not for others. */
+/* What the files of the role `web` share. */
 #pragma once
 #include "archie/archie.h"
 #include "base/clock.h"
@@ -24,11 +24,11 @@ struct web {
 /* frame.c */
 
 struct web_ask {
-	struct str words, site, type; /* what the box and the filters show */
-	struct query_options match;   /* how words are taken; stays when others are asked for */
-	bool bare;                    /* nothing was asked yet: the box stands alone */
+	struct str words, site, type; /* values of the box and the filters */
+	struct query_options match;   /* how words match; kept for the next search */
+	bool bare;                    /* nothing was searched yet: show the box alone */
 };
-/* ask NULL: a page without a box, which can send nothing. */
+/* ask NULL: a page without a search box. */
 void web_begin(struct html *h, const char *title, const struct web_ask *ask);
 void web_end(struct html *h);
 

@@ -1,4 +1,4 @@
-/* The registration server: settings, routes, and what runs around the handlers. */
+/* The registration server: settings, routes, start and end. */
 #include "cache/rs.h"
 
 #include "base/clock.h"
@@ -44,10 +44,10 @@ static const struct config_section section = {
 static const struct counter_def counters[] = {
 	HTTP_COUNTER_DEFS,
 	[RS_COUNT_REGISTERED] = {"registered", NULL, COUNTER_TOTAL, "Registrations, first step."},
-	[RS_COUNT_VERIFIED] = {"verified", NULL, COUNTER_TOTAL, "Prefixes that were proved."},
-	[RS_COUNT_UNPROVEN] = {"unproven", NULL, COUNTER_TOTAL, "Files that did not hold the secret, or could not be had."},
-	[RS_COUNT_MAILS] = {"mails", NULL, COUNTER_TOTAL, "Mails with registrations that were sent."},
-	[RS_COUNT_WRONG] = {"wrong_logins", NULL, COUNTER_TOTAL, "Logins that were refused."},
+	[RS_COUNT_VERIFIED] = {"verified", NULL, COUNTER_TOTAL, "Prefixes proved."},
+	[RS_COUNT_UNPROVEN] = {"unproven", NULL, COUNTER_TOTAL, "Files that could not be fetched or did not hold the secret."},
+	[RS_COUNT_MAILS] = {"mails", NULL, COUNTER_TOTAL, "Mails sent with registrations."},
+	[RS_COUNT_WRONG] = {"wrong_logins", NULL, COUNTER_TOTAL, "Logins refused."},
 	[RS_COUNT_GONE] = {"deregistered", NULL, COUNTER_TOTAL, "Providers that deregistered."},
 };
 /* clang-format on */
@@ -115,50 +115,53 @@ static int answer_health(struct http_request *req, struct http_answer *ret, stru
 }
 
 static const struct http_route routes[] = {
-	{HTTP_POST, "/api/providers", "Registers, first step", JSON, OF(register_params), FORM,
+	{HTTP_POST, "/api/providers", "Registers a provider", JSON, OF(register_params), FORM,
 	 .slow = true, WORK(rs_register)},
-	{HTTP_POST, "/api/providers/:id/verify", "Looks for the secret", JSON, OF(verify_params),
-	 FORM, MINE, WORK(rs_verify)},
-	{HTTP_POST, "/api/providers/:id/secrets", "A further secret", JSON, OF(id_params), FORM,
-	 MINE, WORK(rs_secret)},
-	{HTTP_GET, "/api/providers/:id", "What is known of a provider", JSON, OF(id_params), MINE,
+	{HTTP_POST, "/api/providers/:id/verify",
+	 "Fetches a file and proves the prefix by its secret", JSON, OF(verify_params), FORM, MINE,
+	 WORK(rs_verify)},
+	{HTTP_POST, "/api/providers/:id/secrets", "Makes a further secret", JSON, OF(id_params),
+	 FORM, MINE, WORK(rs_secret)},
+	{HTTP_GET, "/api/providers/:id", "Shows a provider", JSON, OF(id_params), MINE,
 	 .handle = rs_api_state},
 	{HTTP_POST, "/api/providers/:id/contract", "Changes the contract", JSON,
 	 OF(contract_params), FORM, MINE, WORK(rs_contract)},
-	{HTTP_POST, "/api/providers/:id/password", "A new password", JSON, OF(id_params), FORM,
-	 MINE, WORK(rs_password)},
-	{HTTP_POST, "/api/providers/:id/deregister", "The end", JSON, OF(id_params), FORM, MINE,
-	 WORK(rs_deregister)},
-	{HTTP_GET, "/api/providers/:id/fetches", "The last fetches", JSON, OF(id_params), MINE,
-	 .handle = rs_api_fetches},
-	{HTTP_GET, "/api/providers/:id/plan", "What will be fetched", JSON, OF(id_params), MINE,
-	 .handle = rs_api_plan},
-	{HTTP_GET, "/api/receipts", "What became of URLs", JSON, OF(receipts_params), MINE,
+	{HTTP_POST, "/api/providers/:id/password", "Makes a new password", JSON, OF(id_params),
+	 FORM, MINE, WORK(rs_password)},
+	{HTTP_POST, "/api/providers/:id/deregister", "Deregisters a provider", JSON, OF(id_params),
+	 FORM, MINE, WORK(rs_deregister)},
+	{HTTP_GET, "/api/providers/:id/fetches", "Lists the last fetches", JSON, OF(id_params),
+	 MINE, .handle = rs_api_fetches},
+	{HTTP_GET, "/api/providers/:id/plan", "Lists what will be fetched", JSON, OF(id_params),
+	 MINE, .handle = rs_api_plan},
+	{HTTP_GET, "/api/receipts", "Shows what became of URLs", JSON, OF(receipts_params), MINE,
 	 .handle = rs_api_receipts},
 	{HTTP_GET, "/", "Registration, for people", PAGE, .loose = true, .handle = rs_page_home},
-	{HTTP_POST, "/register", "Registers, for people", PAGE, .loose = true, OF(register_params),
-	 FORM, .slow = true, ACT(rs_act_register)},
+	{HTTP_POST, "/register", "Registers a provider, for people", PAGE, .loose = true,
+	 OF(register_params), FORM, .slow = true, ACT(rs_act_register)},
 	{HTTP_GET, "/provider", "The page of a provider", PAGE, .loose = true, MINE,
 	 .handle = rs_page_mine},
-	{HTTP_POST, "/provider/verify", "Looks for the secret", PAGE, OF_FORM(verify_params, 1),
-	 FORM, MINE, ACT(rs_act_verify)},
+	{HTTP_POST, "/provider/verify", "Fetches a file and proves the prefix by its secret", PAGE,
+	 OF_FORM(verify_params, 1), FORM, MINE, ACT(rs_act_verify)},
 	{HTTP_POST, "/provider/contract", "Changes the contract", PAGE, OF_FORM(contract_params, 1),
 	 FORM, MINE, ACT(rs_act_contract)},
-	{HTTP_POST, "/provider/secret", "A further secret", PAGE, FORM, MINE, ACT(rs_act_secret)},
-	{HTTP_POST, "/provider/password", "A new password", PAGE, FORM, MINE, ACT(rs_act_password)},
-	{HTTP_GET, "/provider/leave", "Asks whether it is meant", PAGE, .loose = true, MINE,
-	 .handle = rs_page_leave},
-	{HTTP_POST, "/provider/deregister", "The end", PAGE, OF(leave_params), FORM, MINE,
-	 ACT(rs_act_deregister)},
-	{HTTP_GET, "/provider/receipts", "What became of URLs", PAGE, .loose = true, .clips = true,
-	 OF(receipts_params), MINE, .handle = rs_page_receipts},
-	{HTTP_GET, "/style.css", "How pages look", "text/css; charset=utf-8", .loose = true,
-	 .handle = layout_style},
+	{HTTP_POST, "/provider/secret", "Makes a further secret", PAGE, FORM, MINE,
+	 ACT(rs_act_secret)},
+	{HTTP_POST, "/provider/password", "Makes a new password", PAGE, FORM, MINE,
+	 ACT(rs_act_password)},
+	{HTTP_GET, "/provider/leave", "Asks for confirmation before deregistering", PAGE,
+	 .loose = true, MINE, .handle = rs_page_leave},
+	{HTTP_POST, "/provider/deregister", "Deregisters a provider", PAGE, OF(leave_params), FORM,
+	 MINE, ACT(rs_act_deregister)},
+	{HTTP_GET, "/provider/receipts", "Shows what became of URLs", PAGE, .loose = true,
+	 .clips = true, OF(receipts_params), MINE, .handle = rs_page_receipts},
+	{HTTP_GET, "/style.css", "The style sheet of all pages", "text/css; charset=utf-8",
+	 .loose = true, .handle = layout_style},
 	{HTTP_GET, "/healthz", "Whether this process answers", JSON, .handle = answer_health},
 };
 
-/* Lets registrations expire. Only while the wall clock stands still against the other one, from one
- * look to the next: one that is set wrong for a while, at a start too, must not forget everybody.
+/* Deletes expired registrations, unless the wall clock has moved against the monotonic one since
+ * the last call: a clock that is wrong for a while, even at the start, must not expire everybody.
  */
 static void expire_once(void *ctx)
 {
@@ -189,7 +192,7 @@ static int serve_until_end(struct rs *rs, struct role_env *env, struct err *err)
 		.login = rs_let_in,
 		.stopping = stop_waiting,
 	};
-	/* A short expiry is looked at more often. */
+	/* often enough for a short expiry */
 	int64_t every_us = MIN(MAX(rs->conf->expiry_us / 10, US_PER_S / 4), US_PER_H);
 	rs->steady_us = clock_wall_us() - clock_mono_us();
 	if (rs_robot_new(&rs->robot, env->data, config_get(env->config, &robot_section),
@@ -227,16 +230,17 @@ const struct role rs_role = {
 	.only_named = true,
 	.summary = "register providers of the content cache",
 	.description =
-		"Serves the pages and the interface by which owners of sites become providers: "
-		"they register, put a secret into a file on their site, which is fetched at once, "
-		"and may then say what changed (garner provider send, to the role uns). On their "
-		"own page they set hours and bandwidth, see what was fetched and what will be, and "
-		"the receipt of each URL.\n\n"
-		"It listens on the loopback address unless told otherwise. Names, settings of "
-		"connections and the way it ends are as those of the role web; it answers to "
-		"web.url and web.names. Beyond this machine it belongs after a proxy that speaks "
-		"TLS, since passwords go through it; all clients have the proxy's address then, "
-		"which rs.registers_per_day has to allow for.",
+		"Serves the pages and the interface where owners of sites become providers. An "
+		"owner registers and puts a secret into a file on the site; rs fetches that file "
+		"at "
+		"once. From then on the owner may announce changes (garner provider send, to the "
+		"role uns). The provider's own page sets hours and bandwidth, and shows past and "
+		"planned fetches and the receipt of each URL.\n\n"
+		"rs listens on the loopback address by default. Limits on connections and shutdown "
+		"work as in the role web, and rs answers to the same names: web.url and web.names. "
+		"Outside this machine, run it behind a proxy with TLS, since passwords pass "
+		"through "
+		"it. All clients then share the proxy's address, so raise rs.registers_per_day.",
 	.scheme = "http",
 	.section = &section,
 	.counters = counters,

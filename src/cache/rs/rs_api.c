@@ -1,8 +1,8 @@
-/* Answers for programs: doc/protocols/providers.md says what is in them. */
+/* Answers as JSON; doc/protocols/providers.md describes them. */
 #include "base/rows.h"
 #include "cache/rs/rs_inner.h"
 
-/* The provider of the path is the one who asks; false: the answer says that it is not. */
+/* Whether the provider in the path is the one that logged in; if not, answers 403. */
 static bool is_own(struct http_request *req, struct http_answer *ret)
 {
 	const struct rs_params *p = req->params;
@@ -12,7 +12,7 @@ static bool is_own(struct http_request *req, struct http_answer *ret)
 	return false;
 }
 
-/* Passwords are in some of these: nobody keeps them. */
+/* Some answers hold passwords, so none may be stored. */
 static int answer_row(const struct rows *t, const void *row, struct http_answer *ret)
 {
 	rows_json_line(t, row, ret->body);

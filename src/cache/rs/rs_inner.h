@@ -43,14 +43,14 @@ struct rs {
 	char folder[PATH_MAX]; /* DATA/cache */
 	struct pidb *pidb;
 	struct login *login;
-	struct pool *hashes; /* hashes passwords that are not remembered: one thread */
+	struct pool *hashes; /* one thread, for passwords that are not remembered */
 	atomic_bool stops;
 	struct rs_robot *robot;
 	/* Deletes expired registrations, in the robot's thread. */
 	struct loop_timer keeper;
-	int64_t steady_us;     /* the wall clock less the other one, when it was last looked at */
-	pthread_mutex_t lock;  /* of the rest */
-	struct db *db[RS_DBS]; /* handles that no thread uses now */
+	int64_t steady_us;     /* wall clock minus monotonic clock at its last call */
+	pthread_mutex_t lock;  /* protects the rest */
+	struct db *db[RS_DBS]; /* idle handles */
 	size_t dbs;
 };
 
@@ -80,20 +80,20 @@ void rs_login_close(struct rs *rs);
 int rs_let_in(struct http_request *req, uint64_t number, struct str password, int64_t *ret_wait_us,
 	      struct err *err);
 
-/* What a request has made; what it has not is zero. Or why it was refused, for the client. */
+/* The result of a change: what was made (all else is zero), or why the request was refused. */
 struct rs_made {
-	int status; /* 0: 200 */
-	char text[600];
+	int status;     /* of HTTP; 0: 200 */
+	char text[600]; /* RS_TOLD: the reason, for the client */
 	uint64_t provider;
 	char prefix[PIDB_URL_MAX + 1], password[PIDB_PASSWORD + 1], secret[PIDB_SECRET + 1];
 	int64_t expires_us; /* of the secret */
 	bool is_registered, mailed;
-	const char *not_mailed; /* why not, if it was wanted; else NULL */
+	const char *not_mailed; /* why the mail that was wanted was not sent; else NULL */
 };
 /* Results of the functions below; negative: failed. RS_LATER: return HTTP_LATER and make the same
  * call when the handler is called again. */
 enum { RS_DONE, RS_TOLD, RS_LATER };
-/* Returns RS_TOLD. */
+/* Sets status and text. Returns RS_TOLD. */
 int rs_tell(struct rs_made *ret, int status, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /* A new password and its line. */
@@ -102,7 +102,7 @@ struct rs_password {
 };
 int rs_password_make(struct http_request *req, struct rs_password **ret, struct err *err);
 
-/* rs_register.c: changes, by the parameters of the request. */
+/* rs_register.c: changes, from the parameters of the request. */
 
 /* Writes n random characters and a NUL. */
 int rs_random_text(char *ret, size_t n, struct err *err);
@@ -113,12 +113,12 @@ rs_work rs_register, rs_verify, rs_secret, rs_password, rs_contract, rs_deregist
 enum { RS_SECRETS = 10 };
 int rs_secrets(struct http_request *req, char (*ret)[PIDB_SECRET + 1], size_t *ret_n,
 	       struct err *err);
-/* Mails what was registered; *ret_why: why not. */
+/* Mails number, password and secret. false: *ret_why says why not. */
 bool rs_mail(struct rs *rs, const char *to, const struct rs_made *r, const char **ret_why);
 
 /* rs_read.c: reads what is known of a provider into the request's arena. */
 
-/* Keeps PIDB from assigning a number that the cache has rows of. */
+/* Keeps PIDB from assigning a number that the cache still has rows for. */
 int rs_numbers_reserve(struct rs *rs, struct err *err);
 
 struct rs_plan {
@@ -151,11 +151,11 @@ int rs_receipts(struct http_request *req, struct rs_receipts *ret, struct err *e
 int64_t rs_since_us(const struct rs *rs); /* start of the period in which full sets are counted */
 
 struct html;
-/* How the routes `with` it do their work. On pages: */
+/* A change, as `with` of its routes. rs_api_act() uses `work` alone, rs_page_act() all of it. */
 struct rs_act {
 	rs_work *work;
-	const char *refused, *done; /* titles */
-	/* What to say of it; NULL: the provider's page shows it. */
+	const char *refused, *done; /* titles of the page that answers */
+	/* Writes that page after success. NULL: redirect to the provider's page instead. */
 	void (*put)(struct html *h, struct http_request *req, const struct rs_made *made);
 };
 extern const struct rs_act rs_act_register, rs_act_verify, rs_act_contract, rs_act_secret,
@@ -179,11 +179,11 @@ RS_HANDLER(rs_page_receipts);
 void rs_page_begin(struct html *h, const char *title);
 void rs_page_end(struct html *h);
 void rs_put_time(struct html *h, int64_t wall_us);
-/* A link in a paragraph of its own. */
+/* Writes a paragraph with a link. */
 void rs_put_way(struct html *h, const char *href, const char *text);
-/* A name and a value that people copy, in an open list. */
+/* Adds a name and a value to copy to the open list. */
 void rs_put_key(struct html *h, const char *name, const char *value);
-/* A form that posts; its fields; its button and end. */
+/* Begins a form that posts; adds a field; adds the button and ends the form. */
 void rs_form(struct html *h, const char *action);
 void rs_field(struct html *h, const char *name, const char *label, const char *value,
 	      const char *help);

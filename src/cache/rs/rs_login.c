@@ -1,14 +1,14 @@
-/* Logins of the registration server, and new passwords. Whose password is remembered is let in at
- * once. What has to be hashed waits for a thread of its own, and its request is set aside
- * meanwhile: strangers who guess take no thread from those who are known. The places of that queue
- * are few, and one address has not all of them. */
+/* Logins and new passwords of the registration server. A remembered password is accepted at once.
+ * One that must be hashed waits for the hashing thread while its request is set aside, so strangers
+ * who guess passwords do not hold up known providers. The queue of that thread is short, and one
+ * address can take only part of it. */
 #include "base/clock.h"
 #include "base/hash.h"
 #include "cache/rs/rs_inner.h"
 
 enum { HASHES_WAIT = 256, HASHES_SHARE = 16 };
 
-/* A password that is checked or made, in the request's arena. */
+/* A password being checked or made, in the request's arena. */
 struct hashing {
 	struct pool_job job;
 	struct rs *rs;
@@ -56,7 +56,7 @@ static void hashing_run(struct pool_job *job)
 	http_again(h->req);
 }
 
-/* The request is called again when it is done. */
+/* http_again() is called when it is done. */
 static int hashing_begin(struct hashing *h, struct err *err)
 {
 	struct str address = str_of(http_from(h->req));
@@ -65,7 +65,7 @@ static int hashing_begin(struct hashing *h, struct err *err)
 		return err_set(err, ERR_BUSY,
 			       "too many passwords are being checked: try again later");
 	h->req->later = h;
-	pool_post(h->rs->hashes, &h->job); /* from here on it is not ours */
+	pool_post(h->rs->hashes, &h->job); /* from here on it belongs to the pool */
 	return 0;
 }
 

@@ -1,5 +1,5 @@
-/* The mail with what was registered. It goes to an address that anyone could have typed, so there
- * are few of them a day, and nothing in it is the words of the one who asked. */
+/* Mails number, password and secret after a registration. Anyone could have typed the address, so
+ * mails a day are limited, and nothing that the client sent is quoted. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "cache/rs/rs_inner.h"

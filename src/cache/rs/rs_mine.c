@@ -1,5 +1,5 @@
-/* The page of a provider: what is his, what he agreed on, what was and will be fetched; and what
- * its forms do. */
+/* Pages of a provider: its prefixes, contract, past and planned fetches, receipts; and the answers
+ * to their forms. */
 #include "base/text.h"
 #include "cache/rs/rs_inner.h"
 #include "net/layout.h"
@@ -246,7 +246,7 @@ int rs_page_mine(struct http_request *req, struct http_answer *ret, struct err *
 
 static void put_verified(struct html *h, struct http_request *req, const struct rs_made *made)
 {
-	/* What is longer than a note should be is cut. */
+	/* Cuts a long prefix. */
 	layout_note(h, "note",
 		    arena_printf(&req->arena,
 				 "You may send what changed below this address from now on, "

@@ -1,5 +1,5 @@
-/* The pages that anyone may see: home with its form, and what comes of it. Pages need no script;
- * those with a password in them are kept by nobody. */
+/* Parts of all pages, and the pages open to anyone: home and registration. No page needs a script;
+ * pages that may show a password are sent with no-store. */
 #include "base/clock.h"
 #include "cache/rs/rs_inner.h"
 #include "net/layout.h"

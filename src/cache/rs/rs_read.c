@@ -1,20 +1,20 @@
-/* What is known of a provider: out of PIDB, and out of the queue manager's database, which is read
- * through as many handles as there are threads that want one: receipts at the end of a large set
- * take a second, which nobody else waits for. Until the queue manager has made it, nothing is
- * stored and nothing waits. */
+/* What is known of a provider, from PIDB and from the queue manager's database. Each thread that
+ * reads that database has a handle of its own: receipts at the end of a large set take a second,
+ * and no other request should wait for that. Until the queue manager has created it, nothing is
+ * stored and nothing is queued. */
 #include "base/clock.h"
 #include "cache/receipts.h"
 #include "cache/rs/rs_inner.h"
 #include "url/url.h"
 
-enum { PARTS_MOST = 1000 }; /* of one provider that are shown */
+enum { PARTS_MOST = 1000 }; /* parts shown of one provider */
 
 int64_t rs_since_us(const struct rs *rs)
 {
 	return clock_wall_us() - rs->cache->fullset_period_us;
 }
 
-/* 0: *ret is the caller's, until rs_db_give(). 1: there is none yet, and *ret NULL. */
+/* 0: the caller owns *ret until rs_db_give(). 1: no database yet; *ret is NULL. */
 static int rs_db_take(struct rs *rs, struct db **ret, struct err *err)
 {
 	*ret = NULL;
@@ -55,7 +55,7 @@ int rs_state(struct http_request *req, struct rs_state *ret, struct err *err)
 	struct rs *rs = rs_of(req);
 	uint64_t id = rs_who(req)->id;
 	*ret = (struct rs_state){.who = *rs_who(req)};
-	/* What a handler has just changed is to be seen. */
+	/* read again: a handler may just have changed it */
 	if (pidb_get(rs->pidb, id, rs_since_us(rs), &ret->who, err) < 0 ||
 	    pidb_prefixes(rs->pidb, id, &req->arena, &ret->prefix, &ret->nprefixes, err) < 0)
 		return -1;
@@ -82,8 +82,8 @@ int rs_fetches(struct http_request *req, struct db_fetch **ret, size_t *ret_n, s
 	return rc < 0 ? -1 : 0;
 }
 
-/* When the hours of the contract allow it next; 0: now. What waits for them is not in the database
- * where they are near, or were changed just now. */
+/* When the hours of the contract next allow fetching; 0: now. The database does not say so when the
+ * hours are near or have just been changed. */
 static int64_t contract_next_us(struct http_request *req)
 {
 	struct hours hours =
@@ -99,7 +99,7 @@ static int64_t contract_next_us(struct http_request *req)
 struct planning {
 	uint64_t provider;
 	int64_t contract_us; /* contract_next_us() */
-	int64_t held_us;     /* until when the queue manager lets it wait; 0: it does not */
+	int64_t held_us;     /* when the queue manager goes on; 0: it does not wait */
 	struct str held_why;
 	struct arena *arena;
 	struct db_part *part;
@@ -141,7 +141,7 @@ static const char *part_why(const struct db_part *part)
 					   "or after errors of the site";
 }
 
-/* The number that the provider got for it: the queue has one of its own. */
+/* The number that the provider was given for a set; the queue uses its own. */
 static int plan_number(struct db *db, uint64_t set, uint64_t *ret, struct err *err)
 {
 	struct db_set known;
@@ -242,7 +242,7 @@ static void url_found(void *ctx, uint64_t provider, const struct db_receipt *r)
 	to->machine = to->file = (struct str){0};
 }
 
-/* As notices have it. */
+/* The canonical form, as in notices. */
 static struct str url_as_kept(const char *text, struct arena *arena)
 {
 	char *room = arena_alloc(arena, URL_MAX);
@@ -263,7 +263,7 @@ static int receipts_of_set(struct rs *rs, struct db *db, uint64_t provider,
 	return rc;
 }
 
-/* Rows of the queue that would go now, but for the hours of the contract. */
+/* Marks queued rows that wait only for the hours of the contract. */
 static void receipts_wait(struct rs_receipts *ret, int64_t contract_us)
 {
 	for (size_t i = 0; contract_us && i < ret->n; i++) {

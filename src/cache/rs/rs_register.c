@@ -1,5 +1,5 @@
-/* What changes something: registration in its two steps, further secrets, the contract, passwords,
- * the end. An answer of 200 is on disk before it is said. */
+/* Changes: registration in two steps, further secrets, contract, passwords, deregistration. The
+ * change is on disk before the client is told of it. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "cache/rs/rs_inner.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <sys/random.h>
 
-/* Letters and digits that are not taken for each other. */
+/* Letters and digits that are not easily confused. */
 static const char alphabet[] = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 
 int rs_tell(struct rs_made *ret, int status, const char *fmt, ...)
@@ -23,7 +23,7 @@ int rs_tell(struct rs_made *ret, int status, const char *fmt, ...)
 	return RS_TOLD;
 }
 
-/* n characters and a NUL, each of the alphabet's as likely as the others. */
+/* Every character of the alphabet is equally likely. */
 int rs_random_text(char *ret, size_t n, struct err *err)
 {
 	const unsigned many = sizeof alphabet - 1, fair = 256 / many * many;
@@ -38,7 +38,7 @@ int rs_random_text(char *ret, size_t n, struct err *err)
 	return 0;
 }
 
-/* By which a client is counted: of IPv6 the network. */
+/* The address that registrations are counted by; for IPv6 the network. */
 static void client_of(struct http_request *req, char ret[PIDB_ADDRESS_MAX + 1])
 {
 	struct addr a;
@@ -72,7 +72,7 @@ static int mail_check_text(const char *mail, struct rs_made *ret)
 	return RS_DONE;
 }
 
-/* A new provider has the quotas of the section [cache]: set before anyone knows its password. */
+/* Sets the quotas of [cache] for a new provider, before anyone knows its password. */
 static int register_quotas(struct rs *rs, uint64_t id, struct err *err)
 {
 	const uint64_t files = (uint64_t)rs->cache->quota_files, space = rs->cache->quota_space;
@@ -123,7 +123,7 @@ _Static_assert(RS_ROBOT_BODY == 1024, "TOO_LARGE says so");
 #define TOO_LARGE "the file is larger than 1024 bytes, and not the secret"
 #define TOO_SLOW "the server of that URL does not answer in time"
 
-/* What was found in place of the secret: never its bytes. */
+/* Says what was found instead of the secret, without quoting it. */
 static int found_tell(const struct rs_fetch *f, struct rs_made *ret)
 {
 	static const char *const words[ROBOT_NCAUSES] = {
@@ -166,7 +166,7 @@ static struct str without_line_end(struct str s)
 	return str_ends(s, STR("\n")) ? str_head(s, s.n - 1) : s;
 }
 
-/* Which of the secrets it is; NULL: none. */
+/* Returns the secret that the file holds; NULL: none. */
 static const char *secret_found(const struct rs_fetch *f, char (*secrets)[PIDB_SECRET + 1],
 				size_t n)
 {
@@ -289,7 +289,7 @@ int rs_password(struct http_request *req, struct rs_made *ret, struct err *err)
 	return RS_DONE;
 }
 
-/* NULL: it was not sent, and does not change. */
+/* NULL: the parameter is absent, so nothing changes. */
 static const char *text_given(const char *text)
 {
 	return strcmp(text, RS_UNSAID) == 0 ? NULL : text;

@@ -1,5 +1,5 @@
-/* The thread that fetches secrets. What is asked for lies in the arena of the HTTP request, which
- * stays until http_again(): so a request whose client has gone leaves nothing behind. */
+/* The thread that fetches secrets. Each ask lies in the arena of its HTTP request, which lives
+ * until http_again(), so a request whose client has gone leaves nothing behind. */
 #include "cache/rs/rs_robot.h"
 
 #include "base/hash.h"
@@ -35,14 +35,14 @@ struct rs_robot {
 	struct loop_timer *timer;
 	int64_t every_us;
 	pthread_t thread;
-	pthread_mutex_t lock; /* of the rest */
+	pthread_mutex_t lock; /* protects the rest */
 	size_t n;             /* asks that are not answered */
 	bool stops;
-	uint64_t seed; /* of names of hosts */
+	uint64_t seed; /* for hashing names of hosts */
 	struct hosts hosts;
 };
 
-/* The loop's thread: the request is called again, and is not ours from then on. */
+/* In the loop's thread. http_again() gives the request back: it must not be used afterwards. */
 static void ask_end(struct ask *a)
 {
 	struct rs_robot *r = a->robot;
@@ -95,7 +95,7 @@ static void *robot_thread(void *ctx)
 	int rc = loop_run(r->loop, &err);
 	ENSURE(rc == 0);
 	loop_timer_stop(r->timer);
-	/* What is under way is answered as stopped. */
+	/* ends fetches in progress as ROBOT_CAUSE_STOPPED */
 	(void)kit_close(&r->kit, &err);
 	return NULL;
 }
@@ -165,8 +165,9 @@ static bool hosts_have_room(struct rs_robot *r, int64_t now_us)
 	return hosts_count(&r->hosts) < HOSTS_MOST;
 }
 
-/* The lock is held. The asks of a host, or of a provider, in the last minute; a provider counts as
- * well, or one who has a domain with any number of hosts could fill the table. */
+/* The lock is held. Counts an ask of a host or of a provider; false: RS_ROBOT_ASKS were counted in
+ * the last minute. Providers are limited too, since the owner of a domain with many hosts could
+ * fill the table. */
 static bool may_be_counted(struct rs_robot *r, uint64_t key, int64_t now_us)
 {
 	bool is_new;

@@ -1,8 +1,7 @@
-/* The robot of the registration server: fetches the files that hold secrets, at once. It has a
- * thread and a loop of its own; any thread may ask. robots.txt and the delay do not count, since
- * the one who asks says that the site is his, and is asked to prove it; a lease is taken all the
- * same, no redirect is followed, and a host is asked RS_ROBOT_ASKS times a minute at most, no
- * matter who says that it is his. */
+/* The robot of the registration server: fetches files with secrets at once, in a thread with a loop
+ * of its own; any thread may ask. It ignores robots.txt and the delay, because the provider claims
+ * the site and wants to prove it. It still takes a lease, follows no redirects, and asks a host at
+ * most RS_ROBOT_ASKS times a minute, whoever claims it. */
 #pragma once
 #include "cache/pidb.h"
 #include "fetch/robot.h"
@@ -11,16 +10,16 @@
 
 enum {
 	RS_ROBOT_ASKS = 6,
-	RS_ROBOT_BODY = 1024, /* bytes of a file that are looked at */
-	RS_ROBOT_MOST = 64,   /* files that are fetched at a time */
+	RS_ROBOT_BODY = 1024, /* most bytes read of a file */
+	RS_ROBOT_MOST = 64,   /* most fetches at a time */
 };
 
 struct rs_robot;
 
-/* The thread also calls the timer's function, first after every_us. */
+/* Starts the thread, which also runs the timer every every_us. */
 int rs_robot_new(struct rs_robot **ret, const char *data, const struct robot_section_conf *conf,
 		 struct loop_timer *timer, int64_t every_us, struct err *err);
-/* Ends the thread, while the server stops: all that wait are called again. */
+/* Ends the thread: http_again() is called for all requests that wait. Later asks get ERR_BUSY. */
 void rs_robot_stop(struct rs_robot *r);
 void rs_robot_free(struct rs_robot **r);
 
@@ -32,8 +31,8 @@ struct rs_fetch {
 	char body[RS_ROBOT_BODY + 1];
 	size_t n;
 };
-/* 0: the request is called again with http_again(), and *ret, in its arena, is done then. 1: that
- * host was asked, or this provider asked, often enough in this minute. ERR_BUSY: too many are under
- * way, or the server stops. */
+/* 0: http_again() will be called, and *ret, in the request's arena, is complete then. 1: too many
+ * asks of this host or by this provider in the last minute. ERR_BUSY: too many fetches in progress,
+ * or the server is stopping. */
 int rs_robot_fetch(struct rs_robot *r, struct http_request *req, uint64_t provider, struct str url,
 		   int64_t now_us, struct rs_fetch **ret, struct err *err);

@@ -238,9 +238,9 @@ const struct role rs_role = {
 		"planned fetches and the receipt of each URL.\n\n"
 		"rs listens on the loopback address by default. Limits on connections and shutdown "
 		"work as in the role web, and rs answers to the same names: web.url and web.names. "
-		"Outside this machine, run it behind a proxy with TLS, since passwords pass "
-		"through "
-		"it. All clients then share the proxy's address, so raise rs.registers_per_day.",
+		"To serve other machines, put a proxy with TLS in front of it, since passwords "
+		"pass "
+		"through. All clients then share the proxy's address: raise rs.registers_per_day.",
 	.scheme = "http",
 	.section = &section,
 	.counters = counters,

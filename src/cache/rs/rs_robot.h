@@ -1,7 +1,7 @@
 /* The robot of the registration server: fetches files with secrets at once, in a thread with a loop
  * of its own; any thread may ask. It ignores robots.txt and the delay, because the provider claims
  * the site and wants to prove it. It still takes a lease, follows no redirects, and asks a host at
- * most RS_ROBOT_ASKS times a minute, whoever claims it. */
+ * most RS_ROBOT_ASKS times a minute, no matter who claims it. */
 #pragma once
 #include "cache/pidb.h"
 #include "fetch/robot.h"

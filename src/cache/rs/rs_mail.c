@@ -39,14 +39,13 @@ static void mail_text(const struct rs *rs, const struct rs_made *r, struct buf *
 		   "Somebody, probably you, has registered a site with a garner content cache.\n\n"
 		   "  provider  %" PRIu64 "\n  password  %s\n  secret    %s\n\n",
 		   r->provider, r->password, r->secret);
-	buf_add_text(out,
-		     "Put the secret, and nothing else, into a file on the site, as high in its "
-		     "tree\nas you can, and then say where it is, before ");
+	buf_add_text(out, "Put the secret, and nothing else, into a file on the site, as high in "
+			  "its tree\nas you can, and then announce its URL before ");
 	time_print(out, r->expires_us, 0);
 	buf_add_text(out, ":\n\n  garner provider verify URL-OF-THE-FILE\n");
 	if (rs->conf->url[0])
 		buf_printf(out, "\nor on the page %s\n", rs->conf->url);
-	buf_add_text(out, "\nIf it was not you, do nothing: all of this is forgotten then.\n");
+	buf_add_text(out, "\nIf it was not you, do nothing: the registration will expire.\n");
 }
 
 bool rs_mail(struct rs *rs, const char *to, const struct rs_made *r, const char **ret_why)

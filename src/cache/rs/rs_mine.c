@@ -62,10 +62,9 @@ static void put_prefixes(struct html *h, const struct rs_state *s, char (*secret
 			html_put_text(h, "li", s->prefix[i]);
 		html_close(h, "ul");
 	} else {
-		layout_note(
-			h, "note",
-			"Nothing yet: put the secret into a file on your site, and say where it "
-			"is.");
+		layout_note(h, "note",
+			    "Nothing yet: put the secret into a file on your site, then enter its "
+			    "URL on this page.");
 	}
 	if (n) {
 		html_put_text(h, "p",
@@ -80,7 +79,7 @@ static void put_prefixes(struct html *h, const struct rs_state *s, char (*secret
 		html_close(h, "ul");
 		rs_form(h, "/provider/verify");
 		rs_field(h, "url", "URL of the file with the secret", "",
-			 "its folder, and all below it, is yours then");
+			 "its folder and everything below it are then yours");
 		rs_form_end(h, "Look now");
 	}
 	rs_form(h, "/provider/secret");
@@ -106,7 +105,7 @@ static void put_contract(struct html *h, struct arena *arena, const struct rs *r
 	rs_field(h, "mail", "Mail", who->mail, "where the operator reaches you");
 	rs_form_end(h, "Change");
 	html_open(h, "p", "class", "about");
-	html_text(h, "Of the operator: ");
+	html_text(h, "Set by the operator: ");
 	if (who->quota_files == UINT64_MAX)
 		html_text(h, "any number of files, ");
 	else
@@ -209,13 +208,13 @@ static int put_fetches(struct html *h, struct http_request *req, struct err *err
 static void put_end(struct html *h)
 {
 	html_put_text(h, "h2", "Password");
-	html_put_text(h, "p", "A new one is made, and the old one is no good from then on.");
+	html_put_text(h, "p", "Makes a new password; the old one is then no longer valid.");
 	rs_form(h, "/provider/password");
 	rs_form_end(h, "New password");
 	html_put_text(h, "h2", "The end");
 	html_open(h, "p");
 	html_put_text(h, "a", "Deregister", "href", "/provider/leave");
-	html_text(h, ", and have all that is stored of your pages removed.");
+	html_text(h, " and remove everything stored of your pages.");
 	html_close(h, "p");
 }
 
@@ -249,8 +248,8 @@ static void put_verified(struct html *h, struct http_request *req, const struct 
 	/* Cuts a long prefix. */
 	layout_note(h, "note",
 		    arena_printf(&req->arena,
-				 "You may send what changed below this address from now on, "
-				 "and remove the file: %.400s",
+				 "From now on you may announce changes below this address, and you "
+				 "may remove the file: %.400s",
 				 made->prefix));
 	rs_put_way(h, "/provider", "To my page");
 }
@@ -262,8 +261,8 @@ static void put_password(struct html *h, struct http_request *req, const struct 
 	rs_put_key(h, "Password", made->password);
 	html_close(h, "dl");
 	html_put_text(h, "p",
-		      "Write it down: it is not shown again. The old one is no good any more; a "
-		      "browser asks you to log in anew.");
+		      "Write it down: it is not shown again. The old one is no longer valid, so "
+		      "the browser asks you to log in again.");
 }
 
 static void put_deregistered(struct html *h, struct http_request *req, const struct rs_made *made)
@@ -271,7 +270,7 @@ static void put_deregistered(struct html *h, struct http_request *req, const str
 	layout_note(h, "note",
 		    arena_printf(&req->arena,
 				 "Provider %" PRIu64
-				 " is no more; what is stored is being removed.",
+				 " is deleted; what is stored is being removed.",
 				 made->provider));
 	rs_put_way(h, "/provider", "To my page");
 }
@@ -280,7 +279,7 @@ static int deregister_if_sure(struct http_request *req, struct rs_made *ret, str
 {
 	const struct rs_params *p = req->params;
 	return p->sure ? rs_deregister(req, ret, err)
-		       : rs_tell(ret, 400, "Nothing was done: say that you are sure.");
+		       : rs_tell(ret, 400, "Nothing was changed: confirm that you are sure.");
 }
 
 const struct rs_act rs_act_verify = {rs_verify, "Not found there", "It is yours", put_verified};
@@ -298,8 +297,9 @@ int rs_page_leave(struct http_request *req, struct http_answer *ret, struct err 
 	rs_page_begin(&h, "Deregister?");
 	layout_note(&h, "note bad",
 		    arena_printf(&req->arena,
-				 "Provider %" PRIu64 " is gone then, for good: its password, its "
-				 "contract, and all that is stored of its pages.",
+				 "This deletes provider %" PRIu64
+				 " for good: its password, its contract, "
+				 "and everything stored of its pages.",
 				 rs_who(req)->id));
 	rs_form(&h, "/provider/deregister");
 	layout_hidden(&h, "sure", STR("yes"));
@@ -361,7 +361,7 @@ int rs_page_receipts(struct http_request *req, struct http_answer *ret, struct e
 	rs_page_begin(&h, "Receipts");
 	put_receipts_form(&h, p, &req->arena);
 	if (!r.is_known)
-		layout_note(&h, "note", "Nothing is known of that, not yet or not any more.");
+		layout_note(&h, "note", "Nothing is known of that: not yet, or no longer.");
 	if (r.is_known && r.state) {
 		html_open(&h, "p", "class", "about");
 		html_printf(&h, "Set %" PRIu64 ", %s, %" PRIu64 " URLs, accepted ", r.set, r.state,

@@ -118,15 +118,15 @@ static void put_steps(struct html *h, const struct rs *rs)
 		buf_text(&time));
 	html_close(h, "li");
 	html_open(h, "li");
-	html_text(h, "Say where the file is, on ");
+	html_text(h, "Enter the address of the file on ");
 	html_put_text(h, "a", "your page", "href", "/provider");
-	html_text(h, ". It is fetched at once. All that is in its folder and below is yours then, "
-		     "and the file may be removed.");
+	html_text(h, ". It is fetched at once. Its folder and everything below it are then yours, "
+		     "and you may remove the file.");
 	html_close(h, "li");
 	html_open(h, "li");
-	html_text(h, "Say what has changed, with the program ");
+	html_text(h, "Announce changes with the program ");
 	html_put_text(h, "code", "garner provider");
-	html_text(h, ". Just that is fetched, at your hours and no faster than you allow.");
+	html_text(h, ". Only those pages are fetched, at your hours and no faster than you allow.");
 	html_close(h, "li");
 	html_close(h, "ol");
 }
@@ -137,8 +137,8 @@ int rs_page_home(struct http_request *req, struct http_answer *ret, struct err *
 	(void)err;
 	rs_page_begin(&h, "Tell the cache what changed");
 	html_put_text(&h, "p",
-		      "This cache keeps copies of pages whose owners say what changed, in place of "
-		      "crawling them again and again. To become such an owner:");
+		      "This cache keeps copies of pages whose owners announce changes, so it need "
+		      "not crawl them again and again. To become such an owner:");
 	put_steps(&h, rs_of(req));
 	html_put_text(&h, "h2", "Register");
 	rs_form(&h, "/register");
@@ -148,9 +148,9 @@ int rs_page_home(struct http_request *req, struct http_answer *ret, struct err *
 		    false);
 	rs_form_end(&h, "Register");
 	html_open(&h, "p");
-	html_text(&h, "Registered already? Then this is ");
+	html_text(&h, "Already registered? Go to ");
 	html_put_text(&h, "a", "your page", "href", "/provider");
-	html_text(&h, "; your number is the name to log in with.");
+	html_text(&h, "; log in with your number as the name.");
 	html_close(&h, "p");
 	rs_page_end(&h);
 	return 0;
@@ -181,16 +181,15 @@ static void put_registered(struct html *h, struct http_request *req, const struc
 	html_open(h, "ol");
 	html_put_text(h, "li", "Write the number and the password down: they are not shown again.");
 	html_open(h, "li");
-	html_text(h, "Put the secret into a file on your site, these 32 characters and nothing "
-		     "else (a line end after them does no harm), for example with ");
+	html_text(h, "Put the secret into a file on your site: these 32 characters, perhaps a line "
+		     "end, and nothing else. For example: ");
 	html_open(h, "code");
 	html_printf(h, "printf %%s %s > garner.txt", done->secret);
 	html_close(h, "code");
 	html_close(h, "li");
 	html_open(h, "li");
-	html_text(h, "To go on with the program on your machine, put the password into a file "
-		     "there, and "
-		     "say once ");
+	html_text(h, "To continue with the program on your machine, put the password into a file "
+		     "there and run once ");
 	html_open(h, "code");
 	html_printf(h, "garner provider register --id %" PRIu64 " --password-file FILE",
 		    done->provider);
@@ -198,13 +197,13 @@ static void put_registered(struct html *h, struct http_request *req, const struc
 	html_text(h, ".");
 	html_close(h, "li");
 	html_open(h, "li");
-	html_text(h, "Until ");
+	html_text(h, "Before ");
 	rs_put_time(h, done->expires_us);
-	html_text(h, " UTC, say the URL of the file with the secret on ");
+	html_text(h, " UTC, enter the URL of the file on ");
 	html_put_text(h, "a", "your page", "href", "/provider");
-	html_text(h, ", or with ");
+	html_text(h, ", or run ");
 	html_put_text(h, "code", "garner provider verify URL");
-	html_text(h, ". A browser asks you to log in: the number is the name.");
+	html_text(h, ". The browser asks you to log in: your number is the name.");
 	html_close(h, "li");
 	html_close(h, "ol");
 }

@@ -54,7 +54,7 @@ static int site_check(const char *site, struct rs_made *ret)
 {
 	struct str s = str_trim(str_of(site));
 	if (s.n == 0)
-		return rs_tell(ret, 400, "say which site it is: its URL or its name");
+		return rs_tell(ret, 400, "site is missing: the URL or the name of your site");
 	if (s.n > PIDB_TEXT_MAX || !str_utf8(s) || str_has_control(s))
 		return rs_tell(ret, 400, "the site's name has at most %d bytes, all of them text",
 			       PIDB_TEXT_MAX);
@@ -68,7 +68,8 @@ static int site_check(const char *site, struct rs_made *ret)
 static int mail_check_text(const char *mail, struct rs_made *ret)
 {
 	if (mail[0] && !mail_is_address(str_of(mail)))
-		return rs_tell(ret, 400, "that is not the address of a mailbox: NAME@DOMAIN");
+		return rs_tell(ret, 400,
+			       "mail is not the address of a mailbox: expected NAME@DOMAIN");
 	return RS_DONE;
 }
 
@@ -90,7 +91,7 @@ int rs_register(struct http_request *req, struct rs_made *ret, struct err *err)
 	if (site_check(ask->site, ret) || mail_check_text(ask->mail, ret))
 		return RS_TOLD;
 	if (ask->send && !ask->mail[0])
-		return rs_tell(ret, 400, "say to which address it is to be mailed");
+		return rs_tell(ret, 400, "mail is missing: send needs an address");
 	client_of(req, address);
 	const unsigned most = (unsigned)rs->conf->registers_per_day;
 	struct rs_password *made = NULL;
@@ -127,23 +128,22 @@ _Static_assert(RS_ROBOT_BODY == 1024, "TOO_LARGE says so");
 static int found_tell(const struct rs_fetch *f, struct rs_made *ret)
 {
 	static const char *const words[ROBOT_NCAUSES] = {
-		[ROBOT_CAUSE_ADDRESS] = "the address of that host is refused: it is not a public "
-					"one, and the operator has not named its network",
+		[ROBOT_CAUSE_ADDRESS] = "the address of that host is refused: it is not public, "
+					"and the operator has not allowed its network",
 		[ROBOT_CAUSE_NO_NAME] = "that host has no address",
 		[ROBOT_CAUSE_BODY] = TOO_LARGE,
 		[ROBOT_CAUSE_WIRE] = TOO_LARGE,
-		[ROBOT_CAUSE_NOT_NOW] = "that server is being fetched from, or wants to be left "
-					"alone now: try again in a minute",
+		[ROBOT_CAUSE_NOT_NOW] = "that server is busy with other fetches, or must not be "
+					"asked now: try again in a minute",
 		[ROBOT_CAUSE_CONNECT] = "no connection to the server of that URL",
 		[ROBOT_CAUSE_IDLE] = TOO_SLOW,
 		[ROBOT_CAUSE_TIME] = TOO_SLOW,
 	};
 	if (f->status >= 300 && f->status < 400)
-		return rs_tell(
-			ret, 422,
-			"the server of that URL answered with status %d, a redirect: it is not "
-			"followed",
-			f->status);
+		return rs_tell(ret, 422,
+			       "the server of that URL answered with status %d, a redirect, which "
+			       "is not followed",
+			       f->status);
 	if (f->status && f->status != 200)
 		return rs_tell(ret, 422,
 			       "the server of that URL answered with status %d, not 200: can a "
@@ -199,18 +199,17 @@ static int verify_begin(struct http_request *req, const char *url, struct rs_mad
 		return -1;
 	if (n == 0)
 		return rs_tell(ret, 422,
-			       "no secret waits for its file: it was found already, or was not "
-			       "used in time; ask for a new one, on your page or with "
-			       "garner provider secret");
+			       "no secret waits for its file: it was already found, or it expired; "
+			       "make a new one on your page or with garner provider secret");
 	int rc = rs_robot_fetch(rs_of(req)->robot, req, rs_who(req)->id, str_of(url),
 				clock_mono_us(), &fetch, err);
 	if (rc < 0)
 		return -1;
 	if (rc == 1)
-		return rs_tell(ret, 429,
-			       "that host was asked, or you asked, %d times in this minute: wait a "
-			       "little",
-			       RS_ROBOT_ASKS);
+		return rs_tell(
+			ret, 429,
+			"you asked, or that host was asked, %d times in this minute: wait a little",
+			RS_ROBOT_ASKS);
 	req->later = fetch;
 	return RS_LATER;
 }

@@ -1,6 +1,6 @@
-/* html-tokens: the tokens of HTML in the form of the html5lib tests. Each line of standard input is an
- * object with "input", and where wanted "state" ("RCDATA state"), "lastStartTag" and "piece": after
- * how many bytes the text is cut; its answer is a line, too. */
+/* html-tokens: the tokens of HTML in the form of the html5lib tests. Each line of standard input is
+ * an object with "input", and where wanted "state" ("RCDATA state"), "lastStartTag" and "piece":
+ * after how many bytes the text is cut; its answer is a line, too. */
 #include "support/html_json.h"
 
 #include <jansson.h>

@@ -281,8 +281,8 @@ static struct str path_type(struct str path)
 	for (size_t i = 0; i < n; i++)
 		end[i] = ascii_lower(path.p[path.n - n + i]);
 	const struct str word = {end, n};
-	size_t at = BISECT(i, 0, ARRAY_LEN(path_types),
-			      str_cmp(str_of(path_types[i].end), word) < 0);
+	size_t at =
+		BISECT(i, 0, ARRAY_LEN(path_types), str_cmp(str_of(path_types[i].end), word) < 0);
 	return at < ARRAY_LEN(path_types) && str_is(word, path_types[at].end)
 		       ? str_of(path_types[at].type)
 		       : STR("text/html");

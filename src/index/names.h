@@ -44,6 +44,8 @@ struct names_entry {
 
 /* A name as the parts have it: a newline, a return and a backslash are \n, \r and \\. */
 void names_escape(struct str name, struct buf *out);
+/* The other way: in the arena, or the line itself if nothing in it is escaped. */
+struct str names_unescape(struct str line, struct arena *arena);
 
 /* A site, in the snapshot. */
 struct names_site {

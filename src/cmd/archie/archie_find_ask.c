@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/endpoint.h"
 #include "cmd/archie/archie_find.h"
+#include "index/names.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -223,22 +224,6 @@ void find_order(struct find_servers *servers)
 
 /* Hits */
 
-/* The other way of names_escape(). */
-static struct str text_unescape(struct str text, struct arena *arena)
-{
-	char *p = arena_alloc(arena, text.n + 1);
-	size_t n = 0;
-	for (size_t i = 0; i < text.n; i++) {
-		char c = text.p[i];
-		if (c == '\\' && i + 1 < text.n) {
-			char next = text.p[++i];
-			c = (char)(next == 'n' ? '\n' : next == 'r' ? '\r' : next);
-		}
-		p[n++] = c;
-	}
-	return (struct str){p, n};
-}
-
 static bool time_field(struct str text, int64_t *ret)
 {
 	*ret = -1;
@@ -268,12 +253,12 @@ static bool hit_parse(struct str line, struct arena *arena, struct find_hit *ret
 	if (!str_is(f[WORD], "HIT") || !time_field(f[LISTED], &h.listed_s) ||
 	    !size_field(f[SIZE], &h.size) || !time_field(f[TIME], &h.time_s))
 		return false;
-	struct str path = text_unescape(line, arena);
+	struct str path = names_unescape(arena_str(arena, line), arena);
 	size_t slash = str_after_last(path, '/');
 	h.name = str_from(path, slash);
 	h.dir = str_head(path, slash ? slash - 1 : 0);
-	h.host = text_unescape(f[HOST], arena);
-	h.address = text_unescape(f[ADDRESS], arena);
+	h.host = names_unescape(arena_str(arena, f[HOST]), arena);
+	h.address = names_unescape(arena_str(arena, f[ADDRESS]), arena);
 	h.kind = arena_str(arena, f[KIND]);
 	h.mode = arena_str(arena, f[MODE]);
 	*ret = h;

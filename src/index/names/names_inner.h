@@ -35,8 +35,6 @@ int names_parts_data(struct names_parts *p, uint64_t line, struct names_entry *r
 int names_parts_scan(struct names_parts *p, enum names_part part, uint64_t from, struct str *ret,
 		     uint64_t *ret_lines, struct err *err);
 int names_parts_verify(struct names_parts *p, struct err *err);
-/* Undoes names_escape(). */
-struct str names_unescape(struct str line, struct arena *arena);
 
 /* A segment in a snapshot: sites have ranges of its entries, ascending by `from`. One whose
  * generation is not the site's own any more is hidden. */

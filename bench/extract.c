@@ -2,7 +2,7 @@
  * Beside it the same by libxml2 (SAX) and by gumbo, where they are: text with white space as single
  * blanks, links made absolute. Run by bench/extract.sh: extract-html FOLDER. */
 #include "bench.h"
-#include "extract/html_token.h"
+#include "extract/html_tokens_inner.h"
 #include "extract/readers_inner.h"
 #include "url/url.h"
 

@@ -3,7 +3,7 @@
  * then decoded in charset_decode.c. */
 #include "base/library.h"
 #include "extract/charset_inner.h"
-#include "extract/html_token.h"
+#include "extract/html_tokens_inner.h"
 
 const char *charset_source_name(enum charset_source s)
 {

@@ -1,6 +1,6 @@
 /* The elements that mean something for reading a page, and how. All others are part of a line. */
 #pragma once
-#include "extract/html_token.h"
+#include "extract/html_tokens_inner.h"
 
 enum html_element_flags {
 	HE_LINE = 1,    /* begins and ends a line */

@@ -4,7 +4,7 @@
  * piece, is kept in a buffer of the tokenizer. */
 #pragma once
 #include "base/ascii.h"
-#include "extract/html_token.h"
+#include "extract/html_tokens_inner.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>

@@ -2,7 +2,7 @@
  * they do, or where there is no header, libmagic decides, and where it is missing the bytes do. */
 #include "base/ascii.h"
 #include "base/library.h"
-#include "extract/html_token.h"
+#include "extract/html_tokens_inner.h"
 #include "extract/types_inner.h"
 
 #include <magic.h>

@@ -3,7 +3,7 @@
  * name, public, system, correct]. All text between two other tokens is one token. */
 #pragma once
 #include "base/jsonw.h"
-#include "extract/html_token.h"
+#include "extract/html_tokens_inner.h"
 
 struct html_json {
 	struct jsonw json;

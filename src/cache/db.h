@@ -320,6 +320,3 @@ int db_rebuild(struct db *db, struct err *err); /* QPSDB out of QDB */
 int db_check(struct db *db, bool fix,
 	     int (*has)(void *ctx, struct str machine, struct str file, uint64_t size),
 	     db_finding_fn *fn, void *ctx, struct err *err);
-
-/* For tests: sql_fail_at() of its connection. */
-void db_fail_at(struct db *db, unsigned nth, bool stays);

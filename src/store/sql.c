@@ -1,6 +1,6 @@
 /* Statements: what is the same for every driver. What is bound and what comes out goes to the
  * statement's own driver; what can fail goes to the connection's, so that another driver can stand
- * before it (store/sql_failing.c). */
+ * before it (tests/support/sql_failing.c). */
 #include "store/sql.h"
 
 #include "base/fault.h"

@@ -1,4 +1,4 @@
-/* Statements to a database. A driver runs them (SQLite; for tests also one that fails on purpose);
+/* Statements to a database. A driver runs them (SQLite);
  * the SQL is such that several databases understand it. Application id and version identify a file
  * as ours. Every commit is synced unless it was begun as SQL_LOOSE. A connection belongs to one
  * thread at a time and to one process: it must not be used after fork(). Running out of memory ends
@@ -130,7 +130,3 @@ typedef void sql_finding_fn(void *ctx, struct str finding);
 int sql_check(const struct sql *s, sql_finding_fn *fn, void *ctx, struct err *err);
 /* The same: err has the first finding. */
 int sql_verify(const struct sql *s, struct err *err);
-
-/* For tests: the nth call from now on that can fail does so, without reaching the database, and so
- * do all later ones if `stays`. 0: none. Rolling back always works. */
-void sql_fail_at(struct sql *s, unsigned nth, bool stays);

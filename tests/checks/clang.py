@@ -15,10 +15,8 @@ LATER = {
     "gatherd: objects inside of objects, merged and sorted":
         "soif_embed soif_embed_count soif_embedded soif_merge soif_same soif_sort soif_unembed",
     "no program: fault points that are counted, the loop with a clock turned by hand, cages as "
-    "tests and benches want them, a compaction that is waited for, all names in one segment, "
-    "a database that fails when it is told to":
-        "cage_defaults collector_compact db_fail_at fault_fired loop_step "
-        "names_merge_all sql_fail_at",
+    "tests and benches want them, a compaction that is waited for, all names in one segment":
+        "cage_defaults collector_compact fault_fired loop_step names_merge_all",
 }
 
 PROGRAMS = {"garner": "src/cmd/main.c", "garner-parse": "src/cmd/parse_main.c"}

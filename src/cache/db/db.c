@@ -290,11 +290,6 @@ void db_close(struct db **db)
 	mem_free(db);
 }
 
-void db_fail_at(struct db *d, unsigned nth, bool stays)
-{
-	sql_fail_at(&d->sql, nth, stays);
-}
-
 /* What was being fetched when the last writer ended: nobody knows of it any more. */
 static int writer_ready(struct db *d, struct err *err)
 {

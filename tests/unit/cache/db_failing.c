@@ -1,6 +1,7 @@
 /* Statements that fail: an operation whose statement fails has not happened, and can be done again.
  */
 #include "cache/db/db_inner.h"
+#include "support/sql_failing.h"
 #include "unit/cache/db_play.h"
 
 static struct db_row row;
@@ -94,9 +95,9 @@ static void test_an_operation_whose_statement_fails_has_not_happened(void **stat
 	for (size_t i = 0; i < ARRAY_LEN(op); i++) {
 		const char *before = state_text();
 		for (unsigned nth = 1;; nth++) {
-			db_fail_at(db, nth, false);
+			sql_fail_at(&db->sql, nth, false);
 			int rc = op[i]();
-			db_fail_at(db, 0, false);
+			sql_fail_at(&db->sql, 0, false);
 			if (rc == 0)
 				break;
 			assert_int_equal(err.code, ERR_SYSTEM);
@@ -118,7 +119,7 @@ static void test_a_group_in_which_one_fails_cannot_be_committed(void **state)
 	int64_t us;
 	DONE(db_begin(db, &err));
 	DONE(db_age_put(db, 5, &err));
-	db_fail_at(db, 1, false);
+	sql_fail_at(&db->sql, 1, false);
 	assert_int_equal(db_fsm_add(db, STR("m"), STR("f3"), &err), -1);
 	assert_int_equal(db_age_put(db, 6, &err), -1);
 	assert_int_equal(db_commit(db, &err), -1);

@@ -1,6 +1,9 @@
 /* The core over a real database, on clocks of numbers: what the model (qm.c) does not look at. */
 #include "cache/qm/qm_core.h"
 
+#include "cache/db/db_inner.h"
+#include "support/sql_failing.h"
+
 #include "../scratch.h"
 #include "../unit.h"
 
@@ -361,7 +364,7 @@ static void a_failed_round_has_changed_nothing(void **state)
 		qm_core_free(&core);
 		core_start();
 		assert_true(++nth < 100);
-		db_fail_at(db, nth, false);
+		sql_fail_at(&db->sql, nth, false);
 		assert_string_equal("", verdicts);
 		rc = round_try(&m, 1, &err);
 	}

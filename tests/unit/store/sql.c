@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "store/sql.h"
+#include "support/sql_failing.h"
 #include "unit/scratch.h"
 
 #include <fcntl.h>

@@ -1,6 +1,8 @@
 /* The driver that fails on purpose: the driver that a connection had, but for the calls that can
  * fail, which are counted before they are passed on. Statements stay those of the other driver:
  * values and columns cannot fail, so they need not come by here. */
+#include "support/sql_failing.h"
+
 #include "store/sql_driver_inner.h"
 
 struct failing {

@@ -46,6 +46,8 @@ struct names_entry {
 void names_escape(struct str name, struct buf *out);
 /* The other way: in the arena, or the line itself if nothing in it is escaped. */
 struct str names_unescape(struct str line, struct arena *arena);
+/* The end of a line for people: size, time and path, with tabs between; "-": not told. */
+void names_print_place(const struct names_entry *e, struct buf *out);
 
 /* A site, in the snapshot. */
 struct names_site {

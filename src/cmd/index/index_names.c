@@ -32,9 +32,7 @@ struct build_options {
 struct build {
 	const struct cmd_call *call;
 	struct names_writer *writer;
-	char end;         /* of a path */
-	struct buf begun; /* a path of which the end has not come yet */
-	bool skipping;    /* it is too long */
+	struct cmd_lines paths;
 	uint64_t files, rejected, bytes;
 	int64_t began_us, said_us;
 	bool terminal;
@@ -77,9 +75,15 @@ static struct names_entry entry_of_path(struct str path)
 	return e;
 }
 
-static int take_path(struct build *b, struct str path, struct err *err)
+static int take_path(void *ctx, const char *name, uint64_t line, struct str path, struct err *err)
 {
+	struct build *b = ctx;
 	struct names_entry e = entry_of_path(path);
+	(void)name, (void)line;
+	if (path.n > PATH_MOST) {
+		(void)err_set(err, ERR_USAGE, "a path of more than %d bytes", PATH_MOST);
+		return reject_path(b, err);
+	}
 	if (e.name.n == 0 || str_is(e.name, "."))
 		return 0; /* the root itself, and empty lines */
 	int rc = names_add(b->writer, &e, err);
@@ -89,48 +93,13 @@ static int take_path(struct build *b, struct str path, struct err *err)
 	return rc;
 }
 
-/* A path whose beginning came with an earlier piece. */
-static int take_begun(struct build *b, struct str rest, struct err *err)
-{
-	int rc = 0;
-	buf_add_str(&b->begun, rest);
-	b->skipping |= b->begun.over;
-	if (b->skipping) {
-		(void)err_set(err, ERR_USAGE, "a path of more than %d bytes", PATH_MOST);
-		rc = reject_path(b, err);
-	} else {
-		rc = take_path(b, buf_str(&b->begun), err);
-	}
-	buf_clear(&b->begun);
-	b->skipping = false;
-	return rc;
-}
-
 static int take_piece(void *ctx, const char *name, struct str piece, struct err *err)
 {
 	struct build *b = ctx;
-	(void)name;
 	b->bytes += piece.n;
-	if (piece.n == 0)
-		return b->begun.n || b->skipping ? take_begun(b, piece, err) : 0;
-	for (;;) {
-		const char *end = memchr(piece.p, b->end, piece.n);
-		if (!end)
-			break;
-		struct str path = str_range(piece.p, end);
-		int rc = b->begun.n || b->skipping ? take_begun(b, path, err)
-						   : take_path(b, path, err);
-		if (rc < 0)
-			return -1;
-		piece = str_range(end + 1, piece.p + piece.n);
-	}
-	buf_add_str(&b->begun, piece);
-	if (b->begun.over) {
-		b->skipping = true;
-		buf_clear(&b->begun);
-	}
+	int rc = cmd_split(&b->paths, name, piece, err);
 	show_progress(b, false);
-	return 0;
+	return rc;
 }
 
 /* A listing */
@@ -239,8 +208,13 @@ static int run_build(const struct cmd_call *call, struct err *err)
 {
 	const struct build_options *o = call->options;
 	struct build b = {.call = call,
-			  .end = o->null ? '\0' : '\n',
-			  .begun = BUF_INIT(PATH_MOST),
+			  .paths = {.take = take_path,
+				    .ctx = &b,
+				    .most = PATH_MOST,
+				    .cut = true,
+				    .nul = o->null,
+				    .raw = true,
+				    .begun = BUF_INIT(PATH_MOST + 1)},
 			  .began_us = clock_mono_us(),
 			  .terminal = isatty(STDERR_FILENO)};
 	int rc = build_site(&b, err);
@@ -249,7 +223,7 @@ static int run_build(const struct cmd_call *call, struct err *err)
 		fprintf(call->out, "%" PRIu64 " files, %" PRIu64 " rejected\n", b.files,
 			b.rejected);
 	names_writer_close(&b.writer);
-	buf_free(&b.begun);
+	buf_free(&b.paths.begun);
 	return rc < 0 ? -1 : b.rejected ? ERR_PARTLY : 0;
 }
 
@@ -428,25 +402,11 @@ static const struct command names_check_command = {
 
 /* dump */
 
-static void put_number(struct buf *out, int64_t v)
-{
-	if (v < 0)
-		buf_add_text(out, "-\t");
-	else
-		buf_printf(out, "%" PRId64 "\t", v);
-}
-
 static void put_file(struct buf *out, struct str key, const struct names_entry *e)
 {
 	buf_add_str(out, key);
 	buf_printf(out, "\t%s\t", names_kind_name(e->kind));
-	put_number(out, e->size);
-	put_number(out, e->time_s);
-	names_escape(e->dir, out);
-	if (e->dir.n)
-		buf_add_byte(out, '/');
-	names_escape(e->name, out);
-	buf_add_byte(out, '\n');
+	names_print_place(e, out);
 }
 
 static int dump_site(const struct cmd_call *call, struct names_reader *r, uint32_t site,

@@ -63,7 +63,7 @@ static int take_line(struct cmd_lines *l, const char *name, struct str text, str
 		return err_set(err, ERR_USAGE, "%s:%llu: a line longer than %zu bytes", name,
 			       (unsigned long long)l->line, l->most);
 	struct str line = buf_str(&l->begun);
-	if (str_ends(line, STR("\r")))
+	if (!l->raw && str_ends(line, STR("\r")))
 		line.n--;
 	int rc = l->take(l->ctx, name, l->line, line, err);
 	buf_clear(&l->begun);
@@ -78,7 +78,7 @@ int cmd_split(void *ctx, const char *name, struct str piece, struct err *err)
 		l->line = 0;
 		return rc;
 	}
-	for (size_t end; (end = str_find_byte(piece, '\n')) < piece.n;) {
+	for (size_t end; (end = str_find_byte(piece, l->nul ? 0 : '\n')) < piece.n;) {
 		int rc = take_line(l, name, str_head(piece, end), err);
 		if (rc)
 			return rc;

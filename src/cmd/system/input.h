@@ -28,6 +28,8 @@ struct cmd_lines {
 	uint64_t line;
 	size_t most;
 	bool cut;         /* of a longer line its first most + 1 bytes are taken; else it fails */
+	bool nul;         /* lines end in a NUL byte, not in a newline */
+	bool raw;         /* a CR before the newline belongs to the line */
 	struct buf begun; /* a line of which the end has not come yet; its limit is most + 1 */
 };
 int cmd_split(void *lines, const char *name, struct str piece, struct err *err);

@@ -392,6 +392,17 @@ static void put_owner(struct buf *out, struct str name)
 	buf_add_byte(out, '\t');
 }
 
+void names_print_place(const struct names_entry *e, struct buf *out)
+{
+	put_number(out, e->size);
+	put_number(out, e->time_s);
+	names_escape(e->dir, out);
+	if (e->dir.n)
+		buf_add_byte(out, '/');
+	names_escape(e->name, out);
+	buf_add_byte(out, '\n');
+}
+
 void names_print_line(uint64_t number, const struct names_entry *e, struct buf *out)
 {
 	static const char letters[NAMES_KINDS] = {'-', 'd', 'l', '?'};
@@ -404,13 +415,7 @@ void names_print_line(uint64_t number, const struct names_entry *e, struct buf *
 	put_number(out, e->links);
 	put_owner(out, e->owner);
 	put_owner(out, e->group);
-	put_number(out, e->size);
-	put_number(out, e->time_s);
-	names_escape(e->dir, out);
-	if (e->dir.n)
-		buf_add_byte(out, '/');
-	names_escape(e->name, out);
-	buf_add_byte(out, '\n');
+	names_print_place(e, out);
 }
 
 /* Whatever is known of them, or the bare files. */

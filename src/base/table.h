@@ -43,6 +43,19 @@ TABLE_FN bool table_same_u64(uint64_t a, uint64_t b)
 	return a == b;
 }
 
+/* For keys that are texts, told apart by 128 bits of hash: hash64_seeded() with two seeds. */
+struct table_hashes {
+	uint64_t a, b;
+};
+TABLE_FN uint64_t table_hash_hashes(struct table_hashes k)
+{
+	return k.a;
+}
+TABLE_FN bool table_same_hashes(struct table_hashes x, struct table_hashes y)
+{
+	return x.a == y.a && x.b == y.b;
+}
+
 /* One bit for each of the group's bytes that is equal to `byte`. */
 TABLE_FN unsigned table_match_portable(const uint8_t *group, uint8_t byte)
 {

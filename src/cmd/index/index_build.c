@@ -231,19 +231,7 @@ struct build_options {
 	struct value_list columns;
 };
 
-/* A key is told from all others by 128 bits of its hash. */
-struct key_hash {
-	uint64_t a, b;
-};
-static uint64_t hash_key(struct key_hash k)
-{
-	return k.a;
-}
-static bool equal_key(struct key_hash x, struct key_hash y)
-{
-	return x.a == y.a && x.b == y.b;
-}
-TABLE(put_docs, struct key_hash, uint64_t, hash_key, equal_key)
+TABLE(put_docs, struct table_hashes, uint64_t, table_hash_hashes, table_same_hashes)
 
 struct build {
 	const struct cmd_call *call;
@@ -273,7 +261,7 @@ static uint64_t oid_before(struct build *b, struct str key)
 static uint64_t *note_key(struct build *b, struct str key)
 {
 	bool is_new;
-	struct key_hash k = {hash64(key), hash64_seeded(key, 1)};
+	struct table_hashes k = {hash64(key), hash64_seeded(key, 1)};
 	uint64_t *at = put_docs_put_new(&b->put, k, &is_new);
 	uint64_t old = is_new ? oid_before(b, key) : *at;
 	if (old)

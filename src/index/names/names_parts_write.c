@@ -19,18 +19,7 @@ enum {
 	STAGE_ROOM = STAGE + 2 * NAMES_NAME_MOST + 64, /* and one more line, all of it escapes */
 };
 
-struct dir_key {
-	uint64_t a, b;
-};
-static uint64_t dir_key_hash(struct dir_key k)
-{
-	return k.a;
-}
-static bool dir_key_same(struct dir_key x, struct dir_key y)
-{
-	return x.a == y.a && x.b == y.b;
-}
-TABLE(dir_table, struct dir_key, uint32_t, dir_key_hash, dir_key_same)
+TABLE(dir_table, struct table_hashes, uint32_t, table_hash_hashes, table_same_hashes)
 
 struct part_out {
 	struct page_writer file;
@@ -217,9 +206,9 @@ static uint64_t index_put(struct names_parts_writer *w, struct str name, const c
 
 /* Directories */
 
-static struct dir_key dir_key_of(const struct names_parts_writer *w, struct str dir)
+static struct table_hashes dir_key_of(const struct names_parts_writer *w, struct str dir)
 {
-	return (struct dir_key){hash64_seeded(dir, w->seed), hash64_seeded(dir, ~w->seed)};
+	return (struct table_hashes){hash64_seeded(dir, w->seed), hash64_seeded(dir, ~w->seed)};
 }
 
 static uint64_t dir_put(struct names_parts_writer *w, struct str dir)

@@ -256,18 +256,18 @@ static const struct variable {
 	struct value_spec spec; /* as the section broker has it, with its bounds */
 	const char *old;        /* as old configurations have it */
 	bool lifetime;
-	enum control_set set; /* of the others */
+	enum collector_time set; /* of the others */
 } variables[] = {
 	{{"max_lifetime", VALUE_TIME_AT(struct set_value, us), .min = 10e6, .max = 86400e6},
 	 .old = "Glimpse-MaxLife",
 	 .lifetime = true},
 	{{"collect_every", VALUE_TIME_AT(struct set_value, us), .min = 1e6, .max = 31536000e6},
 	 .old = "Collection-Interval",
-	 .set = CONTROL_COLLECT_EVERY},
+	 .set = COLLECTOR_COLLECT_EVERY},
 	{{"expire_every", VALUE_TIME_AT(struct set_value, us), .min = 1e6, .max = 31536000e6},
-	 .set = CONTROL_EXPIRE_EVERY},
+	 .set = COLLECTOR_EXPIRE_EVERY},
 	{{"remember_deleted", VALUE_TIME_AT(struct set_value, us), .min = 1e6, .max = 31536000e6},
-	 .set = CONTROL_REMEMBER_DELETED},
+	 .set = COLLECTOR_REMEMBER_DELETED},
 };
 
 static const struct variable *find_variable(struct str name)

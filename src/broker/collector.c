@@ -495,20 +495,17 @@ int collector_drop(struct collector *c, const uint32_t *oid, size_t n, size_t *r
 	return 0;
 }
 
-void collector_set_collect_every(struct collector *c, int64_t us)
+void collector_set(struct collector *c, enum collector_time which, int64_t us)
 {
-	feeds_set_every(c->feeds, us, clock_mono_us());
-}
-
-void collector_set_expire_every(struct collector *c, int64_t us)
-{
-	c->options.expire_every_us = us;
-	c->expire_us = MIN(c->expire_us, clock_mono_us() + us);
-}
-
-void collector_set_remember_deleted(struct collector *c, int64_t us)
-{
-	registry_set_remember(c->registry, (uint64_t)(us / US_PER_S));
+	int64_t now_us = clock_mono_us();
+	if (which == COLLECTOR_COLLECT_EVERY) {
+		feeds_set_every(c->feeds, us, now_us);
+	} else if (which == COLLECTOR_EXPIRE_EVERY) {
+		c->options.expire_every_us = us;
+		c->expire_us = MIN(c->expire_us, now_us + us);
+	} else {
+		registry_set_remember(c->registry, (uint64_t)(us / US_PER_S));
+	}
 }
 
 /* Texts that nobody has: the table of the documents was made again, with all that is in the files.

@@ -137,7 +137,6 @@ struct collector_added {
 };
 int collector_add(struct collector *c, struct str name, struct collector_added *ret,
 		  struct err *err);
-/* These replace the options. */
-void collector_set_collect_every(struct collector *c, int64_t us);
-void collector_set_expire_every(struct collector *c, int64_t us);
-void collector_set_remember_deleted(struct collector *c, int64_t us);
+/* Replaces an option. */
+enum collector_time { COLLECTOR_COLLECT_EVERY, COLLECTOR_EXPIRE_EVERY, COLLECTOR_REMEMBER_DELETED };
+void collector_set(struct collector *c, enum collector_time which, int64_t us);

@@ -218,13 +218,8 @@ static int do_drop(struct collector *c, const struct control_order *o, struct bu
 static int do_set(struct collector *c, const struct control_order *o, struct buf *out,
 		  struct err *err)
 {
-	static void (*const set[])(struct collector *, int64_t) = {
-		[CONTROL_COLLECT_EVERY] = collector_set_collect_every,
-		[CONTROL_EXPIRE_EVERY] = collector_set_expire_every,
-		[CONTROL_REMEMBER_DELETED] = collector_set_remember_deleted,
-	};
 	(void)out, (void)err;
-	set[o->set](c, o->us);
+	collector_set(c, o->set, o->us);
 	return 0;
 }
 

@@ -17,12 +17,10 @@ enum control_kind {
 	CONTROL_SHUTDOWN,
 };
 
-enum control_set { CONTROL_COLLECT_EVERY, CONTROL_EXPIRE_EVERY, CONTROL_REMEMBER_DELETED };
-
 struct control_order {
 	enum control_kind kind;
 	struct str text; /* ADD: its name below broker/add */
-	enum control_set set;
+	enum collector_time set;
 	int64_t us;
 	const uint32_t *oid;
 	size_t oids;

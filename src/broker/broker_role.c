@@ -156,9 +156,7 @@ static int serve_and_collect(const struct broker_role_options *options, struct s
 
 int broker_run(const struct broker_role_options *options, struct err *err)
 {
-	struct search *search = NULL;
-	if (search_open(&search, options->collector.data, err) < 0)
-		return -1;
+	struct search *search = search_open(options->collector.data);
 	log_debug(BROKER, 1, "the broker starts", KV_TEXT("data", options->collector.data),
 		  KV_UINT("feeds", options->collector.n));
 	int rc = serve_and_collect(options, search, err);

@@ -91,6 +91,7 @@ int port_start(struct port **ret, const struct port_options *options, int fd, st
 	p->home = options->home && options->home[0]
 			  ? options->home
 			  : arena_printf(&p->arena, "%s/query.html", options->url);
+	p->search = search_open(options->data);
 	list_init(&p->asks);
 	raise_descriptors(
 		options->limits.max_connections + (int64_t)PORT_TRANSFERS * TRANSFER_FDS +
@@ -98,10 +99,8 @@ int port_start(struct port **ret, const struct port_options *options, int fd, st
 	int rc = loop_new(&p->loop, NULL, err);
 	if (rc == 0) {
 		p->server = server_new(p->loop, &protocol, &p->o.limits, NULL, p);
-		rc = search_open(&p->search, options->data, err);
-	}
-	if (rc == 0)
 		rc = start_pools(p, err);
+	}
 	if (rc == 0)
 		rc = server_listen(p->server, fd, err);
 	if (rc == 0)

@@ -38,17 +38,15 @@ struct search_hits {
 	size_t next;
 };
 
-int search_open(struct search **ret, const char *data, struct err *err)
+struct search *search_open(const char *data)
 {
-	(void)err;
 	struct search *s = mem_alloc(sizeof *s);
 	s->arena = ARENA_INIT(1 << 20);
 	s->folder = arena_printf(&s->arena, "%s/broker", data);
 	s->words_folder = arena_printf(&s->arena, "%s/broker/words", data);
 	s->docs_folder = arena_printf(&s->arena, "%s/broker/docs", data);
 	pthread_mutex_init(&s->lock, NULL);
-	*ret = s;
-	return 0;
+	return s;
 }
 
 void search_close(struct search **sp)

@@ -10,7 +10,7 @@ struct search;
 enum { SEARCH_PAGE_MOST = 100, SEARCH_TITLE = 200 /* bytes of a title that are shown */ };
 
 /* data: the data directory. What is not there yet is looked for again with every question. */
-int search_open(struct search **ret, const char *data, struct err *err);
+struct search *search_open(const char *data);
 void search_close(struct search **s);
 
 struct search_ask {

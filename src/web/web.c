@@ -130,8 +130,7 @@ static int run(struct role_env *env, struct err *err)
 		.tick = publish_changes,
 		.stopping = stop_waiting,
 	};
-	if (search_open(&web.search, env->data, err) < 0)
-		return -1;
+	web.search = search_open(env->data);
 	if (files_open(&web.files, env->data, err) < 0) {
 		search_close(&web.search);
 		return -1;

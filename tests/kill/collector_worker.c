@@ -217,9 +217,7 @@ static int check_searches(const char *data, const struct world *w, struct arena 
 {
 	struct search_ask ask = {.words = STR("common"), .limit = 1, .exact_total = true};
 	struct search_answer a;
-	struct search *s;
-	if (search_open(&s, data, err) < 0)
-		return -1;
+	struct search *s = search_open(data);
 	int rc = 0;
 	for (unsigned url = 0; url < WORLD_URLS && rc == 0; url++)
 		rc = check_url(s, w, url, arena, err);

@@ -669,10 +669,8 @@ static const struct rows answer_rows = {ROWS(S, answer_columns)};
 static int is_indexed(const char *data, struct str url, struct arena *arena, bool *ret,
 		      struct err *err)
 {
-	CLEANUP(search_close) struct search *s = NULL;
+	CLEANUP(search_close) struct search *s = search_open(data);
 	struct soif doc;
-	if (search_open(&s, data, err) < 0)
-		return -1;
 	int rc = search_document(s, url, arena, &doc, err);
 	*ret = rc == 0;
 	return rc < 0 ? -1 : 0;

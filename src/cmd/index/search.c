@@ -173,7 +173,7 @@ static int run(const struct cmd_call *call, struct err *err)
 		.meant = true,
 	};
 	if (cmd_data(call, data, err) < 0 || search_ask_facets(&ask, &o->facets, err) < 0 ||
-	    search_open(&s, data, err) < 0 || search_run(s, &ask, &arena, &answer, err) < 0)
+	    search_run(s = search_open(data), &ask, &arena, &answer, err) < 0)
 		return -1;
 	if (answer.documents == 0 && !o->json)
 		return err_set(err, ERR_NOTHING,

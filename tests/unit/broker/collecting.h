@@ -172,7 +172,7 @@ static inline uint64_t found(const char *words, const char *site, struct str *re
 	struct search_answer a;
 	struct search_ask ask = {
 		.words = str_of(words), .site = str_of(site), .limit = 10, .exact_total = true};
-	assert_int_equal(search_open(&s, data, &err), 0);
+	s = search_open(data);
 	assert_int_equal(search_run(s, &ask, &arena, &a, &err), 0);
 	if (ret_first)
 		*ret_first = a.n ? arena_str(&arena, a.row[0].url) : STR("");
@@ -185,7 +185,7 @@ static inline struct str shown(const char *url)
 {
 	struct search *s;
 	struct soif doc;
-	assert_int_equal(search_open(&s, data, &err), 0);
+	s = search_open(data);
 	int rc = search_document(s, str_of(url), &arena, &doc, &err);
 	search_close(&s);
 	assert_true(rc >= 0);

@@ -85,7 +85,7 @@ static void a_document_in_parts_is_the_document(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(attrs); i++)
 		soif_add(&obj, &arena, str_of(attrs[i].name), long_text(&arena, attrs[i].size));
 	make_index(scratch("parts"), &obj);
-	assert_int_equal(search_open(&s, scratch("parts"), &err), 0);
+	s = search_open(scratch("parts"));
 	assert_int_equal(document_open(&d, s, STR("http://a/none"), &err), 1);
 	assert_int_equal(document_open(&d, s, obj.url, &err), 0);
 	assert_true(str_eq(document_url(d), obj.url));
@@ -120,14 +120,14 @@ static void a_document_of_a_number_is_told_byte_by_byte(void **state)
 	struct err err;
 	int rc;
 	(void)state;
-	assert_int_equal(search_open(&s, scratch("empty"), &err), 0);
+	s = search_open(scratch("empty"));
 	assert_int_equal(document_open_oid(&d, s, 1, &err), 1); /* nothing is indexed */
 	search_close(&s);
 	soif_add(&obj, &arena, STR("Data"), STR("a\0\xff\n}\n"));
 	soif_add(&obj, &arena, STR("Full-Text"), long_text(&arena, 300000));
 	make_index(scratch("bytes"), &obj);
 	assert_int_equal(soif_print(&obj, &want, &err), 0);
-	assert_int_equal(search_open(&s, scratch("bytes"), &err), 0);
+	s = search_open(scratch("bytes"));
 	assert_int_equal(document_open_oid(&d, s, 2, &err), 1);
 	assert_int_equal(document_open_oid(&d, s, 1, &err), 0);
 	for (int i = 0; (rc = document_text(d, &part, &err)) == 0; i++) {

@@ -140,11 +140,10 @@ static void *ask(void *ctx)
 static void a_question_held_in_the_stemmer_holds_up_no_other(void **state)
 {
 	struct search *s = NULL;
-	struct err err;
 	pthread_t first, second;
 	(void)state;
 	make_index(scratch_dir);
-	assert_int_equal(search_open(&s, scratch_dir, &err), 0);
+	s = search_open(scratch_dir);
 	struct question held = {.search = s, .words = "held OR hands"};
 	struct question other = {.search = s, .words = "walks"};
 	assert_int_equal(pthread_create(&first, NULL, ask, &held), 0);
@@ -168,10 +167,9 @@ static void questions_of_several_threads_are_answered_alike(void **state)
 {
 	enum { THREADS = 4, QUESTIONS = 50 };
 	struct search *s = NULL;
-	struct err err;
 	(void)state;
 	make_index(scratch("threads"));
-	assert_int_equal(search_open(&s, scratch("threads"), &err), 0);
+	s = search_open(scratch("threads"));
 	for (int i = 0; i < QUESTIONS; i++) {
 		pthread_t thread[THREADS];
 		struct question q[THREADS];

@@ -56,6 +56,16 @@ char *mem_text(const char *s)
 	return mem_copy(s, strlen(s) + 1);
 }
 
+char *mem_printf(const char *fmt, ...)
+{
+	va_list ap;
+	char *text = NULL;
+	va_start(ap, fmt);
+	int n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	return mem_checked(n < 0 ? NULL : text, strlen(fmt));
+}
+
 void mem_free(void *pp)
 {
 	void *p;

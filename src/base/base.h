@@ -64,4 +64,5 @@ void *mem_array(size_t n, size_t size) MUST_USE;
 void *mem_resize(void *p, size_t n) MUST_USE;
 void *mem_copy(const void *p, size_t n) MUST_USE;
 char *mem_text(const char *s) MUST_USE;
+char *mem_printf(const char *fmt, ...) PRINTF_LIKE(1, 2) MUST_USE;
 void mem_free(void *pp); /* takes the address of the pointer and clears it; NULL inside is fine */

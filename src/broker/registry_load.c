@@ -8,7 +8,6 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <sys/mman.h>
 
 static const char *const file_names[REGISTRY_NAMES] = {
@@ -27,11 +26,8 @@ void registry_init(struct registry *r, const char *folder)
 			       .lock.file = FILE_INIT,
 			       .read = ARENA_INIT((size_t)64 << 20),
 			       .folder = mem_text(folder)};
-	for (unsigned i = 0; i < REGISTRY_NAMES; i++) {
-		size_t n = strlen(folder) + strlen(file_names[i]) + 2;
-		r->path[i] = mem_alloc(n);
-		snprintf(r->path[i], n, "%s/%s", folder, file_names[i]);
-	}
+	for (unsigned i = 0; i < REGISTRY_NAMES; i++)
+		r->path[i] = mem_printf("%s/%s", folder, file_names[i]);
 }
 
 static void reader_unmap(struct registry *r)

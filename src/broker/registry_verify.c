@@ -6,7 +6,6 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 
 struct verify {
 	struct registry *r;
@@ -311,31 +310,23 @@ static int verify_texts(struct registry *r, struct docstore *docs, struct err *e
 /* Without a table there is nothing to look texts up in; the next start makes it again. */
 static int verify_docs(struct registry *r, struct err *err)
 {
-	struct docstore *docs = NULL;
+	CLEANUP(docstore_close) struct docstore *docs = NULL;
+	CLEANUP(mem_free) char *folder = mem_printf("%s/docs", r->folder);
 	struct err ignored;
-	size_t n = strlen(r->folder) + sizeof "/docs";
-	char *folder = mem_alloc(n);
-	snprintf(folder, n, "%s/docs", r->folder);
 	int rc = verify_mark(r, folder, err);
 	if (rc == 0 && docstore_open_read(&docs, folder, &ignored) == 0)
 		rc = verify_texts(r, docs, err);
-	docstore_close(&docs);
-	mem_free(&folder);
 	return rc;
 }
 
 static int verify_folder(const char *path, struct err *err)
 {
-	struct registry *r = NULL;
-	char *folder = file_folder(path);
+	CLEANUP(registry_close) struct registry *r = NULL;
+	CLEANUP(mem_free) char *folder = file_folder(path);
 	int rc = registry_open_read(&r, folder, err);
 	if (rc == 0)
 		rc = registry_verify(r, err);
-	if (rc == 0)
-		rc = verify_docs(r, err);
-	registry_close(&r);
-	mem_free(&folder);
-	return rc;
+	return rc == 0 ? verify_docs(r, err) : rc;
 }
 
 const struct format registry_format = {

@@ -336,13 +336,11 @@ static void print_json(struct str url, const struct cage_result *r, struct buf *
 
 static int print_soif(struct str url, const struct cage_result *r, struct buf *out, struct err *err)
 {
-	struct arena arena = ARENA_INIT(SIZE_MAX);
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(SIZE_MAX);
 	struct soif obj;
 	attrs_soif(&r->attrs, &arena, 0, &obj);
 	obj.url = url;
-	int rc = soif_print(&obj, out, err);
-	arena_free(&arena);
-	return rc;
+	return soif_print(&obj, out, err);
 }
 
 /* Documents. */

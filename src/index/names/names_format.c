@@ -280,10 +280,8 @@ static bool path_cut(char *path, const char **ret_last)
 static bool parts_there(const char *folder, const char *key)
 {
 	for (unsigned i = 0; i < NAMES_PARTS; i++) {
-		char *path = names_key_path(folder, i, str_of(key));
-		bool there = access(path, F_OK) == 0;
-		mem_free(&path);
-		if (!there)
+		CLEANUP(mem_free) char *path = names_key_path(folder, i, str_of(key));
+		if (access(path, F_OK) != 0)
 			return false;
 	}
 	return true;
@@ -310,10 +308,8 @@ static bool part_place(const char *path, struct part_place *ret)
 
 static bool is_part(const char *path)
 {
-	struct part_place *p = mem_alloc(sizeof *p);
-	bool is = part_place(path, p);
-	mem_free(&p);
-	return is;
+	CLEANUP(mem_free) struct part_place *p = mem_alloc(sizeof *p);
+	return part_place(path, p);
 }
 
 static int place_find(const char *path, struct part_place *ret, struct err *err)
@@ -421,25 +417,20 @@ void names_print_line(uint64_t number, const struct names_entry *e, struct buf *
 /* Whatever is known of them, or the bare files. */
 static int print_part(const char *path, struct printer *p, struct err *err)
 {
-	struct part_place *place = mem_alloc(sizeof *place);
-	struct names_parts *parts = NULL;
+	CLEANUP(mem_free) struct part_place *place = mem_alloc(sizeof *place);
+	CLEANUP(names_parts_close) struct names_parts *parts = NULL;
 	struct names_manifest_site site;
 	int rc = place_find(path, place, err);
-	if (rc == 0) {
-		rc = place_open(place, &parts, &site, err);
-		char *folder = names_generation_path(place->folder, place->generation, "");
-		if (rc != 0 && place->generation)
-			rc = names_parts_open(&parts, folder, place->generation, err);
-		else if (rc != 0)
-			rc = names_parts_open_by_key(&parts, place->folder, str_of(place->name),
-						     err);
-		mem_free(&folder);
-		if (rc == 0)
-			rc = print_lines(parts, p, err);
-		names_parts_close(&parts);
-	}
-	mem_free(&place);
-	return rc;
+	if (rc != 0)
+		return rc;
+	CLEANUP(mem_free)
+	char *folder = names_generation_path(place->folder, place->generation, "");
+	rc = place_open(place, &parts, &site, err);
+	if (rc != 0 && place->generation)
+		rc = names_parts_open(&parts, folder, place->generation, err);
+	else if (rc != 0)
+		rc = names_parts_open_by_key(&parts, place->folder, str_of(place->name), err);
+	return rc == 0 ? print_lines(parts, p, err) : rc;
 }
 
 /* What a killed writer leaves. */
@@ -454,11 +445,10 @@ static int part_noted(const char *path, const char *what, struct err *err)
 static bool part_is_linked(const char *path, const struct part_place *p, uint64_t generation)
 {
 	struct stat a, b;
+	CLEANUP(mem_free)
 	char *own = names_generation_path(p->folder, generation, names_part_name[p->part]);
-	bool same = stat(path, &a) == 0 && stat(own, &b) == 0 && a.st_ino == b.st_ino &&
-		    a.st_dev == b.st_dev;
-	mem_free(&own);
-	return same;
+	return stat(path, &a) == 0 && stat(own, &b) == 0 && a.st_ino == b.st_ino &&
+	       a.st_dev == b.st_dev;
 }
 
 static int verify_place(const char *path, const struct part_place *place, struct err *err)
@@ -479,12 +469,9 @@ static int verify_place(const char *path, const struct part_place *place, struct
 
 static int verify_part(const char *path, struct err *err)
 {
-	struct part_place *place = mem_alloc(sizeof *place);
+	CLEANUP(mem_free) struct part_place *place = mem_alloc(sizeof *place);
 	int rc = place_find(path, place, err);
-	if (rc == 0)
-		rc = verify_place(path, place, err);
-	mem_free(&place);
-	return rc;
+	return rc == 0 ? verify_place(path, place, err) : rc;
 }
 
 static bool part_claims(struct str head)

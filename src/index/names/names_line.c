@@ -19,23 +19,17 @@ const char *names_kind_name(enum names_kind kind)
 
 char *names_path(const char *folder, const char *name)
 {
-	struct buf b = BUF_INIT(SIZE_MAX / 2);
-	buf_printf(&b, "%s/%s", folder, name);
-	return b.p;
+	return mem_printf("%s/%s", folder, name);
 }
 
 char *names_generation_path(const char *folder, uint64_t generation, const char *name)
 {
-	struct buf b = BUF_INIT(SIZE_MAX / 2);
-	buf_printf(&b, "%s/names/%" PRIu64 "%s%s", folder, generation, *name ? "/" : "", name);
-	return b.p;
+	return mem_printf("%s/names/%" PRIu64 "%s%s", folder, generation, *name ? "/" : "", name);
 }
 
 char *names_key_path(const char *folder, enum names_part part, struct str key)
 {
-	struct buf b = BUF_INIT(SIZE_MAX / 2);
-	buf_printf(&b, "%s/%s/" STR_FMT, folder, names_part_name[part], STR_ARG(key));
-	return b.p;
+	return mem_printf("%s/%s/" STR_FMT, folder, names_part_name[part], STR_ARG(key));
 }
 
 bool names_generation_of(const char *name, uint64_t *ret)

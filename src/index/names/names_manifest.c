@@ -78,11 +78,10 @@ int names_manifest_write(const char *folder, const struct names_manifest *m, str
 		put_text(&b, str_head(m->lost[i].why, WHY_MOST));
 		put_u8(&b, m->lost[i].by_hand ? SITE_BY_HAND : 0);
 	}
-	char *path = manifest_path(folder);
-	int rc = b.over ? err_set(err, ERR_USAGE, "%s: too many sites", path)
-			: small_file_write(path, &names_manifest_format, buf_str(&b), err);
-	mem_free(&path);
-	return rc;
+	CLEANUP(mem_free) char *path = manifest_path(folder);
+	if (b.over)
+		return err_set(err, ERR_USAGE, "%s: too many sites", path);
+	return small_file_write(path, &names_manifest_format, buf_str(&b), err);
 }
 
 /* Reading: everything is copied into the arena of the manifest. */
@@ -255,10 +254,8 @@ static int manifest_load(const char *path, struct names_manifest *ret, struct fi
 int names_manifest_read(const char *folder, struct names_manifest *ret, struct file *ret_file,
 			struct err *err)
 {
-	char *path = manifest_path(folder);
-	int rc = manifest_load(path, ret, ret_file, err);
-	mem_free(&path);
-	return rc;
+	CLEANUP(mem_free) char *path = manifest_path(folder);
+	return manifest_load(path, ret, ret_file, err);
 }
 
 int names_manifest_read_file(const char *path, struct names_manifest *ret, struct err *err)

@@ -470,18 +470,11 @@ static int snapshot_fall_back(struct snapshot *s, bool manifest, const struct er
 static int manifest_changed(const struct snapshot *s, struct err *err)
 {
 	struct stat now, then;
-	char *path = names_path(s->r.folder, "names/manifest");
-	int rc = stat(path, &now);
-	if (rc < 0 && errno != ENOENT)
-		rc = err_sys(err, "%s", path);
-	else if (rc < 0)
-		rc = s->file.fd < 0;
-	else if (s->file.fd < 0 || fstat(s->file.fd, &then) < 0)
-		rc = 0;
-	else
-		rc = now.st_ino == then.st_ino && now.st_dev == then.st_dev;
-	mem_free(&path);
-	return rc;
+	CLEANUP(mem_free) char *path = names_path(s->r.folder, "names/manifest");
+	if (stat(path, &now) < 0)
+		return errno == ENOENT ? s->file.fd < 0 : err_sys(err, "%s", path);
+	return s->file.fd >= 0 && fstat(s->file.fd, &then) == 0 && now.st_ino == then.st_ino &&
+	       now.st_dev == then.st_dev;
 }
 
 /* 2: there is a newer manifest by now. */

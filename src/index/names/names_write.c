@@ -26,10 +26,9 @@ void names_writer_next(struct names_writer *w, struct names_manifest *ret)
 
 int names_writer_folder(struct names_writer *w, uint64_t generation, struct err *err)
 {
-	char *path = names_generation_path(w->folder, generation, "");
+	CLEANUP(mem_free) char *path = names_generation_path(w->folder, generation, "");
 	int rc = dir_make(path, DIR_MODE, err);
 	FAULT("names.folder");
-	mem_free(&path);
 	return rc;
 }
 

@@ -18,16 +18,9 @@ enum {
 	SEGMENTS_MOST = 64 << 10,
 };
 
-static char *path_of(const char *folder, const char *name)
-{
-	struct buf b = BUF_INIT(SIZE_MAX / 2);
-	buf_printf(&b, "%s/%s", folder, name);
-	return b.p;
-}
-
 static char *manifest_path(const char *folder)
 {
-	return path_of(folder, MANIFEST_NAME);
+	return mem_printf("%s/" MANIFEST_NAME, folder);
 }
 
 static void segment_name(char ret[64], uint64_t id)
@@ -44,14 +37,14 @@ char *segment_file_path(const char *folder, uint64_t id)
 {
 	char name[64];
 	segment_name(name, id);
-	return path_of(folder, name);
+	return mem_printf("%s/%s", folder, name);
 }
 
 char *deletes_file_path(const char *folder, uint64_t id, uint64_t generation)
 {
 	char name[64];
 	deletes_name(name, id, generation);
-	return path_of(folder, name);
+	return mem_printf("%s/%s", folder, name);
 }
 
 /* Settings */
@@ -137,7 +130,8 @@ static void put_settings(struct buf *b, const struct words_settings *s)
 
 int manifest_write(const char *folder, const struct manifest *m, struct err *err)
 {
-	struct buf b = BUF_INIT(MANIFEST_MOST - SMALL_FILE_HEAD);
+	CLEANUP(buf_free) struct buf b = BUF_INIT(MANIFEST_MOST - SMALL_FILE_HEAD);
+	CLEANUP(mem_free) char *path = manifest_path(folder);
 	put_u64le(&b, m->generation);
 	put_u64le(&b, m->next_id);
 	put_u64le(&b, m->note.follows);
@@ -153,14 +147,10 @@ int manifest_write(const char *folder, const struct manifest *m, struct err *err
 		put_varint(&b, s->docs);
 		put_varint(&b, s->deleted);
 	}
-	char *path = manifest_path(folder);
-	int rc = b.over || m->n > SEGMENTS_MOST
-			 ? err_set(err, ERR_USAGE, "%s: %zu segments are too many to list; merge",
-				   path, m->n)
-			 : small_file_write(path, &words_manifest_format, buf_str(&b), err);
-	buf_free(&b);
-	mem_free(&path);
-	return rc;
+	if (b.over || m->n > SEGMENTS_MOST)
+		return err_set(err, ERR_USAGE, "%s: %zu segments are too many to list; merge", path,
+			       m->n);
+	return small_file_write(path, &words_manifest_format, buf_str(&b), err);
 }
 
 /* Reading */
@@ -264,10 +254,8 @@ static int read_manifest(const char *path, struct manifest *ret, struct file *re
 
 int manifest_read(const char *folder, struct manifest *ret, struct file *ret_file, struct err *err)
 {
-	char *path = manifest_path(folder);
-	int rc = read_manifest(path, ret, ret_file, err);
-	mem_free(&path);
-	return rc;
+	CLEANUP(mem_free) char *path = manifest_path(folder);
+	return read_manifest(path, ret, ret_file, err);
 }
 
 int manifest_read_file(const char *path, struct manifest *ret, struct err *err)
@@ -283,15 +271,11 @@ void manifest_free(struct manifest *m)
 
 int manifest_changed(const char *folder, const struct file *file, struct err *err)
 {
-	char *path = manifest_path(folder);
+	CLEANUP(mem_free) char *path = manifest_path(folder);
 	struct stat now, then;
-	int rc = 0;
 	if (stat(path, &now) < 0 || fstat(file->fd, &then) < 0)
-		rc = err_sys(err, "%s", path);
-	else
-		rc = now.st_ino == then.st_ino && now.st_dev == then.st_dev;
-	mem_free(&path);
-	return rc;
+		return err_sys(err, "%s", path);
+	return now.st_ino == then.st_ino && now.st_dev == then.st_dev;
 }
 
 /* Sweeping */
@@ -326,9 +310,8 @@ int manifest_sweep(const char *folder, const struct manifest *m, struct err *err
 	while (rc >= 0 && dir_next(&d, &name) == 0) {
 		if (!is_ours(str_of(name)) || is_named(m, str_of(name)))
 			continue;
-		char *path = path_of(folder, name);
+		CLEANUP(mem_free) char *path = mem_printf("%s/%s", folder, name);
 		rc = file_remove(path, err);
-		mem_free(&path);
 	}
 	dir_done(&d);
 	return MIN(rc, 0);
@@ -368,7 +351,8 @@ static int deletes_write_new(const char *path, struct str bytes, struct err *err
 
 int deletes_write(const char *path, const uint64_t *bits, uint32_t docs, struct err *err)
 {
-	struct buf b = BUF_INIT(deletes_bytes_most), bytes = BUF_INIT(deletes_bytes_most);
+	CLEANUP(buf_free) struct buf b = BUF_INIT(deletes_bytes_most);
+	CLEANUP(buf_free) struct buf bytes = BUF_INIT(deletes_bytes_most);
 	uint32_t deleted = count_bits(bits, docs);
 	put_u32le(&b, docs);
 	put_u32le(&b, deleted);
@@ -381,10 +365,7 @@ int deletes_write(const char *path, const uint64_t *bits, uint32_t docs, struct 
 			put_u32le(&b, (uint32_t)(i * 64 + (unsigned)__builtin_ctzll(word)));
 	}
 	small_file_seal(&words_deletes_format, buf_str(&b), &bytes);
-	int rc = deletes_write_new(path, buf_str(&bytes), err);
-	buf_free(&b);
-	buf_free(&bytes);
-	return rc;
+	return deletes_write_new(path, buf_str(&bytes), err);
 }
 
 static bool deletes_parse_bits(struct reader *r, uint32_t docs, uint32_t deleted, uint64_t *bits)
@@ -485,7 +466,7 @@ void shared_drop(struct shared **sp)
 int shared_segment(struct shared **ret, const char *folder, const struct manifest_segment *m,
 		   struct err *err)
 {
-	char *path = segment_file_path(folder, m->id);
+	CLEANUP(mem_free) char *path = segment_file_path(folder, m->id);
 	struct segment *segment = NULL;
 	int rc = segment_open(&segment, path, err);
 	if (rc == 0 && segment_info(segment)->docs != m->docs)
@@ -493,7 +474,6 @@ int shared_segment(struct shared **ret, const char *folder, const struct manifes
 			     "%s: it has %" PRIu32 " documents, the manifest says %" PRIu32
 			     "; the index has to be built again",
 			     path, segment_info(segment)->docs, m->docs);
-	mem_free(&path);
 	if (rc != 0) {
 		segment_close(&segment);
 		return rc;
@@ -507,9 +487,8 @@ int shared_deletes(struct shared **ret, const char *folder, const struct manifes
 {
 	uint64_t *bits = NULL;
 	if (m->deletes) {
-		char *path = deletes_file_path(folder, m->id, m->deletes);
+		CLEANUP(mem_free) char *path = deletes_file_path(folder, m->id, m->deletes);
 		int rc = deletes_read(path, m->docs, m->deleted, &bits, err);
-		mem_free(&path);
 		if (rc != 0)
 			return rc;
 	}

@@ -27,10 +27,10 @@ struct collector_options {
 	size_t n;
 	struct counters *counters;   /* may be NULL; COLLECTOR_ADDED is the first */
 	struct events *events;       /* may be NULL */
-	bool forget;                 /* cursors: all is collected again */
-	bool no_collect;             /* points are not asked */
-	int64_t expire_every_us;     /* how often objects are looked at that have expired; 0: 1 h */
-	int64_t remember_deleted_us; /* how long tombstones stay; 0: 30 days */
+	bool forget;                 /* the cursors: collect everything again */
+	bool no_collect;             /* do not poll points */
+	int64_t expire_every_us;     /* time between scans for expired objects; 0: 1 h */
+	int64_t remember_deleted_us; /* time for which tombstones are kept; 0: 30 days */
 };
 
 enum { COLLECTOR_COMMIT_US = 1000000, COLLECTOR_BATCH = 5000 /* objects, then it commits */ };
@@ -127,14 +127,14 @@ int collector_index_stats(struct collector *c, uint64_t *ret_docs, uint64_t *ret
  * them again. */
 int collector_drop(struct collector *c, const uint32_t *oid, size_t n, size_t *ret,
 		   struct err *err);
-/* Adds the objects of a file below broker/add; those read within a second are committed on return.
- * 1: the file cannot be added, or another is being added, as err says. Negative: a store failed. */
 /* Skipped objects of a collection or a file that get a log line each; the others are counted. */
 enum { COLLECTOR_LEFT_OUT_SHOWN = 20 };
 struct collector_added {
 	uint64_t taken, bad; /* so far */
 	bool ended;
 };
+/* Adds the objects of a file below broker/add; those read within a second are committed on return.
+ * 1: the file cannot be added, or another is being added, as err says. Negative: a store failed. */
 int collector_add(struct collector *c, struct str name, struct collector_added *ret,
 		  struct err *err);
 /* Replaces an option. */

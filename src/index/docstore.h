@@ -1,20 +1,20 @@
 /* The document store: documents as SOIF in compressed blocks, and the only copy of their text
- * outside buckets and cache files. A document is known by its number, the oid: who puts it gives
- * it, each only once and each higher than all before. What counts, somebody else remembers: a mark
- * that docstore_sync() gives is committed elsewhere (the registry, the manifest of a words index),
- * and what lies beyond the last committed one is cut off when the store is next opened to be
- * written.
+ * outside buckets and cache files. Each document has a number, the oid, which the caller of
+ * docstore_put() chooses: higher than all before, and never used again. The store does not know
+ * what is committed: the caller commits the mark that docstore_sync() returns together with its
+ * own data (the registry, the manifest of a words index). The next opening for writing truncates
+ * everything beyond the last committed mark.
  *
- * A folder belongs to the store. One process writes (a lock says which), any number of processes
- * read by mmap, also while it is written. Blocks are only ever appended, and carry a checksum that
- * is verified before they are decompressed. A mapped table says where each document lies;
- * compaction moves documents and changes the table, and nobody else has to know. A lost table is
- * made again from the blocks. Layout: doc/formats/docstore.md. */
+ * The store owns its folder. One process writes, under a lock; any number of processes read by
+ * mmap at the same time. Blocks are only appended, and each has a checksum that is verified before
+ * it is decompressed. A mapped table holds the place of each document; compaction moves documents
+ * and updates only the table. A lost table is rebuilt from the blocks.
+ * Layout: doc/formats/docstore.md. */
 #pragma once
 #include "disk/format.h"
 #include "soif/soif.h"
 
-/* What to do when documents, or what says which there are, are damaged; for struct format. */
+/* How to repair damaged documents or a damaged registry; for struct format. */
 #define DOCSTORE_REMEDY                                                                  \
 	"stop the broker and remove registry*, docs and words from its folder, but not " \
 	"Collection.conf: the crawl is told again at the start, and gatherers are asked for all"
@@ -25,7 +25,7 @@ enum {
 };
 #define DOCSTORE_OID_MOST UINT32_MAX /* oids are 1 to this */
 
-/* What counts: files before this one, and so many bytes of it. {0}: nothing. */
+/* The end of the committed data: a file and a length in it. {0}: nothing is committed. */
 struct docstore_mark {
 	uint32_t file;
 	uint64_t length;
@@ -36,29 +36,29 @@ struct docstore;
 /* Opening. */
 
 struct docstore_opened {
-	uint64_t cut; /* bytes that were put and not committed; worth a line in the log */
-	bool remade;  /* the table was lost and made again: deleted documents may be back, so the
-			 caller deletes what it does not know (docstore_each) */
+	uint64_t cut; /* uncommitted bytes that were truncated; worth a line in the log */
+	bool remade;  /* the table was lost and rebuilt: deleted documents may be back, so the
+			 caller deletes those it does not know (docstore_each) */
 };
-/* Makes the folder if it is not there. What lies beyond the mark is removed; NULL is as {0}. ret_is
- * may be NULL. ERR_BUSY: another process writes. ERR_DAMAGED: less is there than the mark says. */
+/* Creates the folder if needed and truncates everything beyond the mark; NULL is {0}. ret_is may be
+ * NULL. ERR_BUSY: another process writes. ERR_DAMAGED: the files are shorter than the mark. */
 int docstore_open(struct docstore **ret, const char *folder, const struct docstore_mark *mark,
 		  struct docstore_opened *ret_is, struct err *err);
-/* To read only. 1: there is no store in this folder. */
+/* Opens for reading only. 1: there is no store in this folder. */
 int docstore_open_read(struct docstore **ret, const char *folder, struct err *err);
-/* Without syncing: what was put since the last committed mark is given up. */
+/* Does not sync: documents put since the last committed mark are lost. */
 void docstore_close(struct docstore **ds);
 
 /* Reading: any number of threads at once, also while one writes. */
 
-/* 0: *ret is the document, all in the arena. 1: it is not there: deleted, given up or never put.
- * ERR_DAMAGED: its block does not pass its checksum, or cannot be read any more. Readers see what
- * was synced, and perhaps more. */
+/* 0: *ret is the document, all in the arena. 1: no such document: deleted, lost or never put.
+ * ERR_DAMAGED: its block has a wrong checksum or cannot be read. Readers see everything that was
+ * synced, and perhaps more. */
 int docstore_get(struct docstore *ds, uint64_t oid, struct arena *arena, struct soif *ret,
 		 struct err *err);
 
-/* The same of a document whose text has at most so many bytes. DOCSTORE_LARGER: it has more, and
- * few more than these were read. */
+/* The same, but only if the text has at most `most` bytes. DOCSTORE_LARGER: it has more; little
+ * more than `most` was read. */
 enum { DOCSTORE_LARGER = 2 };
 int docstore_get_most(struct docstore *ds, uint64_t oid, size_t most, struct arena *arena,
 		      struct soif *ret, struct err *err);
@@ -66,7 +66,7 @@ int docstore_get_most(struct docstore *ds, uint64_t oid, size_t most, struct are
 /* The same as a query_text_fn of query.h: ctx is the store. */
 int docstore_text(void *ctx, uint64_t oid, struct arena *arena, struct soif *ret, struct err *err);
 
-/* Part of a document as SOIF text, for one that is too large to be held. */
+/* Part of a document as SOIF text, for documents too large to hold in memory. */
 struct docstore_part {
 	uint64_t from;    /* which bytes of the text */
 	size_t most;      /* fewer only where it ends */
@@ -77,61 +77,61 @@ struct docstore_part {
 int docstore_read_part(struct docstore *ds, uint64_t oid, struct docstore_part *part,
 		       struct arena *arena, struct str *ret, struct err *err);
 
-/* Many documents one after the other, as SOIF text and without copies: the block of the last one is
- * kept unpacked, so that neighbours cost nothing. Of a store that was opened to be read, which
- * outlives it; for one thread. A document that was found is readable to its end, even if it is
+/* Reads many documents in a row, as SOIF text and without copies: the last block stays unpacked, so
+ * that its other documents cost nothing. The store must be open for reading and must outlive the
+ * cursor. For one thread. A document that was found stays readable to its end, even if it is
  * deleted or moved meanwhile. */
 enum { DOCSTORE_CURSOR_PART = 128 << 10 };
 struct docstore_cursor;
 struct docstore_cursor *docstore_cursor_new(struct docstore *ds);
 void docstore_cursor_free(struct docstore_cursor **c);
-/* To a document. *ret_n: bytes of its text. 1 and ERR_DAMAGED as docstore_get(). */
+/* Moves to a document. *ret_n: bytes of its text. 1 and ERR_DAMAGED as docstore_get(). */
 int docstore_cursor_find(struct docstore_cursor *c, uint64_t oid, size_t *ret_n, struct err *err);
-/* Its text from a byte on: DOCSTORE_CURSOR_PART bytes or more, fewer only where it ends. Good until
- * the next call. */
+/* Returns its text from a byte on: DOCSTORE_CURSOR_PART bytes or more, fewer only at its end. Valid
+ * until the next call. */
 int docstore_cursor_text(struct docstore_cursor *c, size_t from, struct str *ret, struct err *err);
 
 /* Writing: one thread at a time. */
 
-/* Appends. The document can be read here at once, by others after docstore_sync(). ERR_USAGE: it
- * cannot be written as SOIF, or is larger than DOCSTORE_DOC_MOST, or the oid is not higher than all
- * before; nothing changed. Any other failure: all that was put since the last sync is given up, and
- * nothing more is taken until docstore_sync() has said so as well. */
+/* Appends a document. This process can read it at once, others after docstore_sync(). ERR_USAGE: it
+ * cannot be written as SOIF, is larger than DOCSTORE_DOC_MOST, or the oid is not higher than all
+ * before; nothing changed. Any other failure: all documents put since the last sync are lost, and
+ * docstore_put() fails until docstore_sync() has reported the failure too. */
 int docstore_put(struct docstore *ds, uint64_t oid, const struct soif *obj, struct err *err);
-/* The document is not there any more; for what no committed state has. Its space comes back by
- * compaction. Durable with docstore_checkpoint(), so that after a crash it may be there again, and
- * the caller deletes it again. 1: it is not there. */
+/* Deletes a document that no committed state uses. Compaction frees its space. The deletion is
+ * durable after docstore_checkpoint(); after a crash before that the document may be back, and the
+ * caller deletes it again. 1: no such document. */
 int docstore_delete(struct docstore *ds, uint64_t oid, struct err *err);
-/* All that was put is durable; *ret is to be committed by the caller. Negative: it is not, the
- * documents put since the last sync are given up, and the store takes new ones. */
+/* Makes all documents durable; the caller commits *ret. Negative: the documents put since the last
+ * sync are lost, and the store accepts new ones. */
 int docstore_sync(struct docstore *ds, struct docstore_mark *ret, struct err *err);
-/* The table is durable as it is, with all deletes: the next start need not look at the blocks
- * before. docstore_sync() does it by itself where much has come since. */
+/* Makes the table durable, with all deletions: the next start need not read the blocks up to here.
+ * docstore_sync() does this by itself when much has been added. */
 int docstore_checkpoint(struct docstore *ds, struct err *err);
-/* Tells of every document that is there, in the order of oids, from this one on. What is not 0
- * stops it and is returned; fn may delete. */
+/* Calls fn for every document in the order of oids, from this one on. A result other than 0 stops
+ * it and is returned. fn may delete documents. */
 typedef int docstore_doc_fn(void *ctx, uint64_t oid, struct err *err);
 int docstore_each(struct docstore *ds, uint64_t from, docstore_doc_fn *fn, void *ctx,
 		  struct err *err);
 
-/* Compaction: the living documents of files in which at least `percent` of the text is deleted are
- * copied to new files, the table says so, and the old ones are removed. Killed at any point, each
- * document is in an old or a new file, and the next start ends what was begun. Files with documents
- * beyond the last sync are left alone; the mark of that sync is committed before it is called. 1:
- * there was nothing to do. */
+/* Compacts files in which at least `percent` of the text is deleted: copies the other documents to
+ * new files, updates the table and removes the old files. After a kill at any point each document
+ * is in an old or a new file, and the next start finishes the work. Files with documents beyond the
+ * last sync stay; the caller must have committed the mark of that sync. 1: there was nothing to do.
+ */
 int docstore_compact(struct docstore *ds, unsigned percent, struct err *err);
-/* The same in three steps, for a caller that has to go on writing: begin and end belong to the
- * thread that writes, copy to any. What is deleted in between is so afterwards. */
+/* The same in three steps, for a caller that must go on writing: the writing thread calls begin and
+ * end, any thread copy. Documents deleted in between stay deleted. */
 struct docstore_compaction;
 int docstore_compact_begin(struct docstore *ds, unsigned percent, struct docstore_compaction **ret,
 			   struct err *err); /* 1 as above */
 /* 1: docstore_compact_stop() was called, from any thread. */
 int docstore_compact_copy(struct docstore_compaction *c, struct err *err);
 void docstore_compact_stop(struct docstore_compaction *c);
-/* The new files take the place of the old ones. Only after copy went well. */
+/* Replaces the old files by the new ones. Call it only after copy has succeeded. */
 int docstore_compact_end(struct docstore_compaction *c, struct err *err);
-/* Ended or not, by the thread that writes; not while it copies. One that did not end leaves no
- * files. */
+/* For the writing thread, before or after end, but not during copy. Without end no new files stay.
+ */
 void docstore_compact_free(struct docstore_compaction **c);
 
 struct docstore_stats {
@@ -139,14 +139,14 @@ struct docstore_stats {
 	uint64_t docs, text_bytes;  /* all that are in the files; what they are as SOIF text */
 	uint64_t deleted_docs, deleted_bytes; /* of these */
 };
-/* As of the last checkpoint for a reader, with all that was put for the writer. */
+/* A reader sees the last checkpoint, the writer everything that was put. */
 int docstore_stats(struct docstore *ds, struct docstore_stats *ret, struct err *err);
 
-/* Reads every block of the store up to the mark, and looks whether the table leads to each document
- * that it names. ERR_DAMAGED: err names the first that is bad. */
+/* Reads every block up to the mark and checks that the table leads to every document it lists.
+ * ERR_DAMAGED: err names the first bad one. */
 int docstore_verify(struct docstore *ds, const struct docstore_mark *mark, struct err *err);
 
-/* Whether the files in a folder are as long as the mark says, without reading them. */
+/* Checks that the files in a folder are as long as the mark says, without reading them. */
 int docstore_check_mark(const char *folder, const struct docstore_mark *mark, struct err *err);
 
 extern const struct format docstore_format;       /* a file of blocks */

@@ -1,7 +1,7 @@
-/* The words index: documents with attributes, found by their words. A folder belongs to it: one
- * manifest, and immutable segments that the manifest names. One process writes (a lock says which),
- * any number of processes read by mmap and hold the snapshot that they opened; a commit replaces
- * the manifest in one step. Files are never changed, cut or used again. Layout:
+/* The words index: documents with attributes, found by their words. It owns a folder with one
+ * manifest and the immutable segments that the manifest lists. One process writes, under a lock;
+ * any number of processes read by mmap, and each keeps the snapshot that it opened. A commit
+ * replaces the manifest in one step. Files are never changed, truncated or reused. Layout:
  * doc/formats/words.md. */
 #pragma once
 #include "disk/format.h"
@@ -10,32 +10,32 @@
 
 enum {
 	WORDS_KEY_MOST = 8 << 10,   /* bytes of a key */
-	WORDS_NAME_MOST = 63,       /* bytes of the name of an attribute that is looked for */
+	WORDS_NAME_MOST = 63,       /* bytes of the name of a searchable attribute */
 	WORDS_WEIGHTS_MOST = 32,    /* attributes with a weight of their own */
 	WORDS_WEIGHT_MOST = 64,     /* a weight */
 	WORDS_COLUMNS_MOST = 16,    /* attributes that are columns too */
 	WORDS_VALUE_MOST = 255,     /* bytes of a value in a column of words; the rest is cut */
-	WORDS_ATTRS_MOST = 4096,    /* names in one segment; words of further ones are found in
-				     * the whole document only */
+	WORDS_ATTRS_MOST = 4096,    /* names in one segment; words in further attributes are
+				     * found only without naming the attribute */
 	WORDS_DOC_MOST = 128 << 20, /* bytes of all values of a document */
 	WORDS_MEMORY_MIN = 4 << 20, /* bytes; less is taken as this */
 	WORDS_MEMORY_DEFAULT = 256 << 20,
 };
 
-/* A document. Everything stays the caller's. */
+/* A document. The caller owns everything it points to. */
 struct words_attr {
 	struct str name, value; /* any bytes; names compare without regard to case */
 };
 struct words_doc {
 	struct str key; /* its URL: at most one document has it */
 	int64_t time_s;
-	uint16_t rank; /* static: how good it is whatever is asked; 0 the least */
-	uint64_t oid;  /* of the document store; 0: its text is not kept */
+	uint16_t rank; /* quality of the document whatever the query; 0: lowest */
+	uint64_t oid;  /* in the document store; 0: its text is not stored */
 	const struct words_attr *attr;
 	size_t n;
 };
 
-/* What an index is made by; fixed when it is made. */
+/* Settings of an index; fixed when it is created. */
 enum words_type {
 	WORDS_NUMBER, /* decimal, perhaps with a sign */
 	WORDS_DATE,   /* seconds since 1970 in decimal, or YYYY-MM-DD with or without a time */
@@ -44,10 +44,10 @@ enum words_type {
 struct words_settings {
 	char language[32];              /* of the stemmer; empty: words are not stemmed */
 	char main[WORDS_NAME_MOST + 1]; /* the attribute with the text, "full-text" */
-	/* How much more a word counts in an attribute than in the text: 1 where nothing is said. */
+	/* How much more a word counts in this attribute than in the text; others have 1. */
 	struct {
 		char name[WORDS_NAME_MOST + 1]; /* lower case */
-		uint8_t weight;                 /* 0: is not indexed at all */
+		uint8_t weight;                 /* 0: not indexed */
 	} weight[WORDS_WEIGHTS_MOST];
 	struct {
 		char name[WORDS_NAME_MOST + 1];
@@ -58,49 +58,49 @@ struct words_settings {
 };
 /* Weights of title, headings, keywords and url text; no columns, no stemming. */
 void words_settings_default(struct words_settings *ret);
-/* Of an attribute, whose name is in lower case: its weight; its column, or -1. */
+/* The weight of an attribute (name in lower case), and its column; -1: it has none. */
 uint8_t words_weight(const struct words_settings *s, struct str name);
 int words_column(const struct words_settings *s, struct str name);
-/* A value as a column of words keeps it: its first line without blanks around it, in lower case
- * (ASCII), of at most WORDS_VALUE_MOST bytes. It may be empty: then there is none. */
+/* Returns a value as a column of words stores it: its first line, trimmed, in lower case (ASCII),
+ * at most WORDS_VALUE_MOST bytes. Empty: no value. */
 struct str words_value(struct str text, char ret[WORDS_VALUE_MOST]);
 const char *words_type_name(enum words_type type); /* "number", "date", "word" */
-/* Whether indexes of both would be the same: one that was made by others is built again. */
+/* Whether both make the same index; an index with other settings has to be rebuilt. */
 bool words_settings_same(const struct words_settings *a, const struct words_settings *b);
 
-/* What an index has of what it is made from, committed with it. */
+/* How far the index has followed its sources, committed with it. */
 struct words_note {
-	uint64_t follows;          /* the caller's own: how far it has read what it follows */
-	struct docstore_mark docs; /* where nobody else remembers it */
+	uint64_t follows;          /* chosen by the caller: how far it has read its source */
+	struct docstore_mark docs; /* if nothing else stores it */
 };
 
-/* Reading: a reader is a snapshot, for any number of threads. */
+/* Reading. A reader is a snapshot, and safe for any number of threads. */
 
 struct words_reader;
 struct segment;
 
 /* 1: there is no index in this folder. */
 int words_open(struct words_reader **ret, const char *folder, struct err *err);
-/* Another reference to the same snapshot; each is closed. */
+/* Returns another reference to the snapshot; close each of them. */
 struct words_reader *words_hold(struct words_reader *r);
 void words_close(struct words_reader **r);
-/* 0: something was committed since, and *r is the newer snapshot (the old one is closed). 1: it is
- * the newest; that costs one stat. Negative: *r is as it was. */
+/* 0: *r is now a newer snapshot, and the old one is closed. 1: it was the newest; costs one stat().
+ * Negative: *r is unchanged. */
 int words_refresh(struct words_reader **r, struct err *err);
 
 const struct words_settings *words_settings(const struct words_reader *r);
 void words_reader_note(const struct words_reader *r, struct words_note *ret);
 
-/* One segment of a snapshot, with what was deleted from it until then. */
+/* One segment of a snapshot, with the documents deleted from it. */
 struct words_part {
 	struct segment *segment;
 	const uint64_t *deleted; /* a bit per document; NULL: none is deleted */
 	uint32_t docs, deleted_docs;
 };
 const struct words_part *words_parts(const struct words_reader *r, size_t *ret_n);
-/* The oid of the document of a URL. 1: the snapshot has none. */
+/* Finds the oid of the document with this URL. 1: the snapshot has none. */
 int words_find(struct words_reader *words, struct str url, uint64_t *ret, struct err *err);
-/* Of a bit per document; NULL: none is set. */
+/* Tests one of a bit per document; NULL: none is set. */
 static inline bool words_bit(const uint64_t *bits, uint32_t doc)
 {
 	return bits && bits[doc / 64] >> doc % 64 & 1;
@@ -124,11 +124,10 @@ int words_verify(struct words_reader *r, struct err *err);
 int words_query(struct words_reader *r, const struct query *query, struct arena *arena,
 		struct hits *ret, struct err *err);
 
-/* Suggestions for what is being typed: words that begin so, those of most documents first, and
- * titles. */
+/* Suggestions for a query being typed: words with this prefix, the commonest first, and titles. */
 struct words_suggestion {
 	struct str text;
-	uint64_t docs; /* that have the word; 0: it is a title */
+	uint64_t docs; /* documents with the word; 0: the text is a title */
 };
 struct words_suggest_spec {
 	struct str prefix;
@@ -141,47 +140,47 @@ struct words_suggest_spec {
 int words_suggest(struct words_reader *r, const struct words_suggest_spec *spec,
 		  struct arena *arena, struct words_suggestion **ret, size_t *ret_n,
 		  struct err *err);
-/* What was perhaps meant: the query with words that no document, or hardly any, has replaced by
- * neighbours that have hits; as text that query_parse() reads. 1: nothing better is known. */
+/* Suggests another spelling: the query with rare or unknown words replaced by similar words that
+ * have hits, as text for query_parse(). 1: no suggestion. */
 int words_did_you_mean(struct words_reader *r, const struct query *query,
 		       const struct token_rules *rules, struct arena *arena, struct str *ret,
 		       struct err *err);
 
-/* The length of a document in one byte, which is what ranking knows of it: exact below 16, then 8
- * steps for each doubling, rounded down. */
+/* The length of a document as one byte, for ranking: exact below 16, then 8 steps for each
+ * doubling, rounded down. */
 uint8_t words_length_code(uint64_t length);
 uint64_t words_length_of(uint8_t code);
 
-/* Writing: the functions may be called by several threads. Merges do not hold up the others for
- * long, and run side by side where they take different segments. */
+/* Writing. These functions are safe to call from several threads. A merge blocks the others only
+ * briefly; merges of different segments run at the same time. */
 
 struct words_writer;
 
 struct words_options {
-	const struct words_settings *settings; /* for an index that is made now; NULL: default */
-	uint64_t memory; /* bytes for what is not in a segment yet; 0: WORDS_MEMORY_DEFAULT */
+	const struct words_settings *settings; /* for a new index; NULL: the default */
+	uint64_t memory; /* bytes for documents not in a segment yet; 0: WORDS_MEMORY_DEFAULT */
 	/* Commits merge nothing: another thread calls words_merge(), which then takes at most half
 	 * a processor and half of the disk's time. */
 	bool merges_elsewhere;
 };
 
-/* Makes the folder and an empty index if there is none. What a killed writer left is removed.
+/* Creates the folder and an empty index if needed, and removes what a killed writer left behind.
  * options may be NULL. ERR_BUSY: another process writes. */
 int words_writer_open(struct words_writer **ret, const char *folder,
 		      const struct words_options *options, struct err *err);
-/* What was not committed is given up. Nobody merges any more. */
+/* Discards uncommitted changes. No merge may be running. */
 void words_writer_close(struct words_writer **w);
 
-/* Adds a document; it replaces the one with the same key. ERR_USAGE: it cannot be taken, nothing
- * changed. Any other failure: everything since the last commit is given up. */
+/* Adds a document, which replaces the one with the same key. ERR_USAGE: the document is invalid;
+ * nothing changed. Any other failure: all changes since the last commit are lost. */
 int words_add(struct words_writer *w, const struct words_doc *doc, struct err *err);
-/* 1: there is none with this key. */
+/* Deletes the document with this key. 1: there is none. */
 int words_delete(struct words_writer *w, struct str key, struct err *err);
-/* Durable, and visible to readers that open or refresh after it, with the note (NULL: it stays; one
- * that differs is something to commit). Merges small segments, with work that is bounded. 1: there
- * was nothing to commit. Negative: the last commit stands, everything since is given up. */
+/* Makes all changes and the note durable and visible to readers that open or refresh afterwards.
+ * note: NULL keeps the old one; a different one counts as a change. Merges small segments, with
+ * bounded work. 1: nothing to commit. Negative: all changes since the last commit are lost. */
 int words_commit(struct words_writer *w, const struct words_note *note, struct err *err);
-/* The note of the last commit. */
+/* Returns the note of the last commit. */
 void words_noted(struct words_writer *w, struct words_note *ret);
 
 /* Merges one tier of committed segments whose files have at most `most` bytes together; UINT64_MAX:

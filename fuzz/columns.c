@@ -164,7 +164,7 @@ static void change_parts(const struct segment *s, struct reader *changes, const 
 	struct err err;
 	struct page_writer w;
 	struct str bytes;
-	ENSURE(page_get(s->file, 0, (size_t)page_bytes(s->file), &bytes, &err) == 0);
+	ENSURE(page_get(s->f.file, 0, (size_t)page_bytes(s->f.file), &bytes, &err) == 0);
 	char *copy = mem_copy(bytes.p, bytes.n);
 	while (reader_left(changes) >= 3) {
 		uint64_t at = place_of(s, reader_u16le(changes));

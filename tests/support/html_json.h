@@ -21,7 +21,7 @@ static void finish_text(struct html_json *j)
 	buf_clear(&j->text);
 }
 
-static void on_text(void *ctx, struct str text)
+static void json_on_text(void *ctx, struct str text)
 {
 	struct html_json *j = ctx;
 	buf_add_str(&j->text, text);
@@ -38,7 +38,7 @@ static void put_attrs(struct html_json *j, const struct html_tag *tag)
 	jsonw_object_end(&j->json);
 }
 
-static enum html_state on_tag(void *ctx, const struct html_tag *tag)
+static enum html_state json_on_tag(void *ctx, const struct html_tag *tag)
 {
 	struct html_json *j = ctx;
 	finish_text(j);
@@ -53,7 +53,7 @@ static enum html_state on_tag(void *ctx, const struct html_tag *tag)
 	return HTML_DATA;
 }
 
-static void on_comment(void *ctx, struct str data)
+static void json_on_comment(void *ctx, struct str data)
 {
 	struct html_json *j = ctx;
 	finish_text(j);
@@ -71,7 +71,7 @@ static void put_or_null(struct jsonw *json, struct str s)
 		jsonw_null(json);
 }
 
-static void on_doctype(void *ctx, const struct html_doctype *d)
+static void json_on_doctype(void *ctx, const struct html_doctype *d)
 {
 	struct html_json *j = ctx;
 	finish_text(j);
@@ -84,7 +84,8 @@ static void on_doctype(void *ctx, const struct html_doctype *d)
 	jsonw_array_end(&j->json);
 }
 
-static const struct html_sink html_json_sink = {on_text, on_tag, on_comment, on_doctype};
+static const struct html_sink html_json_sink = {json_on_text, json_on_tag, json_on_comment,
+						json_on_doctype};
 
 /* The array goes into `out`, whose limit is also that of one text. */
 static inline void html_json_begin(struct html_json *j, struct buf *out)

@@ -565,27 +565,27 @@ static const struct cmd_option options[] = {
 	CMD_FLAG(0, "json", struct extract_options, json, "a line of JSON for each document"),
 	CMD_FLAG(0, "soif", struct extract_options, soif, "SOIF objects"),
 	CMD_OPTION('u', "URL", "url", VALUE_TEXT_AT(struct extract_options, url),
-		   .help = "where a file is said to come from: what links in it are relative to"),
-	CMD_OPTION('t', "TYPE", "type", VALUE_TEXT_AT(struct extract_options, type),
-		   .help = "the Content-Type header, in place of the server's; a file has none"),
+		   .help = "URL of a file, to which its links are relative"),
+	CMD_OPTION(
+		't', "TYPE", "type", VALUE_TEXT_AT(struct extract_options, type),
+		.help = "Content-Type to use instead of the server's; a file has none of its own"),
 	CMD_OPTION(0, "NAME", "charset", VALUE_TEXT_AT(struct extract_options, charset),
-		   .help = "the charset of a document that does not name its own"),
+		   .help = "charset of documents that do not name one"),
 	CMD_FLAG(0, "in-process", struct extract_options, in_process,
-		 "read it in this process and not in garner-parse, for comparison: only for "
-		 "documents that are trusted"),
+		 "read documents in this process instead of garner-parse, for comparison; only "
+		 "for trusted documents"),
 };
 const struct command extract_command = {
 	.name = "extract",
 	.summary = "show what garner sees in a document",
 	.description =
-		"Reads documents as the crawl does and shows what comes of it: type, charset, "
-		"title, "
-		"description, headings, links and text. Files are taken as they are, URLs are "
-		"fetched as 'garner fetch' does.\n\n"
+		"Reads documents as the crawl does and prints the result: type, charset, title, "
+		"description, headings, links and text. Files are read as they are; URLs are "
+		"fetched as by 'garner fetch'.\n\n"
 		"Documents are read by garner-parse, a process without rights: no network, no "
-		"files, bounded memory and time. A document that makes it fail has no text, and "
-		"a remark says why: this command reproduces it. The settings are those of the "
-		"section [parse].",
+		"files, bounded memory and time. If a document makes it fail, the document has no "
+		"text, and a remark says why; this command reproduces that. The section "
+		"[parse] has the settings.",
 	CMD_OPTIONS(options, struct extract_options),
 	CMD_ARGS("[FILE|URL...]", 0, -1, "what to read; standard input without any, or for -"),
 	CMD_EXAMPLES({"garner extract https://example.org/", "what garner sees in a page"},

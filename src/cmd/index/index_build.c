@@ -525,36 +525,36 @@ static int run_build(const struct cmd_call *call, struct err *err)
 
 static const struct cmd_option build_options[] = {
 	CMD_OPTION(0, "NAMES", "columns", VALUE_LIST_AT(struct build_options, columns),
-		   .help = "attributes to compare as numbers, or with :date or :word after as "
-			   "dates or whole words; only where the index is made"),
+		   .help = "attributes to compare as numbers, or as dates (NAME:date) or whole "
+			   "words (NAME:word); only for a new index"),
 	CMD_OPTION('f', "FORM", "format", VALUE_WORD_AT(struct build_options, format),
-		   .words = form_words, .fallback = "auto", .help = "what the input is"),
+		   .words = form_words, .fallback = "auto", .help = "format of the input"),
 	CMD_OPTION(
 		0, "NAME", "language", VALUE_TEXT_AT(struct build_options, language),
-		.help = "reduce words to their stems, as in english; only where the index is made"),
+		.help = "language, such as english, whose words are stemmed; only for a new index"),
 	CMD_OPTION('m', "SIZE", "memory", VALUE_SIZE_AT(struct build_options, memory),
 		   .fallback = "256M", .min = WORDS_MEMORY_MIN, .max = 1e12,
-		   .help = "for what is not on disk yet"),
-	CMD_FLAG(0, "merge", struct build_options, merge, "make one segment of all at the end"),
+		   .help = "memory for documents that are not on disk yet"),
+	CMD_FLAG(0, "merge", struct build_options, merge, "merge all segments into one at the end"),
 	CMD_FLAG(0, "no-text", struct build_options, no_text,
 		 "do not keep the documents themselves"),
 };
 const struct command index_build_command = {
 	.name = "build",
-	.summary = "add documents to an index, or make one",
+	.summary = "add documents to an index; create it if needed",
 	.description =
 		"Reads documents, keeps them in DIR/docs and indexes their words in DIR/words. A "
 		"document replaces the one with the same key. The input is SOIF (the key is the "
 		"URL; objects in @DELETE are removed), lines of JSON (what garner soif to-json "
 		"prints, or objects whose members are attributes, with the key in url, key or id), "
-		"or lines of id, title and text with tabs between.\n\n"
-		"Last-Modification-Time or Update-Time is the time of a document, Rank (0 to "
-		"65535) "
-		"how good it is whatever is asked. What was read is durable and visible when the "
-		"command ends, and after each GiB of input. What a killed build left is removed.",
+		"or lines of id, title and text separated by tabs.\n\n"
+		"The time of a document is its Last-Modification-Time or Update-Time. Rank (0 to "
+		"65535) says how good it is, whatever the query. Documents are durable and visible "
+		"when the command ends, and after each GiB of input. The next build removes what a "
+		"killed build left behind.",
 	CMD_OPTIONS(build_options, struct build_options),
 	CMD_ARGS("DIR [FILE...]", 1, -1,
-		 "the folder, which is made if needed, and files; none or -: standard input"),
+		 "the folder, created if needed, and files; none or -: standard input"),
 	CMD_EXAMPLES({"garner index words build /tmp/mail < mail.ndjson",
 		      "lines of JSON with url, title, ..."},
 		     {"garner index words build --columns size,date:date,site:word DIR all.soif",

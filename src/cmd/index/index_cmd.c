@@ -127,8 +127,8 @@ static int run_check(const struct cmd_call *call, struct err *err)
 const struct command index_check_command = {
 	.name = "check",
 	.summary = "verify every page of an index and every document",
-	.description = "Reads all of it, also while it is written. garner check verifies single "
-		       "files.",
+	.description =
+		"Reads the whole index, which may be in use. garner check verifies single files.",
 	CMD_ARGS("DIR", 1, 1, "the folder of the index"),
 	CMD_EXITS(INDEX_EXITS),
 	.run = run_check,
@@ -136,17 +136,17 @@ const struct command index_check_command = {
 
 static const struct command words_command = {
 	.name = "words",
-	.summary = "documents by their words",
+	.summary = "index documents by their words",
 	.description = "A folder DIR holds a words index (words/) and the documents themselves "
-		       "(docs/), as the broker keeps them in its own.",
+		       "(docs/), in the same form as the broker's own.",
 	CMD_SUBS(&index_build_command, &index_query_command, &index_suggest_command,
 		 &index_stats_command, &index_check_command, &index_dump_command),
 };
 
 const struct command index_command = {
 	.name = "index",
-	.summary = "build, ask and check indexes",
-	.description = "What the roles do by themselves, by hand: for files of documents, for "
+	.summary = "build, query and check indexes",
+	.description = "Does by hand what the roles do by themselves: for files of documents, for "
 		       "measurements, and to look into an index.",
 	CMD_SUBS(&words_command, &index_names_command),
 };
@@ -256,18 +256,19 @@ static int run_dump(const struct cmd_call *call, struct err *err)
 }
 
 static const struct cmd_option dump_options[] = {
-	CMD_FLAG(0, "soif", struct dump_options, soif, "the documents themselves, as SOIF"),
+	CMD_FLAG(0, "soif", struct dump_options, soif, "print the documents themselves, as SOIF"),
 	CMD_FLAG(0, "terms", struct dump_options, terms,
-		 "the dictionaries: attribute, term, documents, occurrences"),
+		 "print the dictionaries: attribute, term, documents, occurrences"),
 };
 const struct command index_dump_command = {
 	.name = "dump",
-	.summary = "print what is in an index",
-	.description = "A line for each document, with tabs between: key, time in seconds, rank, "
-		       "address in the document store. Terms are printed segment by segment.",
+	.summary = "print the contents of an index",
+	.description =
+		"Prints a line for each document: key, time in seconds, rank and number in the "
+		"document store, separated by tabs. Terms are printed segment by segment.",
 	CMD_OPTIONS(dump_options, struct dump_options),
 	CMD_ARGS("DIR", 1, 1, "the folder of the index"),
-	CMD_EXAMPLES({"garner index words dump --soif DIR > all.soif", "everything that is in it"},
+	CMD_EXAMPLES({"garner index words dump --soif DIR > all.soif", "all documents of an index"},
 		     {"garner index words dump --terms DIR | sort -t '\t' -nk3 | tail",
 		      "the commonest words"}),
 	CMD_EXITS(INDEX_EXITS),

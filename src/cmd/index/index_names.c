@@ -229,33 +229,31 @@ static int run_build(const struct cmd_call *call, struct err *err)
 
 static const struct cmd_option build_options[] = {
 	CMD_FLAG(0, "listing", struct build_options, listing,
-		 "the input is a listing, as ls -lR and its like print it, packed or not; dates "
-		 "are UTC"),
+		 "the input is a listing, such as ls -lR prints, compressed or not; dates are UTC"),
 	CMD_OPTION('m', "SIZE", "memory", VALUE_SIZE_AT(struct build_options, memory),
 		   .fallback = "1G", .min = NAMES_MEMORY_MIN, .max = 1e12,
-		   .help = "for names while the site is built"),
+		   .help = "memory for names while the site is built"),
 	CMD_FLAG('0', "null", struct build_options, null,
 		 "paths end in a NUL byte, not in a newline: find -print0"),
 	CMD_OPTION(0, "KEY", "site", VALUE_TEXT_AT(struct build_options, site),
 		   .fallback = "paths-0.0.0.0", .help = "the key of the site, NAME-ADDRESS"),
 	CMD_OPTION(0, "URL", "url", VALUE_TEXT_AT(struct build_options, url), .fallback = "",
-		   .help = "of the root of the paths: http, https, ftp or file; files have a URL "
-			   "only with it"),
+		   .help = "URL of the root of the paths: http, https, ftp or file; without it "
+			   "files have no URL"),
 };
 static const struct command names_build_command = {
 	.name = "build",
-	.summary = "make a site of a list of paths, or of a listing",
+	.summary = "build a site from a list of paths or a listing",
 	.description =
-		"Reads paths, one a line, and makes them a site of the index in DIR, in place of "
-		"the one with the same key. A path may begin with / or ./ and ends in / if it is a "
-		"directory. All of it is durable and visible when the command ends; until then, "
-		"and "
-		"if it fails or is killed, the old site stands.\n\n"
-		"DIR is laid out as archie/ is below the data directory: the names themselves are "
-		"in DIR/index/KEY and its three neighbours, and what is found by is in DIR/names.",
+		"Reads paths, one per line, and builds a site of the index in DIR from them. The "
+		"new site replaces one with the same key. A path may begin with / or ./; the path "
+		"of a directory ends in /. The site is durable and visible when the command ends. "
+		"Until then, and if the command fails or is killed, the old site stays.\n\n"
+		"DIR is laid out like archie/ in the data directory: the names themselves are in "
+		"DIR/index/KEY and three files next to it, the index is in DIR/names.",
 	CMD_OPTIONS(build_options, struct build_options),
 	CMD_ARGS("DIR [FILE...]", 1, -1,
-		 "the folder, which is made if needed, and files; none or -: standard input"),
+		 "the folder, created if needed, and files; none or -: standard input"),
 	CMD_EXAMPLES({"find /usr -print0 | garner index names build -0 /tmp/names",
 		      "all files of a machine"},
 		     {"garner index names build --listing DIR ls-lR.gz", "a listing of an archive"},
@@ -364,8 +362,8 @@ static int run_stats(const struct cmd_call *call, struct err *err)
 static const struct command names_stats_command = {
 	.name = "stats",
 	.summary = "count sites, files, names and bytes",
-	.description = "index_bytes is what names are found by, part_bytes the names themselves "
-		       "and what is known of the files.",
+	.description = "index_bytes is the size of the index, part_bytes that of the names and all "
+		       "other data about the files.",
 	CMD_JSON(0, "as JSON, with the sites"),
 	CMD_ARGS("DIR", 1, 1, "the folder of the index"),
 	CMD_EXITS(INDEX_EXITS),
@@ -391,10 +389,10 @@ static int run_check(const struct cmd_call *call, struct err *err)
 
 static const struct command names_check_command = {
 	.name = "check",
-	.summary = "verify every page of a names index and its parts",
-	.description = "Reads all of it, also while it is written, and compares every name in the "
-		       "index with the line of the part that it stands for. garner check verifies "
-		       "single files.",
+	.summary = "verify every page of a names index",
+	.description =
+		"Reads the whole index, which may be in use, and compares every name in it with "
+		"the line that it stands for. garner check verifies single files.",
 	CMD_ARGS("DIR", 1, 1, "the folder of the index"),
 	CMD_EXITS(INDEX_EXITS),
 	.run = run_check,
@@ -446,9 +444,10 @@ static int run_dump(const struct cmd_call *call, struct err *err)
 static const struct command names_dump_command = {
 	.name = "dump",
 	.summary = "print all files of a names index",
-	.description = "A line for each file, with tabs between: key of the site, kind, size, time "
-		       "in seconds, path. What is not told is -; newlines, CR and backslashes in "
-		       "names are written \\n, \\r and \\\\. garner dump prints single files.",
+	.description =
+		"Prints a line for each file: key of the site, kind, size, time in seconds and "
+		"path, separated by tabs; - if not known. Newline, CR and backslash in names "
+		"are written \\n, \\r and \\\\. garner dump prints single files.",
 	CMD_ARGS("DIR", 1, 1, "the folder of the index"),
 	CMD_EXAMPLES({"garner index names dump DIR | cut -f5 | head", "the first paths"}),
 	CMD_EXITS(INDEX_EXITS),
@@ -457,9 +456,10 @@ static const struct command names_dump_command = {
 
 const struct command index_names_command = {
 	.name = "names",
-	.summary = "files of archives by their names",
-	.description = "A folder DIR holds the names of files of any number of sites, as archie "
-		       "keeps them in its own.",
+	.summary = "index files of archives by their names",
+	.description =
+		"A folder DIR holds the names of the files of any number of sites, in the same "
+		"form as archie's own index.",
 	CMD_SUBS(&names_build_command, &index_names_query_command, &names_stats_command,
 		 &names_check_command, &names_dump_command),
 };

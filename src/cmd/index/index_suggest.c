@@ -70,7 +70,7 @@ static int suggest_all(struct suggesting *s, const struct cmd_call *call, size_t
 	for (int i = 1; i < call->argc; i++)
 		buf_printf(&prefix, "%s%s", i > 1 ? " " : "", call->argv[i]);
 	if (prefix.over)
-		return err_set(err, ERR_USAGE, "a beginning has at most %d bytes", QUERY_TEXT_MOST);
+		return err_set(err, ERR_USAGE, "a prefix has at most %d bytes", QUERY_TEXT_MOST);
 	if (index_open(call->argv[0], &s->reader, &s->docs, err) < 0 ||
 	    token_rules_open(&s->rules, str_of(words_settings(s->reader)->language), err) < 0)
 		return -1;
@@ -108,24 +108,25 @@ static int run_suggest(const struct cmd_call *call, struct err *err)
 
 static const struct cmd_option suggest_options[] = {
 	CMD_OPTION('n', "N", "words", VALUE_INT_AT(struct suggest_options, words), .fallback = "10",
-		   .min = 0, .max = 100, .help = "so many words at most"),
+		   .min = 0, .max = 100, .help = "most words to print"),
 	CMD_OPTION(0, "N", "titles", VALUE_INT_AT(struct suggest_options, titles), .fallback = "5",
-		   .min = 0, .max = 100, .help = "so many titles at most"),
+		   .min = 0, .max = 100, .help = "most titles to print"),
 	CMD_OPTION(0, "TIME", "budget", VALUE_TIME_AT(struct suggest_options, budget_us), .min = 0,
 		   .max = 3.6e9, .fallback = "0",
-		   .help = "time after which what was found so far is the answer; 0: none"),
+		   .help = "time after which the search ends with what it has found; 0: no limit"),
 	CMD_FLAG(0, "json", struct suggest_options, json, "as JSON"),
 };
 const struct command index_suggest_command = {
 	.name = "suggest",
-	.summary = "complete what is being typed",
-	.description = "Prints the words that begin so, those of most documents first, with the "
-		       "number of documents; then titles that have all the words, the last as a "
-		       "beginning. Of several words the last is completed.",
+	.summary = "complete a word being typed",
+	.description =
+		"Prints the words that begin with PREFIX and the number of documents that have "
+		"each, the commonest first; then titles that contain all words of PREFIX, the "
+		"last one perhaps incomplete. Of several words the last is completed.",
 	CMD_OPTIONS(suggest_options, struct suggest_options),
 	CMD_ARGS("DIR PREFIX...", 2, -1, "the folder of the index, and what was typed"),
 	CMD_EXAMPLES({"garner index words suggest DIR appl", "apple, apply ..."},
 		     {"garner index words suggest DIR --json file sy", "file system ..."}),
-	CMD_EXITS({1, "nothing begins so"}, INDEX_EXITS),
+	CMD_EXITS({1, "no word or title begins like this"}, INDEX_EXITS),
 	.run = run_suggest,
 };

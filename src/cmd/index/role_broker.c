@@ -49,40 +49,38 @@ struct broker_conf {
 /* clang-format off */
 static const struct value_spec specs[] = {
 	{"sources", VALUE_LIST_AT(struct broker_conf, sources), "crawl",
-	 .help = "what is followed on this machine: crawl; archie, the directories of archives; and "
-		 "soif:FOLDER for a folder of SOIF files NUMBER.soif; a folder that is not absolute is "
-		 "below the data directory"},
+	 .help = "sources on this machine to follow: crawl; archie (directories of archives); soif:FOLDER "
+		 "(files NUMBER.soif in a folder; a relative path is below the data directory)"},
 	{"collection", VALUE_PATH_AT(struct broker_conf, collection), "broker/Collection.conf",
-	 .help = "the file that names the gatherers to collect from; a path that is not absolute is below "
-		 "the data directory, and without the file there are none"},
+	 .help = "file that lists the gatherers to collect from; a relative path is below the data "
+		 "directory; without the file there are none"},
 	{"collect_every", VALUE_TIME_AT(struct broker_conf, collect_us), "24h", 1e6, 31536000e6,
-	 .help = "how often a gatherer is asked; sooner when its objects are due to be gathered again"},
+	 .help = "time between collections from a gatherer; shorter if its objects are due for a refresh"},
 	{"expire_every", VALUE_TIME_AT(struct broker_conf, expire_us), "1h", 1e6, 31536000e6,
-	 .help = "how often objects are dropped whose Time-to-Live is over"},
+	 .help = "time between searches for objects whose Time-to-Live is over, which are dropped"},
 	{"remember_deleted", VALUE_TIME_AT(struct broker_conf, remember_us), "30d", 1e6, 31536000e6,
-	 .help = "how long the registry keeps the records of objects that went away"},
+	 .help = "time for which the registry keeps records of deleted objects"},
 	{"start", VALUE_WORD_AT(struct broker_conf, start), "collect", .words = starts,
-	 .help = "what each start does with gatherers: asks them for what changed (collect), collects "
-		 "everything of all sources again (new), or does not ask them at all (nocol)"},
+	 .help = "what each start collects: changes from gatherers (collect), everything from all "
+		 "sources again (new), or nothing from gatherers (nocol)"},
 	{"listen", VALUE_LISTEN_AT(struct broker_conf, listen), "127.0.0.1:8501",
 	 .moves = "net.port",
-	 .help = "where queries, bulk transfers and the administrator are answered (doc/broker-port.md); "
-		 "empty: nowhere"},
+	 .help = "address of the port for queries, bulk transfers and the administrator "
+		 "(doc/broker-port.md); empty: no port"},
 	{"password", VALUE_TEXT_AT(struct broker_conf, password),
-	 .help = "the administrator's, as a line that 'garner password' makes (doc/broker-admin.md); "
-		 "empty: there is no administrator"},
+	 .help = "the administrator's password, as a line printed by 'garner password' "
+		 "(doc/broker-admin.md); empty: no administrator"},
 	{"log", VALUE_PATH_AT(struct broker_conf, log), "broker/LOG",
-	 .help = "the file of the event log; a path that is not absolute is below the data directory"},
+	 .help = "file of the event log; a relative path is below the data directory"},
 	{"max_lifetime", VALUE_TIME_AT(struct broker_conf, lifetime_us), "60s", 10e6, 86400e6,
-	 .help = "how long a query may run: one that asks for less has less, but at least 10 s"},
+	 .help = "longest time a query may run; a query may ask for less, but gets at least 10 s"},
 	{"home", VALUE_TEXT_AT(struct broker_conf, home),
-	 .help = "the address of the broker's home page, which ends each answer; empty: query.html of "
-		 "the role web"},
+	 .help = "URL of the broker's home page, sent at the end of each answer; empty: query.html of the "
+		 "role web"},
 	{"query_threads", VALUE_INT_AT(struct broker_conf, threads), "32", 1, 256,
-	 .help = "queries that run at a time of those that take longer than a moment; one address has at "
-		 "most half of them"},
+	 .help = "most long queries running at the same time; one address may have half of them"},
 	{"query_queue", VALUE_INT_AT(struct broker_conf, queue), "64", 1, 100000,
-	 .help = "queries that may wait for these; more are refused"},
+	 .help = "most long queries waiting; further ones are refused"},
 	SERVER_LIMITS_AT(struct broker_conf, limits),
 	GATHERERS_SPECS(struct broker_conf, gatherers),
 };
@@ -90,7 +88,7 @@ static const struct value_spec specs[] = {
 
 static const struct config_section section = {
 	.name = "broker",
-	.help = "The broker: what is collected into the index, from where and how often.",
+	.help = "The broker: which sources it collects from, and how often.",
 	.size = sizeof(struct broker_conf),
 	.specs = specs,
 	.nspecs = ARRAY_LEN(specs),
@@ -117,7 +115,7 @@ static int read_conf(const char *path, const struct config *before, struct arena
 
 static const struct role_file conf_file = {
 	.arg = "CONF",
-	.help = "a broker.conf of the old Broker, which is read over the configuration: lines with "
+	.help = "a broker.conf of the old Broker, which overrides the configuration: lines with "
 		"Directory, Port, Password, Collection-File, Collection-Interval, Home-Page, "
 		"Log-File or Glimpse-MaxLife and a value",
 	.read = read_conf,
@@ -546,15 +544,15 @@ static int run(struct role_env *env, struct err *err)
 const struct role broker_role = {
 	.name = "broker",
 	.old_name = true,
-	.summary = "collect what was gathered into the index",
+	.summary = "collect gathered documents into the index",
 	.description =
-		"Follows the crawl and other sources of this machine, asks the gatherers that "
-		"Collection.conf names, and keeps registry, documents and words index below "
-		"broker/ in step with them: what is new or changed in the crawl is found about a "
-		"second after it was gathered, what went away is no longer found.\n\nIt is the "
-		"only "
-		"writer of all three; searches read while it writes. garner status tells how it "
-		"went with each gatherer, garner why URL from whom an object is.",
+		"Follows the crawl and other sources on this machine, polls the gatherers that "
+		"Collection.conf lists, and keeps the registry, the documents and the words index "
+		"below broker/ up to date. New and changed pages can be found about a second after "
+		"they were gathered; deleted pages are no longer found.\n\n"
+		"The role is the only writer of all three; searches read while it writes. garner "
+		"status shows the last collection from each gatherer, garner why URL the source of "
+		"an object.",
 	.section = &section,
 	.flags = flags,
 	.nflags = ARRAY_LEN(flags),

@@ -21,9 +21,9 @@ static const char *const orders[] = {"rank", "time", "none", NULL};
 
 static const struct cmd_option options[] = {
 	CMD_OPTION('n', "N", "limit", VALUE_INT_AT(struct search_options, limit), .fallback = "10",
-		   .min = 1, .max = SEARCH_PAGE_MOST, .help = "results on a page"),
+		   .min = 1, .max = SEARCH_PAGE_MOST, .help = "results per page"),
 	CMD_OPTION('p', "N", "page", VALUE_INT_AT(struct search_options, page), .fallback = "1",
-		   .min = 1, .max = 1000, .help = "which page"),
+		   .min = 1, .max = 1000, .help = "page of results to print"),
 	CMD_OPTION(0, "HOST", "site", VALUE_TEXT_AT(struct search_options, site), .fallback = "",
 		   .help = "only documents of this host"),
 	CMD_OPTION(0, "TYPE", "type", VALUE_TEXT_AT(struct search_options, type), .fallback = "",
@@ -35,18 +35,18 @@ static const struct cmd_option options[] = {
 		   .min = 0, .max = QUERY_ERRORS_MOST,
 		   .help = "characters that may be wrong in a word"),
 	CMD_FLAG('B', "best", struct search_options, best,
-		 "as many errors as it takes to find something"),
-	CMD_FLAG('w', "parts", struct search_options, parts, "words may be parts of longer ones"),
-	CMD_FLAG(0, "case", struct search_options, exact, "case and accents count"),
+		 "allow as many errors as it takes to find anything"),
+	CMD_FLAG('w', "parts", struct search_options, parts, "match parts of words"),
+	CMD_FLAG(0, "case", struct search_options, exact, "distinguish case and accents"),
 	CMD_FLAG(0, "strict", struct search_options, strict,
-		 "words that hardly any document has do not mean their neighbours too"),
+		 "rare words do not also match similar words"),
 	CMD_FLAG(0, "lines", struct search_options, lines,
-		 "the lines that matched, with their attribute, in place of a part of the text"),
+		 "print the matching lines and their attributes instead of a snippet"),
 	CMD_OPTION(0, "NAMES", "facets", VALUE_LIST_AT(struct search_options, facets),
-		   .help = "count the documents by these: site, type, language, way, gatherer, "
+		   .help = "count the documents by any of site, type, language, way, gatherer, "
 			   "year, size"),
 	CMD_FLAG(0, "json", struct search_options, json, "print JSON"),
-	CMD_FLAG(0, "urls", struct search_options, urls, "only URLs, a line each"),
+	CMD_FLAG(0, "urls", struct search_options, urls, "print only URLs, one per line"),
 };
 
 #define BOLD "\033[1m"
@@ -188,13 +188,13 @@ static int run(const struct cmd_call *call, struct err *err)
 const struct command search_command = {
 	.name = "search",
 	.summary = "search what was gathered",
-	.description = "Prints title, URL and the part of the text that shows the words, the best "
-		       "documents first. All words must occur; AND, OR, NOT, brackets, "
-		       "\"phrases\", attribute : value, errors (word~1), patterns (app*), words "
-		       "NEAR/8 each other and /expressions/ are understood; doc/query.md has the "
-		       "language. A word that hardly any document has also finds the words that "
-		       "differ from it by one character, or by two if it is long; what was perhaps "
-		       "meant is said at the end.",
+	.description =
+		"Prints the title, the URL and a snippet of each document, the best first. A "
+		"document must contain all words. The language has AND, OR, NOT, brackets, "
+		"\"phrases\", attribute : value, errors (word~1), patterns (app*), words "
+		"NEAR/8 each other and /expressions/; see doc/query.md. A rare word also "
+		"matches words that differ from it by one character, or by two if it is long. "
+		"The last line may suggest another spelling.",
 	CMD_OPTIONS(options, struct search_options),
 	CMD_ARGS("WORDS...", 1, -1, "several arguments make one query"),
 	CMD_EXAMPLES({"garner search free software", "documents with both words"},

@@ -232,8 +232,10 @@ static const struct cmd_exit exits[] = {
 static const struct command cat = {
 	.name = "cat",
 	.summary = "print objects in canonical form",
-	.description = "Reads liberally, prints canonically, and keeps the sections of update "
-		       "streams. An object that cannot be read is named by its place and left out.",
+	.description =
+		"Accepts any form of SOIF, prints the canonical one, and keeps the sections of "
+		"update streams. Objects that cannot be read are reported with their place and "
+		"skipped.",
 	CMD_ARGS("[FILE...]", 0, -1, "SOIF files; none or -: standard input"),
 	CMD_EXAMPLES(
 		{"garner soif cat *.soif > all.soif", "several files as one, in canonical form"}),
@@ -243,28 +245,28 @@ static const struct command cat = {
 
 static const struct command check = {
 	.name = "check",
-	.summary = "count objects and say what is wrong",
-	.description = "Reads everything and prints one line of counts; what is wrong goes to "
-		       "standard error, each with the file and the byte it is at.",
+	.summary = "count objects and report errors",
+	.description = "Reads everything and prints one line of counts. Each error is reported on "
+		       "standard error with its file and byte.",
 	CMD_ARGS("[FILE...]", 0, -1, "SOIF files; none or -: standard input"),
-	CMD_EXAMPLES({"garner soif check export.soif",
-		      "how many objects it has, and what is wrong with it"}),
+	CMD_EXAMPLES({"garner soif check export.soif", "the number of objects, and the errors"}),
 	CMD_SHARED_EXITS(exits),
 	.run = run_check,
 };
 
 static const struct cmd_option grep_options[] = {
 	CMD_OPTION('a', "NAME", "attribute", VALUE_TEXT_AT(struct soif_options, attribute),
-		   .help = "look in this attribute only"),
+		   .help = "search only this attribute"),
 	CMD_FLAG('i', "ignore-case", struct soif_options, nocase,
-		 "upper and lower case of ASCII letters are the same"),
+		 "ignore the case of ASCII letters"),
 	CMD_FLAG('l', "urls", struct soif_options, urls, "print URLs only"),
-	CMD_FLAG('v', "invert", struct soif_options, invert, "the objects that do not have it"),
+	CMD_FLAG('v', "invert", struct soif_options, invert,
+		 "print the objects that do not contain it"),
 };
 static const struct command grep_command = {
 	.name = "grep",
 	.summary = "print the objects that contain a text",
-	.description = "TEXT is looked for, as it stands, in every value and in the URL.",
+	.description = "Searches every value and the URL for TEXT, which is taken literally.",
 	CMD_OPTIONS(grep_options, struct soif_options),
 	CMD_ARGS("TEXT [FILE...]", 1, -1, "the text, and SOIF files; none or -: standard input"),
 	CMD_EXAMPLES({"garner soif grep -a Title garner all.soif",
@@ -280,19 +282,19 @@ static const struct command to_json = {
 	.name = "to-json",
 	.summary = "print objects as lines of JSON",
 	.description =
-		"One object a line: section (inside of one), type, url, truncated (when it "
-		"is), and attributes as pairs in their order. What is not UTF-8 is "
-		"{\"base64\": \"...\"}. garner soif from-json turns it back into the same objects.",
+		"Prints one object per line: section (inside one), type, url, truncated (if it "
+		"is), and the attributes as pairs in their order. Values that are not UTF-8 become "
+		"{\"base64\": \"...\"}. garner soif from-json restores the same objects.",
 	CMD_ARGS("[FILE...]", 0, -1, "SOIF files; none or -: standard input"),
-	CMD_EXAMPLES({"garner soif to-json all.soif | jq -r .url", "what is in it"}),
+	CMD_EXAMPLES({"garner soif to-json all.soif | jq -r .url", "the URLs of all objects"}),
 	CMD_SHARED_EXITS(exits),
 	.run = run_to_json,
 };
 
 static const struct command from_json = {
 	.name = "from-json",
-	.summary = "make objects of lines of JSON",
-	.description = "Takes what garner soif to-json prints, and prints SOIF in canonical form.",
+	.summary = "convert lines of JSON to objects",
+	.description = "Reads what garner soif to-json prints, and prints SOIF in canonical form.",
 	CMD_ARGS("[FILE...]", 0, -1, "files of JSON lines; none or -: standard input"),
 	CMD_EXAMPLES({"garner soif to-json a.soif | garner soif from-json", "there and back"}),
 	CMD_EXITS({ERR_PARTLY, "a line could not be taken; the others were"},
@@ -303,7 +305,8 @@ static const struct command from_json = {
 const struct command soif_command = {
 	.name = "soif",
 	.summary = "read, check and convert SOIF files",
-	.description = "SOIF is what gatherers tell brokers: objects with a type, a URL and "
-		       "attributes of any bytes, plain or in the sections of an update stream.",
+	.description =
+		"SOIF is the format in which gatherers send objects to brokers: a type, a URL and "
+		"attributes of any bytes, plain or in the sections of an update stream.",
 	CMD_SUBS(&cat, &check, &grep_command, &to_json, &from_json),
 };

@@ -56,29 +56,27 @@ enum collector_counter {
 	COLLECTOR_BEHIND,
 	COLLECTOR_NCOUNTERS
 };
-#define COLLECTOR_COUNTER_DEFS                                                                  \
-	{"documents_added", NULL, COUNTER_TOTAL, "Objects that came new."},                     \
-		{"documents_replaced", NULL, COUNTER_TOTAL,                                     \
-		 "Objects whose text took the place of an older one."},                         \
-		{"documents_deleted", NULL, COUNTER_TOTAL, "Objects that went away."},          \
-		{"documents_refreshed", NULL, COUNTER_TOTAL,                                    \
-		 "Objects that were looked at again and had not changed."},                     \
-		{"objects_expired", NULL, COUNTER_TOTAL,                                        \
-		 "Objects that went away, or were not taken, because their Time-to-Live was "   \
-		 "over."},                                                                      \
-		{"objects_bad", NULL, COUNTER_TOTAL,                                            \
-		 "Objects of sources that could not be read or taken."},                        \
-		{"collections", NULL, COUNTER_TOTAL, "Collections that came to their end."},    \
-		{"collection_failures", NULL, COUNTER_TOTAL, "Collections that did not."},      \
-		{"commits", NULL, COUNTER_TOTAL, "Commits of the registry."},                   \
-		{"last_commit_seconds", NULL, COUNTER_GAUGE,                                    \
-		 "When the registry was committed last, seconds since 1970."},                  \
-		{"objects", NULL, COUNTER_GAUGE, "Objects in the registry."},                   \
-		{"documents", NULL, COUNTER_GAUGE, "Documents in the index."},                  \
-		{"documents_pending", NULL, COUNTER_GAUGE, "Objects taken but not committed."}, \
-	{                                                                                       \
-		"index_behind_bytes", NULL, COUNTER_GAUGE,                                      \
-			"Bytes of the registry that the index has not been told yet."           \
+#define COLLECTOR_COUNTER_DEFS                                                                    \
+	{"documents_added", NULL, COUNTER_TOTAL, "Objects added."},                               \
+		{"documents_replaced", NULL, COUNTER_TOTAL, "Objects replaced by a newer text."}, \
+		{"documents_deleted", NULL, COUNTER_TOTAL, "Objects deleted."},                   \
+		{"documents_refreshed", NULL, COUNTER_TOTAL,                                      \
+		 "Objects gathered again without a change."},                                     \
+		{"objects_expired", NULL, COUNTER_TOTAL,                                          \
+		 "Objects dropped or refused because their Time-to-Live was over."},              \
+		{"objects_bad", NULL, COUNTER_TOTAL,                                              \
+		 "Objects that could not be read or were refused."},                              \
+		{"collections", NULL, COUNTER_TOTAL, "Collections completed."},                   \
+		{"collection_failures", NULL, COUNTER_TOTAL, "Collections failed."},              \
+		{"commits", NULL, COUNTER_TOTAL, "Commits of the registry."},                     \
+		{"last_commit_seconds", NULL, COUNTER_GAUGE,                                      \
+		 "Time of the last commit of the registry, in seconds since 1970."},              \
+		{"objects", NULL, COUNTER_GAUGE, "Objects in the registry."},                     \
+		{"documents", NULL, COUNTER_GAUGE, "Documents in the index."},                    \
+		{"documents_pending", NULL, COUNTER_GAUGE, "Objects not committed yet."},         \
+	{                                                                                         \
+		"index_behind_bytes", NULL, COUNTER_GAUGE,                                        \
+			"Bytes of the registry that are not indexed yet."                         \
 	}
 
 struct collector;

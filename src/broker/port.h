@@ -86,38 +86,39 @@ enum port_counter {
 	PORT_TOOK_MORE,
 	PORT_NCOUNTERS
 };
-#define PORT_COUNTER_DEFS                                                                       \
-	{"queries", "kind=\"user\"", COUNTER_TOTAL, "Requests of the port."},                   \
-		{"queries", "kind=\"bulk\"", COUNTER_TOTAL, "Requests of the port."},           \
-		{"queries", "kind=\"admin\"", COUNTER_TOTAL, "Requests of the port."},          \
-		{"queries_answered", NULL, COUNTER_TOTAL, "Requests whose answer was sent."},   \
-		{"queries_refused", "why=\"request\"", COUNTER_TOTAL, "Requests refused."},     \
-		{"queries_refused", "why=\"full\"", COUNTER_TOTAL, "Requests refused."},        \
-		{"queries_failed", NULL, COUNTER_TOTAL,                                         \
-		 "Requests that could not be answered, or not to the end."},                    \
-		{"queries_cut", NULL, COUNTER_TOTAL, "Queries whose lifetime was over."},       \
-		{"queries_cancelled", NULL, COUNTER_TOTAL,                                      \
-		 "Requests whose client went away before the end."},                            \
-		{"queries_long", NULL, COUNTER_TOTAL,                                           \
-		 "Queries that did not end in a moment, and went on among the long ones."},     \
-		{"queries_waiting", NULL, COUNTER_GAUGE, "Requests that wait for their turn."}, \
-		{"queries_running", NULL, COUNTER_GAUGE, "Requests that run."},                 \
-		{"queries_open", NULL, COUNTER_GAUGE,                                           \
-		 "Requests that wait, run, or are being sent."},                                \
-		{"query_bytes", NULL, COUNTER_TOTAL, "Bytes of answers."},                      \
-		{"query_microseconds", NULL, COUNTER_TOTAL,                                     \
-		 "From request to end of answer, of the queries of #USER that were answered."}, \
-		{"queries_took", "under=\"10ms\"", COUNTER_TOTAL,                               \
-		 "Answers to #USER by the time taken."},                                        \
-		{"queries_took", "under=\"100ms\"", COUNTER_TOTAL,                              \
-		 "Answers to #USER by the time taken."},                                        \
-		{"queries_took", "under=\"1s\"", COUNTER_TOTAL,                                 \
-		 "Answers to #USER by the time taken."},                                        \
-		{"queries_took", "under=\"10s\"", COUNTER_TOTAL,                                \
-		 "Answers to #USER by the time taken."},                                        \
-	{                                                                                       \
-		"queries_took", "under=\"ever\"", COUNTER_TOTAL,                                \
-			"Answers to #USER by the time taken."                                   \
+#define PORT_COUNTER_DEFS                                                                      \
+	{"queries", "kind=\"user\"", COUNTER_TOTAL, "Requests of the port."},                  \
+		{"queries", "kind=\"bulk\"", COUNTER_TOTAL, "Requests of the port."},          \
+		{"queries", "kind=\"admin\"", COUNTER_TOTAL, "Requests of the port."},         \
+		{"queries_answered", NULL, COUNTER_TOTAL, "Requests whose answer was sent."},  \
+		{"queries_refused", "why=\"request\"", COUNTER_TOTAL, "Requests refused."},    \
+		{"queries_refused", "why=\"full\"", COUNTER_TOTAL, "Requests refused."},       \
+		{"queries_failed", NULL, COUNTER_TOTAL,                                        \
+		 "Requests that failed before the end of their answer."},                      \
+		{"queries_cut", NULL, COUNTER_TOTAL,                                           \
+		 "Queries ended because their lifetime was over."},                            \
+		{"queries_cancelled", NULL, COUNTER_TOTAL,                                     \
+		 "Requests whose client disconnected before the end."},                        \
+		{"queries_long", NULL, COUNTER_TOTAL,                                          \
+		 "Queries too long for the quick pool, restarted in the pool for long ones."}, \
+		{"queries_waiting", NULL, COUNTER_GAUGE, "Requests waiting."},                 \
+		{"queries_running", NULL, COUNTER_GAUGE, "Requests running."},                 \
+		{"queries_open", NULL, COUNTER_GAUGE,                                          \
+		 "Requests waiting, running, or with an answer being sent."},                  \
+		{"query_bytes", NULL, COUNTER_TOTAL, "Bytes of answers sent."},                \
+		{"query_microseconds", NULL, COUNTER_TOTAL,                                    \
+		 "Time from request to end of answer, summed over answered #USER queries."},   \
+		{"queries_took", "under=\"10ms\"", COUNTER_TOTAL,                              \
+		 "Answers to #USER by the time taken."},                                       \
+		{"queries_took", "under=\"100ms\"", COUNTER_TOTAL,                             \
+		 "Answers to #USER by the time taken."},                                       \
+		{"queries_took", "under=\"1s\"", COUNTER_TOTAL,                                \
+		 "Answers to #USER by the time taken."},                                       \
+		{"queries_took", "under=\"10s\"", COUNTER_TOTAL,                               \
+		 "Answers to #USER by the time taken."},                                       \
+	{                                                                                      \
+		"queries_took", "under=\"ever\"", COUNTER_TOTAL,                               \
+			"Answers to #USER by the time taken."                                  \
 	}
 
 struct port;

@@ -2,6 +2,8 @@
 
     sink = Sink()                      # sink.via for mail.via; sink.mails: (from, to, message) of each
     sink.says["RCPT"] = "450 later"    # in place of what it says to that verb; None: it hangs up
+    sink.leaves = True                 # hangs up after what it says to EHLO
+    sink.pauses["QUIT"] = 9            # says nothing to that verb for 9 s, or until it is closed
     sink = Sink(tls, login)            # an ssl.SSLContext: STARTTLS, or at_once=True; login: (user, password) it asks for
     via = sendmail(g)                  # a program; sent(g): its mails; fails(g, 75): with that code from now on"""
 import base64
@@ -18,9 +20,11 @@ class Sink:
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.via = f"smtp{'s' if at_once else ''}:127.0.0.1:{self.socket.getsockname()[1]}"
         self.says, self.mails, self.heard, self.secure = {}, [], [], []  # secure: whether each mail came by TLS
+        self.pauses, self.closed, self.leaves = {}, threading.Event(), False
         threading.Thread(target=self.serve, daemon=True).start()
 
     def close(self):
+        self.closed.set()
         self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()
 
@@ -57,6 +61,7 @@ class Sink:
         return "235 welcome" if tuple(given[1:]) == self.login else "535 who are you"
 
     def say(self, connection, verb, usual):
+        self.closed.wait(self.pauses.get(verb, 0))
         text = self.says.get(verb, usual)
         if text is not None:
             connection.sendall(text.encode() + b"\r\n")
@@ -80,6 +85,8 @@ class Sink:
                         return False
             elif verb == "EHLO":
                 self.say(connection, "EHLO", self.offers(secure))
+                if self.leaves:
+                    return False
             elif verb == "STAR":
                 if self.say(connection, "STAR", "220 go on"):
                     return True

@@ -28,6 +28,7 @@ enum {
 	PORT_SMTP = 25,
 	PORT_SMTPS = 465,
 };
+#define QUIT_US US_PER_S /* the server may take to answer QUIT */
 
 /* The settings */
 
@@ -219,6 +220,7 @@ struct smtp {
 	const struct curl_lib *curl;
 	CURL *easy;
 	struct str rest;               /* of the message */
+	int64_t end_us;                /* no answer is waited for any longer */
 	char reply[CURL_ERROR_SIZE];   /* the last refusal of the server, else its last line */
 	char problem[CURL_ERROR_SIZE]; /* libcurl's words */
 };
@@ -241,11 +243,22 @@ static size_t smtp_reply(char *line, size_t size, size_t n, void *ctx)
 {
 	struct smtp *s = ctx;
 	struct str text = str_trim((struct str){line, size * n});
+	if (s->rest.n == 0 && text.n && text.p[0] == '2') /* the mail is taken; QUIT is next */
+		s->end_us = MIN(s->end_us, clock_mono_us() + QUIT_US);
 	/* libcurl also says QUIT, and what comes of that is not the cause */
 	if (is_refusal(s->reply[0]) && text.n && !is_refusal(text.p[0]))
 		return size * n;
 	snprintf(s->reply, sizeof s->reply, STR_FMT, STR_ARG(str_head(text, sizeof s->reply - 1)));
 	return size * n;
+}
+
+/* Nonzero ends the session. libcurl's own timeout does not hold for QUIT. */
+static int smtp_progress(void *ctx, curl_off_t to_load, curl_off_t loaded, curl_off_t to_send,
+			 curl_off_t sent)
+{
+	const struct smtp *s = ctx;
+	(void)to_load, (void)loaded, (void)to_send, (void)sent;
+	return clock_mono_us() >= s->end_us;
 }
 
 #define SET(s, option, value) \
@@ -259,6 +272,10 @@ static void smtp_set(struct smtp *s, const struct smtp_server *server, const cha
 	SET(s, PROXY, "");
 	SET(s, NOSIGNAL, 1L);
 	SET(s, TIMEOUT_MS, (long)(left_us / US_PER_MS));
+	SET(s, FORBID_REUSE, 1L); /* QUIT is said within the call, where smtp_progress() is asked */
+	SET(s, NOPROGRESS, 0L);
+	SET(s, XFERINFOFUNCTION, smtp_progress);
+	SET(s, XFERINFODATA, s);
 	SET(s, ERRORBUFFER, s->problem);
 	SET(s, HEADERFUNCTION, smtp_reply);
 	SET(s, HEADERDATA, s);
@@ -316,7 +333,7 @@ static enum mail_result send_by_smtp(const struct mail_conf *conf, const struct 
 				     const char *from, const char *to, struct str message,
 				     int64_t deadline_us, struct err *err)
 {
-	struct smtp s = {.curl = curl_load(err), .rest = message};
+	struct smtp s = {.curl = curl_load(err), .rest = message, .end_us = deadline_us + QUIT_US};
 	int64_t left_us = deadline_us - clock_mono_us();
 	enum mail_result r = MAIL_LATER;
 	if (!s.curl)

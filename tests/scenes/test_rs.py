@@ -286,6 +286,20 @@ def test_mail_goes_to_one_mailbox_only(garner):
     sink.close()
 
 
+def test_a_mail_server_that_never_answers_quit_does_not_hold_up_the_end(garner):
+    sink = smtp.Sink()
+    sink.pauses = {"QUIT": 9}
+    rs = alone(garner(config=BASE + f"[mail]\nvia = {sink.via}\n"), "rs")
+    answers = []
+    asker = threading.Thread(target=lambda: answers.append(register(rs, mail="a@example.com", send="yes")["mailed"]))
+    asker.start()
+    wait_for("it is sent", lambda: sink.mails)
+    assert rs.process.stop(timeout=8) == 0
+    asker.join()
+    assert answers == [True]
+    sink.close()
+
+
 def test_a_server_that_hangs_holds_nobody_up(rs, owner):
     who = enrol(rs)
     owner.pages["/s"] = who["secret"]

@@ -54,6 +54,11 @@ bool rs_mail(struct rs *rs, const char *to, const struct rs_made *r, const char 
 	CLEANUP(buf_free) struct buf message = BUF_INIT(MESSAGE_MOST);
 	char room[300];
 	struct err err;
+	if (atomic_load(&rs->stops)) {
+		log_warn(ROLE, "mail dropped: the role stops", KV_UINT("provider", r->provider));
+		*ret_why = "this server stops";
+		return false;
+	}
 	if (!mail_allowed(rs, ret_why))
 		return false;
 	const char *from = mail_sender(rs, room);

@@ -310,8 +310,18 @@ static int smtp_trust(struct smtp *s, const struct mail_conf *conf,
 	return rc;
 }
 
-/* What the server did not want of this mail it refuses for good with 5xx; all else is tried again.
- */
+/* Whether the server rejected this mail for good, with 5xx. Such a status before the mail was
+ * named, or a connection that ends in the middle of it, says nothing of the mail; 530 asks for a
+ * login or TLS, which is a matter of settings. */
+static bool smtp_refused(const struct smtp *s, CURLcode code, long status)
+{
+	if (status / 100 != 5 || status == 530)
+		return false;
+	if (code == CURLE_SEND_ERROR)
+		return true;
+	return (code == CURLE_RECV_ERROR || code == CURLE_WEIRD_SERVER_REPLY) && s->rest.n == 0;
+}
+
 static enum mail_result smtp_judge(const struct smtp *s, const char *via, CURLcode code,
 				   struct err *err)
 {
@@ -324,9 +334,7 @@ static enum mail_result smtp_judge(const struct smtp *s, const char *via, CURLco
 		      s->problem[0] ? s->problem : s->curl->easy_strerror(code),
 		      s->reply[0] ? "; the server said: " : "",
 		      value_show(str_of(s->reply), shown));
-	return (code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR) && status / 100 == 5
-		       ? MAIL_REFUSED
-		       : MAIL_LATER;
+	return smtp_refused(s, code, status) ? MAIL_REFUSED : MAIL_LATER;
 }
 
 static enum mail_result send_by_smtp(const struct mail_conf *conf, const struct smtp_server *server,

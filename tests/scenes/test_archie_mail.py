@@ -106,9 +106,13 @@ def test_a_server_by_smtp_takes_refuses_or_puts_off(server):
     assert reply.get_payload().startswith(">> version\n# garner ")
     for verb, words, code in (("RCPT", "450 later", 75), ("hello", "421 busy", 75), ("DATA", "451 later", 75),
                               (".", "452 full", 75), (".", None, 75), ("MAIL", None, 75), ("hello", "rubbish", 75),
-                              ("hello", "550 go away", 75)):
+                              ("hello", "550 go away", 75), ("MAIL", "530 log in first", 75)):
         sink.says = {verb: words}
         assert "garner:" in mail(g, text, code=code), verb  # the count of the day is given back
+    sink.says, sink.leaves = {"EHLO": "550 not you"}, True  # that was not about the mail
+    assert "garner:" in mail(g, text, code=75)
+    sink.says, sink.leaves = {".": "554 spam"}, False
+    assert "not answered" in mail(g, text)
     sink.says = {"RCPT": "550-nobody\r\n550 here"}
     said = mail(g, text)
     assert "not answered" in said and "the server said: 550 here" in said, said  # and not its answer to QUIT

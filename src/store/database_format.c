@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { VALUE_MOST = 16 << 20 };
+
 static bool is_hidden(const char *column)
 {
 	return strcmp(column, "password") == 0 || strcmp(column, "secret") == 0;
@@ -65,7 +67,7 @@ static int tables_print(const struct sql *s, const char *only, struct printer *p
 	bool found = false;
 	if (sql_compile(s,
 			"SELECT name FROM sqlite_schema WHERE type='table' AND "
-			"name NOT LIKE 'sqlite%' ORDER BY name",
+			"substr(name,1,6)<>'sqlite' ORDER BY name",
 			&st, err) < 0)
 		return -1;
 	int rc;
@@ -159,7 +161,7 @@ static const struct database *database_of(const struct sql *s, struct err *err)
 static int database_open(struct sql *ret, const char *path, const struct database **ret_which,
 			 struct err *err)
 {
-	struct sql_kind any = {.cache_kb = 2048, .busy_ms = 10000};
+	struct sql_kind any = {.cache_kb = 2048, .busy_ms = 10000, .value_most = VALUE_MOST};
 	for (size_t i = 0; i < ARRAY_LEN(databases); i++)
 		if (str_ends(str_of(path), str_of(databases[i].file))) {
 			any.remedy = databases[i].remedy;

@@ -85,6 +85,14 @@ static int shape_is_made(const struct sql *sql, const struct small_shape *shape,
 	return rc;
 }
 
+/* What a foreign schema makes of the table that describes the others is not even read. */
+static int tables_are_made(const struct sql *sql, struct err *err)
+{
+	struct small_shape shape;
+	small_shape_of(&small_tables, &shape);
+	return shape_is_made(sql, &shape, err);
+}
+
 static int table_verify(const struct sql *sql, const struct small_known *known, bool *in_row,
 			struct err *err)
 {
@@ -154,7 +162,9 @@ static int rows_verify(const struct sql *sql, bool *in_row, struct err *err)
 {
 	struct look l = {.sql = sql};
 	int64_t objects = 0;
-	int rc = known_each(sql, SMALL_EACH, look_at, &l, err);
+	int rc = tables_are_made(sql, err);
+	if (rc == 0)
+		rc = known_each(sql, SMALL_EACH, look_at, &l, err);
 	*in_row = l.in_row;
 	if (rc < 0 ||
 	    sql_number(sql, "SELECT count(*) FROM sqlite_schema", NULL, 0, &objects, err) < 0)
@@ -209,7 +219,8 @@ static int table_print(void *ctx, const struct small_known *known, struct err *e
 int small_print(const struct sql *sql, const char *only, struct printer *p, struct err *err)
 {
 	struct print out = {.sql = sql, .only = only, .p = p};
-	if (known_each(sql, SMALL_EACH, table_print, &out, err) < 0)
+	if (tables_are_made(sql, err) < 0 ||
+	    known_each(sql, SMALL_EACH, table_print, &out, err) < 0)
 		return -1;
 	return only && !out.found ? 1 : 0;
 }
@@ -386,8 +397,9 @@ static int rescue_rows(struct rescue *r, struct err *err)
 	struct err why;
 	int rc = 0;
 	if (sql_compile(&r->old,
-			"SELECT name FROM sqlite_schema WHERE type='table' AND name<>'tables'", &st,
-			&why) == 0) {
+			"SELECT name FROM sqlite_schema WHERE type='table' AND name<>'tables' AND "
+			"substr(sql,1,13)='CREATE TABLE '",
+			&st, &why) == 0) {
 		while (rc == 0 && sql_step(&r->old, st, &why) == 0)
 			if (small_name_ok(sql_str(st, 0)))
 				rc = rescue_made(r, sql_str(st, 0), err);

@@ -221,6 +221,10 @@ static int lite_settings(const struct sql *s, const struct sql_kind *kind, enum 
 	if (mode == SQL_RESCUE && lite_exec(s, "PRAGMA writable_schema=1", err) < 0)
 		return -1;
 	sqlite3_db_config(l->h, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	/* ours have none of these; a foreign schema would have us work without an end */
+	sqlite3_db_config(l->h, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+	sqlite3_db_config(l->h, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+	sqlite3_limit(l->h, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 0);
 	if (kind->value_most)
 		sqlite3_limit(l->h, SQLITE_LIMIT_LENGTH, kind->value_most);
 	snprintf(text, sizeof text, "PRAGMA cache_size=-%d; PRAGMA temp_store=memory%s",

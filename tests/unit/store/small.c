@@ -8,9 +8,11 @@
 #include "base/file.h"
 #include "store/database_format.h"
 #include "store/small.h"
+#include "store/sql.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <sys/stat.h>
 
 enum { CATS = 40 };
@@ -526,6 +528,74 @@ static void a_file_of_an_earlier_version_stays_as_it_is(void **state)
 	assert_non_null(strstr(err.msg, "another version"));
 }
 
+static void print_piece(void *ctx, struct str piece)
+{
+	buf_add_str(ctx, piece);
+}
+
+/* SQL that stands in the schema of a foreign file is not run: it need never end. */
+static void a_view_is_no_table(void **state)
+{
+	static const char *const schema[] = {
+		"CREATE VIEW \"tables\" AS WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 "
+		"FROM c LIMIT 9) SELECT 'a'||x AS name,'a=uint:1' AS shape,1 AS keys,2 AS most,"
+		"'w' AS writer,'l' AS loss,0 AS lost,5 AS sum FROM c",
+		NULL};
+	const struct sql_kind kind = {.application_id = DATABASE_SMALL,
+				      .version = DATABASE_SMALL_VERSION,
+				      .schema = schema,
+				      .cache_kb = 100,
+				      .busy_ms = 100};
+	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 20);
+	const struct format *f = &database_format;
+	const char *path = fresh();
+	char folder[400];
+	struct sql sql;
+	(void)state;
+	snprintf(folder, sizeof folder, "%s", path);
+	assert_int_equal(dir_make(dirname(folder), 0700, &err), 0);
+	assert_int_equal(sql_open(&sql, path, &kind, SQL_WRITE, &err), 0);
+	sql_close(&sql);
+	assert_int_equal(format_verify(f, path, &err), -1);
+	assert_int_equal(err.code, ERR_DAMAGED);
+	assert_int_equal(format_print(f, path, print_piece, &out, &err), -1);
+	assert_non_null(strstr(err.msg, "table tables: not made as its description says"));
+	struct small *s = open_at(path);
+	assert_int_equal(count_of(s, &cats), 0);
+	small_close(&s);
+}
+
+static void a_view_that_is_called_a_table_is_not_taken_over(void **state)
+{
+	const char *path = fresh();
+	CLEANUP(buf_free) struct buf good = BUF_INIT(1 << 20);
+	struct sql_kind any = {.application_id = DATABASE_SMALL, .busy_ms = 100};
+	struct sql sql;
+	int64_t n;
+	(void)state;
+	sample(path, &good);
+	assert_int_equal(sql_open(&sql, path, &any, SQL_RESCUE, &err), 0);
+	assert_int_equal(sql_exec(&sql, "PRAGMA query_only=0", &err), 0);
+	assert_int_equal(sql_exec(&sql,
+				  "CREATE VIEW evil AS WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL "
+				  "SELECT x+1 FROM c LIMIT 9) SELECT x,x AS sum FROM c",
+				  &err),
+			 0);
+	assert_int_equal(
+		sql_exec(&sql, "UPDATE sqlite_schema SET type='table' WHERE name='evil'", &err), 0);
+	sql_close(&sql);
+	struct small *s = open_at(path);
+	assert_int_equal(cats_kept(s), CATS);
+	small_close(&s);
+	assert_int_equal(format_verify(&database_format, path, &err), 0);
+	any.version = DATABASE_SMALL_VERSION;
+	assert_int_equal(sql_open(&sql, path, &any, SQL_READ, &err), 0);
+	assert_int_equal(sql_number(&sql, "SELECT 1 FROM sqlite_schema WHERE name='evil'", NULL, 0,
+				    &n, &err),
+			 1);
+	sql_close(&sql);
+}
+
 static void a_cut_file_keeps_what_is_before_the_cut(void **state)
 {
 	(void)state;
@@ -619,11 +689,6 @@ static void one_that_was_removed_begins_anew(void **state)
 	small_close(&s);
 }
 
-static void print_piece(void *ctx, struct str piece)
-{
-	buf_add_str(ctx, piece);
-}
-
 static void it_is_printed_and_verified_without_declarations(void **state)
 {
 	(void)state;
@@ -680,6 +745,8 @@ int main(void)
 		cmocka_unit_test(a_head_that_stops_writers_is_damage),
 		cmocka_unit_test(what_the_database_says_of_itself_is_printed_safely),
 		cmocka_unit_test(a_file_of_an_earlier_version_stays_as_it_is),
+		cmocka_unit_test(a_view_is_no_table),
+		cmocka_unit_test(a_view_that_is_called_a_table_is_not_taken_over),
 		cmocka_unit_test(a_cut_file_keeps_what_is_before_the_cut),
 		cmocka_unit_test(a_damaged_file_is_set_aside_and_told_until_it_is_forgiven),
 		cmocka_unit_test(one_that_others_have_open_is_not_set_aside),

@@ -631,6 +631,11 @@ void conn_tune_tcp(int fd)
 				 sizeof options[i].value);
 }
 
+void conn_messages(struct conn *c, const struct message_wire *wire)
+{
+	framing_switch(&c->frame, wire);
+}
+
 void conn_pause(struct conn *c)
 {
 	c->paused = true;

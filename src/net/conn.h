@@ -99,6 +99,8 @@ bool conn_send(struct conn *c, struct str bytes);
 bool conn_printf(struct conn *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 size_t conn_queued(const struct conn *c);
 
+/* For a connection of messages: the following ones are of this wire (framing_switch()). */
+void conn_messages(struct conn *c, const struct message_wire *wire);
 /* Stops reading and delivering frames until conn_resume(), for instance while an answer is made. */
 void conn_pause(struct conn *c);
 void conn_resume(struct conn *c);

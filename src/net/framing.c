@@ -17,6 +17,12 @@ void framing_messages(struct framing *f, const struct message_wire *wire, size_t
 			      .held = BUF_INIT(message_wire_most(wire) + piece_max)};
 }
 
+void framing_switch(struct framing *f, const struct message_wire *wire)
+{
+	f->held.max += message_wire_most(wire) - message_wire_most(f->wire);
+	f->wire = wire;
+}
+
 void framing_free(struct framing *f)
 {
 	buf_free(&f->held);

@@ -31,6 +31,9 @@ void framing_init(struct framing *f, size_t line_max, size_t held_max);
  * pieces of at most piece_max bytes. Anything else is a frame too, for message_read() to refuse:
  * after it the stream is unusable. */
 void framing_messages(struct framing *f, const struct message_wire *wire, size_t piece_max);
+/* Frames after the last one taken are of this wire. Its longest message is not shorter than before.
+ */
+void framing_switch(struct framing *f, const struct message_wire *wire);
 void framing_free(struct framing *f);
 
 /* All frames that were complete must have been taken, or the piece be empty. */

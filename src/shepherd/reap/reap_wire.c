@@ -134,6 +134,7 @@ static const struct message_field of_link[] = {
 const struct message_item reap_link_item = {"a link", sizeof(L), of_link, ARRAY_LEN(of_link)};
 
 static const struct message master_says[] = {
+	/* the first begins the session */
 	MESSAGE("tock", REAP_TOCK, SMALL_MAX, of_tock),
 	MESSAGE("job", REAP_JOB, HEAD_MAX, of_job),
 	MESSAGE("rules", REAP_RULES, REAP_RULES_MAX + HEAD_MAX, of_rules),
@@ -146,6 +147,7 @@ static const struct message reapd_says[] = {
 	MESSAGE("busy", REAP_BUSY, SMALL_MAX, of_busy),
 	MESSAGE("hello", REAP_HELLO, SMALL_MAX, of_hello),
 };
+const struct message_wire reap_of_stranger = {master_says, 1, sizeof(M)};
 const struct message_wire reap_of_master = {master_says, ARRAY_LEN(master_says), sizeof(M)};
 const struct message_wire reap_of_reapd = {reapd_says, ARRAY_LEN(reapd_says), sizeof(M)};
 

@@ -40,7 +40,9 @@ struct reap_message {
 	struct message_items links;
 };
 
-extern const struct message_wire reap_of_master, reap_of_reapd; /* messages each may send */
+/* Messages each may send. A connection that has not become the master's yet may send little:
+ * strangers must not fill the memory that all connections share. */
+extern const struct message_wire reap_of_stranger, reap_of_master, reap_of_reapd;
 extern const struct message_item reap_link_item; /* struct reaper_link, without the footprint */
 
 /* Whether a URL is canonical, and http or https. Returns its footprint. */

@@ -146,6 +146,7 @@ static void master_meet(struct session *s, int64_t lease_us)
 	if (d->master)
 		session_hang_up(d->master, "lease expired, and another master is there");
 	state->met = true;
+	conn_messages(session_conn(s), &reap_of_master);
 	d->master = s;
 	d->lease_us = lease_us;
 	d->tick = 0;
@@ -253,7 +254,8 @@ static void on_message(struct session *s, struct str bytes)
 	struct reap_message said;
 	struct err err;
 	int what;
-	if (message_read(&reap_of_master, bytes, &what, &said, &err) < 0) {
+	if (message_read(state->met ? &reap_of_master : &reap_of_stranger, bytes, &what, &said,
+			 &err) < 0) {
 		session_hang_up(s, err.msg);
 	} else if (what == REAP_TOCK && !state->met && said.id == 0) {
 		master_meet(s, said.lease_us);
@@ -388,7 +390,7 @@ static void session_refused(struct session *s, const char *why)
 
 static const struct server_protocol reapd_protocol = {
 	.name = "reapd",
-	.messages = &reap_of_master,
+	.messages = &reap_of_stranger,
 	.words = {[SERVER_STOPPING] = "", [SERVER_FULL] = "busy 0\n"},
 	.state_size = sizeof(struct master_state),
 	.opened = session_opened,

@@ -330,9 +330,19 @@ static void hostile_masters_are_hung_up_on(void **state)
 	/* refused by their first line */
 	static const char *const large[] = {"job 65537\n", "dict 16777473\n", "rules 8454145\n",
 					    "job 18446744073709551616\n", "cancel 257\n"};
+	/* and these by anyone but the master, so that strangers hold no memory */
+	static const char *const long_before[] = {"dict 16777300\n", "rules 100\n", "job 1000\n"};
 	struct world w;
 	world_make(&w, true, NULL);
 	world_reapd(&w);
+	for (size_t i = 0; i < ARRAY_LEN(long_before); i++) {
+		int fd = play_master(&w);
+		assert_string_equal(heard(fd), HELLO);
+		say_bytes(&w, fd, str_of(long_before[i]));
+		if (strcmp(heard(fd), "!") != 0)
+			fail_msg("'%s' was taken", long_before[i]);
+		close(fd);
+	}
 	for (size_t i = 0; i < ARRAY_LEN(before); i++) {
 		int fd = play_master(&w);
 		assert_string_equal(heard(fd), HELLO);

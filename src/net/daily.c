@@ -50,14 +50,17 @@ static struct daily_row row_of(enum daily_kind kind, struct str who, int64_t now
 	return r;
 }
 
-/* A new day begins with the rows that are shared, and no others. */
-static int day_begin(struct small *s, int64_t now_us, struct err *err)
+/* A new day begins with the rows that are shared, and no others. 1: the rows are of another day,
+ * and what is given back begins none. */
+static int day_begin(struct small *s, bool gives_back, int64_t now_us, struct err *err)
 {
 	struct daily_row shared[DAILY_KINDS], first = row_of(0, STR(SHARED), now_us);
 	int64_t day_us = first.day_us;
 	int rc = small_get(s, &daily_table, &first, err);
 	if (rc < 0 || (rc == 0 && first.day_us == day_us))
 		return rc;
+	if (gives_back)
+		return 1;
 	for (int kind = 0; kind < DAILY_KINDS; kind++)
 		shared[kind] = row_of((enum daily_kind)kind, STR(SHARED), now_us);
 	return small_replace(s, &daily_table, shared, DAILY_KINDS, err);
@@ -86,8 +89,11 @@ static int daily_change(struct small *s, enum daily_kind kind, struct str who, u
 			int64_t by, int64_t now_us, struct err *err)
 {
 	struct daily_row r;
-	if (day_begin(s, now_us, err) < 0 || row_find(s, kind, who, now_us, &r, err) < 0)
-		return -1;
+	int rc = day_begin(s, by < 0, now_us, err);
+	if (rc == 0 && row_find(s, kind, who, now_us, &r, err) < 0)
+		rc = -1;
+	if (rc)
+		return rc;
 	if (by > 0 && r.count + by > most)
 		return 1;
 	r.count = (uint32_t)MIN(MAX(r.count + by, INT64_C(0)), (int64_t)UINT32_MAX);

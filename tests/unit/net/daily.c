@@ -39,6 +39,22 @@ static void a_sender_has_so_many_a_day(void **state)
 	assert_int_equal(1, daily_take(data, DAILY_MAILS, STR("no@x.org"), 1, 0, now, &err));
 }
 
+/* At midnight: a mail was taken before it, and is given back after. */
+static void what_is_given_back_of_another_day_changes_nothing(void **state)
+{
+	const char *data = scratch("midnight");
+	struct err err;
+	(void)state;
+	assert_int_equal(
+		0, daily_take(data, DAILY_MAILS, STR("joe@x.org"), 1, 3, NOW - US_PER_S, &err));
+	assert_int_equal(0, take(data, DAILY_MAILS, "jim@x.org", 3, 3));
+	daily_give_back(data, DAILY_MAILS, STR("joe@x.org"), 1, NOW - US_PER_S);
+	assert_int_equal(1, take(data, DAILY_MAILS, "jim@x.org", 1, 3));
+	assert_int_equal(0, take(data, DAILY_MAILS, "joe@x.org", 3, 3));
+	daily_give_back(data, DAILY_MAILS, STR("joe@x.org"), 1, NOW + US_PER_DAY);
+	assert_int_equal(1, take(data, DAILY_MAILS, "joe@x.org", 1, 3));
+}
+
 static void an_address_counts_as_its_network(void **state)
 {
 	const char *data = scratch("addresses");
@@ -116,6 +132,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_sender_has_so_many_a_day),
+		cmocka_unit_test(what_is_given_back_of_another_day_changes_nothing),
 		cmocka_unit_test(an_address_counts_as_its_network),
 		cmocka_unit_test(those_for_whom_there_is_no_row_share_one),
 		cmocka_unit_test(a_damaged_count_begins_anew),

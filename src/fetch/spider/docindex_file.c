@@ -428,14 +428,20 @@ static void index_want(struct docindex *d, uint64_t count, const struct str *rej
 
 /* Beginning and end. */
 
+/* The list may have been cut since. A number that is too great for any line of it would cost a lot
+ * of memory. */
 static int done_load(struct file_index *x, struct err *err)
 {
 	struct small_iter it;
 	struct outcome_row r;
-	int rc;
+	uint64_t size;
+	if (file_size(&x->file, &size, err) < 0)
+		return -1;
 	small_iter_init(&it, x->small, &outcomes, NULL);
+	int rc;
 	while ((rc = small_iter_next(&it, &r, err)) == 0)
-		line_set_done(x, r.line, r.url);
+		if (r.line <= size)
+			line_set_done(x, r.line, r.url);
 	small_iter_done(&it);
 	return MIN(rc, 0);
 }

@@ -4,6 +4,7 @@
 
 #include "fetch/spider/docindex.h"
 #include "role/listen.h"
+#include "store/small.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -291,6 +292,49 @@ static void damaged_outcomes_are_set_aside_and_those_urls_given_again(void **sta
 	assert_int_equal(unlink(scratch("g.done")), 0);
 }
 
+/* Room is made for the lines that the list can have, whatever a row says. */
+static void an_outcome_of_a_line_that_cannot_be_does_not_count(void **state)
+{
+	struct row {
+		uint64_t line;
+		char outcome[16];
+		int64_t time_us;
+		struct str url;
+	} row = {30, "ok", 1, STR("http://a/2")};
+	static const struct column columns[] = {
+		COL("line", struct row, line, .most = UINT32_MAX),
+		COL("outcome", struct row, outcome),
+		COL("time", struct row, time_us, .unit = UNIT_TIME),
+		COL("url", struct row, url, .most = 7936),
+	};
+	static const struct small_table outcomes = {
+		.name = "outcomes",
+		.row = {ROWS(struct row, columns)},
+		.key = 1,
+		.most = UINT32_MAX,
+		.writer = "urlserver",
+		.loss = "which URLs of the list are done; they are fetched again",
+	};
+	const struct small_table *const tables[] = {&outcomes};
+	const char *where = list_write("i", "http://a/1\n", O_TRUNC);
+	struct owner o;
+	struct small *s = NULL;
+	struct err err;
+	(void)state;
+	assert_int_equal(small_open(&s, scratch("i.done"), tables, 1, SMALL_WRITE, &err), 0);
+	assert_int_equal(small_put(s, &outcomes, &row, &err), 0);
+	row.line = 1;
+	row.url = STR("http://a/1");
+	assert_int_equal(small_put(s, &outcomes, &row, &err), 0);
+	small_close(&s);
+	owner_open(&o, where);
+	(void)list_write("i",
+			 "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\nhttp://a/2\n",
+			 O_APPEND);
+	owner_asks(&o, 2, NULL, "30=http://a/2 have 1 ");
+	owner_close(&o);
+}
+
 static void a_setting_that_names_nothing_is_refused(void **state)
 {
 	static const char *const wrong[] = {"",       "file:",          "file:/nonexistent/list",
@@ -509,6 +553,7 @@ int main(void)
 		cmocka_unit_test(what_could_not_be_kept_is_written_again),
 		cmocka_unit_test(a_list_has_one_url_server_at_a_time),
 		cmocka_unit_test(damaged_outcomes_are_set_aside_and_those_urls_given_again),
+		cmocka_unit_test(an_outcome_of_a_line_that_cannot_be_does_not_count),
 		cmocka_unit_test(a_setting_that_names_nothing_is_refused),
 		cmocka_unit_test(a_remote_index_is_asked_and_told),
 		cmocka_unit_test(what_has_no_answer_is_said_again_after_the_hello),

@@ -1,7 +1,7 @@
 /* Databases for `garner dump` and `garner check`: read through a connection that cannot write, in
  * one state, whatever others do meanwhile. What rows mean is not known here: they are printed
- * column by column, but for passwords and secrets, and looked at by the database itself. What
- * SQLite keeps next to a database is a part of it, and is looked at with it. */
+ * column by column, but for passwords and secrets, and looked at by the database itself. The log
+ * of a database is a part of it, and looked at with it (sql_log_verify()). */
 #include "store/database_format.h"
 
 #include "base/text.h"
@@ -167,6 +167,9 @@ static int database_open(struct sql *ret, const char *path, const struct databas
 			any.remedy = databases[i].remedy;
 			any.is_tidy = databases[i].is_whole;
 		}
+	if (sql_log_verify(path, err) < 0)
+		return any.remedy && err->code == ERR_DAMAGED ? err_then(err, "%s", any.remedy)
+							      : -1;
 	int rc = sql_open(ret, path, &any, SQL_READ, err);
 	if (rc < 0 && err->code == ERR_DAMAGED && small_version_before(path, err) < 0)
 		err->code = ERR_DAMAGED;

@@ -503,6 +503,13 @@ int small_forgive(struct small *s, const struct small_table *t, struct err *err)
 	return rc;
 }
 
+/* A reader that is alone would put the log away, and with it what shows that commits are lost. */
+static int log_sound(const char *path, struct err *err)
+{
+	int rc = sql_log_verify(path, err);
+	return rc < 0 && err->code == ERR_DAMAGED ? err_then(err, "%s", small_kind.remedy) : rc;
+}
+
 /* A lock of the folder, alone to mend if nobody else has one, then shared. What was half mended by
  * a process that was killed is mended first. */
 static int folder_lock(struct small *s, const char *folder, const char *path, enum small_mode mode,
@@ -513,9 +520,9 @@ static int folder_lock(struct small *s, const char *folder, const char *path, en
 		return -1;
 	for (int waited_ms = 0;; waited_ms += PAUSE_MS) {
 		struct file alone = FILE_INIT;
-		int rc = mode == SMALL_READ ? -1 : lock_folder(&alone, folder, LOCK_ALONE, err);
+		int rc = lock_folder(&alone, folder, LOCK_ALONE, err);
 		if (rc == 0) {
-			rc = small_mend(path, err);
+			rc = mode == SMALL_READ ? log_sound(path, err) : small_mend(path, err);
 			file_drop(&alone);
 			if (rc < 0)
 				return -1;

@@ -625,6 +625,13 @@ static int damage_find(const char *path, struct err *err)
 	return rc == 0 ? SOUND : in_row ? DAMAGED_ROW : DAMAGED_ALL;
 }
 
+static int log_damaged(const char *path, struct err *err)
+{
+	if (sql_log_verify(path, err) == 0)
+		return SOUND;
+	return err->code == ERR_DAMAGED ? DAMAGED_ALL : -1;
+}
+
 /* One gets its name when it has its tables. A log of that name is of a database that was removed.
  */
 static int mend_make(const char *path, struct err *err)
@@ -650,7 +657,9 @@ int small_mend(const char *path, struct err *err)
 		return mend_finish(path, waiting, err);
 	if (access(path, F_OK) < 0)
 		return mend_make(path, err);
-	int damage = damage_find(path, err);
+	int damage = log_damaged(path, err);
+	if (damage == 0)
+		damage = damage_find(path, err);
 	if (damage > 0 && small_version_before(path, err) < 0)
 		return -1;
 	return damage > 0 ? mend_damaged(path, waiting, damage == DAMAGED_ALL, err) : damage;

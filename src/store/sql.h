@@ -38,6 +38,9 @@ struct sql_kind {
  * ERR_DAMAGED: not such a database. ERR_USAGE: sound, but another version of garner made it. */
 int sql_open(struct sql *ret, const char *path, const struct sql_kind *kind, enum sql_mode mode,
 	     struct err *err);
+/* Looks for lost commits in the log of a database, which sql_open() would drop without a word: call
+ * it before, best while nobody else has the database open. ERR_DAMAGED. */
+int sql_log_verify(const char *path, struct err *err);
 /* Also finishes the statements of sql_prepare(); finish all others first. Safe on a zeroed struct.
  */
 void sql_close(struct sql *s);

@@ -596,6 +596,55 @@ static void a_view_that_is_called_a_table_is_not_taken_over(void **state)
 	sql_close(&sql);
 }
 
+/* SQLite takes the frames before a wrong one, and says nothing of the commits after it. */
+static void a_flipped_byte_in_the_log_is_damage(void **state)
+{
+	enum { FRAME = 24 + 4096 };
+	const char *path = fresh();
+	char log[400];
+	CLEANUP(buf_free) struct buf base = BUF_INIT(1 << 20);
+	CLEANUP(buf_free) struct buf good = BUF_INIT(1 << 20);
+	unsigned looks = 0, most = 0;
+	(void)state;
+	snprintf(log, sizeof log, "%s-wal", path);
+	struct small *s = open_at(path);
+	for (unsigned i = 0; i < CATS; i++) {
+		struct cat c = cat_of(i);
+		assert_int_equal(small_put(s, &cats, &c, &err), 0);
+	}
+	slurp(path, &base);
+	slurp(log, &good);
+	small_close(&s);
+	assert_int_equal(access(log, F_OK), -1);
+	for (size_t at = 0; at < good.n; at += unit_thorough() ? 101 : at < 56 ? 7 : 8261) {
+		bool is_last = at >= good.n - FRAME;
+		good.p[at] = (char)(good.p[at] ^ 0x15);
+		spill(path, buf_str(&base));
+		spill(log, buf_str(&good));
+		good.p[at] = (char)(good.p[at] ^ 0x15);
+		assert_int_equal(format_verify(&database_format, path, &err), is_last ? 0 : -1);
+		assert_int_equal(access(log, F_OK), is_last ? -1 : 0);
+		if (is_last)
+			continue;
+		assert_int_equal(err.code, ERR_DAMAGED);
+		assert_int_equal(small_open(&s, path, tables, ARRAY_LEN(tables), SMALL_READ, &err),
+				 -1);
+		assert_int_equal(err.code, ERR_DAMAGED);
+		s = open_at(path);
+		assert_true(small_lost(s, &cats));
+		most = MAX(most, cats_kept(s));
+		small_close(&s);
+		looks++;
+	}
+	assert_true(looks > 10 && most > CATS / 2);
+	spill(path, buf_str(&base)); /* a kill while the log is written */
+	spill(log, str_head(buf_str(&good), good.n - FRAME / 2));
+	s = open_at(path);
+	assert_int_equal(cats_kept(s), CATS - 1);
+	assert_false(small_lost(s, &cats));
+	small_close(&s);
+}
+
 static void a_cut_file_keeps_what_is_before_the_cut(void **state)
 {
 	(void)state;
@@ -747,6 +796,7 @@ int main(void)
 		cmocka_unit_test(a_file_of_an_earlier_version_stays_as_it_is),
 		cmocka_unit_test(a_view_is_no_table),
 		cmocka_unit_test(a_view_that_is_called_a_table_is_not_taken_over),
+		cmocka_unit_test(a_flipped_byte_in_the_log_is_damage),
 		cmocka_unit_test(a_cut_file_keeps_what_is_before_the_cut),
 		cmocka_unit_test(a_damaged_file_is_set_aside_and_told_until_it_is_forgiven),
 		cmocka_unit_test(one_that_others_have_open_is_not_set_aside),

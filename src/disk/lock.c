@@ -158,8 +158,12 @@ int lock_folder(struct file *ret, const char *folder, enum lock_how how, struct 
 		*ret = f;
 		return 0;
 	}
-	rc = errno == EWOULDBLOCK ? err_set(err, ERR_BUSY, "%s: others use it", folder)
-				  : err_sys(err, "%s: lock", folder);
+	if (errno != EWOULDBLOCK)
+		rc = err_sys(err, "%s: lock", folder);
+	else if (how == LOCK_SHARED) /* of several who share it the kernel names no one */
+		rc = lock_busy(&f, err);
+	else
+		rc = err_set(err, ERR_BUSY, "%s: others use it", folder);
 	file_drop(&f);
 	return rc;
 }

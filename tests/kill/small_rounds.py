@@ -81,6 +81,8 @@ class Rounds(rounds.Rounds):
                     child.wait()
                     self.kills += 1
         self.check()
+        if os.path.exists(f"{self.thing}.damaged"):
+            raise self.broken("a kill was taken for damage")
         return not point or code != 0
 
     def damage(self):

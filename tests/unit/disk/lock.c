@@ -28,6 +28,26 @@ static void a_lock_says_who_holds_it(void **state)
 	lock_free(&a);
 }
 
+static void who_holds_a_folder_alone_is_named(void **state)
+{
+	(void)state;
+	struct err err = {0};
+	struct file alone, shared;
+	const char *path = scratch("alone");
+	char want[64];
+	assert_int_equal(dir_make(path, DIR_MODE, &err), 0);
+	assert_int_equal(lock_folder(&alone, path, LOCK_ALONE, &err), 0);
+	assert_int_equal(lock_folder(&shared, path, LOCK_SHARED, &err), -1);
+	assert_int_equal(err.code, ERR_BUSY);
+	snprintf(want, sizeof want, ": held by pid %d (", (int)getpid());
+	assert_non_null(strstr(err.msg, want));
+	file_drop(&alone);
+	assert_int_equal(lock_folder(&shared, path, LOCK_SHARED, &err), 0);
+	assert_int_equal(lock_folder(&alone, path, LOCK_ALONE, &err), -1);
+	assert_int_equal(err.code, ERR_BUSY);
+	file_drop(&shared);
+}
+
 static void a_lock_given_back_can_be_taken_again(void **state)
 {
 	(void)state;
@@ -137,6 +157,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_lock_says_who_holds_it),
+		cmocka_unit_test(who_holds_a_folder_alone_is_named),
 		cmocka_unit_test(a_lock_given_back_can_be_taken_again),
 		cmocka_unit_test(to_ask_for_a_holder_takes_nothing),
 		cmocka_unit_test(what_is_in_a_locked_folder_can_be_opened_and_closed),

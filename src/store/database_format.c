@@ -41,7 +41,9 @@ static int table_print(const struct sql *s, struct str name, struct printer *p, 
 	while ((rc = sql_step(s, st, err)) == 0) {
 		put_safe(&p->out, name);
 		for (int i = 0; i < sql_columns(st); i++) {
-			buf_printf(&p->out, " %s=", sql_column_name(st, i));
+			buf_add_byte(&p->out, ' ');
+			put_safe(&p->out, str_of(sql_column_name(st, i)));
+			buf_add_byte(&p->out, '=');
 			if (is_hidden(sql_column_name(st, i)))
 				buf_add_text(&p->out, "(hidden)");
 			else

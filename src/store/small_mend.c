@@ -10,6 +10,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text.h"
 
 #include <endian.h>
 #include <fcntl.h>
@@ -206,8 +207,11 @@ static int table_print(void *ctx, const struct small_known *known, struct err *e
 	if (small_shape_parse(known, &shape, err) < 0 ||
 	    walk_begin(&w, out->sql, &shape, SMALL_EACH, err) < 0)
 		return -1;
-	buf_printf(&out->p->out, "table %s: written by %s; holds %s%s\n", known->name,
-		   known->writer, known->loss, known->lost ? "; rows may have been lost" : "");
+	buf_printf(&out->p->out, "table %s: written by ", known->name);
+	put_safe(&out->p->out, str_of(known->writer));
+	buf_add_text(&out->p->out, "; holds ");
+	put_safe(&out->p->out, str_of(known->loss));
+	buf_add_text(&out->p->out, known->lost ? "; rows may have been lost\n" : "\n");
 	while ((rc = walk_next(&w, err)) == 0) {
 		small_values_print(&shape, w.v, &out->p->out);
 		printer_step(out->p);

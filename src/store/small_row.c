@@ -3,6 +3,7 @@
  * can be looked at, printed and taken over without the declarations, which are other rooms'. */
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/value.h"
 #include "store/small_inner.h"
 
 #include <endian.h>
@@ -119,6 +120,7 @@ static bool column_is_new(const struct small_shape *s, size_t i)
 int small_shape_parse(const struct small_known *known, struct small_shape *ret, struct err *err)
 {
 	struct str rest = str_of(known->shape), word;
+	char shown[VALUE_SHOWN];
 	bool ok = small_name_ok(str_of(known->name)) && strcmp(known->name, small_tables.name) != 0;
 	*ret = (struct small_shape){.key = known->key};
 	memcpy(ret->name, known->name, sizeof ret->name);
@@ -129,7 +131,8 @@ int small_shape_parse(const struct small_known *known, struct small_shape *ret, 
 	}
 	if (ok && ret->n && ret->key <= ret->n)
 		return 0;
-	return err_set(err, ERR_DAMAGED, "table '%s': its columns are not known", known->name);
+	return err_set(err, ERR_DAMAGED, "table '%s': its columns are not known",
+		       value_show(str_of(known->name), shown));
 }
 
 /* Values */

@@ -20,11 +20,13 @@ static const struct format *const table[] = {&database_format};
 static void database_make(struct sql *ret, const char *path, int version)
 {
 	static const char *const schema[] = {
-		"CREATE TABLE provider(id INTEGER PRIMARY KEY,site TEXT,password TEXT,md5 BLOB)",
+		"CREATE TABLE provider(id INTEGER PRIMARY KEY,site TEXT,password TEXT,md5 BLOB,"
+		"\"o\x1b"
+		"dd\" INT)",
 		"CREATE TABLE prefix(provider INT,prefix TEXT)",
 		"INSERT INTO provider VALUES(7,'a"
 		"\x1b"
-		"b','pw',x'41ff')",
+		"b','pw',x'41ff',1)",
 		"INSERT INTO prefix VALUES(7,'http://a/')",
 		"CREATE TABLE \"odd\"\"name\"(a INT)",
 		NULL};
@@ -62,7 +64,7 @@ static void rows_are_printed_but_no_passwords(void **state)
 	DONE(format_of(table, 1, log, &f, &err));
 	assert_string_equal(printed(path, NULL),
 			    "prefix provider=7 prefix=http://a/\n"
-			    "provider id=7 site=ab password=(hidden) md5=A\\xff\n");
+			    "provider id=7 site=ab password=(hidden) md5=A\\xff odd=1\n");
 	assert_string_equal(printed(path, "prefix"), "prefix provider=7 prefix=http://a/\n");
 	assert_non_null(strstr(printed(log, NULL), "part of the database"));
 	assert_int_equal(format_print_part(&database_format, path, "none", text_add, NULL, &err),

@@ -7,7 +7,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "store/database_format.h"
-#include "store/small.h"
+#include "store/small_inner.h"
 #include "store/sql.h"
 
 #include <fcntl.h>
@@ -511,6 +511,39 @@ static void what_the_database_says_of_itself_is_printed_safely(void **state)
 		assert_true(*p >= ' ');
 }
 
+static void print_piece(void *ctx, struct str piece)
+{
+	buf_add_str(ctx, piece);
+}
+
+static void what_a_table_says_of_itself_is_printed_safely(void **state)
+{
+	static const struct small_table noisy = {
+		.name = "noisy",
+		.row = {ROWS(struct weather, weather_columns)},
+		.most = 1,
+		.writer = "\033[7msky",
+		.loss = "the\nweather",
+	};
+	const struct small_table *const all[] = {&noisy};
+	const struct format *f = &database_format;
+	const char *path = fresh();
+	struct small_known known = {.name = "\033[7mX\n", .shape = "a=uint:1", .most = 1};
+	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 20);
+	struct small *s = NULL;
+	(void)state;
+	assert_int_equal(small_open(&s, path, all, 1, SMALL_WRITE, &err), 0);
+	assert_int_equal(format_print(f, path, print_piece, &out, &err), 0);
+	assert_string_equal(buf_text(&out), "table noisy: written by [7msky; holds theweather\n");
+	assert_int_equal(small_put(s, &small_tables, &known, &err), 0);
+	assert_int_equal(format_print(f, path, print_piece, &out, &err), -1);
+	assert_int_equal(format_verify(f, path, &err), -1);
+	assert_non_null(strstr(err.msg, "its columns are not known"));
+	for (const char *p = err.msg; *p; p++)
+		assert_true(*p >= ' ');
+	small_close(&s);
+}
+
 static void a_file_of_an_earlier_version_stays_as_it_is(void **state)
 {
 	(void)state;
@@ -526,11 +559,6 @@ static void a_file_of_an_earlier_version_stays_as_it_is(void **state)
 	assert_true(str_is(buf_str(&now), "GARNEROC and records"));
 	assert_int_equal(format_verify(&database_format, path, &err), -1);
 	assert_non_null(strstr(err.msg, "another version"));
-}
-
-static void print_piece(void *ctx, struct str piece)
-{
-	buf_add_str(ctx, piece);
 }
 
 /* SQL that stands in the schema of a foreign file is not run: it need never end. */
@@ -793,6 +821,7 @@ int main(void)
 		cmocka_unit_test(a_flipped_byte_in_the_head_costs_no_row),
 		cmocka_unit_test(a_head_that_stops_writers_is_damage),
 		cmocka_unit_test(what_the_database_says_of_itself_is_printed_safely),
+		cmocka_unit_test(what_a_table_says_of_itself_is_printed_safely),
 		cmocka_unit_test(a_file_of_an_earlier_version_stays_as_it_is),
 		cmocka_unit_test(a_view_is_no_table),
 		cmocka_unit_test(a_view_that_is_called_a_table_is_not_taken_over),

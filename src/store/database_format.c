@@ -149,6 +149,11 @@ static const struct database *database_of(const struct sql *s, struct err *err)
 			continue;
 		if (d->version == s->version)
 			return d;
+		if (!sql_version_is_likely(s->version, d->version)) {
+			err_set(err, ERR_DAMAGED, "%s: its version is %d, expected %d; %s", s->path,
+				s->version, d->version, d->remedy);
+			return NULL;
+		}
 		err_set(err, ERR_DAMAGED,
 			"%s: another version of garner made it: version %d, this program knows "
 			"version %d",
@@ -217,7 +222,8 @@ static int database_verify(const char *path, struct err *err)
 		return rc == 1 && access(path, F_OK) == 0 ? 0 : rc;
 	rc = d->verify(&s, err);
 	if (rc == 1)
-		rc = err_then(err, "%s", d->remedy);
+		rc = str_ends(str_of(err->msg), str_of(d->remedy)) ? -1
+								   : err_then(err, "%s", d->remedy);
 	sql_close(&s);
 	return rc;
 }

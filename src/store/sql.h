@@ -38,6 +38,12 @@ struct sql_kind {
  * ERR_DAMAGED: not such a database. ERR_USAGE: sound, but another version of garner made it. */
 int sql_open(struct sql *ret, const char *path, const struct sql_kind *kind, enum sql_mode mode,
 	     struct err *err);
+/* Whether some garner may have made a database of this version; else the number is damaged. */
+static inline bool sql_version_is_likely(int64_t version, int known)
+{
+	enum { AHEAD_MOST = 100 };
+	return version > 0 && version <= known + AHEAD_MOST;
+}
 /* Looks for lost commits in the log of a database, which sql_open() would drop without a word: call
  * it before, best while nobody else has the database open. ERR_DAMAGED. */
 int sql_log_verify(const char *path, struct err *err);

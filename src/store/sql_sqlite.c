@@ -120,6 +120,11 @@ static int lite_whose(struct sql *s, const struct sql_kind *kind, struct err *er
 	if (id != kind->application_id)
 		return err_set(err, ERR_DAMAGED,
 			       "%s: a database, but not one of ours; move it away", s->path);
+	if (!sql_version_is_likely(version, kind->version)) {
+		err_set(err, ERR_DAMAGED, "%s: its version is %lld, expected %d", s->path,
+			(long long)version, kind->version);
+		return damage_set(s, err);
+	}
 	if (version != kind->version)
 		return err_set(err, ERR_USAGE,
 			       "%s: another version of garner made it: version %lld, this program "
@@ -447,15 +452,17 @@ static int lite_check(const struct sql *s, sql_finding_fn *fn, void *ctx, struct
 			if (fn)
 				fn(ctx, buf_str(&safe));
 		}
-		lite_finish(st);
 	}
-	if (rc >= 0)
-		return found;
-	if (err->code != ERR_DAMAGED)
-		return -1;
-	if (fn)
-		fn(ctx, str_of(err->msg));
-	return 1;
+	if (rc < 0 && err->code == ERR_DAMAGED) {
+		rc = found = 1;
+		buf_clear(&safe);
+		put_said(&safe, str_of(sqlite3_errmsg(lite_of(s))));
+		if (fn)
+			fn(ctx, buf_str(&safe));
+	}
+	if (st)
+		lite_finish(st);
+	return rc < 0 ? -1 : found;
 }
 
 const struct sql_driver sql_sqlite = {

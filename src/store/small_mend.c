@@ -652,13 +652,35 @@ static int mend_make(const char *path, struct err *err)
 	return dir_sync_of(path, err);
 }
 
+/* What waits to take the place of a damaged one, and of which there may be no other copy. It was
+ * complete when it got its name, but others can write into the folder. 1: it is not taken. */
+static int waiting_take(const char *path, const char *waiting, struct err *err)
+{
+	char name[PATH_MAX];
+	int damage = damage_find(waiting, err);
+	if (damage < 0)
+		return -1;
+	if (damage == SOUND) {
+		for (size_t i = 0; i < ARRAY_LEN(suffixes) - 1; i++) /* of looking at it */
+			if (name_make(waiting, suffixes[i], name, err) < 0 ||
+			    file_remove(name, err) < 0)
+				return -1;
+		return mend_finish(path, waiting, err);
+	}
+	log_warn(FILES, "a mended database is damaged, and not used", KV_TEXT("file", waiting));
+	if (access(path, F_OK) == 0)
+		return files_remove(waiting, err) < 0 ? -1 : 1;
+	return file_rename(waiting, path, err) < 0 ? -1 : 1;
+}
+
 int small_mend(const char *path, struct err *err)
 {
 	char waiting[PATH_MAX];
 	if (small_waiting(path, waiting, err) < 0)
 		return -1;
-	if (access(waiting, F_OK) == 0)
-		return mend_finish(path, waiting, err);
+	int rc = access(waiting, F_OK) == 0 ? waiting_take(path, waiting, err) : 1;
+	if (rc <= 0)
+		return rc;
 	if (access(path, F_OK) < 0)
 		return mend_make(path, err);
 	int damage = log_damaged(path, err);

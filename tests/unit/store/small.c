@@ -619,6 +619,36 @@ static void damage_is_said_with_what_to_do_once(void **state)
 	assert_null(strstr(strstr(err.msg, path) + 1, path));
 }
 
+/* Anyone who may write the folder may plant it. */
+static void what_waits_to_be_put_in_place_is_looked_at(void **state)
+{
+	const char *path = fresh();
+	char waiting[400], folder[400];
+	CLEANUP(buf_free) struct buf good = BUF_INIT(1 << 20);
+	(void)state;
+	sample(path, &good);
+	snprintf(folder, sizeof folder, "%s", path);
+	snprintf(waiting, sizeof waiting, "%s/.garner.db.new", dirname(folder));
+	spill(waiting, STR("junk"));
+	struct small *s = open_at(path);
+	assert_int_equal(cats_kept(s), CATS);
+	assert_false(small_lost(s, &cats));
+	small_close(&s);
+	assert_int_equal(access(waiting, F_OK), -1);
+	spill(waiting, STR("junk")); /* and there is nothing else */
+	assert_int_equal(file_remove(path, &err), 0);
+	s = open_at(path);
+	assert_int_equal(cats_kept(s), 0);
+	assert_true(small_lost(s, &cats));
+	small_close(&s);
+	assert_int_equal(file_remove(path, &err), 0);
+	spill(waiting, buf_str(&good)); /* as a kill leaves it */
+	s = open_at(path);
+	assert_int_equal(cats_kept(s), CATS);
+	assert_false(small_lost(s, &cats));
+	small_close(&s);
+}
+
 static void a_view_that_is_called_a_table_is_not_taken_over(void **state)
 {
 	const char *path = fresh();
@@ -853,6 +883,7 @@ int main(void)
 		cmocka_unit_test(a_view_that_is_called_a_table_is_not_taken_over),
 		cmocka_unit_test(a_flipped_byte_in_the_log_is_damage),
 		cmocka_unit_test(damage_is_said_with_what_to_do_once),
+		cmocka_unit_test(what_waits_to_be_put_in_place_is_looked_at),
 		cmocka_unit_test(a_cut_file_keeps_what_is_before_the_cut),
 		cmocka_unit_test(a_damaged_file_is_set_aside_and_told_until_it_is_forgiven),
 		cmocka_unit_test(one_that_others_have_open_is_not_set_aside),

@@ -23,7 +23,10 @@
 #include <errno.h>
 #include <stdio.h>
 
-enum { BITS = BOTM_BLOCK / 8 };
+enum {
+	BITS = BOTM_BLOCK / 8,
+	FAR = 1000, /* blocks after the last one */
+};
 
 struct block {
 	char folder[PATH_MAX]; /* below the data directory, or absolute */
@@ -346,6 +349,7 @@ struct survey {
 	struct botm_name *file;
 	size_t files, room;
 	uint32_t latest[BOTM_BLOCK]; /* generation of a file; 0: there is none */
+	bool with_empty;             /* folders */
 };
 
 /* 1: it is a folder, which no robot of ours makes. */
@@ -412,11 +416,24 @@ static int block_settle(struct survey *s, struct known *k, struct err *err)
 	return 0;
 }
 
+static int file_seen(void *ctx, const char *path, const struct botm_name *name, struct err *err)
+{
+	(void)path, (void)name, (void)err;
+	*(bool *)ctx = true;
+	return 0;
+}
+
+/* Blocks follow one another. An empty folder far after the last one was made by somebody else: to
+ * go on there would leave no names. */
 static int block_seen(void *ctx, uint32_t block, struct err *err)
 {
 	struct survey *s = ctx;
-	(void)err;
+	bool has_files = false;
 	if (block < s->n->next)
+		return 0;
+	if (botm_block_walk(s->n->path, block, file_seen, &has_files, err) < 0)
+		return -1;
+	if (!has_files && (!s->with_empty || block - s->n->next >= FAR))
 		return 0;
 	s->n->next = block + 1;
 	s->found->has_lost = true;
@@ -443,6 +460,9 @@ static int names_settle(struct botm_names *n, struct botm_names_found *found, st
 	struct survey s = {.n = n, .found = found};
 	found->has_lost = small_lost(n->small, &botm_names_table);
 	int rc = botm_folder_walk(n->path, block_seen, &s, err);
+	s.with_empty = true;
+	if (rc == 0)
+		rc = botm_folder_walk(n->path, block_seen, &s, err);
 	TABLE_EACH (known_blocks, slot, &n->blocks)
 		rc = rc < 0 ? rc : block_settle(&s, slot->value, err);
 	mem_free(&s.file);

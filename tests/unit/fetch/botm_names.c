@@ -232,6 +232,29 @@ static void without_its_rows_a_folder_keeps_what_is_in_it(void **state)
 	names_close(&n);
 }
 
+/* It would take all names that are left. */
+static void an_empty_folder_far_away_is_passed_over(void **state)
+{
+	(void)state;
+	const char *data = scratch("far"), *folder = scratch("far.files");
+	struct botm_names_found found;
+	struct botm_names *n = names_open(data, folder, NULL);
+	for (uint32_t i = 0; i < BOTM_BLOCK; i++)
+		botm_names_put(n, name_given(n), BOTM_KEPT);
+	assert_int_equal(botm_names_flush(n, &err), 0);
+	names_close(&n);
+	assert_int_equal(dir_make(scratch("far.files/999999"), 0700, &err), 0);
+	n = names_open(data, folder, &found);
+	assert_false(found.has_lost);
+	must_be(name_given(n), BOTM_BLOCK, 1);
+	names_close(&n);
+	/* one close by may be of names that were given, and have no row any more */
+	assert_int_equal(dir_make(scratch("far.files/000007"), 0700, &err), 0);
+	n = names_open(data, folder, &found);
+	assert_true(found.has_lost);
+	names_close(&n);
+}
+
 static void database_copy(const char *from, const char *to)
 {
 	CLEANUP(buf_free) struct buf bytes = BUF_INIT(1 << 20);
@@ -438,6 +461,7 @@ int main(void)
 		cmocka_unit_test(a_name_is_used_again_in_another_generation),
 		cmocka_unit_test(a_start_frees_what_has_no_file_and_sweeps_the_folder),
 		cmocka_unit_test(a_block_whose_names_are_all_kept_has_no_row),
+		cmocka_unit_test(an_empty_folder_far_away_is_passed_over),
 		cmocka_unit_test(without_its_rows_a_folder_keeps_what_is_in_it),
 		cmocka_unit_test(with_older_rows_a_folder_keeps_what_is_in_it),
 		cmocka_unit_test(two_botms_do_not_share_a_folder),

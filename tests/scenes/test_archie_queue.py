@@ -240,6 +240,28 @@ def test_one_that_does_not_read_costs_a_bounded_lot_and_others_nothing(garner):
     assert {lazy.wait(n)["why"] for n in range(1, 61)} == {""}
 
 
+def test_many_that_do_not_read_share_a_bound(queue):
+    g = queue
+    lazy = [Asker(g) for _ in range(500)]
+    for one in lazy:
+        one.socket.setblocking(False)
+    for _ in range(4):
+        for one in lazy:
+            with contextlib.suppress(OSError):  # its buffer is full, or it was hung up on
+                one.socket.send(b"load 0\n" * 10000)
+
+    def rests():
+        used = [open(f"/proc/{g.queuer.pid}/stat").read().split()[13:15] for _ in range(2) if not time.sleep(0.2)]
+        return used[0] == used[1]
+    wait_for("it to have read all", rests)
+    assert Asker(g).load()["queue"] == 0
+    peak = [line for line in open(f"/proc/{g.queuer.pid}/status") if line.startswith("VmHWM")][0]
+    if "asan" not in os.environ.get("GARNER_BUILD", ""):
+        assert int(peak.split()[1]) < 350 << 10
+    for one in lazy:
+        one.close()
+
+
 def test_there_is_one_queuer_and_its_process_is_named(queue):
     g = queue
     assert queuer_pid(g) == g.queuer.pid

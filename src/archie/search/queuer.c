@@ -55,6 +55,7 @@ struct asker {
 	struct link link, requests;
 	struct link held;  /* requests that wait while it does not read */
 	int64_t choked_us; /* when it stopped reading; 0: it reads */
+	size_t going;      /* unread bytes that end with it; 0: it was not dropped */
 };
 
 struct searcher_slot {
@@ -74,6 +75,7 @@ struct queuer {
 	struct conn_pool *pool; /* of searchers */
 	struct queue *queue;
 	struct link askers;
+	size_t going;       /* of all askers that were dropped and still hold memory */
 	struct link untold; /* verbose requests whose place was not reported yet */
 	struct searcher_slot *slot;
 	struct loop_timer tick;
@@ -115,23 +117,34 @@ static unsigned general_searchers(const struct queuer *q)
 
 static void asker_drop(struct asker *a)
 {
+	if (a->going)
+		return;
 	a->q->counts.dropped++;
 	a->choked_us = 0;
+	a->going = MAX(conn_queued(session_conn(a->session)), 1);
+	a->q->going += a->going;
 	conn_close(session_conn(a->session));
+}
+
+/* The asker with the most unread bytes of those that are not dropped; NULL: none. */
+static struct asker *asker_most(struct queuer *q)
+{
+	struct asker *most = NULL;
+	size_t n = 0;
+	LIST_EACH (struct asker, a, &q->askers, link)
+		if (!a->going && conn_queued(session_conn(a->session)) > n) {
+			most = a;
+			n = conn_queued(session_conn(a->session));
+		}
+	return most;
 }
 
 static void answers_look(struct queuer *q)
 {
 	struct server_stats stats;
-	struct asker *most = NULL;
+	struct asker *most;
 	server_stats(q->server, &stats);
-	if (stats.conns.memory <= ANSWERS_MOST)
-		return;
-	LIST_EACH (struct asker, a, &q->askers, link)
-		if (!most || conn_queued(session_conn(a->session)) >
-				     conn_queued(session_conn(most->session)))
-			most = a;
-	if (most)
+	while (stats.conns.memory > ANSWERS_MOST + q->going && (most = asker_most(q)))
 		asker_drop(most);
 }
 
@@ -176,9 +189,8 @@ static void asker_send(struct asker *a, enum archie_word word, const struct arch
 	bool reads = conn_send(session_conn(a->session), buf_str(&q->out));
 	if (!reads && !a->choked_us)
 		a->choked_us = MAX(now_us(q), 1);
-	if (q->out.n <= ANSWER_LARGE)
-		return;
-	buf_free(&q->out);
+	if (q->out.n > ANSWER_LARGE)
+		buf_free(&q->out);
 	answers_look(q);
 }
 
@@ -378,6 +390,7 @@ static void on_closed(struct session *s, enum conn_end end)
 	struct asker *a = session_state(s);
 	struct queuer *q = a->q;
 	q->counts.dropped += end == CONN_END_FULL;
+	q->going -= a->going;
 	LIST_EACH (struct request, r, &a->requests, of_asker) {
 		q->counts.hung_up++;
 		request_give_up(q, r);

@@ -49,6 +49,6 @@ struct frame_scan {
 
 /* Steps over marks. 1: there is no complete frame at `at`; another call looks again. */
 int frame_next(struct frame_scan *s, struct record *ret, struct err *err);
-/* What was read of the file from this place on is read anew. */
+/* Discards everything buffered from this place on. */
 void frame_forget_from(struct frame_scan *s, uint64_t at);
 void frame_scan_done(struct frame_scan *s);

@@ -123,7 +123,7 @@ def test_a_wrong_option_shows_the_usage_and_where_to_read_more(garner):
 def test_two_forms_at_once_are_refused(garner, words):
     done = garner().run(*words)
     assert (done.code, done.out) == (2, "")
-    assert done.err == f"garner: of {words[1]} and {words[2]} only one can be had\n"
+    assert done.err == f"garner: {words[1]} and {words[2]} cannot be combined\n"
 
 
 TALKERS = [["--help"], ["--version"], ["version"], ["completion", "bash"], ["config", "show"],

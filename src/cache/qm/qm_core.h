@@ -103,8 +103,8 @@ void qm_core_changed(struct qm_core *c, uint64_t provider);
 void qm_core_forget(struct qm_core *c, uint64_t provider);
 
 /* Does what is due: answers, then fetches up to `room`, and steps of what is long (absorbing,
- * moving rows, forgetting, ages), each of at most `step` rows; others than absorbing, which cost
- * more for each row, of a few thousand. */
+ * moving rows, forgetting, ages), each of at most `step` rows; steps other than absorbing cost
+ * more per row and take a few thousand. */
 int qm_core_work(struct qm_core *c, uint64_t room, size_t step, struct err *err);
 int qm_core_commit(struct qm_core *c, struct err *err);
 void qm_core_tell(struct qm_core *c);

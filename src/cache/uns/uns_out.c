@@ -45,7 +45,7 @@ static bool can_pass(const struct uns_out *o)
 	       unsdb_waiting(o->unsdb) == 0;
 }
 
-/* A file that is empty is not, whatever it may have. */
+/* An empty unsdb is never full, even if unsdb_max is 0. */
 bool uns_out_is_full(const struct uns_out *o)
 {
 	return unsdb_size(o->unsdb) - RECORD_HEADER > o->o.unsdb_max;

@@ -87,11 +87,10 @@ struct telnet_counts {
 	}
 static const struct counter_def counter_defs[] = {
 	COUNT("accepted", accepted, COUNTER_TOTAL, "sessions that began"),
-	COUNT("refused", refused, COUNTER_TOTAL, "connections that were one too many"),
-	COUNT("hostile", hostile, COUNTER_TOTAL,
-	      "sessions hung up on, for what their users sent in place of telnet"),
+	COUNT("refused", refused, COUNTER_TOTAL, "connections refused because there were too many"),
+	COUNT("hostile", hostile, COUNTER_TOTAL, "sessions closed for sending what is not telnet"),
 	COUNT("session_deaths", deaths, COUNTER_TOTAL,
-	      "sessions that ended otherwise than by themselves"),
+	      "sessions whose process crashed or was killed"),
 	COUNT("connects", connects, COUNTER_TOTAL,
 	      "connections to the queuer that sessions were handed"),
 	COUNT("mails", mails, COUNTER_TOTAL, "results that were mailed"),

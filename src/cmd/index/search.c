@@ -154,7 +154,7 @@ static int run(const struct cmd_call *call, struct err *err)
 	struct search_answer answer;
 	char data[PATH_MAX];
 	if (o->json && o->urls)
-		return err_set(err, ERR_USAGE, "of --json and --urls only one can be had");
+		return err_set(err, ERR_USAGE, "--json and --urls cannot be combined");
 	for (int i = 0; i < call->argc; i++)
 		buf_printf(&words, "%s%s", i ? " " : "", call->argv[i]);
 	struct search_ask ask = {

@@ -180,7 +180,7 @@ static int run(const struct cmd_call *call, struct err *err)
 	const struct status_options *o = call->options;
 	char data[PATH_MAX];
 	if (o->json && o->metrics)
-		return err_set(err, ERR_USAGE, "of --json and --metrics only one can be had");
+		return err_set(err, ERR_USAGE, "--json and --metrics cannot be combined");
 	return cmd_data(call, data, err) < 0 ? -1 : show_status(call, data, err);
 }
 

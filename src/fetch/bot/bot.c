@@ -47,7 +47,7 @@ static const struct config_section section = {
 static const struct counter_def counters[] = {
 	{"fetches", NULL, COUNTER_TOTAL, "URLs that it was asked to fetch.", COUNTED(fetches)},
 	{"stored", NULL, COUNTER_TOTAL, "Files that were stored.", COUNTED(stored)},
-	{"unchanged", NULL, COUNTER_TOTAL, "Documents that are as they were for those who asked.",
+	{"unchanged", NULL, COUNTER_TOTAL, "Fetches whose document had not changed.",
 	 COUNTED(unchanged)},
 	{"failed", NULL, COUNTER_TOTAL, "Fetches that failed.", COUNTED(failed)},
 	{"cancelled", NULL, COUNTER_TOTAL,

@@ -401,8 +401,8 @@ static int polite_verify(const char *path, struct err *err)
 	struct polite_head h;
 	int rc = file_open(&f, path, O_RDONLY, 0, err);
 	if (rc == 0 && (rc = head_read(&f, &h, err)) == 1) {
-		err_set(err, ERR_NONE,
-			"%s: was not made to its end; the next one that fetches does", path);
+		err_set(err, ERR_NONE, "%s: incomplete; the next process that fetches completes it",
+			path);
 		rc = FORMAT_NOTED;
 	}
 	return rc;

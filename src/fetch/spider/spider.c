@@ -57,9 +57,7 @@ static const struct counter_def counters[] = {
 	{"garbage_lines", NULL, COUNTER_TOTAL, "Lines without a TRANS_ID, too long, or of HTTP.",
 	 COUNTED(garbage)},
 	{"hung_up", NULL, COUNTER_TOTAL,
-	 "Connections of URL servers that were ended for what came over them, or did "
-	 "not.",
-	 COUNTED(hung_up)},
+	 "Connections of URL servers that were closed for bad input or silence.", COUNTED(hung_up)},
 	{"cancelled_urls", NULL, COUNTER_TOTAL,
 	 "URLs whose connection ended before they were done.", COUNTED(cancelled)},
 	{"documents", NULL, COUNTER_TOTAL, "Documents that were fetched.", COUNTED(documents)},

@@ -114,8 +114,8 @@ bool batch_is_over(const struct url_feed *f); /* all its URLs are in queues, or 
 /* url_spiders.c */
 int spiders_open(struct url_feed *f, struct err *err);
 void spiders_close(struct url_feed *f);
-/* Who fetches a place that had no URLs: who did before, if that one was not given up; else the one
- * that its key says, of those that were not given up, or of all. */
+/* Chooses the spider of a place that had no URLs: the one it had before if that is alive, else by
+ * key among those alive, or among all. */
 void spider_choose(struct url_feed *f, struct place *p);
-void spider_leave(struct place *p); /* it has no URLs any more */
+void spider_leave(struct place *p); /* once it has no URLs left */
 void spider_send(struct url_feed *f, struct place *p, const struct hostq_job *job, int64_t now_us);

@@ -100,8 +100,7 @@ static const struct counter_def counters[] = {
 	{"wrong_lines", "kind=\"garbage\"", COUNTER_TOTAL, "Lines of spiders that had no effect.",
 	 COUNTED(feed.garbage)},
 	{"hung_up", NULL, COUNTER_TOTAL,
-	 "Connections to spiders that were ended for what came over them, or because "
-	 "nothing did.",
+	 "Connections to spiders that were closed for bad input or silence.",
 	 COUNTED(feed.hung_up)},
 	{"moved_queues", NULL, COUNTER_TOTAL,
 	 "Queues that another spider got, because theirs was away.", COUNTED(feed.moved)},

@@ -60,7 +60,7 @@ int names_gone_next(struct str *rest, struct names_gone_dir *ret, struct err *er
 	ret->left = reader_varint(&r);
 	ret->was = reader_varint(&r);
 	if (r.bad)
-		return err_set(err, ERR_DAMAGED, "a directory that went away: it cannot be");
+		return err_set(err, ERR_DAMAGED, "malformed record of a removed directory");
 	*rest = str_from(*rest, reader_at(&r));
 	return 0;
 }

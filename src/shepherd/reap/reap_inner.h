@@ -203,7 +203,7 @@ void reap_site_off(struct reap *r, struct reap_site *site, uint16_t code, const 
 void reap_name_ahead(struct reap *r, struct reap_site *site, uint64_t where);
 /* The same, of a URL that somebody asks for now: ahead of those. */
 void reap_name_wanted(struct reap *r, struct reap_site *site, struct url_site of);
-/* As many of the names that wait as may be asked for, whether or not a reaper has room. */
+/* Starts pending lookups up to the limit, even if no reaper has room. */
 void reap_names_go_on(struct reap *r);
 void reap_names_clear(struct reap *r);
 

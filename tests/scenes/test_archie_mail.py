@@ -99,7 +99,7 @@ def test_replies_are_packed_encoded_and_split(server):
 def test_a_server_by_smtp_takes_refuses_or_puts_off(server):
     g, sink = server, Sink()
     text = HEAD + "Subject: version\n\n"
-    configure(g, sink.via, per_day=2)
+    configure(g, sink.via, per_day=3)
     mail(g, text)
     (sender, to, reply), = sink.mails
     assert (sender, to) == ("archie-errors@archie.example.test", "joe@example.org")

@@ -74,7 +74,10 @@ static void put_head(void *ctx, const struct column *c, const void *row)
 {
 	struct html *h = ctx;
 	(void)row;
-	html_put_text(h, "th", c->label, "scope", "col", "class", rows_is_right(c) ? "n" : NULL);
+	html_put_text(h, "th", c->label, "scope", "col", "class",
+		      rows_is_right(c)                   ? "n"
+		      : strcmp(c->label, "Meaning") == 0 ? "help"
+							 : NULL);
 }
 
 static void put_cell(void *ctx, const struct column *c, const void *row)
@@ -97,7 +100,7 @@ static void open_table(struct html *h, struct str title, const struct rows *t)
 {
 	if (title.n)
 		html_put(h, "h2", title);
-	layout_open(h, "div", "wide");
+	html_open(h, "div", "class", "wide", "tabindex", "0"); /* it may have to be scrolled */
 	html_open(h, "table");
 	html_open(h, "tr");
 	rows_each(t, NULL, put_head, h);

@@ -28,8 +28,6 @@ struct botsource_ops {
 	void (*deleted)(void *ctx, struct str id, enum bot_deletion how);
 	/* A machine has connected or gone; may be NULL. */
 	void (*machine)(void *ctx, struct str machine, bool is_up);
-	/* Logs; may be NULL. */
-	void (*said)(void *ctx, bool is_trouble, const char *what, const char *who);
 };
 
 struct botsource_options {

@@ -106,8 +106,8 @@ def test_it_announces_itself_fetches_and_answers(garner, site, botm):
     assert [r["state"] for r in rows if r["name"] == "bot"] == ["running"]
     # its botm will refuse it again, until somebody has changed something
     line.say("refused", reason="another folder")
-    bot.wait_line("botm refused this robot: another folder")
-    bot.wait_line("the next try is in 30s")
+    bot.wait_line('botm refused this robot .*why="another folder"')
+    bot.wait_line("botm away; reconnecting.* retry=30s")
     assert bot.stop() == 0
 
 
@@ -184,8 +184,8 @@ def test_names_stay_inside_the_folder_whatever_they_say(garner, site, botm):
         got = line.fetched()
         assert got["cause"] == "sink" and got["reason"], got
     assert f"{folder}/nowhere/x: " in got["reason"] and "No such file" in got["reason"]
-    assert len(bot.lines("trouble with=")) == 1  # of those in a row
-    assert bot.lines(f"trouble with={folder}/link/new what=")
+    assert len(bot.lines("cannot store files")) == 1  # of those in a row
+    assert bot.lines(f"cannot store files path={folder}/link/new why=")
     line.fetch("replaced", site.url + "/a", file="file")
     assert line.fetched()["outcome"] == "ok"
     assert (folder / "file").read_text() == "hostile" and not (folder / "file").is_symlink()
@@ -200,7 +200,7 @@ def test_names_stay_inside_the_folder_whatever_they_say(garner, site, botm):
     assert line.file.read() == b""
     assert (outside / "kept").read_text() == "old" and os.listdir(outside) == ["kept"]
     assert sorted(os.listdir(g.data / "cache")) == ["files"]
-    assert bot.lines("trouble")
+    assert bot.lines("cannot store files")
 
 
 def test_what_a_lost_connection_asked_for_is_cancelled(garner, site, botm):

@@ -84,7 +84,7 @@ def test_text_lines_look_as_those_of_fetch(garner, tmp_path):
 
 def test_capacity_is_told_at_once_and_at_every_change(garner, tmp_path):
     g = botm(garner, tmp_path / "s")
-    g.botm.wait_line("the source is away: ")
+    g.botm.wait_line("source away; reconnecting")
     s = Source(tmp_path / "s")
     wait_for("the botm", lambda: s.capacity() == 0)
     a = Bot(g.door, g.files, 5)

@@ -99,7 +99,7 @@ parallel = 6
     for g in leaves:
         g.botm.wait_line("connected to the source")
         for bot in g.bots:
-            bot.wait_line("is connected to")
+            bot.wait_line("connected to the botm")
     urls = [f"{web.url}/{i}" for i in range(30) for web in webs]
     (tmp_path / "list").write_text("\n".join(urls))
     last = [web.hold("/29") for web in webs]

@@ -145,7 +145,7 @@ def test_who_loses_a_set_that_was_accepted_is_asked_for_a_full_one(uns, fault):
         g.uns = g.start("uns").wait_ready()
     wait_for("the second", lambda: [n for _, n in qm.order][-1:] == [2])
     assert wait_for("the flag", lambda: wanted(g, g.id)) == "crash" and wanted(g, other) is None
-    assert g.uns.lines("queue manager refused accepted set 1")
+    assert g.uns.lines("queue manager refused accepted set number=1 ")
     wait_for("an empty file", lambda: waiting(g) == [])
     qm.close()
 
@@ -191,7 +191,7 @@ def test_a_full_set_that_is_refused_while_it_is_being_accepted_is_wanted_again(u
     qm = FakeQm(g.qm, answer=answer)
     wait_for("the link", lambda: g.uns.lines("queue manager connected"))
     assert accepted(notify(g.door, g.id, ROWS, "full")) == (2, 2)
-    g.uns.wait_line("queue manager refused accepted set 2")
+    g.uns.wait_line("queue manager refused accepted set number=2 ")
     assert wait_for("the flag", lambda: wanted(g, g.id)) == "crash"
     qm.close()
 

@@ -153,26 +153,6 @@ static void tell_counters(void *ctx)
 			  c.round.is_over ? ", takes no sets" : "");
 }
 
-static void peer_say(const char *peer, bool is_trouble, const char *what, const char *who)
-{
-	if (is_trouble)
-		log_warn(ROLE, what, KV_TEXT("peer", peer), KV_TEXT("who", who));
-	else
-		log_info(ROLE, what, KV_TEXT("peer", peer), KV_TEXT("who", who));
-}
-
-static void say_botm(void *ctx, bool is_trouble, const char *what, const char *who)
-{
-	(void)ctx;
-	peer_say("botm", is_trouble, what, who);
-}
-
-static void say_link(void *ctx, bool is_trouble, const char *what, const char *who)
-{
-	(void)ctx;
-	peer_say("uns", is_trouble, what, who);
-}
-
 /* The parts, joined. */
 
 static void on_overload(void *ctx, bool is_over)
@@ -190,14 +170,12 @@ static void on_failed(void *ctx, const struct err *err)
 	role_loop_fail(&((struct role_qm *)ctx)->role, err);
 }
 
-static const struct qm_link_ops link_ops = {.gathered = qm_rounds_wake, .said = say_link};
 static const struct botsource_ops source_ops = {
 	.room = qm_rounds_room,
 	.answered = qm_rounds_answered,
 	.repeated = qm_rounds_answered,
 	.deleted = qm_rounds_deleted,
 	.machine = qm_rounds_machine,
-	.said = say_botm,
 };
 
 static void on_drained(void *ctx)
@@ -266,7 +244,7 @@ static int role_make(struct role_qm *q, struct err *err)
 	q->link = qm_link_new(&(struct qm_link_options){.loop = q->role.loop,
 							.limits = &q->conf->limits,
 							.tls = q->role.tls,
-							.ops = &link_ops,
+							.gathered = qm_rounds_wake,
 							.ctx = q->rounds});
 	q->source =
 		botsource_new(&(struct botsource_options){.loop = q->role.loop,

@@ -7,6 +7,7 @@
 
 #include "base/fault.h"
 #include "base/list.h"
+#include "base/log.h"
 #include "base/vec.h"
 #include "cache/cache_conf.h"
 
@@ -59,12 +60,6 @@ struct qm_link {
 	struct buf out;
 };
 
-static void link_say(const struct qm_link *l, bool is_trouble, const char *what, const char *who)
-{
-	if (l->o.ops->said)
-		l->o.ops->said(l->o.ctx, is_trouble, what, who);
-}
-
 static void uns_send(struct uns *u, enum link_kind kind, const struct link_message *m)
 {
 	buf_clear(&u->l->out);
@@ -92,7 +87,7 @@ static void item_add(struct qm_link *l, enum item_kind kind, struct uns *from,
 	if (from)
 		from->held += item_weight(item);
 	l->counts.held += item_weight(item);
-	l->o.ops->gathered(l->o.ctx);
+	l->o.gathered(l->o.ctx);
 }
 
 static void item_free(struct qm_link *l, struct item *item)
@@ -166,7 +161,8 @@ static void on_closed(struct session *s, enum conn_end end)
 	struct uns *u = session_state(s);
 	struct qm_link *l = u->l;
 	if (u->name[0] && end != CONN_END_DONE && end != CONN_END_EOF)
-		link_say(l, true, conn_end_text(end), u->name);
+		log_warn(ROLE, "notification server disconnected", KV_TEXT("peer", u->name),
+			 KV_TEXT("why", conn_end_text(end)));
 	uns_lose(u);
 	items_leave(&l->items, u);
 	if (l->batch)
@@ -177,7 +173,9 @@ static void on_closed(struct session *s, enum conn_end end)
 
 static void uns_end(struct uns *u, const char *why)
 {
-	link_say(u->l, true, why, u->name[0] ? u->name : session_peer(u->session));
+	log_warn(ROLE, "notification server refused",
+		 KV_TEXT("peer", u->name[0] ? u->name : session_peer(u->session)),
+		 KV_TEXT("why", why));
 	uns_lose(u);
 	conn_close(session_conn(u->session));
 }
@@ -190,7 +188,7 @@ static void uns_name(struct uns *u, struct str name)
 			uns_end(other, "replaced by a newer connection");
 	memcpy(u->name, name.p, name.n);
 	u->name[name.n] = 0;
-	link_say(l, false, "notification server connected", u->name);
+	log_info(ROLE, "notification server connected", KV_TEXT("peer", u->name));
 }
 
 static void uns_set(struct uns *u, const struct link_message *m)
@@ -375,7 +373,7 @@ static void set_answer(struct qm_link *l, const struct item *item)
 		.number = t->set.number, .code = t->code, .text = str_of(t->text)};
 	if (t->code) {
 		l->counts.refused++;
-		link_say(l, true, t->text, t->set.uns);
+		log_warn(ROLE, "set refused", KV_TEXT("peer", t->set.uns), KV_TEXT("why", t->text));
 	} else {
 		l->counts.sets++;
 		l->counts.again += item->was_there;

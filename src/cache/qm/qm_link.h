@@ -17,18 +17,11 @@ struct qm_batch;
 
 enum { QM_LINK_MEMORY = 64 << 20 };
 
-struct qm_link_ops {
-	/* There is something to store. */
-	void (*gathered)(void *ctx);
-	/* For the log; NULL: not wanted. */
-	void (*said)(void *ctx, bool is_trouble, const char *what, const char *who);
-};
-
 struct qm_link_options {
 	struct loop *loop;
-	const struct server_limits *limits; /* must outlive it, as must tls and ops */
+	const struct server_limits *limits; /* must outlive it, as must tls */
 	const struct tls *tls;              /* NULL: none */
-	const struct qm_link_ops *ops;
+	void (*gathered)(void *ctx);        /* there is something to store */
 	void *ctx;
 };
 

@@ -146,17 +146,6 @@ static int uns_check(const struct config *config, const struct config_section *o
 
 /* Telling. */
 
-static void out_said(void *ctx, bool is_trouble, const char *what, const char *why)
-{
-	(void)ctx;
-	if (is_trouble)
-		log_warn(ROLE, what, KV_TEXT("why", why));
-	else if (why[0])
-		log_info(ROLE, what, KV_TEXT("why", why));
-	else
-		log_info(ROLE, what);
-}
-
 static int set_lost(void *ctx, uint64_t provider, struct err *err)
 {
 	const struct role_loop *role = ctx;
@@ -267,7 +256,6 @@ static int out_make(struct uns *u, struct err *err)
 		.qm = u->conf->qm,
 		.dns = &robot->dns,
 		.tls = u->role.tls_out,
-		.said = out_said,
 		.failed = role_loop_fail,
 		.lost = set_lost,
 		.refused = set_refused,

@@ -8,18 +8,12 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "cache/cache_conf.h"
 #include "cache/uns/uns_out_inner.h"
 #include "disk/record.h"
 
-#include <stdio.h>
-
 enum { RESERVE = 64 /* numbers at a time */ };
-
-void uns_out_say(struct uns_out *o, bool is_trouble, const char *what, const char *why)
-{
-	o->o.said(o->o.ctx, is_trouble, what, why);
-}
 
 void uns_out_set_free(struct out_set *s)
 {
@@ -77,7 +71,7 @@ int uns_out_number(struct uns_out *o, uint64_t *ret)
 	if (rc == 0)
 		*ret = o->number.next++;
 	else
-		uns_out_say(o, true, "reserving numbers for sets failed", err.msg);
+		log_warn(ROLE, "reserving numbers for sets failed", KV_TEXT("why", err.msg));
 	pthread_mutex_unlock(&o->numbering);
 	return rc;
 }
@@ -106,7 +100,7 @@ static void set_stored(void *ctx)
 	struct out_set *s = st->set;
 	st->set = NULL;
 	if (st->rc < 0 && !o->has_failed)
-		uns_out_say(o, true, "storing a set in unsdb failed", st->err.msg);
+		log_warn(ROLE, "storing a set in unsdb failed", KV_TEXT("why", st->err.msg));
 	o->has_failed = st->rc < 0;
 	o->counts.stored += st->rc == 0;
 	o->counts.failed += st->rc < 0;
@@ -147,8 +141,8 @@ static int unsdb_begin(struct uns_out *o, struct err *err)
 		return 0;
 	if (err->code != ERR_DAMAGED)
 		return -1;
-	uns_out_say(o, true, "unsdb damaged; set aside, all providers are asked for full sets",
-		    err->msg);
+	log_warn(ROLE, "unsdb damaged; set aside, all providers are asked for full sets",
+		 KV_TEXT("why", err->msg));
 	buf_printf(&away, "%s.", o->o.unsdb);
 	time_print_name(&away, clock_wall_us());
 	buf_add_text(&away, ".damaged");

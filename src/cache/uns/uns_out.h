@@ -21,9 +21,7 @@ struct uns_out_options {
 	struct conn_pool *conns;
 	const char *qm; /* address of the queue manager */
 	const struct dns_conf *dns;
-	const struct tls *tls; /* NULL: none */
-	/* A line for the log. */
-	void (*said)(void *ctx, bool is_trouble, const char *what, const char *why);
+	const struct tls *tls;                            /* NULL: none */
 	void (*failed)(void *ctx, const struct err *err); /* fatal */
 	/* An accepted set is lost: records that its provider must be told; provider 0: all
 	 * providers, since the owner is unknown. Durable when it returns 0. Called from any thread.
@@ -43,7 +41,7 @@ void uns_out_end(struct uns_out *o);
 void uns_out_free(struct uns_out **o);
 
 /* A number for a set, from any thread; blocks on the disk now and then. Negative: there is none,
- * which has been said. */
+ * which has been logged. */
 int uns_out_number(struct uns_out *o, uint64_t *ret);
 /* code 0: the set is on disk; otherwise it is refused. */
 typedef void uns_settled_fn(void *ctx, unsigned code, const char *text);

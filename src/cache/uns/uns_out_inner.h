@@ -83,12 +83,11 @@ struct uns_out {
 	struct storing storing;
 	struct taking taking;
 	struct uns_out_counts counts;
-	bool has_failed;    /* to store, and that was said */
-	char why_away[128]; /* as it was said last */
+	bool has_failed;    /* to store, and that was logged */
+	char why_away[128]; /* as logged last */
 };
 
 /* uns_out.c */
-void uns_out_say(struct uns_out *o, bool is_trouble, const char *what, const char *why);
 void uns_out_settle(struct uns_out *o, struct out_set *s, unsigned code, const char *text);
 void uns_out_set_free(struct out_set *s);
 void uns_out_store_next(struct uns_out *o);

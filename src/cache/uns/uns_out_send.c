@@ -2,10 +2,10 @@
  * megabyte at a time; what was sent flies until it is answered. A job that was begun for a link
  * that is gone is known by its turn. */
 #include "base/fault.h"
+#include "base/log.h"
 #include "base/vec.h"
 #include "cache/uns/uns_out_inner.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 enum {
@@ -75,7 +75,7 @@ static void send_read(struct uns_out *o)
 		return;
 	}
 	if (r->rc < 0) {
-		uns_out_say(o, true, "reading a set failed", r->err.msg);
+		log_warn(ROLE, "reading a set failed", KV_TEXT("why", r->err.msg));
 		uns_out_drop(o, "a set could not be read");
 		o->turn++;
 		s->f = NULL;
@@ -192,7 +192,7 @@ static void sets_taken(void *ctx)
 		return;
 	}
 	if (t->rc < 0)
-		uns_out_say(o, true, "recording sent sets failed", t->err.msg);
+		log_warn(ROLE, "recording sent sets failed", KV_TEXT("why", t->err.msg));
 	if (o->is_stopped)
 		return;
 	take_next(o);
@@ -243,7 +243,7 @@ void uns_out_on_here(struct uns_out *o)
 	o->is_choked = false;
 	o->counts.is_here = true;
 	o->drained_to = 0;
-	uns_out_say(o, false, "queue manager connected", "");
+	log_info(ROLE, "queue manager connected");
 	uns_out_pump(o);
 }
 
@@ -257,7 +257,7 @@ void uns_out_on_room(struct uns_out *o)
 void uns_out_on_away(struct uns_out *o, const char *why)
 {
 	if (o->counts.is_here || strcmp(o->why_away, why) != 0)
-		uns_out_say(o, false, "queue manager disconnected", why);
+		log_info(ROLE, "queue manager disconnected", KV_TEXT("why", why));
 	snprintf(o->why_away, sizeof o->why_away, "%s", why);
 	o->turn++;
 	o->sending.f = NULL;
@@ -283,13 +283,11 @@ static void unsdb_answered(struct uns_out *o, const struct flying *f, unsigned c
 			   const char *text)
 {
 	struct lost_list *lost = &o->taking.lost;
-	char what[96];
 	o->counts.drained += code == 0;
 	if (code) {
 		o->counts.refused++;
-		snprintf(what, sizeof what, "queue manager refused accepted set %" PRIu64,
-			 f->number);
-		uns_out_say(o, true, what, text);
+		log_warn(ROLE, "queue manager refused accepted set", KV_UINT("number", f->number),
+			 KV_TEXT("why", text));
 		o->o.refused(o->o.ctx, f->number);
 		*VEC_PUSH(lost->provider, lost->n, lost->room) = f->provider;
 	}

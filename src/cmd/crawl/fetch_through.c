@@ -253,13 +253,6 @@ static void on_repeated(void *ctx, const struct bot_message *m)
 		verdict_say(t, m, i != NULL);
 }
 
-static void on_said(void *ctx, bool is_trouble, const char *what, const char *who)
-{
-	(void)ctx;
-	if (is_trouble)
-		log_warn(MAIN, "botm", KV_TEXT("what", what), KV_TEXT("who", who));
-}
-
 /* The list. */
 
 static int list_add(void *ctx, struct str text, struct err *err)
@@ -328,7 +321,6 @@ static int source_open(struct through *t, const struct botm_conf *conf, int *ret
 		.answered = on_answered,
 		.repeated = on_repeated,
 		.deleted = on_deleted,
-		.said = on_said,
 	};
 	const struct botsource_options options = {
 		.loop = t->loop,

@@ -2,7 +2,6 @@
  * at once on a signal: its botm gives its URLs to others. */
 #include "fetch/bot.h"
 
-#include "base/log.h"
 #include "fetch/bot/bot_core.h"
 #include "fetch/bot_wire.h"
 #include "net/outgoing.h"
@@ -69,15 +68,6 @@ struct bot_process {
 	char folder[PATH_MAX];
 };
 
-static void log_said(void *ctx, bool is_trouble, const char *what, const char *who)
-{
-	(void)ctx;
-	if (is_trouble)
-		log_warn(ROLE, "trouble", KV_TEXT("with", who), KV_TEXT("what", what));
-	else
-		log_info(ROLE, "botm", KV_TEXT("address", who), KV_TEXT("what", what));
-}
-
 static void tell_counters(void *ctx)
 {
 	struct bot_process *d = ctx;
@@ -123,9 +113,7 @@ static int bot_make(struct bot_process *d, struct err *err)
 					    .disk_free = env->disk_free,
 					    .botm = fd >= 0 ? NULL : d->conf->botm,
 					    .limits = &d->conf->limits,
-					    .tls = d->role.tls,
-					    .said = log_said,
-					    .ctx = d};
+					    .tls = d->role.tls};
 	if (bot_new(&d->bot, &options, err) < 0)
 		return -1;
 	return fd >= 0 ? bot_listen(d->bot, fd, err) : 0;

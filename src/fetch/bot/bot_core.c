@@ -11,13 +11,13 @@
 #include "fetch/bot/bot_core.h"
 
 #include "base/fault.h"
+#include "base/log.h"
 #include "fetch/bot_wire.h"
 #include "net/http_head.h"
 #include "net/outgoing.h"
 #include "net/sync_group.h"
 
 #include <limits.h>
-#include <stdio.h>
 
 #define PATIENCE_US (15 * US_PER_MIN) /* a server that wants more is answered for now */
 #define LOOK_US (1 * US_PER_S)        /* at the free space */
@@ -77,7 +77,7 @@ struct bot {
 	size_t nwaiting;
 	struct sync_group sync;
 	bool is_full, away;
-	bool cannot_store; /* the last file could not be stored, which was said */
+	bool cannot_store; /* the last file could not be stored, which was logged */
 	struct conn_limits conn_limits;
 	struct bot_counts counts;
 };
@@ -165,14 +165,14 @@ static void job_fail(struct job *job, enum outcome outcome, enum robot_cause cau
 	job_answer(job);
 }
 
-/* The first of the failures in a row is said: a disk that is full, a folder that nobody may write
- * to. */
+/* Logs the first failure in a row: a full disk, a folder without write permission. */
 static void store_failed(struct bot *b, const char *why, const char *name)
 {
 	CLEANUP(buf_free) struct buf path = BUF_INIT(PATH_MAX);
 	buf_printf(&path, "%s/%s", b->o.folder, name);
 	if (!b->cannot_store)
-		b->o.said(b->o.ctx, true, why, buf_text(&path));
+		log_warn(ROLE, "cannot store files", KV_TEXT("path", buf_text(&path)),
+			 KV_TEXT("why", why));
 	b->cannot_store = true;
 }
 
@@ -370,9 +370,8 @@ static void on_message(void *ctx, const struct bot_message *m)
 	struct bot_peer *p = ctx;
 	struct bot *b = p->bot;
 	if (m->kind == BOT_REFUSED && !p->session) {
-		char why[BOT_REASON_MAX + 64];
-		snprintf(why, sizeof why, "botm refused this robot: " STR_FMT, STR_ARG(m->reason));
-		b->o.said(b->o.ctx, true, why, b->o.botm);
+		log_warn(ROLE, "botm refused this robot", KV_TEXT("peer", b->o.botm),
+			 KV_STR("why", m->reason));
 		xml_stream_stop(p->reader->xml);
 		outgoing_rest(b->out, BOT_REFUSED_US);
 	} else if (m->kind != BOT_FETCH) {
@@ -396,7 +395,8 @@ static void on_error(void *ctx, const struct err *err, uint64_t line, uint64_t c
 	if (!p->session) {
 		char why[BOT_REASON_MAX + 1];
 		bot_error_print(err, line, column, why);
-		b->o.said(b->o.ctx, true, why, b->o.botm);
+		log_warn(ROLE, "botm sent an invalid message", KV_TEXT("peer", b->o.botm),
+			 KV_TEXT("why", why));
 		conn_close(p->conn);
 		return;
 	}
@@ -517,7 +517,7 @@ static void botm_up(void *ctx, struct conn *c)
 	struct bot *b = ctx;
 	peer_begin(&b->botm, b, c, NULL);
 	b->away = false;
-	b->o.said(b->o.ctx, false, "is connected to", b->o.botm);
+	log_info(ROLE, "connected to the botm", KV_TEXT("peer", b->o.botm));
 }
 
 static void botm_bytes(void *ctx, struct str piece)
@@ -526,15 +526,13 @@ static void botm_bytes(void *ctx, struct str piece)
 	bot_reader_put(b->botm.reader, piece);
 }
 
-/* The first of the failures in a row is said. */
+/* Logs the first failure in a row. */
 static void botm_down(void *ctx, const char *why, int64_t retry_us)
 {
 	struct bot *b = ctx;
-	CLEANUP(buf_free) struct buf text = BUF_INIT(512);
-	buf_printf(&text, "is away: %.200s; the next try is in ", why);
-	duration_print_short(&text, retry_us);
 	if (!b->away)
-		b->o.said(b->o.ctx, false, buf_text(&text), b->o.botm);
+		log_info(ROLE, "botm away; reconnecting", KV_TEXT("peer", b->o.botm),
+			 KV_TEXT("why", why), KV_DURATION("retry", retry_us));
 	b->away = true;
 	peer_end(&b->botm);
 }
@@ -556,9 +554,11 @@ static void on_look(void *ctx)
 	if (full == b->is_full)
 		return;
 	b->is_full = full;
-	b->o.said(b->o.ctx, full,
-		  full ? "disk full; fetching paused" : "disk no longer full; fetching resumed",
-		  b->o.folder);
+	if (full)
+		log_warn(ROLE, "disk full; fetching paused", KV_TEXT("folder", b->o.folder));
+	else
+		log_info(ROLE, "disk no longer full; fetching resumed",
+			 KV_TEXT("folder", b->o.folder));
 	LIST_EACH (struct bot_peer, p, &b->peers, link)
 		peer_announce(p);
 }

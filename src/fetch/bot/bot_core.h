@@ -24,9 +24,6 @@ struct bot_options {
 	const char *botm;
 	const struct server_limits *limits;
 	const struct tls *tls; /* of the one side or the other; NULL: none */
-	/* For the log. */
-	void (*said)(void *ctx, bool is_trouble, const char *what, const char *who);
-	void *ctx;
 };
 
 struct bot_counts {

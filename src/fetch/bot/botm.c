@@ -4,7 +4,6 @@
 #include "fetch/botm.h"
 
 #include "base/file.h"
-#include "base/log.h"
 #include "fetch/bot/botm_core.h"
 #include "fetch/bot_wire.h"
 #include "fetch/robot.h"
@@ -85,15 +84,6 @@ struct role_botm {
 	struct botm *botm;
 	char machine[BOT_ID_MAX + 1], folder[PATH_MAX];
 };
-
-static void on_said(void *ctx, bool is_trouble, const char *what, const char *who)
-{
-	(void)ctx;
-	if (is_trouble)
-		log_warn(ROLE, "botm", KV_TEXT("what", what), KV_TEXT("who", who));
-	else
-		log_info(ROLE, "botm", KV_TEXT("what", what), KV_TEXT("who", who));
-}
 
 static void tell_counters(void *ctx)
 {
@@ -209,7 +199,6 @@ static int botm_make(struct role_botm *r, struct err *err)
 		.tls = r->role.tls,
 		.tls_source = r->role.tls_out,
 		.overload = (unsigned)r->conf->overload,
-		.said = on_said,
 		.failed = role_loop_fail,
 		.ctx = &r->role,
 	};

@@ -7,6 +7,7 @@
  *
  * Every botm has a random number, its node. The nodes below a botm are announced upwards, so that
  * a ring is detected, and so is a botm that is connected twice. */
+#include "base/log.h"
 #include "fetch/bot/botm_inner.h"
 
 #include <stdio.h>
@@ -26,7 +27,8 @@ static void child_refuse(struct botm_child *c, const char *reason)
 		return;
 	m.reason = str_utf8_head(str_of(reason), BOT_REASON_MAX);
 	c->b->counts.refused++;
-	botm_say(c->b, false, reason, session_peer(c->session));
+	log_info(ROLE, "fetcher refused", KV_TEXT("peer", session_peer(c->session)),
+		 KV_TEXT("why", reason));
 	botm_child_send(c, &m);
 	xml_stream_stop(c->reader->xml);
 	child_leave(c);
@@ -173,8 +175,8 @@ static void child_meet(struct botm_child *c)
 		return;
 	c->is_met = true;
 	c->b->counts.children++;
-	botm_say(c->b, false, c->b->keep.names ? "a robot is here" : "a botm is here",
-		 session_peer(c->session));
+	log_info(ROLE, c->b->keep.names ? "robot connected" : "botm connected",
+		 KV_TEXT("peer", session_peer(c->session)));
 }
 
 static void child_leave(struct botm_child *c)
@@ -288,10 +290,8 @@ static void robot_answered(struct botm_child *c, const struct bot_message *heard
 		m.reason = STR("the robot has stored a file that is not there");
 		m.has |= BOT_HAS_CAUSE | BOT_HAS_REASON;
 		if (!c->has_lied)
-			botm_say(b, true,
-				 "a robot has stored a file that is not there: is its folder "
-				 "another one?",
-				 session_peer(c->session));
+			log_warn(ROLE, "robot's file is missing; does it have the same folder?",
+				 KV_TEXT("peer", session_peer(c->session)));
 		c->has_lied = true;
 	}
 	botm_keep_unused(b, name);
@@ -394,7 +394,8 @@ static void on_closed(struct session *s, enum conn_end end)
 {
 	struct botm_child *c = child_of(s);
 	if (c->is_met && !c->is_gone)
-		botm_say(c->b, false, conn_end_text(end), session_peer(s));
+		log_info(ROLE, "fetcher disconnected", KV_TEXT("peer", session_peer(s)),
+			 KV_TEXT("why", conn_end_text(end)));
 	child_leave(c);
 	bot_reader_free(&c->reader);
 }

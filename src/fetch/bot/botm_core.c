@@ -8,16 +8,11 @@
  * Jobs that arrive in one round of the loop are given out together after it, and what the source
  * has said of names is written together. */
 #include "base/file.h"
+#include "base/log.h"
 #include "base/vec.h"
 #include "fetch/bot/botm_inner.h"
 
 #include <sys/random.h>
-
-void botm_say(struct botm *b, bool is_trouble, const char *what, const char *who)
-{
-	if (b->o.said)
-		b->o.said(b->o.ctx, is_trouble, what, who);
-}
 
 void botm_fail(struct botm *b, const struct err *err)
 {
@@ -40,10 +35,12 @@ static bool is_above(bool was, uint64_t now, uint64_t most)
 static void answers_are_full(struct botm *b, bool is_full)
 {
 	b->is_full = is_full;
-	botm_say(b, is_full,
-		 is_full ? "too many unacknowledged answers; fetching paused"
-			 : "answers acknowledged; fetching resumed",
-		 b->o.source);
+	if (is_full)
+		log_warn(ROLE, "too many unacknowledged answers; fetching paused",
+			 KV_TEXT("source", b->o.source));
+	else
+		log_info(ROLE, "answers acknowledged; fetching resumed",
+			 KV_TEXT("source", b->o.source));
 	botm_children_hold(b);
 	botm_tell_soon(b);
 	botm_dispatch_soon(b);
@@ -159,7 +156,7 @@ void botm_job_again(struct botm *b, struct botm_job *job)
 	if (job->name.generation) {
 		botm_file_path(b, job->name, &path);
 		if (file_remove(buf_text(&path), &err) < 0)
-			botm_say(b, true, err.msg, "");
+			log_warn(ROLE, "cannot remove file", KV_TEXT("why", err.msg));
 	}
 	botm_dispatch_soon(b);
 }

@@ -27,8 +27,6 @@ struct botm_options {
 	const struct server_limits *limits;
 	const struct tls *tls, *tls_source; /* NULL: none */
 	unsigned overload;                  /* percent that a botm is filled beyond its capacity */
-	/* Logs. is_trouble: trouble of our own, not of the outside world. */
-	void (*said)(void *ctx, bool is_trouble, const char *what, const char *who);
 	/* Called when a file cannot be written: the process should end. */
 	void (*failed)(void *ctx, const struct err *err);
 	void *ctx;

@@ -136,7 +136,6 @@ struct botm {
 	size_t ntodo, todo_room;
 };
 
-void botm_say(struct botm *b, bool is_trouble, const char *what, const char *who);
 void botm_fail(struct botm *b, const struct err *err);
 
 /* botm_core.c */

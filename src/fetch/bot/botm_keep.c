@@ -7,6 +7,7 @@
  * An answer needs no sync: its robot has synced the file, and its name is recorded as open. */
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "fetch/bot/botm_inner.h"
 
 #include <inttypes.h>
@@ -98,19 +99,18 @@ static bool removals_begin(void *ctx)
 	return true;
 }
 
-/* The first of the failures in a row is said. */
+/* Counts a removal. Logs the first failure in a row. */
 static void removal_note(struct botm *b, const struct botm_removal *r)
 {
 	CLEANUP(buf_free) struct buf path = BUF_INIT(PATH_MAX);
-	char what[128];
 	bool is_new = r->sys_errno && !b->keep.has_failed;
 	b->keep.has_failed = r->sys_errno != 0;
 	b->counts.deleted += r->sys_errno == 0;
 	if (!is_new)
 		return;
 	botm_file_path(b, r->name, &path);
-	snprintf(what, sizeof what, "cannot remove a file: %s", strerror(r->sys_errno));
-	botm_say(b, true, what, buf_text(&path));
+	log_warn(ROLE, "cannot remove file", KV_TEXT("path", buf_text(&path)),
+		 KV_TEXT("why", strerror(r->sys_errno)));
 }
 
 static void removals_done(void *ctx, int rc, const struct err *err)
@@ -165,7 +165,7 @@ void botm_keep_unused(struct botm *b, struct botm_name name)
 	struct err err;
 	botm_file_path(b, name, &path);
 	if (file_remove(buf_text(&path), &err) < 0)
-		botm_say(b, true, err.msg, "");
+		log_warn(ROLE, "cannot remove file", KV_TEXT("why", err.msg));
 	else
 		botm_names_put(b->keep.names, name, BOTM_FREE);
 }
@@ -196,21 +196,15 @@ static void open_files_tell(struct botm *b)
 	}
 }
 
-static void found_say(struct botm *b, const struct botm_names_found *found)
+static void found_log(const struct botm *b, const struct botm_names_found *found)
 {
-	char what[256];
-	if (found->freed || found->removed || b->nanswers) {
-		snprintf(what, sizeof what,
-			 "%" PRIu64 " names freed, %" PRIu64 " files removed, %" PRIu64
-			 " files left to the source",
-			 found->freed, found->removed, b->nanswers);
-		botm_say(b, false, what, b->o.folder);
-	}
+	if (found->freed || found->removed || b->nanswers)
+		log_info(ROLE, "folder cleaned up", KV_TEXT("folder", b->o.folder),
+			 KV_UINT("names_freed", found->freed), KV_UINT("removed", found->removed),
+			 KV_UINT("left_to_source", b->nanswers));
 	if (found->has_lost)
-		botm_say(b, true,
-			 "records of file names lost or outdated; keeping all files, and giving no "
-			 "name twice",
-			 b->o.folder);
+		log_warn(ROLE, "records of file names lost or outdated; keeping all files",
+			 KV_TEXT("folder", b->o.folder));
 }
 
 int botm_keep_open(struct botm *b, struct err *err)
@@ -229,7 +223,7 @@ int botm_keep_open(struct botm *b, struct err *err)
 	if (sync_group_open(&k->sync, err) < 0)
 		return -1;
 	open_files_tell(b);
-	found_say(b, &found);
+	found_log(b, &found);
 	return 0;
 }
 
@@ -249,9 +243,9 @@ void botm_keep_close(struct botm *b)
 	if (!b->o.folder[0])
 		return;
 	if (sync_group_close(&k->sync, &err) < 0)
-		botm_say(b, true, err.msg, "");
+		log_warn(ROLE, "removing files failed", KV_TEXT("why", err.msg));
 	removals_drop(&k->removals);
 	removals_drop(&k->busy);
 	if (botm_names_close(&k->names, &err) < 0)
-		botm_say(b, true, err.msg, "");
+		log_warn(ROLE, "cannot record file names", KV_TEXT("why", err.msg));
 }

@@ -1,9 +1,8 @@
 /* The source of a botm, to which it stays connected. Each connection begins with everything that
  * the source must know: the botm, the machines below it, and every unacknowledged answer, in
  * order. */
+#include "base/log.h"
 #include "fetch/bot/botm_inner.h"
-
-#include <stdio.h>
 
 enum {
 	HIGH_MARK = 1 << 20, /* of answers */
@@ -102,7 +101,7 @@ void botm_source_hang_up(struct botm *b, const char *why)
 	if (b->is_left)
 		return;
 	b->is_left = b->told_away = true;
-	botm_say(b, true, why, b->o.source);
+	log_warn(ROLE, "source disconnected", KV_TEXT("peer", b->o.source), KV_TEXT("why", why));
 	xml_stream_stop(b->reader->xml);
 	conn_close(outgoing_conn(b->source));
 }
@@ -123,7 +122,6 @@ static void source_is_gone(struct botm *b)
 static void source_message(void *ctx, const struct bot_message *m)
 {
 	struct botm *b = ctx;
-	char reason[BOT_REASON_MAX + 64];
 	switch (m->kind) {
 	case BOT_FETCH:
 		botm_take_fetch(b, m);
@@ -136,10 +134,9 @@ static void source_message(void *ctx, const struct bot_message *m)
 		botm_take_delete(b, m);
 		return;
 	case BOT_REFUSED:
-		snprintf(reason, sizeof reason, "the source refuses this botm: " STR_FMT,
-			 STR_ARG(m->reason));
 		b->told_away = true;
-		botm_say(b, true, reason, b->o.source);
+		log_warn(ROLE, "source refused this botm", KV_TEXT("peer", b->o.source),
+			 KV_STR("why", m->reason));
 		xml_stream_stop(b->reader->xml);
 		outgoing_rest(b->source, BOT_REFUSED_US);
 		return;
@@ -173,22 +170,20 @@ static void on_up(void *ctx, struct conn *c)
 		list_remove(last);
 		list_prepend(&b->unsent, last);
 	}
-	botm_say(b, false, "connected to the source", b->o.source);
+	log_info(ROLE, "connected to the source", KV_TEXT("peer", b->o.source));
 	botm_source_pump(b);
 }
 
 static void on_down(void *ctx, const char *why, int64_t retry_us)
 {
 	struct botm *b = ctx;
-	char text[256];
-	(void)retry_us;
 	if (b->reader)
 		source_is_gone(b);
 	if (b->told_away)
 		return;
 	b->told_away = true;
-	snprintf(text, sizeof text, "the source is away: %s", why);
-	botm_say(b, false, text, b->o.source);
+	log_info(ROLE, "source away; reconnecting", KV_TEXT("peer", b->o.source),
+		 KV_TEXT("why", why), KV_DURATION("retry", retry_us));
 }
 
 static void on_bytes(void *ctx, struct str piece)

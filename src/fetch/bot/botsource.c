@@ -5,9 +5,8 @@
 
 #include "base/hash.h"
 #include "base/list.h"
+#include "base/log.h"
 #include "base/table.h"
-
-#include <stdio.h>
 
 /* A fetch that is out. */
 struct asked {
@@ -58,12 +57,6 @@ struct botsource {
 	struct loop_timer check;
 	struct buf out;
 };
-
-static void source_say(struct botsource *s, bool is_trouble, const char *what, const char *who)
-{
-	if (s->o.ops->said)
-		s->o.ops->said(s->o.ctx, is_trouble, what, who);
-}
 
 static uint64_t source_limit(const struct botsource *s)
 {
@@ -298,7 +291,8 @@ static void botm_refuse(struct session *session, const char *reason)
 	state->is_refused = true;
 	if (s->botm == session)
 		botm_is_gone(s);
-	source_say(s, true, reason, session_peer(session));
+	log_warn(ROLE, "botm refused", KV_TEXT("peer", session_peer(session)),
+		 KV_TEXT("why", reason));
 	buf_clear(&s->out);
 	bot_message_print(&m, &s->out);
 	conn_send(session_conn(session), buf_str(&s->out));
@@ -323,7 +317,7 @@ static void botm_meet(struct session *session, const struct bot_message *m)
 	s->botm = session;
 	memset(s->node, 0, sizeof s->node);
 	memcpy(s->node, m->node.p, m->node.n);
-	source_say(s, false, "a botm is here", session_peer(session));
+	log_info(ROLE, "botm connected", KV_TEXT("peer", session_peer(session)));
 }
 
 static void on_message(void *ctx, const struct bot_message *m)
@@ -393,7 +387,8 @@ static void on_closed(struct session *session, enum conn_end end)
 {
 	struct botm_state *state = session_state(session);
 	if (state->s->botm == session) {
-		source_say(state->s, false, conn_end_text(end), session_peer(session));
+		log_info(ROLE, "botm disconnected", KV_TEXT("peer", session_peer(session)),
+			 KV_TEXT("why", conn_end_text(end)));
 		botm_is_gone(state->s);
 	}
 	list_remove(&state->link);

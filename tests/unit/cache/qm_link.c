@@ -63,8 +63,6 @@ static void on_gathered(void *ctx)
 	(void)ctx;
 }
 
-static const struct qm_link_ops ops = {.gathered = on_gathered};
-
 static int begin(void **state)
 {
 	char path[300];
@@ -74,8 +72,8 @@ static int begin(void **state)
 	memset(heard, 0, sizeof heard);
 	snprintf(path, sizeof path, "unix:%s/qm", scratch_dir);
 	assert_int_equal(0, loop_new(&loop, NULL, &err));
-	server = qm_link_new(
-		&(struct qm_link_options){.loop = loop, .limits = &limits, .ops = &ops});
+	server = qm_link_new(&(struct qm_link_options){
+		.loop = loop, .limits = &limits, .gathered = on_gathered});
 	assert_int_equal(0, listen_open(path, &door, &err));
 	assert_int_equal(0, qm_link_listen(server, door, &err));
 	for (int i = 0; i < CLIENTS; i++)

@@ -250,7 +250,7 @@ def test_a_full_disk_is_waited_for(garner, small):
         filler.write_bytes(bytes(os.statvfs(small).f_bfree * os.statvfs(small).f_frsize))
         for i in range(3):
             us.send(f"full{i}", f"d{i}", net.address(i), net.url(i))
-        g.process.wait_line("No space left on device; fetching paused")
+        g.process.wait_line("fetching paused why=.*No space left on device")
         wait_for("WORKING", lambda: us.working["full2"] >= 20)  # longer than three tries take
         assert set(us.done) == {"before"}
         filler.unlink()
@@ -270,7 +270,7 @@ def test_lines_that_find_no_room_are_written_again_and_a_failed_sync_has_kept_no
     g = spider(garner, net, env={"GARNER_FAULTS": f"{point}=enospc"}, status_words="yes")
     with Urlserver(g.where) as us:
         us.send("1.1", "d1", net.address(0), net.url(0))
-        g.process.wait_line("No space left on device; fetching paused")
+        g.process.wait_line("fetching paused why=.*No space left on device")
         us.send("wrong", "d2", "nowhere", net.url(0))
         us.wait_done("1.1", "wrong")
         assert us.done == {"1.1": "ok", "wrong": "permanent"}

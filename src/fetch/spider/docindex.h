@@ -22,8 +22,6 @@ struct docindex_host {
 	void (*url)(void *ctx, struct str doc_id, struct str url);
 	/* The answer to want() is complete: so many URLs came; 0: ask again after wait_us. */
 	void (*have)(void *ctx, uint64_t urls, int64_t wait_us);
-	/* For the log. */
-	void (*said)(void *ctx, bool is_trouble, const char *what);
 	void *ctx;
 };
 

@@ -14,6 +14,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/rows.h"
 #include "base/table.h"
 #include "base/vec.h"
@@ -170,14 +171,15 @@ static void sync_done(void *ctx, int rc, const struct err *err)
 	if (rc < 0) {
 		syncing_again(x);
 		if (!x->failed)
-			x->host.said(x->host.ctx, true, err->msg);
+			log_warn(ROLE, "recording outcomes failed; retrying",
+				 KV_TEXT("why", err->msg));
 		x->failed = true;
 		sync_group_soon(&x->sync, AGAIN_US);
 		return;
 	}
 	FAULT("outcomes.synced");
 	if (x->failed)
-		x->host.said(x->host.ctx, false, "outcomes are kept again");
+		log_info(ROLE, "outcomes recorded again");
 	x->failed = false;
 	unsynced_clear(&x->syncing);
 	if (x->filling.n)
@@ -247,12 +249,10 @@ static bool tail_is_whole(struct file_index *x)
 {
 	struct err err;
 	uint64_t size;
-	char text[700];
 	int rc = file_in_use(&x->file, clock_wall_us() - QUIET_US, &err);
 	if (rc < 0 && !x->told_tail) {
-		snprintf(text, sizeof text, "%s; its last line has no end, and waits for one",
-			 err.msg);
-		x->host.said(x->host.ctx, true, text);
+		log_warn(ROLE, "last line of the URL list has no end; waiting for it",
+			 KV_TEXT("why", err.msg));
 		x->told_tail = true;
 	}
 	return rc == 0 && file_size(&x->file, &size, &err) == 0 && size == x->offset;
@@ -405,7 +405,7 @@ static void index_step(void *ctx)
 	struct err err;
 	int rc = x->failed ? 1 : lines_give(x, &err);
 	if (rc < 0)
-		x->host.said(x->host.ctx, true, err.msg);
+		log_warn(ROLE, "reading the URL list failed", KV_TEXT("why", err.msg));
 	if (rc == 0 && x->came < x->count)
 		loop_later(x->loop, &x->step);
 	else

@@ -3,6 +3,7 @@
  * repeated. Reports of one round of the loop are sent together. A doc index that lends URLs but
  * acknowledges nothing is not asked for more. */
 #include "base/clock.h"
+#include "base/log.h"
 #include "fetch/spider/docindex.h"
 #include "net/outgoing.h"
 
@@ -81,22 +82,18 @@ static void remote_up(void *ctx, struct conn *c)
 static void remote_down(void *ctx, const char *why, int64_t retry_us)
 {
 	struct remote_index *r = ctx;
-	char text[256];
 	(void)retry_us;
 	r->met = false;
 	if (r->told_away)
 		return;
 	r->told_away = true;
-	snprintf(text, sizeof text, "doc index unreachable: %s", why);
-	r->host.said(r->host.ctx, true, text);
+	log_warn(ROLE, "doc index unreachable", KV_TEXT("why", why));
 }
 
 static void remote_drop(struct remote_index *r, const char *why)
 {
 	struct conn *c = outgoing_conn(r->out);
-	char text[600];
-	snprintf(text, sizeof text, "doc index disconnected: %s", why);
-	r->host.said(r->host.ctx, true, text);
+	log_warn(ROLE, "doc index disconnected", KV_TEXT("why", why));
 	r->told_away = true;
 	if (c)
 		conn_close(c);
@@ -124,7 +121,7 @@ static void remote_ok(struct remote_index *r)
 	if (!r->met) {
 		r->met = true;
 		if (r->told_away)
-			r->host.said(r->host.ctx, false, "doc index connected");
+			log_info(ROLE, "doc index connected");
 		r->told_away = false;
 	} else if (r->first < r->unsent) {
 		report_kept(r);

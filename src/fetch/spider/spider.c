@@ -4,7 +4,6 @@
 #include "fetch/spider.h"
 
 #include "base/file.h"
-#include "base/log.h"
 #include "fetch/kit.h"
 #include "fetch/spider/spider_server.h"
 #include "net/role_loop.h"
@@ -79,19 +78,6 @@ struct spider {
 	struct spider_store *store;
 	struct spider_server *server;
 };
-
-static void on_said(void *ctx, bool is_trouble, const char *what, const char *peer)
-{
-	(void)ctx;
-	if (!peer)
-		log_write(is_trouble ? LOG_WARN : LOG_INFO, LOG_ROLE, "results",
-			  LOG_LIST(KV_TEXT("what", what)));
-	else if (is_trouble)
-		log_warn(ROLE, "URL server disconnected", KV_TEXT("peer", peer),
-			 KV_TEXT("why", what));
-	else
-		log_info(ROLE, "URL server", KV_TEXT("peer", peer), KV_TEXT("what", what));
-}
 
 static void tell_counters(void *ctx)
 {
@@ -168,7 +154,6 @@ static int spider_make(struct spider *sp, struct err *err)
 		.status_us = sp->conf->status_us,
 		.urls_max = (uint64_t)sp->conf->urls_max,
 		.status_words = sp->conf->status_words,
-		.said = on_said,
 		.failed = role_loop_fail,
 		.ctx = &sp->role,
 	};

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/log.h"
 #include "fetch/spider/spider_line.h"
 #include "net/http_head.h"
 
@@ -302,16 +303,11 @@ static void say_working(void *ctx)
 
 /* Sessions. */
 
-static void session_tell(struct session *s, bool is_trouble, const char *what)
-{
-	const struct spider_server_options *o = &spider_of(s)->o;
-	o->said(o->ctx, is_trouble, what, session_peer(s));
-}
-
 static void session_refused(struct session *s, const char *why)
 {
 	spider_of(s)->counts.hung_up++;
-	session_tell(s, true, why);
+	log_warn(ROLE, "URL server disconnected", KV_TEXT("peer", session_peer(s)),
+		 KV_TEXT("why", why));
 }
 
 static void session_got_line(struct session *s, struct str line)
@@ -358,7 +354,7 @@ static void session_opened(struct session *s)
 	own->session = s;
 	list_init(&own->urls);
 	spider_of(s)->counts.connections++;
-	session_tell(s, false, "is connected");
+	log_info(ROLE, "URL server connected", KV_TEXT("peer", session_peer(s)));
 }
 
 /* Items that the store has stay there: a finished result is worth keeping. */
@@ -369,7 +365,9 @@ static void session_closed(struct session *s, enum conn_end end)
 	bool is_trouble = end == CONN_END_IDLE || end == CONN_END_SLOW ||
 			  end == CONN_END_LONG_LINE || end == CONN_END_FULL;
 	if (end != CONN_END_DROPPED) /* by us, when we stop */
-		session_tell(s, is_trouble, conn_end_text(end));
+		log_write(is_trouble ? LOG_WARN : LOG_INFO, LOG_ROLE, "URL server disconnected",
+			  LOG_LIST(KV_TEXT("peer", session_peer(s)),
+				   KV_TEXT("why", conn_end_text(end))));
 	sp->counts.hung_up += is_trouble;
 	sp->counts.garbage += end == CONN_END_LONG_LINE;
 	sp->counts.connections--;
@@ -397,12 +395,6 @@ static const struct server_protocol spider_protocol = {
 	.refused = session_refused,
 };
 
-static void store_said(void *ctx, bool is_trouble, const char *what)
-{
-	struct spider_server *sp = ctx;
-	sp->o.said(sp->o.ctx, is_trouble, what, NULL);
-}
-
 static void store_failed(void *ctx, const struct err *err)
 {
 	struct spider_server *sp = ctx;
@@ -417,7 +409,6 @@ struct spider_server *spider_server_new(const struct spider_server_options *opti
 	sp->host = (struct spider_store_host){.kept = store_kept,
 					      .room = store_room,
 					      .lost = store_lost,
-					      .said = store_said,
 					      .failed = store_failed,
 					      .ctx = sp};
 	sp->status = (struct loop_timer){.fn = say_working, .ctx = sp};

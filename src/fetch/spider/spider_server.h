@@ -35,8 +35,6 @@ struct spider_server_options {
 	 * them. */
 	uint64_t urls_max;
 	bool status_words; /* the outcome after DONE */
-	/* Logs. is_trouble: a URL server was disconnected. peer NULL: about the store. */
-	void (*said)(void *ctx, bool is_trouble, const char *what, const char *peer);
 	/* This process cannot go on. */
 	void (*failed)(void *ctx, const struct err *err);
 	void *ctx;

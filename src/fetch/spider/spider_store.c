@@ -14,6 +14,7 @@
 
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "disk/lock.h"
 #include "fetch/result_print.h"
 #include "net/sync_group.h"
@@ -21,7 +22,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 
 /* Results that come so soon after another share its sync. Where syncs take long, they are also so
  * long apart: half of the time there is none, whatever else the disk has to do. */
@@ -76,18 +76,17 @@ static bool is_want_of_room(int sys_errno)
 	       sys_errno == ENFILE;
 }
 
-/* The first trouble, and the end of all. */
+/* Logs the first trouble, and the end of all. */
 static void store_tell(struct spider_store *s, const char *why)
 {
-	const struct spider_store_host *host = s->host;
 	bool is_trouble = s->full || s->refused || s->scarce;
-	char text[600];
 	if (is_trouble == s->told)
 		return;
 	s->told = is_trouble;
-	snprintf(text, sizeof text, "%s; fetching paused", why);
-	host->said(host->ctx, is_trouble,
-		   is_trouble ? text : "disk no longer full; fetching resumed");
+	if (is_trouble)
+		log_warn(ROLE, "cannot store results; fetching paused", KV_TEXT("why", why));
+	else
+		log_info(ROLE, "disk no longer full; fetching resumed");
 }
 
 static struct group *group_next(struct spider_store *s)
@@ -244,13 +243,11 @@ int spider_store_begin(struct spider_store *s, struct spider_item *item, const s
  * cannot be costs nothing, and would fill the disk. */
 static bool has_line(struct spider_store *s, const struct spider_item *item)
 {
-	const struct spider_store_host *host = s->host;
 	if (item->path || s->unasked++ < UNASKED_MOST)
 		return true;
 	if (s->unasked == UNASKED_MOST + 1)
-		host->said(host->ctx, true,
-			   "too many lines that cannot be fetched; results of further ones are not "
-			   "written");
+		log_warn(ROLE,
+			 "too many lines that cannot be fetched; their results are not written");
 	return false;
 }
 

@@ -26,8 +26,6 @@ struct spider_store_host {
 	/* Items begun but not yet kept may not be on disk: begin each of them again. The store has
 	 * forgotten them. */
 	void (*lost)(void *ctx);
-	/* For the log. */
-	void (*said)(void *ctx, bool is_trouble, const char *what);
 	/* The process cannot go on: nobody knows what is on disk. */
 	void (*failed)(void *ctx, const struct err *err);
 	void *ctx;

@@ -2,11 +2,10 @@
  * queues have room for them (the queues spill to a disk, which may be full). Each name is looked
  * up once; the result is valid for all URLs of the batch and forgotten with it. */
 #include "base/clock.h"
+#include "base/log.h"
 #include "fetch/robot.h"
 #include "fetch/spider/url_feed_inner.h"
 #include "url/url.h"
-
-#include <stdio.h>
 
 #define AGAIN_US US_PER_S /* after the queues had no room */
 
@@ -75,14 +74,12 @@ static void name_hold(struct batch_name *name, struct str doc_id, struct str url
 static void name_stuck(struct batch_name *name, const struct err *err)
 {
 	struct url_feed *f = name->feed;
-	char text[700];
 	list_append(&f->batch.stuck, &name->link);
 	loop_timer_in(f->o.loop, &f->batch.again, AGAIN_US);
 	if (f->batch.told)
 		return;
 	f->batch.told = true;
-	snprintf(text, sizeof text, "%s; requests for URLs paused", err->msg);
-	f->o.said(f->o.ctx, true, text, NULL);
+	log_warn(ROLE, "requests for URLs paused", KV_TEXT("why", err->msg));
 }
 
 /* Negative: there is no room for it now. */
@@ -119,7 +116,7 @@ static void stuck_again(void *ctx)
 			return; /* there is still none */
 	}
 	b->told = false;
-	f->o.said(f->o.ctx, false, "requests for URLs resumed", NULL);
+	log_info(ROLE, "requests for URLs resumed");
 	feed_later(f);
 }
 

@@ -5,6 +5,7 @@
  * A payload in the queues is the line for a spider without its TRANS_ID, so that it can be sent as
  * it is. DOC_ID and URL are cut out of it for the report. */
 #include "base/clock.h"
+#include "base/log.h"
 #include "fetch/kit.h"
 #include "fetch/spider/url_feed_inner.h"
 
@@ -150,10 +151,8 @@ static size_t rejects_bound(struct url_feed *f, size_t n)
 		return n;
 	f->counts.unlisted += n - most;
 	if (!f->told_rejects)
-		f->o.said(f->o.ctx, true,
-			  "reject list too long for a request; URLs of some rejected names will "
-			  "come",
-			  NULL);
+		log_warn(ROLE, "reject list too long for a request; URLs of some rejected names "
+			       "will come");
 	f->told_rejects = true;
 	return most;
 }
@@ -210,12 +209,6 @@ static void index_have(void *ctx, uint64_t urls, int64_t wait_us)
 	feed_later(f);
 }
 
-static void index_said(void *ctx, bool is_trouble, const char *what)
-{
-	struct url_feed *f = ctx;
-	f->o.said(f->o.ctx, is_trouble, what, "doc index");
-}
-
 /* Sends everything that may go now. */
 static void feed_pump(void *ctx)
 {
@@ -226,7 +219,7 @@ static void feed_pump(void *ctx)
 	int rc;
 	while ((rc = hostq_take(f->queues, now_us, &job, &wait_us, &err)) != 1)
 		if (rc < 0)
-			f->o.said(f->o.ctx, true, err.msg, NULL);
+			log_warn(ROLE, "reading the queues failed", KV_TEXT("why", err.msg));
 		else
 			spider_send(f, *places_get(&f->places, job.key), &job, now_us);
 	if (wait_us != INT64_MAX)
@@ -240,7 +233,7 @@ int url_feed_new(struct url_feed **ret, const struct url_feed_options *o, struct
 {
 	struct url_feed *f = mem_alloc(sizeof *f);
 	*f = (struct url_feed){.o = *o,
-			       .host = {index_url, index_have, index_said, f},
+			       .host = {index_url, index_have, f},
 			       .pool = conn_pool_new(o->loop, UINT64_MAX),
 			       .pump = {.fn = feed_pump, .ctx = f},
 			       .take = {.fn = feed_pump, .ctx = f},

@@ -24,9 +24,6 @@ struct url_feed_options {
 	const char *const *spiders; /* addresses, as outgoing.h takes them */
 	size_t nspiders;            /* at least 1 */
 	const struct tls *tls;      /* NULL: none */
-	/* For the log; peer: a spider's address, "doc index", or NULL: it is about neither. */
-	void (*said)(void *ctx, bool is_trouble, const char *what, const char *peer);
-	void *ctx;
 };
 
 int url_feed_new(struct url_feed **ret, const struct url_feed_options *o, struct err *err);

@@ -10,12 +10,12 @@
  * its process stopped, and the system accepts connections for it. From then on it counts as away
  * until it says something. */
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/vec.h"
 #include "fetch/spider/spider_status.h"
 #include "fetch/spider/url_feed_inner.h"
 
 #include <endian.h>
-#include <stdio.h>
 
 enum {
 	WRONG_MAX = 100, /* lines in a row that say nothing */
@@ -80,7 +80,7 @@ static void spider_hang_up(struct feed_spider *s, const char *why)
 	struct url_feed *f = s->feed;
 	struct conn *c = outgoing_conn(s->out);
 	f->counts.hung_up++;
-	f->o.said(f->o.ctx, true, why, s->address);
+	log_warn(ROLE, "spider disconnected", KV_TEXT("peer", s->address), KV_TEXT("why", why));
 	s->told_away = true;
 	s->ending = c != NULL;
 	if (c)
@@ -100,7 +100,7 @@ static void on_overdue(void *ctx)
 		if (s->up && now_us - s->heard_us >= 2 * f->o.status_us) {
 			s->heard_us = now_us; /* once */
 			s->mute = true;
-			spider_hang_up(s, "spider disconnected: it says nothing");
+			spider_hang_up(s, "it says nothing");
 		}
 	}
 	overdue_arm(f);
@@ -200,7 +200,7 @@ static void spider_there(struct feed_spider *s)
 	s->gone = s->mute = false;
 	loop_timer_stop(&s->away);
 	if (s->told_away)
-		f->o.said(f->o.ctx, false, "spider connected", s->address);
+		log_info(ROLE, "spider connected", KV_TEXT("peer", s->address));
 	s->told_away = false;
 	places_spread(f);
 }
@@ -238,8 +238,6 @@ static void spider_lose(struct feed_spider *s)
 static void spider_down(void *ctx, const char *why, int64_t retry_us)
 {
 	struct feed_spider *s = ctx;
-	struct url_feed *f = s->feed;
-	char text[256];
 	(void)retry_us;
 	if (!s->ending)
 		s->mute = false; /* its process has gone, and another will come */
@@ -249,8 +247,7 @@ static void spider_down(void *ctx, const char *why, int64_t retry_us)
 	if (s->told_away)
 		return;
 	s->told_away = true;
-	snprintf(text, sizeof text, "spider unreachable: %s", why);
-	f->o.said(f->o.ctx, true, text, s->address);
+	log_warn(ROLE, "spider unreachable", KV_TEXT("peer", s->address), KV_TEXT("why", why));
 }
 
 /* Whether a TRANS_ID was that of a job once. */
@@ -264,15 +261,14 @@ static bool was_sent(const struct url_feed *f, const struct spider_status *said)
 /* A spider with status words, and we have none: nothing that it fetches is ever done. */
 static void words_complain(struct feed_spider *s, struct str line)
 {
-	struct url_feed *f = s->feed;
 	struct spider_status said;
 	if (s->told_words || !spider_status_read(line, true, &said))
 		return;
 	s->told_words = true;
-	f->o.said(f->o.ctx, true,
-		  "spider adds outcomes to DONE, so its URLs are sent again; set status_words "
-		  "on both sides",
-		  s->address);
+	log_warn(ROLE,
+		 "spider adds outcomes to DONE, so its URLs are sent again; set status_words on "
+		 "both sides",
+		 KV_TEXT("peer", s->address));
 }
 
 /* 0: it meant something; 1: it would have, before; negative: it never did. */
@@ -316,14 +312,14 @@ static void spider_line(void *ctx, struct str line)
 	if (rc == 0)
 		s->wrong = 0;
 	else if (++s->wrong == WRONG_MAX)
-		spider_hang_up(s, "spider disconnected: 100 meaningless lines in a row");
+		spider_hang_up(s, "100 meaningless lines in a row");
 }
 
 static void spider_long_line(void *ctx)
 {
 	struct feed_spider *s = ctx;
 	s->feed->counts.garbage++;
-	spider_hang_up(s, "spider disconnected: a line is too long");
+	spider_hang_up(s, "a line is too long");
 }
 
 /* What one round of the loop has for it goes out in one piece. */

@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/endpoint.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "fetch/kit.h"
 #include "fetch/spider/url_feed.h"
 #include "net/outgoing.h"
@@ -183,16 +182,6 @@ static int urlserver_check(const struct config *config, const struct config_sect
 
 /* The role. */
 
-static void on_said(void *ctx, bool is_trouble, const char *what, const char *peer)
-{
-	enum log_level level = is_trouble ? LOG_WARN : LOG_INFO;
-	(void)ctx;
-	if (peer)
-		log_write(level, LOG_ROLE, what, LOG_LIST(KV_TEXT("peer", peer)));
-	else
-		log_write(level, LOG_ROLE, what, LOG_LIST());
-}
-
 static void tell_counters(void *ctx)
 {
 	struct urlserver *u = ctx;
@@ -232,7 +221,6 @@ static int feed_make(struct urlserver *u, struct err *err)
 		.spiders = u->spider,
 		.nspiders = conf->spiders.n,
 		.tls = u->role.tls_out,
-		.said = on_said,
 	};
 	return url_feed_new(&u->feed, &options, err);
 }

@@ -1,4 +1,5 @@
 /* Both kinds of doc index: lists in files, and a remote one whose server is played here. */
+#include "../logged.h"
 #include "../scratch.h"
 #include "../unit.h"
 
@@ -17,7 +18,7 @@ struct owner {
 	struct loop *loop;
 	struct docindex *index;
 	struct docindex_host host;
-	struct buf story, troubles;
+	struct buf story;
 };
 
 static void heard_url(void *ctx, struct str doc_id, struct str url)
@@ -35,17 +36,11 @@ static void heard_have(void *ctx, uint64_t urls, int64_t wait_us)
 		buf_printf(&o->story, "have 0 after %d ", (int)(wait_us / US_PER_S));
 }
 
-static void heard_said(void *ctx, bool is_trouble, const char *what)
-{
-	struct owner *o = ctx;
-	if (is_trouble)
-		buf_printf(&o->troubles, "%s\n", what);
-}
-
 static int try_open(struct owner *o, const char *where, struct err *err)
 {
-	*o = (struct owner){.story = BUF_INIT(1 << 20), .troubles = BUF_INIT(1 << 20)};
-	o->host = (struct docindex_host){heard_url, heard_have, heard_said, o};
+	logged_start();
+	*o = (struct owner){.story = BUF_INIT(1 << 20)};
+	o->host = (struct docindex_host){heard_url, heard_have, o};
 	assert_int_equal(loop_new(&o->loop, &(struct loop_options){.manual = true}, err), 0);
 	const struct docindex_options options = {
 		.loop = o->loop, .where = where, .name = "us1", .host = &o->host};
@@ -66,7 +61,6 @@ static void owner_close(struct owner *o)
 		fail_msg("%s", err.msg);
 	loop_free(&o->loop);
 	buf_free(&o->story);
-	buf_free(&o->troubles);
 }
 
 static void owner_step(struct owner *o, int64_t us)
@@ -151,7 +145,7 @@ static void a_last_line_without_end_is_handed_out_when_nobody_writes_any_more(vo
 	list_write("g", "4\n", O_APPEND);
 	owner_asks(&o, 9, NULL, "4=http://a/4 have 1 ");
 	owner_asks(&o, 9, NULL, "have 0 after 5 ");
-	assert_int_equal(o.troubles.n, 0);
+	assert_int_equal(logged_times(" warn "), 0);
 	owner_close(&o);
 }
 
@@ -227,22 +221,22 @@ static void what_could_not_be_kept_is_written_again(void **state)
 	owner_asks(&o, 2, NULL, "1=http://a/1 2=http://a/2 have 2 ");
 	files_most(0);
 	owner_reports(&o, "1", "http://a/1", OUTCOME_OK);
-	for (int i = 0; i < 1000 && !o.troubles.n; i++) {
+	for (int i = 0; i < 1000 && !logged_times(" warn "); i++) {
 		owner_step(&o, 10 * US_PER_MS);
 		usleep(1000);
 	}
-	size_t said = o.troubles.n;
+	unsigned logged = logged_times(" warn ");
 	owner_reports(&o, "2", "http://a/2", OUTCOME_OK);
 	for (int i = 0; i < 30; i++) {
 		owner_step(&o, 100 * US_PER_MS);
 		usleep(1000);
 	}
-	size_t said_then = o.troubles.n;
+	unsigned logged_then = logged_times(" warn ");
 	uint64_t waiting = o.index->ops->waiting(o.index);
 	owner_asks(&o, 2, NULL, "have 0 after 1 "); /* nothing more until it is well */
 	files_most(RLIM_INFINITY);
-	assert_true(said > 0);
-	assert_int_equal(said_then, said); /* once */
+	assert_int_equal(logged, 1);
+	assert_int_equal(logged_then, 1);
 	assert_int_equal(waiting, 2);
 	owner_settles(&o);
 	owner_asks(&o, 2, NULL, "3=http://a/3 have 1 ");
@@ -482,7 +476,7 @@ static void a_liar_is_hung_up_on(void **state)
 		played_hears(&p, "HELLO us1\n");
 		played_says(&p, lies[i]);
 		assert_int_equal(recv(p.fd, &byte, 1, 0), 0);
-		assert_non_null(strstr(buf_text(&p.o.troubles), "doc index disconnected"));
+		assert_int_equal(logged_times("doc index disconnected"), 1);
 		assert_string_equal(buf_text(&p.o.story), "");
 		played_close(&p);
 	}

@@ -1,6 +1,7 @@
 /* The URL feed against a model of document 003's slots: a doc index and spiders that are played
  * here, and a clock that only the test moves. */
 #include "../dice.h"
+#include "../logged.h"
 #include "../scratch.h"
 #include "../unit.h"
 
@@ -64,7 +65,6 @@ struct world {
 	int64_t started_us[HOSTS]; /* last */
 	unsigned of_spider[HOSTS]; /* + 1; 0: none yet */
 	struct buf seen;           /* all TRANS_IDs, with blanks between */
-	unsigned troubles;         /* that were told of something else than spiders */
 	uint64_t seed;
 };
 
@@ -323,13 +323,6 @@ static void spider_play(struct world *w, unsigned number)
 
 /* The world. */
 
-static void note_said(void *ctx, bool is_trouble, const char *what, const char *peer)
-{
-	struct world *w = ctx;
-	w->troubles += is_trouble && !peer;
-	(void)what;
-}
-
 static void world_new(struct world *w, int64_t status_us, uint64_t queues, uint64_t length,
 		      unsigned urls, const char *(*url)(unsigned))
 {
@@ -339,6 +332,7 @@ static void world_new(struct world *w, int64_t status_us, uint64_t queues, uint6
 	static const struct config_section *const sections[] = {&robot_section};
 	static const char *addresses[SPIDERS];
 	struct err err;
+	logged_start();
 	*w = (struct world){.index = {&ops},
 			    .rejects = BUF_INIT(1 << 20),
 			    .seen = BUF_INIT(16 << 20),
@@ -379,8 +373,6 @@ static void world_new(struct world *w, int64_t status_us, uint64_t queues, uint6
 		.status_words = true,
 		.spiders = addresses,
 		.nspiders = SPIDERS,
-		.said = note_said,
-		.ctx = w,
 	};
 	assert_int_equal(url_feed_new(&w->feed, &o, &err), 0);
 	w->host = url_feed_host(w->feed);
@@ -501,12 +493,12 @@ static void a_reject_list_that_is_cut_is_counted_and_told_once(void **state)
 	world_step(w);
 	url_feed_count(w->feed, &c);
 	assert_int_equal(c.unlisted, 2);
-	assert_int_equal(w->troubles, 1);
+	assert_int_equal(logged_times("reject list too long"), 1);
 	index_play(w, 30);
 	world_step(w);
 	url_feed_count(w->feed, &c);
 	assert_int_equal(c.unlisted, 4);
-	assert_int_equal(w->troubles, 1);
+	assert_int_equal(logged_times("reject list too long"), 1);
 	world_free(w);
 	mem_free(&w);
 }
@@ -583,7 +575,7 @@ static void what_the_queues_have_no_room_for_waits_and_nothing_more_is_asked_for
 	for (unsigned i = 0; w->ndone < URLS; i++) {
 		assert_true(i < 100000);
 		loop_step(w->loop, loop_now_us(w->loop) + 50 * MS);
-		stuck |= w->troubles > 0;
+		stuck |= logged_times("requests for URLs paused") > 0;
 		if (!stuck || w->ndone > URLS / 2)
 			index_play(w, URLS);
 		else
@@ -593,7 +585,7 @@ static void what_the_queues_have_no_room_for_waits_and_nothing_more_is_asked_for
 	}
 	for (unsigned i = 1; i <= URLS; i++)
 		assert_int_equal(w->done[i], 1);
-	assert_true(stuck && w->troubles == 1);
+	assert_int_equal(logged_times("requests for URLs paused"), 1);
 	world_free(w);
 	mem_free(&w);
 }

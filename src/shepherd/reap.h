@@ -64,9 +64,6 @@ struct reap_options {
 	/* Called several times a second: whether the disk is full. May be NULL.
 	 */
 	bool (*full)(void *ctx);
-	/* What reapers of other machines do, and what became of the URL log; for the log. May be
-	 * NULL. */
-	void (*said)(void *ctx, const char *who, bool is_trouble, const char *what);
 	void *ctx;
 	/* Whether a run waits for its outstanding requests; else these go on, and the next run
 	 * judges them. */

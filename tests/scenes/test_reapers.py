@@ -60,7 +60,7 @@ def test_a_reapd_that_lies_is_named_and_the_crawl_goes_on(garner):
                        profiles="plain=1", robots="open=1")
     liar = reapd(garner, net, env={"GARNER_FAULTS": "lie.url=lie@5"})
     shepherd = master(g, net, [liar], reapers_wait="1s")
-    shepherd.wait_line(f"lied; ignored for 600 s: .*another URL.*{liar}", 30)
+    shepherd.wait_line(f"reaper lied; ignored peer={liar} for=10min .*another URL", 30)
     want = len(net.expect())
     wait_for("all documents", lambda: sum(r["documents"] for r in reapers(g).values()) >= want, 60)
     got = reapers(g)
@@ -133,11 +133,11 @@ def test_a_reapd_that_is_not_there_is_named_and_the_doctor_knows(garner):
     there.configure(f"[reapd]\nlisten = unix:{there.dir}/reapd\n")
     g.configure(f"[shepherd]\nreapers = unix:{there.dir}/reapd\n")
     shepherd = g.start("shepherd").wait_ready()
-    shepherd.wait_line("reaper away: .*retrying.*reapd")
+    shepherd.wait_line("reaper away; reconnecting .*reapd")
     sick = g.run("doctor")
     assert f"unix:{there.dir}/reapd is away" in " ".join(sick.out.split())
     runs = there.start("reapd").wait_ready()
-    shepherd.wait_line("reaper connected; takes 1000 jobs at a time")
+    shepherd.wait_line("reaper connected peer=.* capacity=1000")
     wait_for("the doctor to see it", lambda: "1 of other machines, all there" in g.run("doctor").out)
     assert runs.stop() == 0
     shepherd.kill()
@@ -153,7 +153,7 @@ def test_a_reapd_that_may_not_ask_our_servers_is_refused_and_pages_are_not_judge
     other.start("reapd").wait_ready()
     name = f"unix:{other.dir}/reapd"
     shepherd = master(g, net, [name], reapers_wait="1s")
-    shepherd.wait_line(f"reaper refused: its robot.networks forbid 127.*{name}", 30)
+    shepherd.wait_line(f"robot.networks of the reaper forbid .* peer={name} server=127", 30)
     want = len(net.expect())
     wait_for("all documents", lambda: reapers(g)["local"]["documents"] >= want, 60)
     assert reapers(g)[name]["state"] == "refused"

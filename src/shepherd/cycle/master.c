@@ -552,15 +552,6 @@ static int master_go(struct master *m, struct err *err)
 	return rc < 0 && space_refused(m, err) ? 0 : rc;
 }
 
-static void reaper_said(void *ctx, const char *who, bool is_trouble, const char *what)
-{
-	(void)ctx;
-	if (is_trouble)
-		log_warn(ROLE, what, KV_TEXT("who", who));
-	else
-		log_info(ROLE, what, KV_TEXT("who", who));
-}
-
 /* The reap, with its robot and parsers. */
 static int master_make_reap(struct master *m, struct err *err)
 {
@@ -577,7 +568,6 @@ static int master_make_reap(struct master *m, struct err *err)
 		.requests = take_requests,
 		.kept = requests_are_kept,
 		.full = space_is_short,
-		.said = reaper_said,
 		.ctx = m,
 		.waits = m->counters == NULL, /* a module by hand */
 	};

@@ -2,9 +2,9 @@
  * into the bucket file and the journal. Nothing waits for a disk but checkpoints. */
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/log.h"
 #include "shepherd/reap/reap_inner.h"
 
-#include <stdio.h>
 
 #define CHECKPOINT_US (US_PER_S / 2)
 
@@ -77,7 +77,7 @@ static int reap_checkpoint(struct reap *r, struct err *err)
 		r->o.kept(r->o.ctx);
 	reap_gauges(r);
 	if (url_log_flush(r->log, &lost) < 0)
-		reap_say(r, "url_log", true, lost.msg);
+		log_warn(ROLE, "writing the URL log failed", KV_TEXT("why", lost.msg));
 	return 0;
 }
 
@@ -155,19 +155,6 @@ static void reap_has_room(void *ctx, struct reaper *from)
 		loop_later(r->o.loop, &r->pump);
 }
 
-void reap_say(struct reap *r, const char *who, bool is_trouble, const char *what)
-{
-	if (r->o.said)
-		r->o.said(r->o.ctx, who, is_trouble, what);
-}
-
-static void reap_reaper_said(void *ctx, struct reaper *from, bool is_trouble, const char *what)
-{
-	char text[640];
-	snprintf(text, sizeof text, "reaper %s", what);
-	reap_say(ctx, from->name, is_trouble, text);
-}
-
 /* The local reaper, and those of other machines. */
 static int reap_make_reapers(struct reap *r, struct err *err)
 {
@@ -188,8 +175,6 @@ static int reap_make_reapers(struct reap *r, struct err *err)
 		.polite = r->kit.polite,
 		.local = r->local,
 		.host = &r->host,
-		.said = reap_reaper_said,
-		.ctx = r,
 	};
 	return reapers_new(&r->reapers, &all, err);
 }
@@ -204,7 +189,7 @@ void reap_reopen_log(struct reap *r)
 {
 	struct err err;
 	if (r->log && url_log_reopen(r->log, &err) < 0)
-		reap_say(r, "url_log", true, err.msg);
+		log_warn(ROLE, "reopening the URL log failed", KV_TEXT("why", err.msg));
 }
 
 int reap_new(struct reap **ret, const struct reap_options *options, struct err *err)

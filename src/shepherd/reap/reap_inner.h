@@ -143,7 +143,6 @@ struct reap {
 void reap_count(struct reap *r, enum reap_counter which, uint64_t n);
 void reap_fail(struct reap *r, const struct err *err);
 void reap_note_full(struct reap *r, bool full);
-void reap_say(struct reap *r, const char *who, bool is_trouble, const char *what);
 
 /* reap_queue.c */
 

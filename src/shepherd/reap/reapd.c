@@ -4,7 +4,6 @@
 #include "shepherd/reapd.h"
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "extract/cage_section.h"
 #include "fetch/kit.h"
 #include "net/role_loop.h"
@@ -107,15 +106,6 @@ static void on_failure(void *ctx, const struct err *err)
 	role_loop_fail(&d->role, err);
 }
 
-static void log_master(void *ctx, bool is_trouble, const char *what, const char *peer)
-{
-	(void)ctx;
-	if (is_trouble)
-		log_warn(ROLE, "master disconnected", KV_TEXT("peer", peer), KV_TEXT("why", what));
-	else
-		log_info(ROLE, "master", KV_TEXT("peer", peer), KV_TEXT("what", what));
-}
-
 /* The role. */
 
 static void tell_counters(void *ctx)
@@ -156,7 +146,6 @@ static int reapd_make(struct reapd *d, struct err *err)
 		.drop = drop_all,
 		.rules = take_rules,
 		.failed = on_failure,
-		.said = log_master,
 		.ctx = d,
 	};
 	d->server = reapd_server_new(&options);

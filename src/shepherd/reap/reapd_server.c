@@ -10,6 +10,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/table.h"
 #include "shepherd/reap/reap_wire.h"
 
@@ -50,12 +51,6 @@ static struct reapd_server *server_of(struct session *s)
 	return server_ctx(session_server(s));
 }
 
-static void reapd_say(struct reapd_server *d, struct session *s, bool is_trouble, const char *what)
-{
-	if (d->o.said)
-		d->o.said(d->o.ctx, is_trouble, what, session_peer(s));
-}
-
 static void reapd_send(struct session *s, enum reap_says what, const struct reap_message *said)
 {
 	CLEANUP(buf_free) struct buf out = BUF_INIT(1024); /* answers have a way of their own */
@@ -78,10 +73,16 @@ static void master_drop(struct reapd_server *d)
 		d->o.failed(d->o.ctx, &err);
 }
 
+static void session_refused(struct session *s, const char *why)
+{
+	log_warn(ROLE, "master disconnected", KV_TEXT("peer", session_peer(s)),
+		 KV_TEXT("why", why));
+}
+
 static void session_hang_up(struct session *s, const char *why)
 {
 	struct reapd_server *d = server_of(s);
-	reapd_say(d, s, true, why);
+	session_refused(s, why);
 	if (d->master == s)
 		master_drop(d);
 	conn_close(session_conn(s));
@@ -156,7 +157,7 @@ static void master_meet(struct session *s, int64_t lease_us)
 	d->o.until(d->o.ctx, d->until_us);
 	loop_timer_every(d->o.loop, &d->ticker, MAX(lease_us / TICKS_A_LEASE, 1));
 	loop_timer_in(d->o.loop, &d->expiry, d->until_us - loop_now_us(d->o.loop));
-	reapd_say(d, s, false, "connected");
+	log_info(ROLE, "master connected", KV_TEXT("peer", session_peer(s)));
 	ticker_run(d);
 }
 
@@ -365,7 +366,8 @@ static void session_opened(struct session *s)
 	struct reapd_server *d = server_of(s);
 	struct master_state *state = session_state(s);
 	if (d->master && !lease_is_over(d)) {
-		reapd_say(d, s, true, "serving another master");
+		log_warn(ROLE, "master refused; serving another one",
+			 KV_TEXT("peer", session_peer(s)));
 		master_turn_away(s);
 		return;
 	}
@@ -379,13 +381,9 @@ static void session_closed(struct session *s, enum conn_end end)
 	struct reapd_server *d = server_of(s);
 	if (d->master != s)
 		return;
-	reapd_say(d, s, false, conn_end_text(end));
+	log_info(ROLE, "master disconnected", KV_TEXT("peer", session_peer(s)),
+		 KV_TEXT("why", conn_end_text(end)));
 	master_drop(d);
-}
-
-static void session_refused(struct session *s, const char *why)
-{
-	reapd_say(server_of(s), s, true, why);
 }
 
 static const struct server_protocol reapd_protocol = {

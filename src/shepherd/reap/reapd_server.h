@@ -31,8 +31,6 @@ struct reapd_server_options {
 	int (*rules)(void *ctx, const struct reaper_rules *rules, struct err *err);
 	/* Something failed, and this process cannot continue. */
 	void (*failed)(void *ctx, const struct err *err);
-	/* For the log: a master came, went, or was refused. */
-	void (*said)(void *ctx, bool is_trouble, const char *what, const char *peer);
 	void *ctx;
 };
 struct reapd_server *reapd_server_new(const struct reapd_server_options *options);

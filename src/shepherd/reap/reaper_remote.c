@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/list.h"
+#include "base/log.h"
 #include "base/table.h"
 #include "bucket/bucket_attrs.h"
 #include "net/outgoing.h"
@@ -23,13 +24,11 @@
 
 #include <inttypes.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
 enum {
 	LINKS_KNOWN = 1 << 14, /* a power of two */
-	WHY = 600,
 	WINDOW_SHARE = 16,
 };
 /* How soon a job is worth another try that the reapd had no room for. */
@@ -108,18 +107,6 @@ static struct remote *remote_of(const struct reaper *r)
 static struct conn *remote_conn(const struct remote *m)
 {
 	return m->out ? outgoing_conn(m->out) : NULL;
-}
-
-static void remote_say(struct remote *m, bool is_trouble, const char *fmt, ...) PRINTF_LIKE(3, 4);
-static void remote_say(struct remote *m, bool is_trouble, const char *fmt, ...)
-{
-	char what[WHY];
-	va_list args;
-	va_start(args, fmt);
-	vsnprintf(what, sizeof what, fmt, args);
-	va_end(args);
-	if (m->o.said)
-		m->o.said(m->o.ctx, &m->reaper, is_trouble, what);
 }
 
 static void remote_send(struct remote *m, enum reap_says what, const struct reap_message *said)
@@ -220,8 +207,8 @@ static void remote_punish(struct remote *m, enum reaper_state state)
 static void remote_lied(struct remote *m, const struct err *err)
 {
 	m->reaper.counts.errors++;
-	remote_say(m, true, "lied; ignored for %" PRId64 " s: %s", m->o.penalty_us / US_PER_S,
-		   err->msg);
+	log_warn(ROLE, "reaper lied; ignored", KV_TEXT("peer", m->o.address),
+		 KV_DURATION("for", m->o.penalty_us), KV_TEXT("why", err->msg));
 	remote_punish(m, REAPER_PUNISHED);
 }
 
@@ -267,8 +254,8 @@ static void remote_tock(struct remote *m, uint64_t tick)
 static void remote_hello(struct remote *m, const struct reap_message *said)
 {
 	if (said->version != REAP_WIRE_VERSION) {
-		remote_say(m, true, "refused: version %" PRIu64 ", expected %d", said->version,
-			   REAP_WIRE_VERSION);
+		log_warn(ROLE, "reaper has another version", KV_TEXT("peer", m->o.address),
+			 KV_UINT("version", said->version), KV_UINT("expected", REAP_WIRE_VERSION));
 		remote_punish(m, REAPER_REFUSED);
 		return;
 	}
@@ -279,7 +266,8 @@ static void remote_hello(struct remote *m, const struct reap_message *said)
 	m->given = m->answers = 0;
 	remote_tock(m, 0);
 	loop_timer_every(m->loop, &m->watch, MAX(m->o.lease_us / 4, 1));
-	remote_say(m, false, "connected; takes %" PRIu64 " jobs at a time", m->capacity);
+	log_info(ROLE, "reaper connected", KV_TEXT("peer", m->o.address),
+		 KV_UINT("capacity", m->capacity));
 	m->reaper.host->room(m->reaper.host->ctx, &m->reaper);
 }
 
@@ -300,7 +288,7 @@ static bool job_was_given(const struct remote *m, uint64_t number)
 static void remote_turned_away(struct remote *m)
 {
 	if (m->state != REAPER_REFUSED)
-		remote_say(m, true, "refused: serving another master");
+		log_warn(ROLE, "reaper serves another master", KV_TEXT("peer", m->o.address));
 	m->state = REAPER_REFUSED;
 	m->turned_away = true;
 	conn_close(remote_conn(m));
@@ -377,10 +365,9 @@ static void remote_answer(struct remote *m, struct remote_job *job, const struct
 static void remote_disagrees(struct remote *m, const struct addr *addr)
 {
 	char text[ADDR_SHOWN];
-	remote_say(m, true,
-		   "refused: its robot.networks forbid %s, which this crawl allows; retrying in "
-		   "%" PRId64 " s",
-		   addr_print(addr, text), m->o.penalty_us / US_PER_S);
+	log_warn(ROLE, "robot.networks of the reaper forbid a server of this crawl",
+		 KV_TEXT("peer", m->o.address), KV_TEXT("server", addr_print(addr, text)),
+		 KV_DURATION("retry", m->o.penalty_us));
 	remote_punish(m, REAPER_REFUSED);
 }
 
@@ -479,8 +466,8 @@ static void remote_down(void *ctx, const char *why, int64_t retry_us)
 		m->turned_away = m->told_away = false;
 	} else {
 		if (!m->told_away)
-			remote_say(m, true, "away: %s; retrying in %" PRId64 " ms, then less often",
-				   why, retry_us / US_PER_MS);
+			log_warn(ROLE, "reaper away; reconnecting", KV_TEXT("peer", m->o.address),
+				 KV_TEXT("why", why), KV_DURATION("retry", retry_us));
 		m->told_away = true;
 		m->state = REAPER_AWAY;
 	}
@@ -504,18 +491,19 @@ static void remote_watch(void *ctx)
 {
 	struct remote *m = ctx;
 	if (remote_is_overdue(m)) {
-		remote_say(m, true, "does not answer jobs; ignored for %" PRId64 " s",
-			   m->o.penalty_us / US_PER_S);
+		log_warn(ROLE, "reaper does not answer jobs; ignored",
+			 KV_TEXT("peer", m->o.address), KV_DURATION("for", m->o.penalty_us));
 		remote_punish(m, REAPER_PUNISHED);
 		return;
 	}
 	if (loop_now_us(m->loop) - m->heard_us < m->o.lease_us)
 		return;
 	if (!m->told_away)
-		remote_say(m, true,
-			   m->met ? "timed out"
-				  : "connected but silent: is it a garner reapd, and do both "
-				    "have TLS, or neither?");
+		log_warn(ROLE,
+			 m->met ? "reaper timed out"
+				: "reaper is silent: is it a garner reapd, and do both have TLS, "
+				  "or neither?",
+			 KV_TEXT("peer", m->o.address));
 	m->told_away = true;
 	remote_lose(m, true);
 	if (remote_conn(m))

@@ -13,9 +13,6 @@ struct reaper_remote_options {
 	struct polite *polite;
 	int64_t lease_us, penalty_us;
 	const struct reaper_host *host;
-	/* For the log: it was met, lost, refused or caught lying. */
-	void (*said)(void *ctx, struct reaper *r, bool is_trouble, const char *what);
-	void *ctx;
 };
 /* ERR_USAGE: the address is invalid. */
 int reaper_remote_new(struct reaper **ret, const struct reaper_remote_options *options,

@@ -316,8 +316,6 @@ static int reapers_connect(struct reapers *rs, struct err *err)
 			.lease_us = conf->lease_us,
 			.penalty_us = conf->reaper_penalty_us,
 			.host = rs->o.host,
-			.said = rs->o.said,
-			.ctx = rs->o.ctx,
 		};
 		struct reaper *r;
 		if (reaper_remote_new(&r, &options, err) < 0)

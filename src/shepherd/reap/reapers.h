@@ -19,9 +19,6 @@ struct reapers_options {
 	struct reaper *local;  /* owned by the caller */
 	/* Of the remote ones. room() is also called when a waiting time ends. */
 	const struct reaper_host *host;
-	/* For the log. */
-	void (*said)(void *ctx, struct reaper *r, bool is_trouble, const char *what);
-	void *ctx;
 };
 /* ERR_USAGE: an address in conf->reapers is invalid. */
 int reapers_new(struct reapers **ret, const struct reapers_options *options, struct err *err);

@@ -232,7 +232,7 @@ static void tls_lets_only_those_with_the_key_in(void **state)
 	w.tls_master = tls_of("other", '8', false);
 	world_master(&w);
 	assert_int_equal(w.remote->ops->state(w.remote), REAPER_AWAY);
-	expect_part(&w, "away: ");
+	expect_part(&w, "reaper away; reconnecting");
 	w.remote->ops->free(&w.remote);
 	settle(&w);
 	tls_free(&w.tls_master); /* and who speaks plainly is not even heard */
@@ -393,7 +393,7 @@ static void a_second_master_is_told_to_go(void **state)
 	say(&w, fd, "tock tick=0 lease=10000000\n");
 	assert_string_equal(heard(fd), HELLO "tick tick=1\n");
 	world_master(&w);
-	expect_part(&w, "serving another master");
+	expect_part(&w, "reaper serves another master");
 	assert_int_equal(w.remote->ops->state(w.remote), REAPER_REFUSED);
 	close(fd);
 	wait_us(&w, 30 * US_PER_S);
@@ -503,13 +503,13 @@ static void one_that_had_another_master_and_died_is_away(void **state)
 	world_make(&w, true, NULL);
 	int fd = play_reapd(&w, &listening);
 	say(&w, fd, "busy\n");
-	expect_part(&w, "serving another master");
+	expect_part(&w, "reaper serves another master");
 	assert_int_equal(w.remote->ops->state(w.remote), REAPER_REFUSED);
 	close(fd);
 	close(listening);
 	wait_us(&w, 30 * US_PER_S);
 	assert_int_equal(w.remote->ops->state(w.remote), REAPER_AWAY);
-	expect_part(&w, "away");
+	expect_part(&w, "reaper away");
 	wait_us(&w, 30 * US_PER_S);
 	expect(&w, ""); /* it was said */
 	world_free(&w);
@@ -523,7 +523,7 @@ static void another_version_is_refused_by_name(void **state)
 	world_make(&w, true, NULL);
 	int fd = play_reapd(&w, &listening);
 	say(&w, fd, "hello version=3 capacity=10\n");
-	expect_part(&w, "refused: version 3, expected 2");
+	expect_part(&w, "version=3 expected=2");
 	assert_string_equal(heard(fd), "!");
 	assert_int_equal(w.remote->ops->state(w.remote), REAPER_REFUSED);
 	close(fd);
@@ -592,7 +592,8 @@ static void silence_loses_the_jobs_and_late_answers_count_nothing(void **state)
 	say(&w, fd, "tick tick=1\n");
 	expect(&w, "");
 	wait_us(&w, 11 * US_PER_S);
-	expect_part(&w, "[timed out] lost:1@0 ");
+	assert_int_equal(logged_times("reaper timed out"), 1);
+	expect_part(&w, "lost:1@0 ");
 	say_gone(&w, fd, 1, 1);
 	expect(&w, "");
 	close(fd);

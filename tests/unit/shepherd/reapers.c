@@ -49,8 +49,6 @@ static void crew_start(struct crew *c)
 		.polite = w->polite,
 		.local = &c->local.reaper,
 		.host = crew_host(c),
-		.said = story_said,
-		.ctx = w,
 	};
 	MUST(reapers_new(&c->reapers, &options, &err));
 	MUST(reapers_begin(c->reapers, NULL, &err));

@@ -21,8 +21,6 @@ struct queuer_ops {
 	int (*start)(void *ctx, size_t number, int fd, struct err *err);
 	/* Kills it; call queuer_ended() afterwards. It may have ended already. */
 	void (*kill)(void *ctx, size_t number);
-	/* For the log; why may be NULL. */
-	void (*said)(void *ctx, const char *what, const char *why);
 };
 
 struct queuer_options {

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "net/server.h"
 
 #include <fcntl.h>
@@ -467,7 +468,7 @@ static void failure_hide(struct searcher_slot *s, struct archie_message *m)
 	char why[ARCHIE_TEXT_MOST + 1];
 	snprintf(why, sizeof why, STR_FMT, STR_ARG(m->text));
 	if (strcmp(why, q->failure) != 0 || now_us(q) - q->failure_us >= FAILURE_US) {
-		q->o.ops->said(q->o.ctx, "search failed", why);
+		log_warn(ROLE, "search failed", KV_TEXT("why", why));
 		memcpy(q->failure, why, sizeof why);
 		q->failure_us = now_us(q);
 	}
@@ -574,7 +575,7 @@ static void slot_start(struct searcher_slot *s)
 	struct err err;
 	int fd = -1;
 	if (start_process(s, &fd, &err) < 0) {
-		q->o.ops->said(q->o.ctx, "searcher cannot be started; trying again", err.msg);
+		log_warn(ROLE, "searcher cannot be started; trying again", KV_TEXT("why", err.msg));
 		start_later(s);
 		return;
 	}
@@ -588,7 +589,7 @@ void queuer_ended(struct queuer *q, size_t number, const char *reason)
 	struct searcher_slot *s = &q->slot[number];
 	s->alive = false;
 	q->counts.deaths++;
-	q->o.ops->said(q->o.ctx, "searcher ended and is replaced", reason);
+	log_warn(ROLE, "searcher ended and is replaced", KV_TEXT("why", reason));
 	if (s->conn)
 		conn_close(s->conn);
 	slot_lose(s);

@@ -11,7 +11,6 @@
 #include "archie/archie_conf.h"
 #include "archie/queuer.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "cmd/system/proc.h"
 #include "net/role_loop.h"
 
@@ -131,14 +130,7 @@ static void child_kill(void *ctx, size_t number)
 		proc_signal(&r->child[number].proc, SIGKILL);
 }
 
-static void queuer_said(void *ctx, const char *what, const char *why)
-{
-	(void)ctx;
-	log_warn(ROLE, what, KV_TEXT("why", why ? why : ""));
-}
-
-static const struct queuer_ops ops = {
-	.start = child_start, .kill = child_kill, .said = queuer_said};
+static const struct queuer_ops ops = {.start = child_start, .kill = child_kill};
 
 static void children_end(struct role_queuer *r)
 {

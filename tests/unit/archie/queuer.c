@@ -2,6 +2,7 @@
  * says. Words go over Unix sockets, as between processes. */
 #include "archie/queuer.h"
 
+#include "../logged.h"
 #include "../said.h"
 #include "../scratch.h"
 #include "../unit.h"
@@ -35,8 +36,6 @@ struct world {
 	struct unit_searcher searcher[SEARCHERS];
 	unsigned refuse_starts;
 	int64_t now_us;
-	unsigned said;
-	char why[500]; /* said last */
 };
 
 static int on_start(void *ctx, size_t number, int fd, struct err *err)
@@ -58,13 +57,6 @@ static int on_start(void *ctx, size_t number, int fd, struct err *err)
 static void on_kill(void *ctx, size_t number)
 {
 	((struct world *)ctx)->searcher[number].killed = true;
-}
-
-static void on_said(void *ctx, const char *what, const char *why)
-{
-	struct world *w = ctx;
-	w->said++;
-	snprintf(w->why, sizeof w->why, "%s: %s", what, why ? why : "");
 }
 
 static void searcher_die(struct world *w, size_t number)
@@ -100,10 +92,11 @@ static void client_open(struct world *w, size_t i)
 
 static void world_new(struct world *w, size_t queue_max)
 {
-	static const struct queuer_ops ops = {.start = on_start, .kill = on_kill, .said = on_said};
+	static const struct queuer_ops ops = {.start = on_start, .kill = on_kill};
 	const struct loop_options options = {.manual = true, .start_us = US_PER_S};
 	char address[300];
 	struct err err;
+	logged_start();
 	*w = (struct world){.now_us = US_PER_S};
 	for (size_t i = 0; i < SEARCHERS; i++)
 		w->searcher[i].fd = -1;
@@ -311,8 +304,10 @@ static void failures_are_for_the_log_and_not_for_strangers(void **state)
 		snprintf(heard, sizeof heard, "refused pid=1 number=%u why=failed text=%s", i,
 			 hidden);
 		assert_string_equal(client_heard(&w, 0), heard);
-		assert_string_equal(w.why, "search failed: /srv/names: Input/output error");
-		assert_int_equal(w.said, i < 3 ? 1 : 2); /* the same one is said once a minute */
+		/* the same one is logged once a minute */
+		assert_int_equal(
+			logged_times("search failed why=\"/srv/names: Input/output error\""),
+			i < 3 ? 1 : 2);
 		if (i == 2)
 			pass(&w, 61 * US_PER_S);
 	}

@@ -1,7 +1,6 @@
 /* JSON is written straight into the buffer: no tree, no second copy of a page of results. */
 #include "base/jsonw.h"
 
-#include "base/clock.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -197,14 +196,6 @@ void jsonw_null(struct jsonw *j)
 	buf_add_text(j->out, "null");
 }
 
-void jsonw_time(struct jsonw *j, int64_t wall_us)
-{
-	begin_value(j);
-	buf_add_byte(j->out, '"');
-	time_print(j->out, wall_us, 6);
-	buf_add_byte(j->out, '"');
-}
-
 void jsonw_put_object(struct jsonw *j, const char *key)
 {
 	jsonw_key(j, key);
@@ -229,4 +220,3 @@ PUT(int, int64_t)
 PUT(uint, uint64_t)
 PUT(real, double)
 PUT(bool, bool)
-PUT(time, int64_t)

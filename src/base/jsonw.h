@@ -28,7 +28,6 @@ void jsonw_uint(struct jsonw *j, uint64_t v);
 void jsonw_real(struct jsonw *j, double v); /* not finite: null */
 void jsonw_bool(struct jsonw *j, bool v);
 void jsonw_null(struct jsonw *j);
-void jsonw_time(struct jsonw *j, int64_t wall_us); /* RFC 3339 in microseconds */
 
 /* A key and its value in one; objects and arrays are opened. */
 void jsonw_put_object(struct jsonw *j, const char *key);
@@ -39,4 +38,3 @@ void jsonw_put_int(struct jsonw *j, const char *key, int64_t v);
 void jsonw_put_uint(struct jsonw *j, const char *key, uint64_t v);
 void jsonw_put_real(struct jsonw *j, const char *key, double v);
 void jsonw_put_bool(struct jsonw *j, const char *key, bool v);
-void jsonw_put_time(struct jsonw *j, const char *key, int64_t wall_us);

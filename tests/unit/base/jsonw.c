@@ -24,17 +24,15 @@ static void nesting_and_commas_are_kept(void **state)
 	jsonw_null(&j);
 	jsonw_text(&j, NULL);
 	jsonw_text(&j, "x");
-	jsonw_time(&j, 1700000000123456);
 	jsonw_array_end(&j);
 	jsonw_put_bool(&j, "yes", true);
 	jsonw_put_str(&j, "s", STR("a"));
 	jsonw_put_text(&j, "none", NULL);
 	jsonw_object_end(&j);
-	assert_string_equal(
-		buf_text(&b),
-		"{\"min\":-9223372036854775808,\"max\":18446744073709551615,"
-		"\"list\":[[],{},false,null,null,\"x\",\"2023-11-14T22:13:20.123456Z\"],"
-		"\"yes\":true,\"s\":\"a\",\"none\":null}");
+	assert_string_equal(buf_text(&b),
+			    "{\"min\":-9223372036854775808,\"max\":18446744073709551615,"
+			    "\"list\":[[],{},false,null,null,\"x\"],"
+			    "\"yes\":true,\"s\":\"a\",\"none\":null}");
 }
 
 static void documents_may_follow_each_other(void **state)

@@ -1,7 +1,6 @@
 /* JSON is written straight into the buffer: no tree, no second copy of a page of results. */
 #include "base/jsonw.h"
 
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

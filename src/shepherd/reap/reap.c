@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "shepherd/reap/reap_inner.h"
 
-
 #define CHECKPOINT_US (US_PER_S / 2)
 
 /* How long what is known of robots.txt may stay unwritten. */

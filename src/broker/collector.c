@@ -2,7 +2,7 @@
  * registry side by side and then writes one record, which is what counts; the words index follows,
  * and texts that nobody has any more are deleted. What a kill leaves undone after that record is
  * done by the next start. */
-#include "broker/collector.h"
+#include "broker/collector_inner.h"
 
 #include "base/clock.h"
 #include "base/fault.h"
@@ -11,7 +11,6 @@
 #include "base/pool.h"
 #include "broker/addition.h"
 #include "broker/compact_inner.h"
-#include "broker/feeds_inner.h"
 
 #include <poll.h>
 
@@ -32,35 +31,7 @@ struct sync_job {
 	struct err err;
 };
 
-struct collector {
-	struct arena arena; /* paths */
-	struct collector_options options;
-	const char *folder, *docs_folder;
-	struct registry *registry;
-	struct docstore *docs;
-	struct indexer *indexer;
-	struct objects *objects;
-	struct feeds *feeds;
-	struct compact *compact;
-	struct pool *syncer; /* of one thread */
-	size_t taken;        /* objects since the last commit */
-	int64_t first_us;    /* when the first of them was taken */
-	int64_t last_us;     /* when the last commit began */
-	int64_t compact_us;  /* when to compact; INT64_MAX: there is no need */
-	struct registry_scan *expiry;
-	uint64_t expired; /* by this scan */
-	bool cleaning;    /* then space is given back */
-	bool rebuild;     /* the index, as soon as it can be */
-	struct addition *adding;
-	struct collector_added added;
-	struct arena object; /* of what is added or dropped */
-	int64_t expire_us;   /* when to look next */
-	uint32_t *refresh_s; /* by point: when the first of its objects is to be refreshed */
-	uint64_t orphan, orphans_end; /* texts that may be nobody's: the next one, the last one */
-	struct err trouble;           /* of the other threads, until it is told */
-};
-
-static void count_add(struct collector *c, enum collector_counter which, uint64_t n)
+void collector_count(struct collector *c, enum collector_counter which, uint64_t n)
 {
 	if (c->options.counters)
 		counters_add(c->options.counters, which, n);
@@ -86,26 +57,17 @@ static int count_stats(struct collector *c, struct err *err)
 	return 0;
 }
 
-/* For the feeds */
-
-static void note_taken(void *ctx)
+void collector_took(struct collector *c)
 {
-	struct collector *c = ctx;
 	if (c->taken++ == 0)
 		c->first_us = clock_mono_us();
 }
 
-static bool took_enough(void *ctx)
+bool collector_took_enough(const struct collector *c)
 {
-	struct collector *c = ctx;
 	return c->taken >= COLLECTOR_BATCH ||
 	       (c->taken && c->taken % LOOK_EVERY == 0 &&
 		clock_mono_us() - c->first_us >= COLLECTOR_COMMIT_US);
-}
-
-static void count_one(void *ctx, enum collector_counter which)
-{
-	count_add(ctx, which, 1);
 }
 
 /* Opening */
@@ -170,14 +132,7 @@ static int open_stores(struct collector *c, struct err *err)
 	c->objects = objects_new(c->registry, c->docs, c->indexer);
 	c->compact = compact_new(c->docs, c->registry);
 	registry_before_tables(c->registry, before_tables, c);
-	struct feeds_env env = {.options = &c->options,
-				.registry = c->registry,
-				.objects = c->objects,
-				.took = note_taken,
-				.enough = took_enough,
-				.count = count_one,
-				.ctx = c};
-	return feeds_new(&c->feeds, &env, err);
+	return feeds_open(c, err);
 }
 
 int collector_open(struct collector **ret, const struct collector_options *options, struct err *err)
@@ -211,7 +166,7 @@ void collector_close(struct collector **cp)
 	if (!c)
 		return;
 	compact_stop(c->compact);
-	feeds_free(&c->feeds);
+	feeds_close(c);
 	addition_free(&c->adding);
 	registry_scan_free(&c->expiry);
 	indexer_close(&c->indexer); /* waits for the job of compact */
@@ -268,7 +223,7 @@ int collector_commit(struct collector *c, struct err *err)
 		return 0;
 	c->last_us = clock_mono_us();
 	FAULT("collector.commit");
-	feeds_mark(c->feeds);
+	feeds_mark(c);
 	if (sync_both(c, &mark, err) < 0)
 		return -1;
 	FAULT("collector.synced");
@@ -279,7 +234,7 @@ int collector_commit(struct collector *c, struct err *err)
 		return -1;
 	FAULT("collector.deleted");
 	c->taken = 0;
-	count_add(c, COLLECTOR_COMMITS, 1);
+	collector_count(c, COLLECTOR_COMMITS, 1);
 	count_set(c, COLLECTOR_LAST_COMMIT, clock_wall_us() / US_PER_S);
 	return count_stats(c, err) < 0 ? -1 : plan_compaction(c, err);
 }
@@ -306,7 +261,7 @@ static void end_expiry(struct collector *c, int64_t now_us, int64_t now_s)
 	}
 	for (uint32_t i = 1; i <= REGISTRY_POINTS; i++)
 		if (c->refresh_s[i] < now_s)
-			feeds_ask_early(c->feeds, i, now_us);
+			feeds_ask_early(c, i, now_us);
 }
 
 /* 0: there is more to look at. 1: not now. */
@@ -338,9 +293,9 @@ static int expire_some(struct collector *c, int64_t now_us, struct err *err)
 			note_refresh(c, &r.object);
 			continue;
 		}
-		note_taken(c);
+		collector_took(c);
 		c->expired++;
-		count_add(c, COLLECTOR_EXPIRED, 1);
+		collector_count(c, COLLECTOR_EXPIRED, 1);
 		event_write(c->options.events, DELETE, NULL, KV_STR("url", r.object.url),
 			    KV_TEXT("why", "expired"));
 		if (objects_drop(c->objects, &r.object, wall_us, err) < 0)
@@ -372,7 +327,7 @@ static void add_ended(struct collector *c)
 static void add_left_out(struct collector *c, const struct err *why)
 {
 	c->added.bad++;
-	count_add(c, COLLECTOR_BAD, 1);
+	collector_count(c, COLLECTOR_BAD, 1);
 	if (c->added.bad > COLLECTOR_LEFT_OUT_SHOWN)
 		return;
 	log_warn(COLLECTOR, "object skipped", KV_TEXT("file", addition_name(c->adding)),
@@ -384,7 +339,7 @@ static int add_change(struct collector *c, const struct source_change *change, s
 	uint32_t point = registry_point(c->registry, INDEXER_POINT_ADDED);
 	enum objects_did did = OBJECTS_SAME;
 	int rc = point ? 0 : err_set(err, ERR_USAGE, "there are too many sources");
-	note_taken(c);
+	collector_took(c);
 	if (rc == 0)
 		rc = objects_apply(c->objects, point, change, true, clock_wall_us(), &did, err);
 	if (rc < 0 && err->code == ERR_USAGE) {
@@ -394,22 +349,21 @@ static int add_change(struct collector *c, const struct source_change *change, s
 	if (rc < 0)
 		return -1;
 	c->added.taken++;
-	feeds_count_did(did, count_one, c);
-	feeds_write_event(c->options.events, INDEXER_POINT_ADDED, did, change->obj.url);
+	feeds_note_did(c, INDEXER_POINT_ADDED, did, change->obj.url);
 	return 0;
 }
 
 /* 0: there may be more. 1: there are none. */
 static int add_some(struct collector *c, struct err *err)
 {
-	while (c->adding && !took_enough(c)) {
+	while (c->adding && !collector_took_enough(c)) {
 		struct source_change change;
 		arena_clear(&c->object);
 		int rc = addition_next(c->adding, &c->object, &change, err);
 		if (rc == 0 && add_change(c, &change, err) < 0)
 			return -1;
 		if (rc < 0) {
-			note_taken(c); /* a step ends with a file that has nothing good too */
+			collector_took(c); /* a step ends with a file that has nothing good too */
 			add_left_out(c, err);
 		}
 		if (rc == 1 || (rc < 0 && err->code == ERR_SYSTEM))
@@ -443,11 +397,6 @@ int collector_add(struct collector *c, struct str name, struct collector_added *
 
 /* Other orders of the administrator */
 
-size_t collector_ask_all(struct collector *c, int64_t now_us)
-{
-	return feeds_ask_all(c->feeds, now_us);
-}
-
 void collector_clean(struct collector *c)
 {
 	registry_scan_free(&c->expiry); /* what it has passed may have expired since */
@@ -476,8 +425,8 @@ static int drop_oid(struct collector *c, uint32_t oid, size_t *dropped, struct e
 	int rc = oid ? registry_by_oid(c->registry, oid, &c->object, &o, err) : 1;
 	if (rc != 0)
 		return MIN(rc, 0);
-	note_taken(c);
-	count_add(c, COLLECTOR_DELETED, 1);
+	collector_took(c);
+	collector_count(c, COLLECTOR_DELETED, 1);
 	event_write(c->options.events, DELETE, NULL, KV_STR("url", o.url), KV_UINT("oid", oid));
 	++*dropped;
 	return objects_drop(c->objects, &o, clock_wall_us(), err);
@@ -499,7 +448,7 @@ void collector_set(struct collector *c, enum collector_time which, int64_t us)
 {
 	int64_t now_us = clock_mono_us();
 	if (which == COLLECTOR_COLLECT_EVERY) {
-		feeds_set_every(c->feeds, us, now_us);
+		feeds_set_every(c, us, now_us);
 	} else if (which == COLLECTOR_EXPIRE_EVERY) {
 		c->options.expire_every_us = us;
 		c->expire_us = MIN(c->expire_us, now_us + us);
@@ -640,7 +589,7 @@ static bool is_time(const struct collector *c, bool more, int64_t now_us)
 int collector_step(struct collector *c, int64_t now_us, struct err *err)
 {
 	struct err ignored;
-	int feeds = feeds_read(c->feeds, now_us, err);
+	int feeds = feeds_read(c, now_us, err);
 	int added = feeds < 0 ? -1 : add_some(c, err);
 	int expiry = added < 0 ? -1 : expire_some(c, now_us, err);
 	if (expiry < 0)
@@ -652,7 +601,7 @@ int collector_step(struct collector *c, int64_t now_us, struct err *err)
 	int beside = look_beside(c, err);
 	if (beside < 0)
 		return -1;
-	(void)feeds_report(c->feeds, now_us, &ignored); /* only people read it */
+	(void)feeds_report(c, now_us, &ignored); /* only people read it */
 	return more || beside == 0 ? 0 : 1;
 }
 
@@ -667,7 +616,7 @@ int collector_trouble(struct collector *c, struct err *ret)
 
 int64_t collector_due_us(const struct collector *c)
 {
-	int64_t due = MIN(feeds_due_us(c->feeds), c->expire_us);
+	int64_t due = MIN(feeds_due_us(c), c->expire_us);
 	if (!c->taken)
 		return MIN(due, c->compact_us); /* which waits for a commit */
 	return MIN(due, MIN(c->first_us + COLLECTOR_COMMIT_US, c->last_us + APART_US));
@@ -680,7 +629,7 @@ void collector_wait(struct collector *c, const int *fd, size_t nfds, int64_t unt
 	int *feeds = mem_array(c->options.n, sizeof *feeds);
 	nfds_t n = 0;
 	fds[n++] = (struct pollfd){maintenance_fd(indexer_maintenance(c->indexer)), POLLIN, 0};
-	size_t open = feeds_fds(c->feeds, feeds, c->options.n);
+	size_t open = feeds_fds(c, feeds, c->options.n);
 	for (size_t i = 0; i < open; i++)
 		fds[n++] = (struct pollfd){feeds[i], POLLIN, 0};
 	for (size_t i = 0; i < nfds; i++)

@@ -1,5 +1,5 @@
 /* Feeds: when each is opened, what is done with what it tells, and how it ends. */
-#include "broker/feeds_inner.h"
+#include "broker/collector_inner.h"
 
 #include "base/clock.h"
 #include "base/hash.h"
@@ -19,7 +19,6 @@ enum { TELL_FAILURES = 3 };
 #define POINT_RETRY_US (60 * US_PER_S)
 /* How often a point may be asked early: a part of the time between collections. */
 enum { EARLY_PART = 24 };
-enum { OBJECT_ARENA = 192 << 20 };
 enum { REPORT_US = 1000000 };
 /* How long after all was told it may be told again because something is missing, and how many times
  * as long as that took. */
@@ -30,7 +29,7 @@ enum { SWEEP_STEP = 20000 }; /* records that one step looks at */
 TABLE(told_ids, uint64_t, bool, hash_u64, table_same_u64)
 
 struct feed {
-	const struct collector_feed *def;
+	struct collector_feed def; /* a copy: how often may be set */
 	uint32_t point;
 	struct source *source;       /* NULL: not open */
 	bool slow;                   /* a point that others do not wait for */
@@ -56,26 +55,12 @@ struct feed {
 	struct point_status status;
 };
 
-struct feeds {
-	struct feeds_env env;
-	struct collector_feed *def; /* copies: how often may be set */
-	struct feed *feed;
-	size_t n;
-	size_t asked; /* collection points that are open, but for: */
-	size_t slow;  /* those that have been so for COLLECTOR_SLOW_US */
-	size_t turn;  /* which one is read first, so that none is starved */
-	struct arena object;
-	bool changed; /* a status has */
-	struct small *small;
-	int64_t reported_us;
-};
-
 static const struct source_cursor beginning;
 
-static struct source_cursor cursor_of(const struct feeds *f, const struct feed *feed)
+static struct source_cursor cursor_of(const struct collector *c, const struct feed *feed)
 {
 	size_t n;
-	const struct registry_point *p = registry_points(f->env.registry, &n);
+	const struct registry_point *p = registry_points(c->registry, &n);
 	for (size_t i = 0; i < n; i++)
 		if (p[i].number == feed->point)
 			return p[i].cursor;
@@ -88,75 +73,62 @@ static bool is_beginning(const struct source_cursor *c)
 }
 
 /* A source that is followed and fails as it did before has nothing new to tell. */
-static void say_state(struct feeds *f, struct feed *feed, enum point_state state, const char *text)
+static void say_state(struct collector *c, struct feed *feed, enum point_state state,
+		      const char *text)
 {
 	char before[sizeof feed->status.text];
 	snprintf(before, sizeof before, "%s", feed->status.text);
-	f->changed |= feed->def->every_us || feed->status.state != state;
+	c->points_changed |= feed->def.every_us || feed->status.state != state;
 	feed->status.state = (uint8_t)state;
 	snprintf(feed->status.text, sizeof feed->status.text, "%.*s", POINT_TEXT, text);
-	f->changed |= strcmp(before, feed->status.text) != 0;
+	c->points_changed |= strcmp(before, feed->status.text) != 0;
 }
 
-int feeds_new(struct feeds **ret, const struct feeds_env *env, struct err *err)
+int feeds_open(struct collector *c, struct err *err)
 {
-	struct feeds *f = mem_alloc(sizeof *f);
-	const struct collector_options *o = env->options;
+	const struct collector_options *o = &c->options;
 	const struct small_table *table = &points_table;
 	int64_t now_us = clock_mono_us();
-	f->env = *env;
-	f->n = o->n;
-	f->def = mem_array(o->n, sizeof *f->def);
-	for (size_t i = 0; i < o->n; i++)
-		f->def[i] = o->feeds[i];
-	f->feed = mem_array(o->n, sizeof *f->feed);
-	f->object = ARENA_INIT(OBJECT_ARENA);
-	f->changed = true;
-	for (size_t i = 0; i < f->n; i++) {
-		struct feed *feed = &f->feed[i];
+	c->feed = mem_array(o->n, sizeof *c->feed);
+	c->points_changed = true;
+	for (size_t i = 0; i < o->n; i++) {
+		struct feed *feed = &c->feed[i];
 		size_t known, now;
-		feed->def = &f->def[i];
-		(void)registry_points(env->registry, &known);
-		feed->point = registry_point(env->registry, feed->def->name);
-		(void)registry_points(env->registry, &now);
+		feed->def = o->feeds[i];
+		(void)registry_points(c->registry, &known);
+		feed->point = registry_point(c->registry, feed->def.name);
+		(void)registry_points(c->registry, &now);
 		feed->fresh = now > known;
-		if (feed->point == 0) {
-			feeds_free(&f);
+		if (feed->point == 0)
 			return err_set(err, ERR_USAGE, "%s: too many sources, or too long a name",
-				       o->feeds[i].name);
-		}
-		bool waits = feed->def->every_us && o->no_collect;
+				       feed->def.name);
+		bool waits = feed->def.every_us && o->no_collect;
 		feed->due_us = waits ? INT64_MAX : now_us;
 		feed->again_us = now_us + AGAIN_US;
-		snprintf(feed->status.name, sizeof feed->status.name, "%s", feed->def->name);
+		snprintf(feed->status.name, sizeof feed->status.name, "%s", feed->def.name);
 		feed->lost = o->forget;
 		if (o->forget) {
-			registry_set_cursor(env->registry, feed->point, &beginning);
-			env->took(env->ctx);
+			registry_set_cursor(c->registry, feed->point, &beginning);
+			collector_took(c);
 		}
 	}
-	if (small_open_data(&f->small, o->data, &table, 1, SMALL_WRITE, err) < 0) {
-		feeds_free(&f);
-		return -1;
-	}
-	*ret = f;
-	return 0;
+	return small_open_data(&c->points, o->data, &table, 1, SMALL_WRITE, err);
 }
 
 /* The number of those that had no line of their own. */
 static void say_left_out(struct feed *feed)
 {
 	if (feed->left_out > COLLECTOR_LEFT_OUT_SHOWN)
-		log_warn(COLLECTOR, "more objects skipped", KV_TEXT("feed", feed->def->name),
+		log_warn(COLLECTOR, "more objects skipped", KV_TEXT("feed", feed->def.name),
 			 KV_UINT("objects", feed->left_out - COLLECTOR_LEFT_OUT_SHOWN));
 	feed->left_out = 0;
 }
 
-static void close_source(struct feeds *f, struct feed *feed)
+static void close_source(struct collector *c, struct feed *feed)
 {
 	say_left_out(feed);
-	if (feed->source && feed->def->every_us)
-		--*(feed->slow ? &f->slow : &f->asked);
+	if (feed->source && feed->def.every_us)
+		--*(feed->slow ? &c->slow : &c->asked);
 	feed->slow = false;
 	source_close(&feed->source);
 	registry_scan_free(&feed->sweep);
@@ -164,18 +136,12 @@ static void close_source(struct feeds *f, struct feed *feed)
 	feed->failing = feed->sweeps = feed->ended = feed->unsure = false;
 }
 
-void feeds_free(struct feeds **fp)
+void feeds_close(struct collector *c)
 {
-	struct feeds *f = *fp;
-	if (!f)
-		return;
-	for (size_t i = 0; i < f->n; i++)
-		close_source(f, &f->feed[i]);
-	mem_free(&f->feed);
-	mem_free(&f->def);
-	arena_free(&f->object);
-	small_close(&f->small);
-	mem_free(fp);
+	for (size_t i = 0; c->feed && i < c->options.n; i++)
+		close_source(c, &c->feed[i]);
+	mem_free(&c->feed);
+	small_close(&c->points);
 }
 
 /* Opening and ending */
@@ -183,112 +149,112 @@ void feeds_free(struct feeds **fp)
 static void set_due(struct feed *feed, int64_t in_us, int64_t now_us)
 {
 	feed->due_us = now_us + in_us;
-	feed->status.next_us = feed->def->every_us ? clock_wall_us() + in_us : 0;
+	feed->status.next_us = feed->def.every_us ? clock_wall_us() + in_us : 0;
 }
 
 /* It cannot be opened or read now; nothing of it counts that was not committed. */
-static void put_off(struct feeds *f, struct feed *feed, int64_t now_us, const struct err *err)
+static void put_off(struct collector *c, struct feed *feed, int64_t now_us, const struct err *err)
 {
-	int64_t every_us = feed->def->every_us;
-	close_source(f, feed);
+	int64_t every_us = feed->def.every_us;
+	close_source(c, feed);
 	feed->failures++;
 	if (every_us) {
-		f->env.count(f->env.ctx, COLLECTOR_FAILURES);
+		collector_count(c, COLLECTOR_FAILURES, 1);
 		set_due(feed, backoff_us(feed->failures, MIN(POINT_RETRY_US, every_us), every_us),
 			now_us);
 		log_warn(COLLECTOR, "collection failed; will retry",
-			 KV_TEXT("point", feed->def->name), KV_TEXT("why", err->msg),
+			 KV_TEXT("point", feed->def.name), KV_TEXT("why", err->msg),
 			 KV_INT("seconds", (feed->due_us - now_us) / US_PER_S));
-		event_write(f->env.options->events, COLLECTION, feed->def->name,
+		event_write(c->options.events, COLLECTION, feed->def.name,
 			    KV_TEXT("failed", err->msg));
 	} else {
 		set_due(feed, RETRY_US, now_us);
 		if (feed->failures == TELL_FAILURES)
 			log_warn(COLLECTOR, "cannot read source; retrying every second",
-				 KV_TEXT("feed", feed->def->name), KV_TEXT("why", err->msg));
+				 KV_TEXT("feed", feed->def.name), KV_TEXT("why", err->msg));
 	}
-	say_state(f, feed, POINT_FAILED, err->msg);
+	say_state(c, feed, POINT_FAILED, err->msg);
 }
 
 /* Whether no other point may be opened. */
-static bool is_full(const struct feeds *f)
+static bool is_full(const struct collector *c)
 {
-	return f->asked == COLLECTOR_OPEN || f->asked + f->slow == COLLECTOR_OPEN_MOST;
+	return c->asked == COLLECTOR_OPEN || c->asked + c->slow == COLLECTOR_OPEN_MOST;
 }
 
 /* When this one makes room for another; INT64_MAX: it does not. */
 static int64_t slow_us(const struct feed *feed)
 {
-	bool counts = feed->source && feed->def->every_us && !feed->slow;
+	bool counts = feed->source && feed->def.every_us && !feed->slow;
 	return counts ? feed->began_us + COLLECTOR_SLOW_US : INT64_MAX;
 }
 
 /* A peer that is silent or never ends holds up nobody. */
-static void pass_slow(struct feeds *f, int64_t now_us)
+static void pass_slow(struct collector *c, int64_t now_us)
 {
-	bool full = f->asked == COLLECTOR_OPEN;
-	for (size_t i = 0; full && i < f->n; i++) {
-		if (now_us < slow_us(&f->feed[i]))
+	bool full = c->asked == COLLECTOR_OPEN;
+	for (size_t i = 0; full && i < c->options.n; i++) {
+		if (now_us < slow_us(&c->feed[i]))
 			continue;
-		f->feed[i].slow = true;
-		f->asked--;
-		f->slow++;
+		c->feed[i].slow = true;
+		c->asked--;
+		c->slow++;
 	}
 }
 
 /* 0: it is open. 1: not now. A place that the feed does not know any more begins again. */
-static int open_feed(struct feeds *f, struct feed *feed, int64_t now_us)
+static int open_feed(struct collector *c, struct feed *feed, int64_t now_us)
 {
 	struct err err = {0};
 	if (feed->source)
 		return 0;
-	if (now_us < feed->due_us || (feed->def->every_us && is_full(f)))
+	if (now_us < feed->due_us || (feed->def.every_us && is_full(c)))
 		return 1;
-	bool anew = feed->def->full || feed->lost;
-	struct source_cursor from = anew ? beginning : cursor_of(f, feed);
-	int rc = feed->def->ops->open(&feed->source, feed->def->store, &from, &err);
+	bool anew = feed->def.full || feed->lost;
+	struct source_cursor from = anew ? beginning : cursor_of(c, feed);
+	int rc = feed->def.ops->open(&feed->source, feed->def.store, &from, &err);
 	if (rc < 0 && err.code == ERR_USAGE && !is_beginning(&from)) {
 		from = beginning;
-		rc = feed->def->ops->open(&feed->source, feed->def->store, &from, &err);
+		rc = feed->def.ops->open(&feed->source, feed->def.store, &from, &err);
 	}
 	if (rc != 0) {
 		feed->source = NULL;
 		if (rc > 0)
-			(void)err_set(&err, ERR_SYSTEM, "%s: it is not there", feed->def->name);
-		put_off(f, feed, now_us, &err);
+			(void)err_set(&err, ERR_SYSTEM, "%s: it is not there", feed->def.name);
+		put_off(c, feed, now_us, &err);
 		return 1;
 	}
-	f->asked += feed->def->every_us != 0;
+	c->asked += feed->def.every_us != 0;
 	feed->sweeps = is_beginning(&from) && !feed->fresh;
 	feed->fresh = false;
 	feed->began_us = now_us;
 	feed->status.last_us = clock_wall_us();
 	feed->status.objects = feed->status.bad = 0;
-	log_debug(COLLECTOR, 1, "a collection begins", KV_TEXT("point", feed->def->name),
+	log_debug(COLLECTOR, 1, "a collection begins", KV_TEXT("point", feed->def.name),
 		  KV_TEXT("everything", is_beginning(&from) ? "yes" : "no"));
-	say_state(f, feed, POINT_RUNS, "");
+	say_state(c, feed, POINT_RUNS, "");
 	return 0;
 }
 
 /* A collection came to its end. One that refreshed what is not there begins anew, also when the
  * next is by another process. */
-static void end_collection(struct feeds *f, struct feed *feed, int64_t now_us)
+static void end_collection(struct collector *c, struct feed *feed, int64_t now_us)
 {
 	struct source_cursor at = beginning;
 	if (!feed->lost)
 		source_cursor(feed->source, &at);
-	registry_set_cursor(f->env.registry, feed->point, &at);
-	f->env.took(f->env.ctx);
-	f->env.count(f->env.ctx, COLLECTOR_COLLECTIONS);
-	log_info(COLLECTOR, "collected", KV_TEXT("point", feed->def->name),
+	registry_set_cursor(c->registry, feed->point, &at);
+	collector_took(c);
+	collector_count(c, COLLECTOR_COLLECTIONS, 1);
+	log_info(COLLECTOR, "collected", KV_TEXT("point", feed->def.name),
 		 KV_INT("objects", (int64_t)feed->status.objects),
 		 KV_INT("bad", (int64_t)feed->status.bad));
-	event_write(f->env.options->events, COLLECTION, feed->def->name,
+	event_write(c->options.events, COLLECTION, feed->def.name,
 		    KV_UINT("objects", feed->status.objects), KV_UINT("bad", feed->status.bad));
-	close_source(f, feed);
+	close_source(c, feed);
 	feed->failures = 0;
-	set_due(feed, feed->def->every_us, now_us);
-	say_state(f, feed, POINT_GOOD, "");
+	set_due(feed, feed->def.every_us, now_us);
+	say_state(c, feed, POINT_GOOD, "");
 }
 
 /* What was told, by its identity; what was told and could not be taken, by its URL alone, since it
@@ -305,24 +271,24 @@ static bool was_told(const struct feed *feed, const struct registry_object *o)
 }
 
 /* Drops what was not told. 0: more is left. 1: that was all. */
-static int sweep_untold(struct feeds *f, struct feed *feed, struct err *err)
+static int sweep_untold(struct collector *c, struct feed *feed, struct err *err)
 {
 	struct registry_record r;
 	int rc = 0;
-	if (!feed->sweep && registry_scan_open(&feed->sweep, f->env.registry, 0, err) < 0)
+	if (!feed->sweep && registry_scan_open(&feed->sweep, c->registry, 0, err) < 0)
 		return -1;
-	for (unsigned i = 0; i < SWEEP_STEP && !f->env.enough(f->env.ctx); i++) {
+	for (unsigned i = 0; i < SWEEP_STEP && !collector_took_enough(c); i++) {
 		rc = registry_scan_next(feed->sweep, &r, err);
 		if (rc != 0)
 			break;
 		const struct registry_object *o = &r.object;
 		if (!r.living || o->point != feed->point || was_told(feed, o))
 			continue;
-		f->env.took(f->env.ctx);
-		f->env.count(f->env.ctx, COLLECTOR_DELETED);
-		event_write(f->env.options->events, DELETE, feed->def->name, KV_STR("url", o->url),
+		collector_took(c);
+		collector_count(c, COLLECTOR_DELETED, 1);
+		event_write(c->options.events, DELETE, feed->def.name, KV_STR("url", o->url),
 			    KV_TEXT("why", "not told again"));
-		if (objects_drop(f->env.objects, o, clock_wall_us(), err) < 0)
+		if (objects_drop(c->objects, o, clock_wall_us(), err) < 0)
 			return -1;
 	}
 	if (rc < 0 && err->code == ERR_USAGE) { /* it was compressed: once more */
@@ -333,48 +299,48 @@ static int sweep_untold(struct feeds *f, struct feed *feed, struct err *err)
 }
 
 /* Of a feed that is followed. */
-static void tell_all_again(struct feeds *f, struct feed *feed, int64_t now_us)
+static void tell_all_again(struct collector *c, struct feed *feed, int64_t now_us)
 {
 	log_info(COLLECTOR, "rereading source: it refreshed an object that had expired",
-		 KV_TEXT("feed", feed->def->name));
-	close_source(f, feed);
+		 KV_TEXT("feed", feed->def.name));
+	close_source(c, feed);
 	feed->missing = false;
 	feed->lost = true;
 	feed->due_us = now_us;
 }
 
 /* All was told, and what was not is gone. */
-static void end_sweep(struct feeds *f, struct feed *feed, int64_t now_us)
+static void end_sweep(struct collector *c, struct feed *feed, int64_t now_us)
 {
 	registry_scan_free(&feed->sweep);
 	told_ids_free(&feed->told);
 	feed->sweeps = feed->ended = feed->missing = feed->unsure = false;
 	feed->again_us = now_us + AGAIN_US + AGAIN_TIMES * (now_us - feed->began_us);
-	f->env.took(f->env.ctx);
+	collector_took(c);
 }
 
 /* It has no more now. */
-static int reach_end(struct feeds *f, struct feed *feed, int64_t now_us, struct err *err)
+static int reach_end(struct collector *c, struct feed *feed, int64_t now_us, struct err *err)
 {
 	feed->ended = feed->sweeps;
 	say_left_out(feed);
 	if (feed->sweeps && feed->unsure)
 		log_warn(COLLECTOR, "deletions skipped: unknown objects were skipped",
-			 KV_TEXT("feed", feed->def->name));
+			 KV_TEXT("feed", feed->def.name));
 	if (feed->sweeps) {
-		int rc = feed->unsure ? 1 : sweep_untold(f, feed, err);
+		int rc = feed->unsure ? 1 : sweep_untold(c, feed, err);
 		if (rc <= 0)
 			return rc;
-		end_sweep(f, feed, now_us);
+		end_sweep(c, feed, now_us);
 	}
-	feed->lost = feed->missing && feed->def->every_us;
-	if (feed->def->every_us)
-		end_collection(f, feed, now_us);
+	feed->lost = feed->missing && feed->def.every_us;
+	if (feed->def.every_us)
+		end_collection(c, feed, now_us);
 	else if (feed->missing && now_us >= feed->again_us)
-		tell_all_again(f, feed, now_us);
+		tell_all_again(c, feed, now_us);
 	else if (feed->status.state != POINT_GOOD)
-		say_state(f, feed, POINT_GOOD, "");
-	if (!feed->def->every_us && feed->source)
+		say_state(c, feed, POINT_GOOD, "");
+	if (!feed->def.every_us && feed->source)
 		feed->failures = 0;
 	return 1;
 }
@@ -383,33 +349,33 @@ static int reach_end(struct feeds *f, struct feed *feed, int64_t now_us, struct 
 
 /* What is there of a URL stays, though it was told badly. Others are not remembered: a gatherer may
  * tell any number of them. */
-static void note_badly_told(struct feeds *f, struct feed *feed, struct str url)
+static void note_badly_told(struct collector *c, struct feed *feed, struct str url)
 {
 	struct registry_object *known;
 	struct err ignored;
 	size_t n = 0;
 	if (!feed->sweeps || url.n == 0)
 		return;
-	if (registry_of_url(f->env.registry, url, &f->object, &known, &n, &ignored) < 0 || n)
+	if (registry_of_url(c->registry, url, &c->object, &known, &n, &ignored) < 0 || n)
 		(void)told_ids_put(&feed->told, told_url(url));
 }
 
-static void leave_out(struct feeds *f, struct feed *feed, struct str url, const struct err *err)
+static void leave_out(struct collector *c, struct feed *feed, struct str url, const struct err *err)
 {
-	f->env.count(f->env.ctx, COLLECTOR_BAD);
+	collector_count(c, COLLECTOR_BAD, 1);
 	feed->status.bad++;
-	f->changed = true;
-	note_badly_told(f, feed, url);
+	c->points_changed = true;
+	note_badly_told(c, feed, url);
 	if (++feed->left_out > COLLECTOR_LEFT_OUT_SHOWN)
 		return;
-	log_warn(COLLECTOR, "object skipped", KV_TEXT("feed", feed->def->name), KV_STR("url", url),
+	log_warn(COLLECTOR, "object skipped", KV_TEXT("feed", feed->def.name), KV_STR("url", url),
 		 KV_TEXT("why", err->msg));
 }
 
 /* What could not be read was skipped, unless the feed stands where it failed before and does not
  * say that it skipped something: then it lost its place, or comes no further now. 1: it was closed.
  */
-static int skip_unread(struct feeds *f, struct feed *feed, struct str url, int64_t now_us,
+static int skip_unread(struct collector *c, struct feed *feed, struct str url, int64_t now_us,
 		       const struct err *err)
 {
 	struct source_cursor at;
@@ -417,7 +383,7 @@ static int skip_unread(struct feeds *f, struct feed *feed, struct str url, int64
 	if (err->code != ERR_PARTLY && feed->failing &&
 	    memcmp(&at, &feed->failed, sizeof at) == 0) {
 		bool lost = err->code == ERR_USAGE;
-		put_off(f, feed, now_us, err);
+		put_off(c, feed, now_us, err);
 		feed->lost |= lost;
 		if (lost)
 			feed->due_us = now_us;
@@ -426,26 +392,20 @@ static int skip_unread(struct feeds *f, struct feed *feed, struct str url, int64
 	feed->failing = true;
 	feed->failed = at;
 	feed->unsure |= err->code == ERR_PARTLY && url.n == 0;
-	leave_out(f, feed, url, err);
+	leave_out(c, feed, url, err);
 	return 0;
 }
 
-static const enum collector_counter counts[] = {
-	[OBJECTS_ADDED] = COLLECTOR_ADDED,     [OBJECTS_REPLACED] = COLLECTOR_REPLACED,
-	[OBJECTS_DELETED] = COLLECTOR_DELETED, [OBJECTS_REFRESHED] = COLLECTOR_REFRESHED,
-	[OBJECTS_EXPIRED] = COLLECTOR_EXPIRED,
-};
-
-void feeds_count_did(enum objects_did did, void (*count)(void *ctx, enum collector_counter which),
-		     void *ctx)
+void feeds_note_did(struct collector *c, const char *point, enum objects_did did, struct str url)
 {
+	static const enum collector_counter counts[] = {
+		[OBJECTS_ADDED] = COLLECTOR_ADDED,     [OBJECTS_REPLACED] = COLLECTOR_REPLACED,
+		[OBJECTS_DELETED] = COLLECTOR_DELETED, [OBJECTS_REFRESHED] = COLLECTOR_REFRESHED,
+		[OBJECTS_EXPIRED] = COLLECTOR_EXPIRED,
+	};
+	struct events *events = c->options.events;
 	if (did < ARRAY_LEN(counts))
-		count(ctx, counts[did]);
-}
-
-void feeds_write_event(struct events *events, const char *point, enum objects_did did,
-		       struct str url)
-{
+		collector_count(c, counts[did], 1);
 	if (did == OBJECTS_ADDED || did == OBJECTS_REPLACED)
 		event_write(events, UPDATE, point, KV_STR("url", url));
 	else if (did == OBJECTS_DELETED)
@@ -455,23 +415,22 @@ void feeds_write_event(struct events *events, const char *point, enum objects_di
 }
 
 /* An object that cannot be taken is counted and left out; that is not a reason to stop. */
-static int apply_change(struct feeds *f, struct feed *feed, const struct source_change *change,
+static int apply_change(struct collector *c, struct feed *feed, const struct source_change *change,
 			struct err *err)
 {
 	const struct soif *obj = &change->obj;
 	enum objects_did did = OBJECTS_SAME;
 	feed->status.objects++;
-	f->changed = true;
+	c->points_changed = true;
 	/* a gatherer tells each object as it is now; what is followed tells it as it was, in turn
 	 */
-	int rc = objects_apply(f->env.objects, feed->point, change, feed->def->every_us != 0,
+	int rc = objects_apply(c->objects, feed->point, change, feed->def.every_us != 0,
 			       clock_wall_us(), &did, err);
 	if (rc < 0 && err->code == ERR_USAGE) {
-		leave_out(f, feed, obj->url, err);
+		leave_out(c, feed, obj->url, err);
 		rc = 0;
 	} else if (rc == 0) {
-		feeds_count_did(did, f->env.count, f->env.ctx);
-		feeds_write_event(f->env.options->events, feed->def->name, did, obj->url);
+		feeds_note_did(c, feed->def.name, did, obj->url);
 	}
 	feed->missing |= did == OBJECTS_UNKNOWN;
 	if (feed->sweeps && change->op != SOURCE_DELETE)
@@ -482,97 +441,97 @@ static int apply_change(struct feeds *f, struct feed *feed, const struct source_
 }
 
 /* Takes up to a batch from a feed. 0: there may be more. 1: it has no more now. */
-static int read_feed(struct feeds *f, struct feed *feed, int64_t now_us, struct err *err)
+static int read_feed(struct collector *c, struct feed *feed, int64_t now_us, struct err *err)
 {
-	while (!f->env.enough(f->env.ctx)) {
+	while (!collector_took_enough(c)) {
 		struct source_change change = {0};
 		if (feed->ended)
-			return reach_end(f, feed, now_us, err);
-		arena_clear(&f->object);
-		int rc = source_next(feed->source, &f->object, &change, err);
+			return reach_end(c, feed, now_us, err);
+		arena_clear(&c->object);
+		int rc = source_next(feed->source, &c->object, &change, err);
 		if (rc == 2)
 			return 1;
 		if (rc == 1)
-			return reach_end(f, feed, now_us, err);
+			return reach_end(c, feed, now_us, err);
 		if (rc < 0 && err->code == ERR_SYSTEM) {
-			put_off(f, feed, now_us, err);
+			put_off(c, feed, now_us, err);
 			return 1;
 		}
-		if (rc < 0 && skip_unread(f, feed, change.obj.url, now_us, err) != 0)
+		if (rc < 0 && skip_unread(c, feed, change.obj.url, now_us, err) != 0)
 			return 1;
-		f->env.took(f->env.ctx);
+		collector_took(c);
 		if (rc < 0)
 			continue;
 		feed->failing = false;
-		if (apply_change(f, feed, &change, err) < 0)
+		if (apply_change(c, feed, &change, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-int feeds_read(struct feeds *f, int64_t now_us, struct err *err)
+int feeds_read(struct collector *c, int64_t now_us, struct err *err)
 {
 	bool more = false;
-	pass_slow(f, now_us);
-	for (size_t i = 0; i < f->n; i++) {
-		struct feed *feed = &f->feed[(f->turn + i) % f->n];
-		if (open_feed(f, feed, now_us) != 0)
+	pass_slow(c, now_us);
+	for (size_t i = 0; i < c->options.n; i++) {
+		struct feed *feed = &c->feed[(c->turn + i) % c->options.n];
+		if (open_feed(c, feed, now_us) != 0)
 			continue;
-		int rc = read_feed(f, feed, now_us, err);
+		int rc = read_feed(c, feed, now_us, err);
 		if (rc < 0)
 			return -1;
 		more |= rc == 0;
 	}
-	f->turn += f->n != 0;
+	c->turn += c->options.n != 0;
 	return more ? 0 : 1;
 }
 
-void feeds_mark(struct feeds *f)
+void feeds_mark(struct collector *c)
 {
-	for (size_t i = 0; i < f->n; i++) {
-		struct feed *feed = &f->feed[i];
+	for (size_t i = 0; i < c->options.n; i++) {
+		struct feed *feed = &c->feed[i];
 		struct source_cursor at, was;
 		/* a collection counts when it has come to its end */
-		if (!feed->source || feed->sweeps || feed->def->every_us)
+		if (!feed->source || feed->sweeps || feed->def.every_us)
 			continue;
 		source_cursor(feed->source, &at);
-		was = cursor_of(f, feed);
+		was = cursor_of(c, feed);
 		if (memcmp(&at, &was, sizeof at) != 0)
-			registry_set_cursor(f->env.registry, feed->point, &at);
+			registry_set_cursor(c->registry, feed->point, &at);
 	}
 }
 
 /* Waiting */
 
-int64_t feeds_due_us(const struct feeds *f)
+int64_t feeds_due_us(const struct collector *c)
 {
 	int64_t due = INT64_MAX, waiting = INT64_MAX, room = INT64_MAX;
-	for (size_t i = 0; i < f->n; i++) {
-		const struct feed *feed = &f->feed[i];
-		int64_t *when = feed->def->every_us && is_full(f) ? &waiting : &due;
+	for (size_t i = 0; i < c->options.n; i++) {
+		const struct feed *feed = &c->feed[i];
+		int64_t *when = feed->def.every_us && is_full(c) ? &waiting : &due;
 		if (!feed->source)
 			*when = MIN(*when, feed->due_us);
 		room = MIN(room, slow_us(feed));
 	}
-	if (f->asked + f->slow < COLLECTOR_OPEN_MOST)
+	if (c->asked + c->slow < COLLECTOR_OPEN_MOST)
 		due = MIN(due, MAX(waiting, room));
-	return f->changed ? MIN(due, f->reported_us + REPORT_US) : due;
+	return c->points_changed ? MIN(due, c->reported_us + REPORT_US) : due;
 }
 
-size_t feeds_fds(const struct feeds *f, int *ret, size_t most)
+size_t feeds_fds(const struct collector *c, int *ret, size_t most)
 {
 	size_t n = 0;
-	for (size_t i = 0; i < f->n && n < most; i++)
-		if (f->feed[i].source)
-			ret[n++] = source_wait_fd(f->feed[i].source);
+	for (size_t i = 0; i < c->options.n && n < most; i++)
+		if (c->feed[i].source)
+			ret[n++] = source_wait_fd(c->feed[i].source);
 	return n;
 }
 
-void feeds_ask_early(struct feeds *f, uint32_t point, int64_t now_us)
+void feeds_ask_early(struct collector *c, uint32_t point, int64_t now_us)
 {
-	for (size_t i = 0; i < f->n; i++) {
-		struct feed *feed = &f->feed[i];
-		int64_t every_us = feed->def->every_us;
+	for (size_t i = 0; i < c->options.n; i++) {
+		struct feed *feed = &c->feed[i];
+		int64_t every_us = feed->def.every_us;
 		if (feed->point != point || every_us == 0 || feed->source || feed->failures ||
 		    feed->due_us == INT64_MAX)
 			continue;
@@ -582,50 +541,50 @@ void feeds_ask_early(struct feeds *f, uint32_t point, int64_t now_us)
 	}
 }
 
-size_t feeds_ask_all(struct feeds *f, int64_t now_us)
+size_t collector_ask_all(struct collector *c, int64_t now_us)
 {
 	size_t n = 0;
-	for (size_t i = 0; i < f->n; i++) {
-		struct feed *feed = &f->feed[i];
-		if (feed->def->every_us == 0)
+	for (size_t i = 0; i < c->options.n; i++) {
+		struct feed *feed = &c->feed[i];
+		if (feed->def.every_us == 0)
 			continue;
 		n++;
 		if (!feed->source)
 			set_due(feed, 0, now_us);
 	}
-	f->changed |= n != 0;
+	c->points_changed |= n != 0;
 	return n;
 }
 
-void feeds_set_every(struct feeds *f, int64_t every_us, int64_t now_us)
+void feeds_set_every(struct collector *c, int64_t every_us, int64_t now_us)
 {
-	for (size_t i = 0; i < f->n; i++) {
-		struct feed *feed = &f->feed[i];
-		int64_t was_us = f->def[i].every_us;
+	for (size_t i = 0; i < c->options.n; i++) {
+		struct feed *feed = &c->feed[i];
+		int64_t was_us = c->feed[i].def.every_us;
 		if (was_us == 0)
 			continue;
-		f->def[i].every_us = every_us;
+		c->feed[i].def.every_us = every_us;
 		if (feed->source || feed->due_us == INT64_MAX)
 			continue;
 		int64_t last_us =
 			feed->due_us - was_us; /* of one that failed: later, and sooner due */
 		set_due(feed, MAX(last_us + every_us - now_us, INT64_C(0)), now_us);
-		f->changed = true;
+		c->points_changed = true;
 	}
 }
 
-int feeds_report(struct feeds *f, int64_t now_us, struct err *err)
+int feeds_report(struct collector *c, int64_t now_us, struct err *err)
 {
-	if (!f->changed || now_us - f->reported_us < REPORT_US)
+	if (!c->points_changed || now_us - c->reported_us < REPORT_US)
 		return 0;
-	struct point_status *all = mem_array(f->n, sizeof *all);
-	for (size_t i = 0; i < f->n; i++) {
-		all[i] = f->feed[i].status;
+	struct point_status *all = mem_array(c->options.n, sizeof *all);
+	for (size_t i = 0; i < c->options.n; i++) {
+		all[i] = c->feed[i].status;
 		all[i].place = (uint32_t)i;
 	}
-	int rc = small_replace(f->small, &points_table, all, f->n, err);
+	int rc = small_replace(c->points, &points_table, all, c->options.n, err);
 	mem_free(&all);
-	f->reported_us = now_us;
-	f->changed = false;
+	c->reported_us = now_us;
+	c->points_changed = false;
 	return MIN(rc, 0); /* those beyond its bound are not told */
 }

@@ -39,45 +39,32 @@ enum { COLLECTOR_COMMIT_US = 1000000, COLLECTOR_BATCH = 5000 /* objects, then it
 enum { COLLECTOR_OPEN = 16, COLLECTOR_OPEN_MOST = 256, COLLECTOR_SLOW_US = 10000000 };
 
 /* What it counts, the first of the role's counters. */
+#define COLLECTOR_COUNTERS(X)                                                                 \
+	X(ADDED, "documents_added", NULL, TOTAL, "Objects added.")                            \
+	X(REPLACED, "documents_replaced", NULL, TOTAL, "Objects replaced by a newer text.")   \
+	X(DELETED, "documents_deleted", NULL, TOTAL, "Objects deleted.")                      \
+	X(REFRESHED, "documents_refreshed", NULL, TOTAL,                                      \
+	  "Objects gathered again without a change.")                                         \
+	X(EXPIRED, "objects_expired", NULL, TOTAL,                                            \
+	  "Objects dropped or refused because their Time-to-Live was over.")                  \
+	X(BAD, "objects_bad", NULL, TOTAL, "Objects that could not be read or were refused.") \
+	X(COLLECTIONS, "collections", NULL, TOTAL, "Collections completed.")                  \
+	X(FAILURES, "collection_failures", NULL, TOTAL, "Collections failed.")                \
+	X(COMMITS, "commits", NULL, TOTAL, "Commits of the registry.")                        \
+	X(LAST_COMMIT, "last_commit_seconds", NULL, GAUGE,                                    \
+	  "Time of the last commit of the registry, in seconds since 1970.")                  \
+	X(OBJECTS, "objects", NULL, GAUGE, "Objects in the registry.")                        \
+	X(DOCUMENTS, "documents", NULL, GAUGE, "Documents in the index.")                     \
+	X(PENDING, "documents_pending", NULL, GAUGE, "Objects not committed yet.")            \
+	X(BEHIND, "index_behind_bytes", NULL, GAUGE,                                          \
+	  "Bytes of the registry that are not indexed yet.")
+
 enum collector_counter {
-	COLLECTOR_ADDED,
-	COLLECTOR_REPLACED,
-	COLLECTOR_DELETED,
-	COLLECTOR_REFRESHED,
-	COLLECTOR_EXPIRED,
-	COLLECTOR_BAD,
-	COLLECTOR_COLLECTIONS,
-	COLLECTOR_FAILURES,
-	COLLECTOR_COMMITS,
-	COLLECTOR_LAST_COMMIT,
-	COLLECTOR_OBJECTS,
-	COLLECTOR_DOCUMENTS,
-	COLLECTOR_PENDING,
-	COLLECTOR_BEHIND,
-	COLLECTOR_NCOUNTERS
+#define X(symbol, ...) COLLECTOR_##symbol,
+	COLLECTOR_COUNTERS(X)
+#undef X
+		COLLECTOR_NCOUNTERS
 };
-#define COLLECTOR_COUNTER_DEFS                                                                    \
-	{"documents_added", NULL, COUNTER_TOTAL, "Objects added."},                               \
-		{"documents_replaced", NULL, COUNTER_TOTAL, "Objects replaced by a newer text."}, \
-		{"documents_deleted", NULL, COUNTER_TOTAL, "Objects deleted."},                   \
-		{"documents_refreshed", NULL, COUNTER_TOTAL,                                      \
-		 "Objects gathered again without a change."},                                     \
-		{"objects_expired", NULL, COUNTER_TOTAL,                                          \
-		 "Objects dropped or refused because their Time-to-Live was over."},              \
-		{"objects_bad", NULL, COUNTER_TOTAL,                                              \
-		 "Objects that could not be read or were refused."},                              \
-		{"collections", NULL, COUNTER_TOTAL, "Collections completed."},                   \
-		{"collection_failures", NULL, COUNTER_TOTAL, "Collections failed."},              \
-		{"commits", NULL, COUNTER_TOTAL, "Commits of the registry."},                     \
-		{"last_commit_seconds", NULL, COUNTER_GAUGE,                                      \
-		 "Time of the last commit of the registry, in seconds since 1970."},              \
-		{"objects", NULL, COUNTER_GAUGE, "Objects in the registry."},                     \
-		{"documents", NULL, COUNTER_GAUGE, "Documents in the index."},                    \
-		{"documents_pending", NULL, COUNTER_GAUGE, "Objects not committed yet."},         \
-	{                                                                                         \
-		"index_behind_bytes", NULL, COUNTER_GAUGE,                                        \
-			"Bytes of the registry that are not indexed yet."                         \
-	}
 
 struct collector;
 

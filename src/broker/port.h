@@ -62,64 +62,42 @@ struct port_options {
 };
 
 /* What it counts, from counters_at on in the role's counters. */
+#define PORT_COUNTERS(X)                                                                           \
+	X(USER, "queries", "kind=\"user\"", TOTAL, "Requests of the port.")                        \
+	X(BULK, "queries", "kind=\"bulk\"", TOTAL, "Requests of the port.")                        \
+	X(ADMIN, "queries", "kind=\"admin\"", TOTAL, "Requests of the port.")                      \
+	X(ANSWERED, "queries_answered", NULL, TOTAL, "Requests whose answer was sent.")            \
+	X(BAD, "queries_refused", "why=\"request\"", TOTAL, "Requests refused.")                   \
+	X(FULL, "queries_refused", "why=\"full\"", TOTAL, "Requests refused.")                     \
+	X(FAILED, "queries_failed", NULL, TOTAL,                                                   \
+	  "Requests that failed before the end of their answer.")                                  \
+	X(CUT, "queries_cut", NULL, TOTAL, "Queries ended because their lifetime was over.")       \
+	X(CANCELLED, "queries_cancelled", NULL, TOTAL,                                             \
+	  "Requests whose client disconnected before the end.")                                    \
+	X(LONG, "queries_long", NULL, TOTAL,                                                       \
+	  "Queries too long for the quick pool, restarted in the pool for long ones.")             \
+	X(WAITING, "queries_waiting", NULL, GAUGE, "Requests waiting.")                            \
+	X(RUNNING, "queries_running", NULL, GAUGE, "Requests running.")                            \
+	X(OPEN, "queries_open", NULL, GAUGE,                                                       \
+	  "Requests waiting, running, or with an answer being sent.")                              \
+	X(BYTES, "query_bytes", NULL, TOTAL, "Bytes of answers sent.")                             \
+	X(TOOK, "query_microseconds", NULL, TOTAL,                                                 \
+	  "Time from request to end of answer, summed over answered #USER queries.")               \
+	/* answers that took less, and not less than the one before */                             \
+	X(TOOK_10MS, "queries_took", "under=\"10ms\"", TOTAL,                                      \
+	  "Answers to #USER by the time taken.")                                                   \
+	X(TOOK_100MS, "queries_took", "under=\"100ms\"", TOTAL,                                    \
+	  "Answers to #USER by the time taken.")                                                   \
+	X(TOOK_1S, "queries_took", "under=\"1s\"", TOTAL, "Answers to #USER by the time taken.")   \
+	X(TOOK_10S, "queries_took", "under=\"10s\"", TOTAL, "Answers to #USER by the time taken.") \
+	X(TOOK_MORE, "queries_took", "under=\"ever\"", TOTAL, "Answers to #USER by the time taken.")
+
 enum port_counter {
-	PORT_USER,
-	PORT_BULK,
-	PORT_ADMIN,
-	PORT_ANSWERED,
-	PORT_BAD,
-	PORT_FULL,
-	PORT_FAILED,
-	PORT_CUT,
-	PORT_CANCELLED,
-	PORT_LONG,
-	PORT_WAITING,
-	PORT_RUNNING,
-	PORT_OPEN,
-	PORT_BYTES,
-	PORT_TOOK,
-	PORT_TOOK_10MS, /* from here on of answers that took less, and not less than the one before
-			 */
-	PORT_TOOK_100MS,
-	PORT_TOOK_1S,
-	PORT_TOOK_10S,
-	PORT_TOOK_MORE,
-	PORT_NCOUNTERS
+#define X(symbol, ...) PORT_##symbol,
+	PORT_COUNTERS(X)
+#undef X
+		PORT_NCOUNTERS
 };
-#define PORT_COUNTER_DEFS                                                                      \
-	{"queries", "kind=\"user\"", COUNTER_TOTAL, "Requests of the port."},                  \
-		{"queries", "kind=\"bulk\"", COUNTER_TOTAL, "Requests of the port."},          \
-		{"queries", "kind=\"admin\"", COUNTER_TOTAL, "Requests of the port."},         \
-		{"queries_answered", NULL, COUNTER_TOTAL, "Requests whose answer was sent."},  \
-		{"queries_refused", "why=\"request\"", COUNTER_TOTAL, "Requests refused."},    \
-		{"queries_refused", "why=\"full\"", COUNTER_TOTAL, "Requests refused."},       \
-		{"queries_failed", NULL, COUNTER_TOTAL,                                        \
-		 "Requests that failed before the end of their answer."},                      \
-		{"queries_cut", NULL, COUNTER_TOTAL,                                           \
-		 "Queries ended because their lifetime was over."},                            \
-		{"queries_cancelled", NULL, COUNTER_TOTAL,                                     \
-		 "Requests whose client disconnected before the end."},                        \
-		{"queries_long", NULL, COUNTER_TOTAL,                                          \
-		 "Queries too long for the quick pool, restarted in the pool for long ones."}, \
-		{"queries_waiting", NULL, COUNTER_GAUGE, "Requests waiting."},                 \
-		{"queries_running", NULL, COUNTER_GAUGE, "Requests running."},                 \
-		{"queries_open", NULL, COUNTER_GAUGE,                                          \
-		 "Requests waiting, running, or with an answer being sent."},                  \
-		{"query_bytes", NULL, COUNTER_TOTAL, "Bytes of answers sent."},                \
-		{"query_microseconds", NULL, COUNTER_TOTAL,                                    \
-		 "Time from request to end of answer, summed over answered #USER queries."},   \
-		{"queries_took", "under=\"10ms\"", COUNTER_TOTAL,                              \
-		 "Answers to #USER by the time taken."},                                       \
-		{"queries_took", "under=\"100ms\"", COUNTER_TOTAL,                             \
-		 "Answers to #USER by the time taken."},                                       \
-		{"queries_took", "under=\"1s\"", COUNTER_TOTAL,                                \
-		 "Answers to #USER by the time taken."},                                       \
-		{"queries_took", "under=\"10s\"", COUNTER_TOTAL,                               \
-		 "Answers to #USER by the time taken."},                                       \
-	{                                                                                      \
-		"queries_took", "under=\"ever\"", COUNTER_TOTAL,                               \
-			"Answers to #USER by the time taken."                                  \
-	}
 
 struct port;
 

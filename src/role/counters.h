@@ -20,6 +20,9 @@ struct counter_def {
 	size_t at;        /* COUNTER_AT(): where role_loop_tell_of() finds it */
 };
 
+/* A definition from a list of X(symbol, name, labels, kind, help). */
+#define COUNTER_DEF(symbol, name, labels, kind, help) {name, labels, COUNTER_##kind, help},
+
 /* A member of a struct of counts; only a uint64_t passes. */
 #define COUNTER_AT(type, member) \
 	(offsetof(type, member) + 0 * sizeof((const uint64_t *){&((type *)NULL)->member}))

@@ -121,7 +121,8 @@ static const struct role_file conf_file = {
 	.read = read_conf,
 };
 
-static const struct counter_def counters[] = {COLLECTOR_COUNTER_DEFS, PORT_COUNTER_DEFS};
+static const struct counter_def counters[] = {COLLECTOR_COUNTERS(COUNTER_DEF)
+						      PORT_COUNTERS(COUNTER_DEF)};
 
 /* What the feeds of one start point to. */
 struct setup {

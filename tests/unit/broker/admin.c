@@ -56,10 +56,8 @@ static int read_again(void *ctx, struct buf *said, struct err *e)
 	return 0;
 }
 
-static const struct counter_def counter_defs[] = {
-	COLLECTOR_COUNTER_DEFS,
-	{"queries", "kind=\"user\"", COUNTER_TOTAL, "Queries."},
-};
+static const struct counter_def counter_defs[] = {COLLECTOR_COUNTERS(COUNTER_DEF) COUNTER_DEF(
+	USER, "queries", "kind=\"user\"", TOTAL, "Queries.")};
 
 /* Cheap to check: what it costs is the test of role/password.h. */
 static int make_line(void **state)

@@ -70,7 +70,7 @@ static void release_all(bool on)
 
 static int start_port(void **state)
 {
-	static const struct counter_def defs[] = {PORT_COUNTER_DEFS};
+	static const struct counter_def defs[] = {PORT_COUNTERS(COUNTER_DEF)};
 	(void)state;
 	_Static_assert(ARRAY_LEN(defs) == PORT_NCOUNTERS, "each has a definition");
 	release_all(false);

@@ -15,6 +15,7 @@ import shlex
 
 # Patterns for all entries: times from the year of this test on, so that dates within documents and listings are compared.
 VOLATILE = [
+    (r'("(?:cpu_us|took_us|wait_us|search_us|us|seconds|passes|age|after_us)": )[\d.e-]+', r"\1<t>"),
     (r"\b20(?:2[5-9]|[3-9]\d)-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?Z?", "<time>"),
     (r"\b20(?:2[5-9]|[3-9]\d)-\d\d-\d\d \d\d:\d\d\b", "<time>"),
     (r"\b20(?:2[5-9]|[3-9]\d)-?\d\d-?\d\d(?:[T-]?\d{6}Z?)?\b", "<time>"),
@@ -23,7 +24,6 @@ VOLATILE = [
     (r"(?<![0-9])(?:1[7-9]|2\d)\d{8}(?:\.\d+)?\b", "<s>"),
     (r"held by pid \d+", "held by pid <pid>"),
     (r"(?m)^\d+ files: \d+ sound, \d+ unknown", "<n> files: <n> sound, <n> unknown"),  # of garner check
-    (r'("(?:cpu_us|took_us|wait_us|search_us|us|seconds|passes|age|after_us)": )[\d.e-]+', r"\1<t>"),
     (r"((?: in|,|passes:) +)\d+(?:\.\d+)? ?(?:us|ms|s)(?:\d+us)?$", r"\1<t>"),
 ]
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")

@@ -316,7 +316,7 @@ void collector_expire(struct collector *c)
 static void add_ended(struct collector *c)
 {
 	const char *name = addition_name(c->adding);
-	log_info(COLLECTOR, "added", KV_TEXT("file", name), KV_UINT("objects", c->added.taken),
+	log_info(COLLECTOR, "file added", KV_TEXT("file", name), KV_UINT("objects", c->added.taken),
 		 KV_UINT("bad", c->added.bad));
 	event_write(c->options.events, COLLECTION, INDEXER_POINT_ADDED, KV_TEXT("file", name),
 		    KV_UINT("objects", c->added.taken), KV_UINT("bad", c->added.bad));

@@ -112,7 +112,7 @@ int rs_register(struct http_request *req, struct rs_made *ret, struct err *err)
 	if (rc < 0 || register_quotas(rs, ret->provider, err) < 0)
 		return -1;
 	counters_add(rs->counters, RS_COUNT_REGISTERED, 1);
-	log_info(ROLE, "registered", KV_UINT("provider", ret->provider),
+	log_info(ROLE, "provider registered", KV_UINT("provider", ret->provider),
 		 KV_TEXT("address", address));
 	ret->status = 201;
 	ret->is_registered = true;
@@ -229,7 +229,8 @@ static int verify_prove(struct http_request *req, const char *secret, const char
 	if (rc < 0)
 		return -1;
 	counters_add(rs->counters, RS_COUNT_VERIFIED, 1);
-	log_info(ROLE, "verified", KV_UINT("provider", id), KV_TEXT("prefix", ret->prefix));
+	log_info(ROLE, "provider verified", KV_UINT("provider", id),
+		 KV_TEXT("prefix", ret->prefix));
 	ret->provider = id;
 	return RS_DONE;
 }
@@ -284,7 +285,7 @@ int rs_password(struct http_request *req, struct rs_made *ret, struct err *err)
 	if (pidb_password_set(rs->pidb, rs_who(req)->id, made->line, err) < 0)
 		return -1;
 	memcpy(ret->password, made->text, sizeof made->text);
-	log_info(ROLE, "new password", KV_UINT("provider", rs_who(req)->id));
+	log_info(ROLE, "password changed", KV_UINT("provider", rs_who(req)->id));
 	return RS_DONE;
 }
 
@@ -324,6 +325,6 @@ int rs_deregister(struct http_request *req, struct rs_made *ret, struct err *err
 	if (pidb_deregister(rs->pidb, ret->provider, clock_wall_us(), err) < 0)
 		return -1;
 	counters_add(rs->counters, RS_COUNT_GONE, 1);
-	log_info(ROLE, "deregistered", KV_UINT("provider", ret->provider));
+	log_info(ROLE, "provider deregistered", KV_UINT("provider", ret->provider));
 	return RS_DONE;
 }

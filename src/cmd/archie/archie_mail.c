@@ -13,7 +13,7 @@ static void warn_lines(struct str lines)
 	struct str line;
 	while (lines.n && str_cut(&lines, '\n', &line) == 0)
 		if (line.n)
-			log_warn(MAIN, "archie/etc", KV_STR("what", line));
+			log_warn(MAIN, "invalid text in archie/etc", KV_STR("why", line));
 }
 
 static int answer_mail(const struct config *config, const char *data, const struct mime_mail *mail,

@@ -220,7 +220,7 @@ static void site_told(void *ctx, const struct getter_told *t)
 		log_outside(ROLE, "no listing", KV_STR("site", t->site->key),
 			    KV_TEXT("cause", getter_cause_name(t->cause)), KV_TEXT("why", t->why));
 	else if (t->end == GETTER_GOT)
-		log_info(ROLE, "listing", KV_STR("site", t->site->key),
+		log_info(ROLE, "listing fetched", KV_STR("site", t->site->key),
 			 KV_TEXT("by", getter_method_name(t->method)), KV_UINT("bytes", t->bytes));
 }
 

@@ -399,7 +399,7 @@ static void say_warnings(struct telnet_role *r, struct buf *warnings)
 	bool same = str_eq(buf_str(warnings), buf_str(&r->warnings));
 	for (rest = buf_str(warnings); !same && rest.n && str_cut(&rest, '\n', &line) == 0;)
 		if (line.n)
-			log_warn(ROLE, "archie/etc", KV_STR("what", line));
+			log_warn(ROLE, "invalid text in archie/etc", KV_STR("why", line));
 	buf_free(&r->warnings);
 	r->warnings = *warnings;
 }

@@ -76,7 +76,7 @@ def test_killed_at_any_time_it_goes_on(garner, seed, long_run):
     dice = random.Random(seed)
     rounds = LONG if long_run else SHORT
     with Spider() as spider:
-        w = World(garner, spider, 200 * rounds)
+        w = World(garner, spider, 400 * rounds)  # 1000 a second, for at most 0.3 s a round
         kept = set()
         for _ in range(rounds):
             process = w.start().wait_ready()

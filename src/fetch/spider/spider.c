@@ -4,20 +4,10 @@
 #include "fetch/spider.h"
 
 #include "base/file.h"
-#include "fetch/kit.h"
-#include "fetch/spider/spider_server.h"
-#include "net/role_loop.h"
+#include "fetch/spider/spider_inner.h"
 
 #include <inttypes.h>
 #include <limits.h>
-
-struct spider_conf {
-	const char *listen, *results;
-	int64_t status_us, urls_max;
-	bool status_words;
-	struct server_limits limits;
-	struct tls_conf tls;
-};
 
 static const struct value_spec specs[] = {
 	{"listen", VALUE_LISTEN_AT(struct spider_conf, listen), .fallback = "127.0.0.1:8190",
@@ -70,19 +60,10 @@ static const struct counter_def counters[] = {
 	{"connections", NULL, COUNTER_GAUGE, "URL servers now.", COUNTED(connections)},
 };
 
-struct spider {
-	struct role_loop role;
-	const struct spider_conf *conf;
-	const struct robot_section_conf *robot;
-	struct kit kit;
-	struct spider_store *store;
-	struct spider_server *server;
-};
-
 static void tell_counters(void *ctx)
 {
 	struct spider *sp = ctx;
-	const struct spider_counts *c = spider_server_counts(sp->server);
+	const struct spider_counts *c = &sp->counts;
 	bool has_room = spider_store_room(sp->store);
 	role_loop_tell_of(&sp->role, c, "%" PRIu64 " URLs under way, %" PRIu64 " done%s", c->out,
 			  c->done, has_room ? "" : "; waits for room where results go");
@@ -127,41 +108,22 @@ static int spider_check(const struct config *config, const struct config_section
 
 /* Beginning and end. */
 
-static int open_store(struct spider *sp, struct err *err)
+static int spider_make(struct spider *sp, struct err *err)
 {
 	const struct role_env *env = sp->role.env;
 	char path[PATH_MAX];
-	if (file_below(env->data, results_folder(sp->conf, env->name), path, err) < 0 ||
-	    spider_store_open(&sp->store, path, env->disk_free, sp->role.loop,
-			      spider_server_host(sp->server), err) < 0)
-		return err_in(err, "results");
-	return 0;
-}
-
-static int spider_make(struct spider *sp, struct err *err)
-{
 	int fd;
 	/* anyone who can connect can have pages fetched */
 	if (role_loop_socket(&sp->role, &sp->conf->tls, &fd, err) < 0 ||
 	    role_loop_open(&sp->role, err) < 0 ||
-	    kit_open(&sp->kit, sp->role.loop, sp->role.env->data, sp->robot, err) < 0)
+	    kit_open(&sp->kit, sp->role.loop, env->data, config_get(env->config, &robot_section),
+		     err) < 0)
 		return -1;
-	const struct spider_server_options options = {
-		.loop = sp->role.loop,
-		.limits = &sp->conf->limits,
-		.tls = sp->role.tls,
-		.robot = sp->kit.robot,
-		.status_us = sp->conf->status_us,
-		.urls_max = (uint64_t)sp->conf->urls_max,
-		.status_words = sp->conf->status_words,
-		.failed = role_loop_fail,
-		.ctx = &sp->role,
-	};
-	sp->server = spider_server_new(&options);
-	if (open_store(sp, err) < 0)
-		return -1;
-	spider_server_store(sp->server, sp->store);
-	return spider_server_listen(sp->server, fd, err);
+	spider_open(sp);
+	if (file_below(env->data, results_folder(sp->conf, env->name), path, err) < 0 ||
+	    spider_store_open(sp, path, err) < 0)
+		return err_in(err, "results");
+	return server_listen(sp->server, fd, err);
 }
 
 static int spider_run(struct role_env *env, struct err *err)
@@ -169,14 +131,13 @@ static int spider_run(struct role_env *env, struct err *err)
 	struct spider sp = {
 		.role = {.env = env, .tell = tell_counters, .ctx = &sp},
 		.conf = config_get(env->config, &section),
-		.robot = config_get(env->config, &robot_section),
 	};
 	struct err ignored;
 	int rc = spider_make(&sp, err);
 	if (rc == 0)
 		rc = role_loop_run(&sp.role, err);
 	spider_store_free(&sp.store);
-	spider_server_free(&sp.server);
+	spider_close(&sp);
 	(void)kit_close(&sp.kit, &ignored);
 	role_loop_close(&sp.role);
 	return rc;

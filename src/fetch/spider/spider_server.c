@@ -1,10 +1,14 @@
-/* Sessions of URL servers, and their URLs. A URL is fetched when it arrives, waits in the robot
+/* Sessions of URL servers, and their URLs. Lines come in, each becomes a fetch and then a result in
+ * the store; WORKING and DONE go out (document 003; doc/protocols/spider.md). Several URL servers
+ * may be connected. The URLs of one whose connection ends are cancelled: it will send them again.
+ *
+ * A URL is fetched when it arrives, waits in the robot
  * for politeness, and is then with the store until its result is kept. It waits here only while
  * the store has no room.
  *
  * URLs that are not done are in one list, ordered by when their last status was sent, so that one
  * timer serves WORKING for all. */
-#include "fetch/spider/spider_server.h"
+#include "fetch/spider/spider_inner.h"
 
 #include "base/clock.h"
 #include "base/fault.h"
@@ -22,11 +26,11 @@ enum { TRIES = 3 }; /* of a fetch that we ended ourselves, for another reason th
 
 struct spider_url {
 	struct spider_item item;
-	struct spider_server *server;
+	struct spider *spider;
 	struct session *session; /* NULL: nobody waits for it */
-	struct link all, own;    /* in server.urls, in its session's */
-	struct link waiting;     /* in server.waiting */
-	struct link silent;      /* in server.silent */
+	struct link all, own;    /* in spider.urls, in its session's */
+	struct link waiting;     /* in spider.waiting */
+	struct link silent;      /* in spider.silent */
 	int64_t said_us;
 	struct str trans;
 	struct addr addr;
@@ -35,32 +39,17 @@ struct spider_url {
 	enum outcome outcome;
 	unsigned tries;
 	bool put;    /* it is with the store */
-	size_t cost; /* of spider_server.held */
+	size_t cost; /* of spider.held */
 	char text[]; /* the line */
 };
 
 struct spider_session {
 	struct session *session;
 	struct link urls;
-	struct link paused; /* in server.paused */
+	struct link paused; /* in spider.paused */
 };
 
-struct spider_server {
-	struct spider_server_options o;
-	struct server_limits limits;
-	struct server *server;
-	struct spider_store_host host;
-	struct spider_store *store; /* NULL: not there yet */
-	struct spider_counts counts;
-	uint64_t held; /* bytes of URLs that are not done */
-	struct link urls, waiting, silent;
-	struct link paused; /* sessions that nothing is read from */
-	struct loop_timer status;
-	struct loop_later begin;
-	char room[URL_TEXT_MAX * 3];
-};
-
-static struct spider_server *spider_of(struct session *s)
+static struct spider *spider_of(struct session *s)
 {
 	return server_ctx(session_server(s));
 }
@@ -69,11 +58,11 @@ static struct spider_server *spider_of(struct session *s)
 
 static struct spider_url *url_new(struct session *s, struct str line, const struct spider_line *l)
 {
-	struct spider_server *sp = spider_of(s);
+	struct spider *sp = spider_of(s);
 	struct spider_session *own = session_state(s);
 	struct spider_url *u = mem_alloc(sizeof *u + line.n + 1);
 	memcpy(u->text, line.p, line.n);
-	u->server = sp;
+	u->spider = sp;
 	u->session = s;
 	u->cost = sizeof *u + 2 * line.n; /* the robot has a copy */
 	u->trans = (struct str){u->text + (l->trans.p - line.p), l->trans.n};
@@ -83,23 +72,23 @@ static struct spider_url *url_new(struct session *s, struct str line, const stru
 		u->item.url = (struct str){u->text + (l->url.p - line.p), l->url.n};
 	u->addr = l->addr;
 	u->wrong = l->wrong;
-	u->said_us = loop_now_us(sp->o.loop);
+	u->said_us = loop_now_us(sp->role.loop);
 	list_append(&sp->urls, &u->all);
 	list_append(&own->urls, &u->own);
 	list_append(&sp->silent, &u->silent);
 	if (!sp->status.set)
-		loop_timer_in(sp->o.loop, &sp->status, sp->o.status_us);
+		loop_timer_in(sp->role.loop, &sp->status, sp->conf->status_us);
 	sp->counts.urls++;
 	sp->counts.out++;
 	sp->held += u->cost;
 	return u;
 }
 
-static void resume_sessions(struct spider_server *sp);
+static void resume_sessions(struct spider *sp);
 
 static void url_free(struct spider_url *u)
 {
-	struct spider_server *sp = u->server;
+	struct spider *sp = u->spider;
 	robot_cancel(&u->robot);
 	list_remove(&u->all);
 	list_remove(&u->own);
@@ -113,7 +102,7 @@ static void url_free(struct spider_url *u)
 
 static void url_put(struct spider_url *u, const struct robot_result *r)
 {
-	struct spider_server *sp = u->server;
+	struct spider *sp = u->spider;
 	u->put = true;
 	u->outcome = r->outcome;
 	sp->counts.outcome[r->outcome]++;
@@ -143,15 +132,15 @@ static void url_refuse(struct spider_url *u, enum outcome outcome, enum robot_ca
 
 static void url_wait(struct spider_url *u)
 {
-	struct spider_server *sp = u->server;
+	struct spider *sp = u->spider;
 	list_append(&sp->waiting, &u->waiting);
-	loop_later(sp->o.loop, &sp->begin);
+	loop_later(sp->role.loop, &sp->begin);
 }
 
 /* Before all others: with it the store tries whether there is room. */
 static void url_wait_first(struct spider_url *u)
 {
-	list_prepend(&u->server->waiting, &u->waiting);
+	list_prepend(&u->spider->waiting, &u->waiting);
 }
 
 /* Ended by us, and worth another try. */
@@ -160,7 +149,7 @@ static bool is_ours(const struct robot_result *r)
 	return r->cause == ROBOT_CAUSE_SINK || r->cause == ROBOT_CAUSE_LEASE;
 }
 
-static bool is_refused(struct spider_server *sp, const struct robot_result *r)
+static bool is_refused(struct spider *sp, const struct robot_result *r)
 {
 	return r->cause == ROBOT_CAUSE_SINK &&
 	       spider_store_refused(sp->store, r->sys_errno, r->why);
@@ -176,10 +165,10 @@ static void url_fetched(void *ctx, const struct robot_result *result)
 		return; /* all ends */
 	if (r.cause == ROBOT_CAUSE_TABLE) {
 		err_set(&err, ERR_SYSTEM, "%s", r.why);
-		u->server->o.failed(u->server->o.ctx, &err);
+		role_loop_fail(&u->spider->role, &err);
 		return;
 	}
-	if (is_refused(u->server, &r)) {
+	if (is_refused(u->spider, &r)) {
 		url_wait_first(u);
 		return;
 	}
@@ -198,7 +187,7 @@ static void url_fetched(void *ctx, const struct robot_result *result)
 
 static void url_fetch(struct spider_url *u)
 {
-	struct spider_server *sp = u->server;
+	struct spider *sp = u->spider;
 	struct robot_job job = {.url = u->item.url,
 				.address = &u->addr,
 				.flags = ROBOT_WAIT | ROBOT_NO_FOLLOW,
@@ -219,26 +208,25 @@ static void url_fetch(struct spider_url *u)
 			url_refuse(u, OUTCOME_LIMIT, ROBOT_CAUSE_SINK, err.msg);
 	} else {
 		job.sink = &u->item.file.sink;
-		if (robot_fetch(sp->o.robot, &job, url_fetched, u, &err) < 0)
+		if (robot_fetch(sp->kit.robot, &job, url_fetched, u, &err) < 0)
 			url_refuse(u, OUTCOME_PERMANENT, ROBOT_CAUSE_URL, err.msg);
 	}
 }
 
 static void begin_waiting(void *ctx)
 {
-	struct spider_server *sp = ctx;
+	struct spider *sp = ctx;
 	struct spider_url *u;
-	while (sp->store && (u = LIST_FIRST(struct spider_url, &sp->waiting, waiting)) &&
+	while ((u = LIST_FIRST(struct spider_url, &sp->waiting, waiting)) &&
 	       spider_store_room(sp->store)) {
 		list_remove(&u->waiting);
 		url_fetch(u);
 	}
 }
 
-static void store_room(void *ctx)
+void spider_room(struct spider *sp)
 {
-	struct spider_server *sp = ctx;
-	loop_later(sp->o.loop, &sp->begin);
+	loop_later(sp->role.loop, &sp->begin);
 }
 
 static void url_again(struct spider_url *u)
@@ -253,9 +241,8 @@ static void url_again(struct spider_url *u)
 		url_wait(u);
 }
 
-static void store_lost(void *ctx)
+void spider_lost(struct spider *sp)
 {
-	struct spider_server *sp = ctx;
 	LIST_EACH (struct spider_url, u, &sp->urls, all)
 		url_again(u);
 }
@@ -268,14 +255,13 @@ static void say_status(struct spider_url *u, const char *word)
 		conn_printf(session_conn(u->session), STR_FMT " %s\n", STR_ARG(u->trans), word);
 }
 
-static void store_kept(void *ctx, struct spider_item *item)
+void spider_kept(struct spider *sp, struct spider_item *item)
 {
-	struct spider_server *sp = ctx;
 	struct spider_url *u = LIST_OF(struct spider_url, item, item);
 	char words[32];
 	FAULT("spider.kept");
-	snprintf(words, sizeof words, "DONE%s%s", sp->o.status_words ? " " : "",
-		 sp->o.status_words ? outcome_name(u->outcome) : "");
+	snprintf(words, sizeof words, "DONE%s%s", sp->conf->status_words ? " " : "",
+		 sp->conf->status_words ? outcome_name(u->outcome) : "");
 	say_status(u, words);
 	sp->counts.done += u->session != NULL;
 	url_free(u);
@@ -284,13 +270,13 @@ static void store_kept(void *ctx, struct spider_item *item)
 
 static void say_working(void *ctx)
 {
-	struct spider_server *sp = ctx;
+	struct spider *sp = ctx;
 	struct spider_url *u;
-	int64_t now_us = loop_now_us(sp->o.loop);
+	int64_t now_us = loop_now_us(sp->role.loop);
 	while ((u = LIST_FIRST(struct spider_url, &sp->silent, silent))) {
-		if (u->said_us + sp->o.status_us > now_us) {
-			loop_timer_in(sp->o.loop, &sp->status,
-				      u->said_us + sp->o.status_us - now_us);
+		if (u->said_us + sp->conf->status_us > now_us) {
+			loop_timer_in(sp->role.loop, &sp->status,
+				      u->said_us + sp->conf->status_us - now_us);
 			return;
 		}
 		say_status(u, "WORKING");
@@ -312,7 +298,7 @@ static void session_refused(struct session *s, const char *why)
 
 static void session_got_line(struct session *s, struct str line)
 {
-	struct spider_server *sp = spider_of(s);
+	struct spider *sp = spider_of(s);
 	struct spider_session *own = session_state(s);
 	struct spider_line l;
 	if (http_is_first_line(line)) {
@@ -330,17 +316,18 @@ static void session_got_line(struct session *s, struct str line)
 		url_fetch(u);
 	else
 		url_wait(u);
-	if (sp->counts.out >= sp->o.urls_max || sp->held >= sp->limits.memory) {
+	if (sp->counts.out >= (uint64_t)sp->conf->urls_max || sp->held >= sp->conf->limits.memory) {
 		list_append(&sp->paused, &own->paused);
 		conn_pause(session_conn(s));
 	}
 }
 
 /* When a quarter of the room is free again: not with each URL. */
-static void resume_sessions(struct spider_server *sp)
+static void resume_sessions(struct spider *sp)
 {
 	struct spider_session *own;
-	if (sp->counts.out > sp->o.urls_max / 4 * 3 || sp->held > sp->limits.memory / 4 * 3)
+	if (sp->counts.out > (uint64_t)sp->conf->urls_max / 4 * 3 ||
+	    sp->held > sp->conf->limits.memory / 4 * 3)
 		return;
 	while ((own = LIST_FIRST(struct spider_session, &sp->paused, paused))) {
 		list_remove(&own->paused);
@@ -360,7 +347,7 @@ static void session_opened(struct session *s)
 /* Items that the store has stay there: a finished result is worth keeping. */
 static void session_closed(struct session *s, enum conn_end end)
 {
-	struct spider_server *sp = spider_of(s);
+	struct spider *sp = spider_of(s);
 	struct spider_session *own = session_state(s);
 	bool is_trouble = end == CONN_END_IDLE || end == CONN_END_SLOW ||
 			  end == CONN_END_LONG_LINE || end == CONN_END_FULL;
@@ -395,61 +382,25 @@ static const struct server_protocol spider_protocol = {
 	.refused = session_refused,
 };
 
-static void store_failed(void *ctx, const struct err *err)
+void spider_open(struct spider *sp)
 {
-	struct spider_server *sp = ctx;
-	sp->o.failed(sp->o.ctx, err);
-}
-
-struct spider_server *spider_server_new(const struct spider_server_options *options)
-{
-	struct spider_server *sp = mem_alloc(sizeof *sp);
-	sp->o = *options;
-	sp->limits = *options->limits;
-	sp->host = (struct spider_store_host){.kept = store_kept,
-					      .room = store_room,
-					      .lost = store_lost,
-					      .failed = store_failed,
-					      .ctx = sp};
 	sp->status = (struct loop_timer){.fn = say_working, .ctx = sp};
 	sp->begin = (struct loop_later){.fn = begin_waiting, .ctx = sp};
 	list_init(&sp->urls);
 	list_init(&sp->waiting);
 	list_init(&sp->silent);
 	list_init(&sp->paused);
-	sp->server = server_new(options->loop, &spider_protocol, &sp->limits, options->tls, sp);
-	return sp;
+	sp->server =
+		server_new(sp->role.loop, &spider_protocol, &sp->conf->limits, sp->role.tls, sp);
 }
 
-const struct spider_store_host *spider_server_host(const struct spider_server *sp)
+void spider_close(struct spider *sp)
 {
-	return &sp->host;
-}
-
-void spider_server_store(struct spider_server *sp, struct spider_store *store)
-{
-	sp->store = store;
-}
-
-int spider_server_listen(struct spider_server *sp, int fd, struct err *err)
-{
-	return server_listen(sp->server, fd, err);
-}
-
-void spider_server_free(struct spider_server **spp)
-{
-	struct spider_server *sp = *spp;
-	if (!sp)
+	if (!sp->server)
 		return;
 	server_free(&sp->server);
 	LIST_EACH (struct spider_url, u, &sp->urls, all)
 		url_free(u);
 	loop_timer_stop(&sp->status);
 	loop_later_cancel(&sp->begin);
-	mem_free(spp);
-}
-
-const struct spider_counts *spider_server_counts(const struct spider_server *sp)
-{
-	return &sp->counts;
 }

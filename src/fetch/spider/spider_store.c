@@ -10,7 +10,7 @@
  * A kill may leave a truncated line: its URL was not acknowledged, and the next start removes the
  * line. It may also leave files and lines that nobody was told of: their URLs are sent again, and
  * the later line holds. */
-#include "fetch/spider/spider_store.h"
+#include "fetch/spider/spider_inner.h"
 
 #include "base/fault.h"
 #include "base/file.h"
@@ -46,7 +46,7 @@ struct group {
 };
 
 struct spider_store {
-	const struct spider_store_host *host;
+	struct spider *spider;
 	struct loop *loop;
 	char *path;
 	uint64_t disk_free;
@@ -133,13 +133,12 @@ static void group_again(struct spider_store *s, const char *why)
 		return;
 	group_forget(&s->group[0]);
 	group_forget(&s->group[1]);
-	s->host->lost(s->host->ctx);
+	spider_lost(s->spider);
 }
 
 static void group_done(void *ctx, int rc, const struct err *err)
 {
 	struct spider_store *s = ctx;
-	const struct spider_store_host *host = s->host;
 	struct spider_item *item;
 	if (rc < 0 && is_want_of_room(err->sys_errno)) {
 		group_again(s, err->msg);
@@ -147,7 +146,7 @@ static void group_done(void *ctx, int rc, const struct err *err)
 	}
 	if (rc < 0) {
 		s->refused = true; /* nothing more is begun */
-		host->failed(host->ctx, err);
+		role_loop_fail(&s->spider->role, err);
 		return;
 	}
 	if (s->refused)
@@ -158,7 +157,7 @@ static void group_done(void *ctx, int rc, const struct err *err)
 	buf_clear(&g->lines);
 	while ((item = LIST_FIRST(struct spider_item, &g->items, link))) {
 		list_remove(&item->link);
-		host->kept(host->ctx, item);
+		spider_kept(s->spider, item);
 	}
 	group_soon(s);
 }
@@ -186,14 +185,13 @@ bool spider_store_room(const struct spider_store *s)
 static void space_look(void *ctx)
 {
 	struct spider_store *s = ctx;
-	const struct spider_store_host *host = s->host;
 	uint64_t left;
 	struct err ignored;
 	s->full = file_space(s->path, &left, NULL, &ignored) == 0 && left < s->disk_free;
 	store_tell(s, "disk full");
 	loop_timer_in(s->loop, &s->space, SPACE_LOOK_US);
 	if (spider_store_room(s))
-		host->room(host->ctx);
+		spider_room(s->spider);
 }
 
 bool spider_store_refused(struct spider_store *s, int sys_errno, const char *why)
@@ -221,7 +219,7 @@ static void trial_end(struct spider_store *s, bool is_complete)
 	s->scarce = false;
 	s->trial_wait_us = TRIAL_MIN_US;
 	store_tell(s, "");
-	s->host->room(s->host->ctx);
+	spider_room(s->spider);
 }
 
 /* The door. */
@@ -316,19 +314,18 @@ static int lines_open(struct spider_store *s, struct err *err)
 	return size == s->length ? 0 : file_truncate(&s->lines, s->length, err);
 }
 
-int spider_store_open(struct spider_store **ret, const char *path, uint64_t disk_free,
-		      struct loop *loop, const struct spider_store_host *host, struct err *err)
+int spider_store_open(struct spider *sp, const char *path, struct err *err)
 {
-	struct spider_store *s = mem_alloc(sizeof *s);
+	struct spider_store *s = sp->store = mem_alloc(sizeof *s);
 	*s = (struct spider_store){
-		.host = host,
-		.loop = loop,
+		.spider = sp,
+		.loop = sp->role.loop,
 		.path = mem_text(path),
-		.disk_free = disk_free,
+		.disk_free = sp->role.env->disk_free,
 		.lines = FILE_INIT,
 		.trial_wait_us = TRIAL_MIN_US,
 		.group = {{.lines = BUF_INIT(LINES_MAX)}, {.lines = BUF_INIT(LINES_MAX)}},
-		.sync = {.loop = loop,
+		.sync = {.loop = sp->role.loop,
 			 .begin = group_begin,
 			 .run = group_write,
 			 .done = group_done,
@@ -337,11 +334,8 @@ int spider_store_open(struct spider_store **ret, const char *path, uint64_t disk
 	};
 	list_init(&s->group[0].items);
 	list_init(&s->group[1].items);
-	if (lines_open(s, err) < 0 || sync_group_open(&s->sync, err) < 0) {
-		spider_store_free(&s);
+	if (lines_open(s, err) < 0 || sync_group_open(&s->sync, err) < 0)
 		return -1;
-	}
 	space_look(s);
-	*ret = s;
 	return 0;
 }

@@ -1,22 +1,14 @@
 /* The role `qm`: settings, counters, signals around the link to notification servers, the source
  * that a botm connects to, and the rounds between them. A round that fails ends the process: what
  * it had is in the databases as it was before, and a new process goes on from there. */
-#include "cache/qm.h"
+#include "cache/qm/qm_inner.h"
 
 #include "base/file.h"
-#include "base/log.h"
-#include "cache/cache_conf.h"
-#include "cache/qm/qm_rounds.h"
 #include "net/net_section.h"
-#include "net/role_loop.h"
 
 #include <inttypes.h>
-#include <limits.h>
 
 #define S struct qm_conf
-#define AGES_EVERY_US US_PER_H
-
-enum { DELETES_AT_ONCE = 1000, STAY = 100 };
 
 static const struct value_spec specs[] = {
 	{"listen", VALUE_LISTEN_AT(S, listen), .fallback = "127.0.0.1:8192", .moves = "net.port",
@@ -62,12 +54,7 @@ const struct config_section qm_section = {
 	.nspecs = ARRAY_LEN(specs),
 };
 
-struct qm_told {
-	struct qm_rounds_counts round;
-	struct qm_link_counts link;
-};
-
-#define COUNTED(member) COUNTER_AT(struct qm_told, member)
+#define COUNTED(member) COUNTER_AT(struct qm_counts, member)
 static const struct counter_def counters[] = {
 	{"sets_taken", NULL, COUNTER_TOTAL, "Sets that notification servers have sent.",
 	 COUNTED(link.sets)},
@@ -77,117 +64,79 @@ static const struct counter_def counters[] = {
 	{"urls_taken", NULL, COUNTER_TOTAL, "URLs of the sets that were taken.",
 	 COUNTED(link.urls)},
 	{"sets", NULL, COUNTER_TOTAL, "Sets that were absorbed into the queue.",
-	 COUNTED(round.core.sets)},
-	{"urls_queued", NULL, COUNTER_TOTAL, "Notices that made a new row.",
-	 COUNTED(round.core.queued)},
+	 COUNTED(core.sets)},
+	{"urls_queued", NULL, COUNTER_TOTAL, "Notices that made a new row.", COUNTED(core.queued)},
 	{"urls_updated", NULL, COUNTER_TOTAL, "Notices for what was queued already.",
-	 COUNTED(round.core.updated)},
+	 COUNTED(core.updated)},
 	{"urls_unchanged", NULL, COUNTER_TOTAL, "Notices that what is stored is good.",
-	 COUNTED(round.core.unchanged)},
-	{"urls_removed", NULL, COUNTER_TOTAL, "Removals.", COUNTED(round.core.removed)},
-	{"urls_refused", NULL, COUNTER_TOTAL, "Notices beyond a quota.",
-	 COUNTED(round.core.refused)},
-	{"fetches", NULL, COUNTER_TOTAL, "URLs that were given to the botm.",
-	 COUNTED(round.core.sent)},
-	{"stored", NULL, COUNTER_TOTAL, "Answers with a file that is kept.",
-	 COUNTED(round.core.stored)},
-	{"stored_bytes", NULL, COUNTER_TOTAL, "Bytes of these.", COUNTED(round.core.bytes)},
+	 COUNTED(core.unchanged)},
+	{"urls_removed", NULL, COUNTER_TOTAL, "Removals.", COUNTED(core.removed)},
+	{"urls_refused", NULL, COUNTER_TOTAL, "Notices beyond a quota.", COUNTED(core.refused)},
+	{"fetches", NULL, COUNTER_TOTAL, "URLs that were given to the botm.", COUNTED(core.sent)},
+	{"stored", NULL, COUNTER_TOTAL, "Answers with a file that is kept.", COUNTED(core.stored)},
+	{"stored_bytes", NULL, COUNTER_TOTAL, "Bytes of these.", COUNTED(core.bytes)},
 	{"confirmed", NULL, COUNTER_TOTAL, "Answers that what is stored is good.",
-	 COUNTED(round.core.confirmed)},
-	{"failed", NULL, COUNTER_TOTAL, "URLs that have failed for good.",
-	 COUNTED(round.core.failed)},
+	 COUNTED(core.confirmed)},
+	{"failed", NULL, COUNTER_TOTAL, "URLs that have failed for good.", COUNTED(core.failed)},
 	{"retried", NULL, COUNTER_TOTAL, "Errors of URLs that are tried again.",
-	 COUNTED(round.core.retried)},
+	 COUNTED(core.retried)},
 	{"site_errors", NULL, COUNTER_TOTAL, "Errors for which a provider waits.",
-	 COUNTED(round.core.site_errors)},
+	 COUNTED(core.site_errors)},
 	{"put_back", NULL, COUNTER_TOTAL, "Answers that say nothing, or came too late.",
-	 COUNTED(round.core.put_back)},
+	 COUNTED(core.put_back)},
 	{"dropped", NULL, COUNTER_TOTAL, "Files that nobody wanted any more.",
-	 COUNTED(round.core.dropped)},
-	{"moved", NULL, COUNTER_TOTAL, "Rows that went to their next slot.",
-	 COUNTED(round.core.moved)},
-	{"deleted", NULL, COUNTER_TOTAL, "Files that were deleted.", COUNTED(round.core.deleted)},
-	{"rounds", NULL, COUNTER_TOTAL, "Transactions.", COUNTED(round.rounds)},
+	 COUNTED(core.dropped)},
+	{"moved", NULL, COUNTER_TOTAL, "Rows that went to their next slot.", COUNTED(core.moved)},
+	{"deleted", NULL, COUNTER_TOTAL, "Files that were deleted.", COUNTED(core.deleted)},
+	{"rounds", NULL, COUNTER_TOTAL, "Transactions.", COUNTED(rounds)},
 	{"links", NULL, COUNTER_GAUGE, "Notification servers, now.", COUNTED(link.links)},
 	{"link_bytes", NULL, COUNTER_GAUGE, "Bytes of sets that are not taken yet.",
 	 COUNTED(link.held)},
 	{"open_sets", NULL, COUNTER_GAUGE,
-	 "Sets that are not absorbed, of which at most 64 are counted.",
-	 COUNTED(round.core.open_sets)},
-	{"queue_rows", NULL, COUNTER_GAUGE, "Rows of the queue.", COUNTED(round.core.rows)},
-	{"stored_rows", NULL, COUNTER_GAUGE, "URLs that are stored.",
-	 COUNTED(round.core.rows_stored)},
+	 "Sets that are not absorbed, of which at most 64 are counted.", COUNTED(core.open_sets)},
+	{"queue_rows", NULL, COUNTER_GAUGE, "Rows of the queue.", COUNTED(core.rows)},
+	{"stored_rows", NULL, COUNTER_GAUGE, "URLs that are stored.", COUNTED(core.rows_stored)},
 	{"under_way", NULL, COUNTER_GAUGE, "Providers of which a URL is fetched.",
-	 COUNTED(round.core.turns.out)},
+	 COUNTED(core.turns.out)},
 	{"ready", NULL, COUNTER_GAUGE, "Providers that wait for a place.",
-	 COUNTED(round.core.turns.ready)},
+	 COUNTED(core.turns.ready)},
 	{"waiting", NULL, COUNTER_GAUGE, "Providers that wait in the bandwidth wheel.",
-	 COUNTED(round.core.turns.waiting)},
+	 COUNTED(core.turns.waiting)},
 	{"parts", NULL, COUNTER_GAUGE, "Parts of sets that may be fetched.",
-	 COUNTED(round.core.turns.parts)},
-	{"deletes", NULL, COUNTER_GAUGE, "Deletes that the botm has.",
-	 COUNTED(round.core.deletes_out)},
-	{"overload", NULL, COUNTER_GAUGE, "1 while no sets are taken.", COUNTED(round.is_over)},
-};
-
-struct role_qm {
-	struct role_loop role;
-	const struct qm_conf *conf;
-	char folder[PATH_MAX];
-	struct qm_rounds *rounds;
-	struct qm_link *link;
-	struct botsource *source;
-	unsigned drained;
-	bool is_draining;
+	 COUNTED(core.turns.parts)},
+	{"deletes", NULL, COUNTER_GAUGE, "Deletes that the botm has.", COUNTED(core.deletes_out)},
+	{"overload", NULL, COUNTER_GAUGE, "1 while no sets are taken.", COUNTED(is_over)},
 };
 
 static void tell_counters(void *ctx)
 {
-	struct role_qm *q = ctx;
-	struct qm_told c;
-	qm_rounds_counts(q->rounds, &c.round);
-	qm_link_counts(q->link, &c.link);
-	role_loop_tell_of(&q->role, &c,
+	struct qm *q = ctx;
+	const struct qm_counts *c = &q->counts;
+	qm_link_counts(q->link, &q->counts.link);
+	role_loop_tell_of(&q->role, c,
 			  "%" PRIu64 " URLs queued, %" PRIu64 " being fetched, %" PRIu64 " links%s",
-			  c.round.core.rows, c.round.core.turns.out, c.link.links,
-			  c.round.is_over ? ", takes no sets" : "");
-}
-
-/* The parts, joined. */
-
-static void on_overload(void *ctx, bool is_over)
-{
-	struct role_qm *q = ctx;
-	if (is_over)
-		log_warn(ROLE, "queue or disk full; sets refused");
-	else
-		log_info(ROLE, "sets accepted again");
-	qm_link_overload(q->link, is_over);
-}
-
-static void on_failed(void *ctx, const struct err *err)
-{
-	role_loop_fail(&((struct role_qm *)ctx)->role, err);
+			  c->core.rows, c->core.turns.out, c->link.links,
+			  c->is_over ? ", takes no sets" : "");
 }
 
 static const struct botsource_ops source_ops = {
-	.room = qm_rounds_room,
-	.answered = qm_rounds_answered,
-	.repeated = qm_rounds_answered,
-	.deleted = qm_rounds_deleted,
-	.machine = qm_rounds_machine,
+	.room = qm_room,
+	.answered = qm_answered,
+	.repeated = qm_answered,
+	.deleted = qm_deleted,
+	.machine = qm_machine,
 };
 
 static void on_drained(void *ctx)
 {
-	struct role_qm *q = ctx;
+	struct qm *q = ctx;
 	if (++q->drained == 2)
 		loop_stop(q->role.loop);
 }
 
 static void role_drain(void *ctx)
 {
-	struct role_qm *q = ctx;
+	struct qm *q = ctx;
 	if (q->is_draining) { /* a second signal */
 		loop_stop(q->role.loop);
 		return;
@@ -197,37 +146,7 @@ static void role_drain(void *ctx)
 	botsource_drain(q->source, q->conf->drain_us, on_drained, q);
 }
 
-static int rounds_make(struct role_qm *q, struct err *err)
-{
-	const struct role_env *env = q->role.env;
-	const struct cache_conf *cache = config_get(env->config, &cache_section);
-	const struct qm_conf *conf = q->conf;
-	const struct qm_rounds_options options = {
-		.loop = q->role.loop,
-		.folder = q->folder,
-		.core = {.slot_us = cache->slot_us,
-			 .period = cache_period(cache),
-			 .turns = {.wheel_slots = (size_t)conf->wheel_slots,
-				   .wheel_step_us = conf->wheel_step_us,
-				   .site_wait_us = conf->site_wait_us,
-				   .retry_wait_us = conf->retry_wait_us,
-				   .stay = STAY},
-			 .retries = (unsigned)conf->retries,
-			 .old_after_us = conf->old_after_us,
-			 .expire_after_us = conf->expire_after_us,
-			 .ages_every_us = AGES_EVERY_US,
-			 .receipts_kept_us = cache->receipts_kept_us,
-			 .deletes = DELETES_AT_ONCE},
-		.qdb_max = (uint64_t)conf->qdb_max,
-		.disk_free = env->disk_free,
-		.overload = on_overload,
-		.failed = on_failed,
-		.ctx = q,
-	};
-	return qm_rounds_new(&q->rounds, &options, err);
-}
-
-static int role_make(struct role_qm *q, struct err *err)
+static int role_make(struct qm *q, struct err *err)
 {
 	const struct role_env *env = q->role.env;
 	int fd, botm_fd = role_fd(env, "botm_listen");
@@ -239,37 +158,36 @@ static int role_make(struct role_qm *q, struct err *err)
 	if (server_may_listen(botm_fd, q->role.tls, err) < 0 ||
 	    file_below(env->data, "cache", q->folder, err) < 0 ||
 	    dir_make(q->folder, DIR_MODE, err) < 0 || role_loop_open(&q->role, err) < 0 ||
-	    rounds_make(q, err) < 0)
+	    qm_rounds_open(q, err) < 0)
 		return -1;
 	q->link = qm_link_new(&(struct qm_link_options){.loop = q->role.loop,
 							.limits = &q->conf->limits,
 							.tls = q->role.tls,
-							.gathered = qm_rounds_wake,
-							.ctx = q->rounds});
+							.gathered = qm_wake,
+							.ctx = q});
 	q->source =
 		botsource_new(&(struct botsource_options){.loop = q->role.loop,
 							  .limits = &q->conf->limits,
 							  .tls = q->role.tls,
 							  .overload = (unsigned)q->conf->overload,
 							  .ops = &source_ops,
-							  .ctx = q->rounds});
-	qm_rounds_join(q->rounds, q->link, q->source);
+							  .ctx = q});
+	qm_rounds_go(q);
 	return qm_link_listen(q->link, fd, err) < 0 ? -1
 						    : botsource_listen(q->source, botm_fd, err);
 }
 
 static int qm_run(struct role_env *env, struct err *err)
 {
-	struct role_qm q = {
-		.role = {.env = env, .tell = tell_counters, .drain = role_drain, .ctx = &q},
-		.conf = config_get(env->config, &qm_section)};
+	struct qm q = {.role = {.env = env, .tell = tell_counters, .drain = role_drain, .ctx = &q},
+		       .conf = config_get(env->config, &qm_section)};
 	int rc = role_make(&q, err);
 	if (rc == 0)
 		rc = role_loop_run(&q.role, err);
-	qm_rounds_stop(q.rounds);
+	qm_rounds_stop(&q);
 	qm_link_free(&q.link);
 	botsource_free(&q.source);
-	qm_rounds_free(&q.rounds);
+	qm_rounds_close(&q);
 	role_loop_close(&q.role);
 	return rc;
 }

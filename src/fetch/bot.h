@@ -1,4 +1,4 @@
-/* The role `bot`: a robot of the fetch fabric, see bot_core.h. */
+/* The role `bot`: a robot of the fetch fabric. */
 #pragma once
 #include "role/role.h"
 

@@ -5,7 +5,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cache/uns/uns_inner.h"
-#include "fetch/robot.h"
 #include "net/net_section.h"
 #include "net/outgoing.h"
 
@@ -146,23 +145,6 @@ static int uns_check(const struct config *config, const struct config_section *o
 
 /* Telling. */
 
-static int set_lost(void *ctx, uint64_t provider, struct err *err)
-{
-	const struct role_loop *role = ctx;
-	const struct uns *u = role->ctx;
-	return pidb_want(u->pidb, provider, PIDB_CRASH, err);
-}
-
-/* For uns_accept(). */
-static void set_refused(void *ctx, uint64_t number)
-{
-	const struct role_loop *role = ctx;
-	struct uns *u = role->ctx;
-	LIST_EACH (struct uns_session, ss, &u->sessions, link)
-		if (ss->number == number)
-			ss->is_lost = true;
-}
-
 static void disk_look(struct uns *u)
 {
 	uint64_t left;
@@ -241,29 +223,6 @@ static int pools_make(struct uns *u, struct err *err)
 		       : 0;
 }
 
-static int out_make(struct uns *u, struct err *err)
-{
-	const struct robot_section_conf *robot = config_get(u->role.env->config, &robot_section);
-	file_of(u, "unsdb", u->unsdb);
-	const struct uns_out_options options = {
-		.loop = u->role.loop,
-		.pool = u->disk,
-		.data = u->role.env->data,
-		.instance = u->role.env->name,
-		.unsdb = u->unsdb,
-		.unsdb_max = u->conf->unsdb_max,
-		.conns = u->conns,
-		.qm = u->conf->qm,
-		.dns = &robot->dns,
-		.tls = u->role.tls_out,
-		.failed = role_loop_fail,
-		.lost = set_lost,
-		.refused = set_refused,
-		.ctx = &u->role,
-	};
-	return uns_out_new(&u->out, &options, err);
-}
-
 /* Where the file system has no files without a name, a kill may have left some with one. */
 static int spools_make(struct uns *u, struct err *err)
 {
@@ -299,7 +258,8 @@ static int uns_make(struct uns *u, struct err *err)
 	u->login = login_new(u->pidb);
 	u->conns = conn_pool_new(u->role.loop, LINK_MEMORY);
 	disk_look(u);
-	if (spools_make(u, err) < 0 || out_make(u, err) < 0)
+	file_of(u, "unsdb", u->unsdb);
+	if (spools_make(u, err) < 0 || uns_out_new(&u->out, u, err) < 0)
 		return -1;
 	u->server = server_new(u->role.loop, &uns_protocol, &u->conf->limits, u->role.tls, u);
 	return server_listen(u->server, fd, err);

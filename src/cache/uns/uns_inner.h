@@ -103,6 +103,8 @@ void uns_session_flush(struct uns_session *ss);
 void uns_session_refuse(struct uns_session *ss, unsigned code, const char *text);
 /* Those of the loop. Something has happened that sessions may have to be refused for. */
 void uns_sessions_look(struct uns *u);
+/* The queue manager has refused a set that unsdb had accepted: for uns_accept(). */
+void uns_sessions_lost(struct uns *u, uint64_t number);
 /* With is_ending, after server_free() and uns_out_end(): waits for the threads. */
 void uns_sessions_end(struct uns *u);
 

@@ -2,6 +2,7 @@
  * messages read. The supervisor keeps the queue manager's socket open while there is none, so a
  * connection says nothing; a message does. Until it has come the queue manager is away. */
 #include "cache/uns/uns_out_inner.h"
+#include "fetch/robot.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,7 +40,7 @@ static void on_up(void *ctx, struct conn *c)
 	struct uns_out *o = ctx;
 	o->conn = c;
 	o->why_dropped[0] = '\0';
-	loop_timer_in(o->o.loop, &o->greeting, GREETING_US);
+	loop_timer_in(o->u->role.loop, &o->greeting, GREETING_US);
 }
 
 static void on_down(void *ctx, const char *why, int64_t retry_us)
@@ -108,20 +109,21 @@ static void on_drained(void *ctx)
 int uns_out_connect(struct uns_out *o, struct err *err)
 {
 	static const struct conn_ops ops = {.line = on_message, .drained = on_drained};
+	const struct robot_section_conf *robot = config_get(o->u->role.env->config, &robot_section);
 	const struct outgoing_options out = {
-		.address = o->o.qm,
-		.dns = o->o.dns,
+		.address = o->u->conf->qm,
+		.dns = &robot->dns,
 		.trusted = true,
 		.connect_us = CONNECT_US,
 		.retry_min_us = RETRY_MIN_US,
 		.retry_max_us = RETRY_MAX_US,
 		.limits = &limits,
-		.tls = o->o.tls,
+		.tls = o->u->role.tls_out,
 		.ops = &ops,
 		.up = on_up,
 		.down = on_down,
 		.ctx = o,
 	};
 	o->greeting = (struct loop_timer){.fn = greeting_missed, .ctx = o};
-	return outgoing_new(&o->link, o->o.conns, &out, err);
+	return outgoing_new(&o->link, o->u->conns, &out, err);
 }

@@ -42,7 +42,7 @@ static bool can_pass(const struct uns_out *o)
 /* An empty unsdb is never full, even if unsdb_max is 0. */
 bool uns_out_is_full(const struct uns_out *o)
 {
-	return unsdb_size(o->unsdb) - RECORD_HEADER > o->o.unsdb_max;
+	return unsdb_size(o->unsdb) - RECORD_HEADER > o->u->conf->unsdb_max;
 }
 
 static void set_route(struct uns_out *o, struct out_set *s)
@@ -117,7 +117,7 @@ static void store_run(struct pool_job *job)
 	struct storing *st = &o->storing;
 	st->at = 0;
 	st->rc = unsdb_put(o->unsdb, &st->set->set, spool_piece, st, &st->err);
-	loop_post(o->o.loop, set_stored, o);
+	loop_post(o->u->role.loop, set_stored, o);
 }
 
 void uns_out_store_next(struct uns_out *o)
@@ -128,7 +128,7 @@ void uns_out_store_next(struct uns_out *o)
 	st->set = LIST_FIRST(struct out_set, &o->to_store, link);
 	list_remove(&st->set->link);
 	st->job = (struct pool_job){.run = store_run, .beyond = true};
-	pool_post(o->o.pool, &st->job);
+	pool_post(o->u->disk, &st->job);
 }
 
 /* Beginning and end. */
@@ -137,32 +137,33 @@ void uns_out_store_next(struct uns_out *o)
 static int unsdb_begin(struct uns_out *o, struct err *err)
 {
 	CLEANUP(buf_free) struct buf away = BUF_INIT(PATH_MAX);
-	if (unsdb_open(&o->unsdb, o->o.unsdb, err) == 0)
+	if (unsdb_open(&o->unsdb, o->u->unsdb, err) == 0)
 		return 0;
 	if (err->code != ERR_DAMAGED)
 		return -1;
 	log_warn(ROLE, "unsdb damaged; set aside, all providers are asked for full sets",
 		 KV_TEXT("why", err->msg));
-	buf_printf(&away, "%s.", o->o.unsdb);
+	buf_printf(&away, "%s.", o->u->unsdb);
 	time_print_name(&away, clock_wall_us());
 	buf_add_text(&away, ".damaged");
-	if (o->o.lost(o->o.ctx, 0, err) < 0)
+	if (pidb_want(o->u->pidb, 0, PIDB_CRASH, err) < 0)
 		return -1;
 	FAULT("uns.damaged");
-	if (file_rename(o->o.unsdb, buf_text(&away), err) < 0)
+	if (file_rename(o->u->unsdb, buf_text(&away), err) < 0)
 		return -1;
-	return unsdb_open(&o->unsdb, o->o.unsdb, err);
+	return unsdb_open(&o->unsdb, o->u->unsdb, err);
 }
 
-int uns_out_new(struct uns_out **ret, const struct uns_out_options *options, struct err *err)
+int uns_out_new(struct uns_out **ret, struct uns *u, struct err *err)
 {
+	const struct role_env *env = u->role.env;
 	struct uns_out *o = mem_alloc(sizeof *o);
-	o->o = *options;
+	o->u = u;
 	pthread_mutex_init(&o->numbering, NULL);
 	list_init(&o->passing);
 	list_init(&o->to_store);
 	list_init(&o->flying);
-	if (uns_number_open(options->data, options->instance, &o->small, &o->number, err) < 0 ||
+	if (uns_number_open(env->data, env->name, &o->small, &o->number, err) < 0 ||
 	    unsdb_begin(o, err) < 0 || uns_out_connect(o, err) < 0) {
 		uns_out_free(&o);
 		return -1;

@@ -3,36 +3,14 @@
  * disk. Sets leave in order of arrival. A damaged unsdb is set aside when it is opened, and a new
  * one started. */
 #pragma once
-#include "base/pool.h"
 #include "cache/uns/uns_spool.h"
 #include "cache/unsdb.h"
-#include "net/conn.h"
 
-struct dns_conf;
-struct tls;
+struct uns;
 struct uns_out;
 
-struct uns_out_options {
-	struct loop *loop;
-	struct pool *pool; /* that ends before uns_out_free() */
-	const char *data, *instance;
-	const char *unsdb; /* the file; used where it is */
-	uint64_t unsdb_max;
-	struct conn_pool *conns;
-	const char *qm; /* address of the queue manager */
-	const struct dns_conf *dns;
-	const struct tls *tls;                            /* NULL: none */
-	void (*failed)(void *ctx, const struct err *err); /* fatal */
-	/* An accepted set is lost: records that its provider must be told; provider 0: all
-	 * providers, since the owner is unknown. Durable when it returns 0. Called from any thread.
-	 */
-	int (*lost)(void *ctx, uint64_t provider, struct err *err);
-	/* Called before lost(), in the loop. */
-	void (*refused)(void *ctx, uint64_t number);
-	void *ctx;
-};
-
-int uns_out_new(struct uns_out **ret, const struct uns_out_options *options, struct err *err);
+/* Works for the role: its pool `disk` must end before uns_out_free(). */
+int uns_out_new(struct uns_out **ret, struct uns *u, struct err *err);
 /* Starts no more work. Then end the pool, run the loop once for its results, and call
  * uns_out_end(), which refuses the remaining sets and returns reserved numbers that were not used.
  * Both take NULL. */

@@ -1,10 +1,8 @@
 /* What the parts of uns_out.h share: sets, and the jobs of threads. */
 #pragma once
+#include "cache/uns/uns_inner.h"
 #include "cache/uns/uns_number.h"
-#include "cache/uns/uns_out.h"
 #include "net/outgoing.h"
-
-#include <pthread.h>
 
 struct out_set {
 	struct link link;
@@ -63,7 +61,7 @@ struct taking {
 };
 
 struct uns_out {
-	struct uns_out_options o;
+	struct uns *u;
 	pthread_mutex_t numbering;
 	struct small *small;      /* where `number` is kept; numbering */
 	struct uns_number number; /* its next one: numbering */

@@ -61,7 +61,7 @@ static void read_run(struct pool_job *job)
 {
 	struct uns_out *o = LIST_OF(struct uns_out, job, reading.job);
 	o->reading.rc = pieces_read(o, &o->reading, &o->reading.err);
-	loop_post(o->o.loop, read_done, o);
+	loop_post(o->u->role.loop, read_done, o);
 }
 
 /* What was read goes out. */
@@ -71,7 +71,7 @@ static void send_read(struct uns_out *o)
 	struct sending *s = &o->sending;
 	const struct link_message end = {.number = s->f->number};
 	if (r->rc < 0 && !s->f->set) {
-		o->o.failed(o->o.ctx, &r->err);
+		role_loop_fail(&o->u->role, &r->err);
 		return;
 	}
 	if (r->rc < 0) {
@@ -112,7 +112,7 @@ static void send_more(struct uns_out *o)
 		s->is_read = true;
 	r->is_busy = true;
 	r->job = (struct pool_job){.run = read_run, .beyond = true};
-	pool_post(o->o.pool, &r->job);
+	pool_post(o->u->disk, &r->job);
 }
 
 static void send_begin(struct uns_out *o, const struct unsdb_set *set, struct out_set *of,
@@ -188,7 +188,7 @@ static void sets_taken(void *ctx)
 	mem_free(&t->now.provider);
 	t->now = (struct lost_list){0};
 	if (is_untold) {
-		o->o.failed(o->o.ctx, &t->err); /* they come out of unsdb once more */
+		role_loop_fail(&o->u->role, &t->err); /* they come out of unsdb once more */
 		return;
 	}
 	if (t->rc < 0)
@@ -199,11 +199,12 @@ static void sets_taken(void *ctx)
 	uns_out_pump(o);
 }
 
-/* A set leaves unsdb after its provider is sure to hear that it was lost. */
+/* A set leaves unsdb after its provider is sure to hear that it was lost: with a wish for a full
+ * set, which is durable. */
 static int lost_tell(struct uns_out *o, struct taking *t)
 {
 	for (size_t i = 0; i < t->now.n; i++)
-		if (o->o.lost(o->o.ctx, t->now.provider[i], &t->err) < 0)
+		if (pidb_want(o->u->pidb, t->now.provider[i], PIDB_CRASH, &t->err) < 0)
 			return -1;
 	if (t->now.n)
 		FAULT("uns.lost");
@@ -218,7 +219,7 @@ static void take_run(struct pool_job *job)
 	for (uint64_t i = 0; i < t->n && (t->rc == 0 || !t->now.n); i++)
 		if (unsdb_taken(o->unsdb, &t->err) < 0)
 			t->rc = -1;
-	loop_post(o->o.loop, sets_taken, o);
+	loop_post(o->u->role.loop, sets_taken, o);
 }
 
 static void take_next(struct uns_out *o)
@@ -232,7 +233,7 @@ static void take_next(struct uns_out *o)
 	t->now = t->lost;
 	t->lost = (struct lost_list){0};
 	t->job = (struct pool_job){.run = take_run, .beyond = true};
-	pool_post(o->o.pool, &t->job);
+	pool_post(o->u->disk, &t->job);
 }
 
 /* What the link says. */
@@ -288,7 +289,7 @@ static void unsdb_answered(struct uns_out *o, const struct flying *f, unsigned c
 		o->counts.refused++;
 		log_warn(ROLE, "queue manager refused accepted set", KV_UINT("number", f->number),
 			 KV_TEXT("why", text));
-		o->o.refused(o->o.ctx, f->number);
+		uns_sessions_lost(o->u, f->number);
 		*VEC_PUSH(lost->provider, lost->n, lost->room) = f->provider;
 	}
 	o->taking.due++;

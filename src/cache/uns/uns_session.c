@@ -496,6 +496,13 @@ void uns_sessions_look(struct uns *u)
 	}
 }
 
+void uns_sessions_lost(struct uns *u, uint64_t number)
+{
+	LIST_EACH (struct uns_session, ss, &u->sessions, link)
+		if (ss->number == number)
+			ss->is_lost = true;
+}
+
 void uns_sessions_end(struct uns *u)
 {
 	struct err err;

@@ -266,38 +266,28 @@ int http_names_check(const struct http_names *names, struct err *err);
 	}
 
 /* The counters of every role that serves HTTP, in this order. */
+#define HTTP_COUNTERS(X)                                                                     \
+	/* 2XX: and below */                                                                 \
+	X(2XX, "requests", "class=\"2xx\"", TOTAL, "Requests by the class of their status.") \
+	X(3XX, "requests", "class=\"3xx\"", TOTAL, "Requests by the class of their status.") \
+	X(4XX, "requests", "class=\"4xx\"", TOTAL, "Requests by the class of their status.") \
+	X(5XX, "requests", "class=\"5xx\"", TOTAL, "Requests by the class of their status.") \
+	X(BYTES, "sent_bytes", NULL, TOTAL, "Bytes of answers, without their heads.")        \
+	X(CONNECTIONS, "connections", NULL, TOTAL, "Connections that were accepted.")        \
+	X(OPEN, "connections_open", NULL, GAUGE, "Connections that are open.")               \
+	X(REFUSED, "connections_refused", NULL, TOTAL,                                       \
+	  "Connections that were closed because too many were open.")                        \
+	X(LATE, "connections_late", NULL, TOTAL,                                             \
+	  "Connections that were closed because the client took too long.")                  \
+	X(GONE, "requests_dropped", NULL, TOTAL,                                             \
+	  "Requests whose client had gone before their turn came.")
+
 enum http_counter {
-	HTTP_COUNT_2XX, /* and below */
-	HTTP_COUNT_3XX,
-	HTTP_COUNT_4XX,
-	HTTP_COUNT_5XX,
-	HTTP_COUNT_BYTES,
-	HTTP_COUNT_CONNECTIONS,
-	HTTP_COUNT_OPEN,
-	HTTP_COUNT_REFUSED,
-	HTTP_COUNT_LATE,
-	HTTP_COUNT_GONE,
-	HTTP_NCOUNTERS
+#define X(symbol, ...) HTTP_COUNT_##symbol,
+	HTTP_COUNTERS(X)
+#undef X
+		HTTP_NCOUNTERS
 };
-#define HTTP_COUNTER_DEFS                                                                       \
-	{"requests", "class=\"2xx\"", COUNTER_TOTAL, "Requests by the class of their status."}, \
-		{"requests", "class=\"3xx\"", COUNTER_TOTAL,                                    \
-		 "Requests by the class of their status."},                                     \
-		{"requests", "class=\"4xx\"", COUNTER_TOTAL,                                    \
-		 "Requests by the class of their status."},                                     \
-		{"requests", "class=\"5xx\"", COUNTER_TOTAL,                                    \
-		 "Requests by the class of their status."},                                     \
-		{"sent_bytes", NULL, COUNTER_TOTAL, "Bytes of answers, without their heads."},  \
-		{"connections", NULL, COUNTER_TOTAL, "Connections that were accepted."},        \
-		{"connections_open", NULL, COUNTER_GAUGE, "Connections that are open."},        \
-		{"connections_refused", NULL, COUNTER_TOTAL,                                    \
-		 "Connections that were closed because too many were open."},                   \
-		{"connections_late", NULL, COUNTER_TOTAL,                                       \
-		 "Connections that were closed because the client took too long."},             \
-	{                                                                                       \
-		"requests_dropped", NULL, COUNTER_TOTAL,                                        \
-			"Requests whose client had gone before their turn came."                \
-	}
 
 /* A request that is over, for the log. */
 struct http_done {

@@ -8,46 +8,36 @@
 #include "shepherd/reap_counters.h"
 
 /* The first of the role's counters. */
+#define REAP_COUNTERS(X)                                                                          \
+	X(NEW, "pages", "result=\"new\"", TOTAL, "Pages by result.")                              \
+	X(CHANGED, "pages", "result=\"changed\"", TOTAL, "Pages by result.")                      \
+	X(UNCHANGED, "pages", "result=\"unchanged\"", TOTAL, "Pages by result.")                  \
+	X(ELSEWHERE, "pages", "result=\"redirect\"", TOTAL, "Pages by result.")                   \
+	/* one for each enum outcome from OUTCOME_TEMPORARY to OUTCOME_ADDRESS */                 \
+	X(FAILED, "pages", "result=\"temporary\"", TOTAL, "Pages by result.")                     \
+	X(FAILED_PERMANENT, "pages", "result=\"permanent\"", TOTAL, "Pages by result.")           \
+	X(FAILED_SITE_TEMPORARY, "pages", "result=\"site-temporary\"", TOTAL, "Pages by result.") \
+	X(FAILED_SITE_PERMANENT, "pages", "result=\"site-permanent\"", TOTAL, "Pages by result.") \
+	X(FAILED_LIMIT, "pages", "result=\"limit\"", TOTAL, "Pages by result.")                   \
+	X(FAILED_ROBOTS, "pages", "result=\"robots\"", TOTAL, "Pages by result.")                 \
+	X(FAILED_ADDRESS, "pages", "result=\"address\"", TOTAL, "Pages by result.")               \
+	X(NOINDEX, "pages", "result=\"noindex\"", TOTAL, "Pages by result.")                      \
+	X(BYTES, "gathered_bytes", NULL, TOTAL, "Bytes of documents, unpacked.")                  \
+	X(UNREAD, "unread_documents", NULL, TOTAL,                                                \
+	  "Documents that crashed the parser or took it too long; stored without text.")          \
+	X(LINKS, "links", NULL, TOTAL, "Links that were taken as contributions.")                 \
+	X(WAITING, "urls_waiting", NULL, GAUGE, "URLs of the plan that are not done yet.")        \
+	X(UNDER_WAY, "urls_under_way", NULL, GAUGE, "URLs that are being fetched.")               \
+	X(CHECKPOINTS, "checkpoints", NULL, TOTAL, "Checkpoints of the state.")
+
 enum reap_counter {
-	REAP_NEW,
-	REAP_CHANGED,
-	REAP_UNCHANGED,
-	REAP_ELSEWHERE,
-	REAP_FAILED, /* and after it one for each enum outcome from OUTCOME_TEMPORARY on */
-	REAP_FAILED_END = REAP_FAILED + OUTCOME_ADDRESS - OUTCOME_TEMPORARY,
-	REAP_NOINDEX,
-	REAP_BYTES,
-	REAP_UNREAD,
-	REAP_LINKS,
-	REAP_WAITING,
-	REAP_UNDER_WAY,
-	REAP_CHECKPOINTS,
-	REAP_CODES, /* and after it the others of reap_counters.h */
+#define X(symbol, ...) REAP_##symbol,
+	REAP_COUNTERS(X)
+#undef X
+		REAP_CODES, /* and after it the others of reap_counters.h */
 	REAP_NCOUNTERS = REAP_CODES + REAP_NCODES
 };
-/* clang-format off */
-#define REAP_COUNTER_DEFS \
-	{"pages", "result=\"new\"", COUNTER_TOTAL, "Pages by result."}, \
-	{"pages", "result=\"changed\"", COUNTER_TOTAL, "Pages by result."}, \
-	{"pages", "result=\"unchanged\"", COUNTER_TOTAL, "Pages by result."}, \
-	{"pages", "result=\"redirect\"", COUNTER_TOTAL, "Pages by result."}, \
-	{"pages", "result=\"temporary\"", COUNTER_TOTAL, "Pages by result."}, \
-	{"pages", "result=\"permanent\"", COUNTER_TOTAL, "Pages by result."}, \
-	{"pages", "result=\"site-temporary\"", COUNTER_TOTAL, "Pages by result."}, \
-	{"pages", "result=\"site-permanent\"", COUNTER_TOTAL, "Pages by result."}, \
-	{"pages", "result=\"limit\"", COUNTER_TOTAL, "Pages by result."}, \
-	{"pages", "result=\"robots\"", COUNTER_TOTAL, "Pages by result."}, \
-	{"pages", "result=\"address\"", COUNTER_TOTAL, "Pages by result."}, \
-	{"pages", "result=\"noindex\"", COUNTER_TOTAL, "Pages by result."}, \
-	{"gathered_bytes", NULL, COUNTER_TOTAL, "Bytes of documents, unpacked."}, \
-	{"unread_documents", NULL, COUNTER_TOTAL, \
-	 "Documents that crashed the parser or took it too long; stored without text."}, \
-	{"links", NULL, COUNTER_TOTAL, "Links that were taken as contributions."}, \
-	{"urls_waiting", NULL, COUNTER_GAUGE, "URLs of the plan that are not done yet."}, \
-	{"urls_under_way", NULL, COUNTER_GAUGE, "URLs that are being fetched."}, \
-	{"checkpoints", NULL, COUNTER_TOTAL, "Checkpoints of the state."}, \
-	REAP_CODE_DEFS
-/* clang-format on */
+_Static_assert(REAP_NOINDEX - REAP_FAILED == OUTCOME_ADDRESS - OUTCOME_TEMPORARY + 1, "outcomes");
 
 struct cage_options;
 struct reap_options {

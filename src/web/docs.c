@@ -137,7 +137,7 @@ static const struct config_section section = {
 	.nspecs = ARRAY_LEN(specs),
 };
 
-static const struct counter_def counters[] = {HTTP_COUNTER_DEFS};
+static const struct counter_def counters[] = {HTTP_COUNTERS(COUNTER_DEF)};
 
 struct docs {
 	struct file root;

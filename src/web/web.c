@@ -14,7 +14,7 @@
 
 enum { BEAT_S = 15 };
 
-static const struct counter_def counters[] = {HTTP_COUNTER_DEFS};
+static const struct counter_def counters[] = {HTTP_COUNTERS(COUNTER_DEF)};
 
 static int answer_events(struct http_request *req, struct http_answer *ret, struct err *err)
 {

@@ -417,7 +417,7 @@ static const struct config_section section = {.name = "demo",
 					      .size = sizeof(struct demo_conf),
 					      .specs = specs,
 					      .nspecs = ARRAY_LEN(specs)};
-static const struct counter_def counters[] = {HTTP_COUNTER_DEFS};
+static const struct counter_def counters[] = {HTTP_COUNTERS(COUNTER_DEF)};
 static const struct role demo_role = {.name = "demo",
 				      .summary = "serve what the scenes ask for",
 				      .description = "A server for the scenes.",

@@ -40,17 +40,7 @@ static const struct config_section section = {
 	.nspecs = ARRAY_LEN(specs),
 };
 
-/* clang-format off */
-static const struct counter_def counters[] = {
-	HTTP_COUNTER_DEFS,
-	[RS_COUNT_REGISTERED] = {"registered", NULL, COUNTER_TOTAL, "Registrations, first step."},
-	[RS_COUNT_VERIFIED] = {"verified", NULL, COUNTER_TOTAL, "Prefixes proved."},
-	[RS_COUNT_UNPROVEN] = {"unproven", NULL, COUNTER_TOTAL, "Files that could not be fetched or did not hold the secret."},
-	[RS_COUNT_MAILS] = {"mails", NULL, COUNTER_TOTAL, "Mails sent with registrations."},
-	[RS_COUNT_WRONG] = {"wrong_logins", NULL, COUNTER_TOTAL, "Logins refused."},
-	[RS_COUNT_GONE] = {"deregistered", NULL, COUNTER_TOTAL, "Providers that deregistered."},
-};
-/* clang-format on */
+static const struct counter_def counters[] = {HTTP_COUNTERS(COUNTER_DEF) RS_COUNTERS(COUNTER_DEF)};
 
 static int conf_check(const struct config *config, const struct config_section *of, struct err *err)
 {

@@ -23,13 +23,21 @@ struct rs_conf {
 	bool access_log;
 };
 
+/* After those of HTTP. */
+#define RS_COUNTERS(X)                                                         \
+	X(REGISTERED, "registered", NULL, TOTAL, "Registrations, first step.") \
+	X(VERIFIED, "verified", NULL, TOTAL, "Prefixes proved.")               \
+	X(UNPROVEN, "unproven", NULL, TOTAL,                                   \
+	  "Files that could not be fetched or did not hold the secret.")       \
+	X(MAILS, "mails", NULL, TOTAL, "Mails sent with registrations.")       \
+	X(WRONG, "wrong_logins", NULL, TOTAL, "Logins refused.")               \
+	X(GONE, "deregistered", NULL, TOTAL, "Providers that deregistered.")
+
 enum rs_counter {
-	RS_COUNT_REGISTERED = HTTP_NCOUNTERS,
-	RS_COUNT_VERIFIED,
-	RS_COUNT_UNPROVEN,
-	RS_COUNT_MAILS,
-	RS_COUNT_WRONG,
-	RS_COUNT_GONE,
+	RS_COUNT_BEFORE = HTTP_NCOUNTERS - 1,
+#define X(symbol, ...) RS_COUNT_##symbol,
+	RS_COUNTERS(X)
+#undef X
 };
 
 enum { RS_DBS = 16 };

@@ -28,36 +28,30 @@
 
 enum { CONF_MOST = 4 << 20 };
 
+#define NIGHT_COUNTERS(X)                                                           \
+	X(NIGHTS, "nights", NULL, TOTAL, "nightly runs that came to their end")     \
+	X(GOT, "listings", "end=\"got\"", TOTAL, "listings of sites")               \
+	X(UNCHANGED, "listings", "end=\"unchanged\"", TOTAL, "listings of sites")   \
+	X(BYTES, "bytes", NULL, TOTAL, "bytes of listings that were received")      \
+	X(FOLDERS, "folders", NULL, TOTAL, "folders that were asked for in walks")  \
+	X(BUILDS, "builds", "end=\"done\"", TOTAL, "runs of the builder")           \
+	X(BUILD_FAILURES, "builds", "end=\"failed\"", TOTAL, "runs of the builder") \
+	X(SITES, "sites", NULL, GAUGE, "sites in the list")                         \
+	X(UNDER_WAY, "under_way", NULL, GAUGE, "sites that are visited now")        \
+	X(BAD_LINES, "bad_lines", NULL, GAUGE, "lines of the site list that mean nothing")
+
 enum {
-	COUNT_NIGHTS,
-	COUNT_GOT,
-	COUNT_UNCHANGED,
-	COUNT_BYTES,
-	COUNT_FOLDERS,
-	COUNT_BUILDS,
-	COUNT_BUILD_FAILURES,
-	COUNT_SITES,
-	COUNT_UNDER_WAY,
-	COUNT_BAD_LINES,
-	COUNT_FAILED, /* the first of as many as there are causes */
+#define X(symbol, ...) COUNT_##symbol,
+	NIGHT_COUNTERS(X)
+#undef X
+		COUNT_FAILED, /* the first of as many as there are causes */
 };
 
 #define CAUSE(symbol, name)                               \
 	{"failures", "cause=\"" name "\"", COUNTER_TOTAL, \
 	 "visits of sites that brought no listing"},
-static const struct counter_def counters[] = {
-	[COUNT_NIGHTS] = {"nights", NULL, COUNTER_TOTAL, "nightly runs that came to their end"},
-	[COUNT_GOT] = {"listings", "end=\"got\"", COUNTER_TOTAL, "listings of sites"},
-	[COUNT_UNCHANGED] = {"listings", "end=\"unchanged\"", COUNTER_TOTAL, "listings of sites"},
-	[COUNT_BYTES] = {"bytes", NULL, COUNTER_TOTAL, "bytes of listings that were received"},
-	[COUNT_FOLDERS] = {"folders", NULL, COUNTER_TOTAL, "folders that were asked for in walks"},
-	[COUNT_BUILDS] = {"builds", "end=\"done\"", COUNTER_TOTAL, "runs of the builder"},
-	[COUNT_BUILD_FAILURES] = {"builds", "end=\"failed\"", COUNTER_TOTAL, "runs of the builder"},
-	[COUNT_SITES] = {"sites", NULL, COUNTER_GAUGE, "sites in the list"},
-	[COUNT_UNDER_WAY] = {"under_way", NULL, COUNTER_GAUGE, "sites that are visited now"},
-	[COUNT_BAD_LINES] = {"bad_lines", NULL, COUNTER_GAUGE,
-			     "lines of the site list that mean nothing"},
-	ROBOT_CAUSES(CAUSE) GETTER_CAUSES(CAUSE)};
+static const struct counter_def counters[] = {NIGHT_COUNTERS(COUNTER_DEF) ROBOT_CAUSES(CAUSE)
+						      GETTER_CAUSES(CAUSE)};
 #undef CAUSE
 _Static_assert(ARRAY_LEN(counters) == (size_t)COUNT_FAILED + GETTER_NCAUSES, "one for each cause");
 

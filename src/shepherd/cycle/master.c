@@ -48,50 +48,48 @@ const struct crawl_conf *crawl_conf_of(const struct config *config)
 	return &conf->crawl;
 }
 
-enum {
-	COUNT_CYCLES = REAP_NCOUNTERS,
-	COUNT_PHASE,
-	COUNT_SLEEPING, /* and after it the other types */
-	COUNT_ADDED = COUNT_SLEEPING + ITEM_TYPES,
-	COUNT_FORGOTTEN,
-	COUNT_PLANNED,
-	COUNT_OVERDUE,
-	COUNT_NEXT_DUE,
-	COUNT_FULL,
-	COUNT_PASS, /* one for each module */
-};
-
 #define PASS "How long each module of the cycle took when it ran last."
 #define URLS "URLs that are known, by what is known of them."
-static const struct counter_def counters[] = {
-	REAP_COUNTER_DEFS,
-	{"cycles", NULL, COUNTER_TOTAL, "Cycles that were begun."},
-	{"phase", NULL, COUNTER_GAUGE, "What is being done: the number of the phase."},
-	{"urls", "type=\"sleeping\"", COUNTER_GAUGE, URLS},
-	{"urls", "type=\"new\"", COUNTER_GAUGE, URLS},
-	{"urls", "type=\"gathered\"", COUNTER_GAUGE, URLS},
-	{"urls", "type=\"error\"", COUNTER_GAUGE, URLS},
-	{"sites_asked", NULL, COUNTER_GAUGE, "Sites whose server is known."},
-	{"urls", "type=\"temporary\"", COUNTER_GAUGE, URLS},
-	{"urls", "type=\"zombie\"", COUNTER_GAUGE, URLS},
-	{"urls_added", NULL, COUNTER_TOTAL, "URLs that became known."},
-	{"urls_forgotten", NULL, COUNTER_TOTAL, "URLs that were forgotten."},
-	{"urls_planned", NULL, COUNTER_GAUGE, "URLs in the plan of this cycle."},
-	{"urls_overdue", NULL, COUNTER_GAUGE, "URLs that are due but not in the plan."},
-	{"next_due_seconds", NULL, COUNTER_GAUGE,
-	 "When the next URL is due, seconds since 1970; 0: none is."},
-	{"waits_for_space", NULL, COUNTER_GAUGE,
-	 "1 while fetching is paused because the disk is full."},
-	{"pass_milliseconds", "module=\"feedback\"", COUNTER_GAUGE, PASS},
-	{"pass_milliseconds", "module=\"plan\"", COUNTER_GAUGE, PASS},
-	{"pass_milliseconds", "module=\"reap\"", COUNTER_GAUGE, PASS},
-	{"pass_milliseconds", "module=\"cork\"", COUNTER_GAUGE, PASS},
-	{"pass_milliseconds", "module=\"merge\"", COUNTER_GAUGE, PASS},
-	{"pass_milliseconds", "module=\"equiv\"", COUNTER_GAUGE, PASS},
-	{"pass_milliseconds", "module=\"select\"", COUNTER_GAUGE, PASS},
-	{"pass_milliseconds", "module=\"record\"", COUNTER_GAUGE, PASS},
-	{"pass_milliseconds", "module=\"cleanup\"", COUNTER_GAUGE, PASS},
+#define MASTER_COUNTERS(X)                                                                \
+	X(CYCLES, "cycles", NULL, TOTAL, "Cycles that were begun.")                       \
+	X(PHASE, "phase", NULL, GAUGE, "What is being done: the number of the phase.")    \
+	/* one for each enum item_type */                                                 \
+	X(SLEEPING, "urls", "type=\"sleeping\"", GAUGE, URLS)                             \
+	X(NEW, "urls", "type=\"new\"", GAUGE, URLS)                                       \
+	X(GATHERED, "urls", "type=\"gathered\"", GAUGE, URLS)                             \
+	X(ERROR, "urls", "type=\"error\"", GAUGE, URLS)                                   \
+	X(ASKED, "sites_asked", NULL, GAUGE, "Sites whose server is known.")              \
+	X(TEMPORARY, "urls", "type=\"temporary\"", GAUGE, URLS)                           \
+	X(ZOMBIE, "urls", "type=\"zombie\"", GAUGE, URLS)                                 \
+	X(ADDED, "urls_added", NULL, TOTAL, "URLs that became known.")                    \
+	X(FORGOTTEN, "urls_forgotten", NULL, TOTAL, "URLs that were forgotten.")          \
+	X(PLANNED, "urls_planned", NULL, GAUGE, "URLs in the plan of this cycle.")        \
+	X(OVERDUE, "urls_overdue", NULL, GAUGE, "URLs that are due but not in the plan.") \
+	X(NEXT_DUE, "next_due_seconds", NULL, GAUGE,                                      \
+	  "When the next URL is due, seconds since 1970; 0: none is.")                    \
+	X(FULL, "waits_for_space", NULL, GAUGE,                                           \
+	  "1 while fetching is paused because the disk is full.")                         \
+	/* one for each module */                                                         \
+	X(PASS_FEEDBACK, "pass_milliseconds", "module=\"feedback\"", GAUGE, PASS)         \
+	X(PASS_PLAN, "pass_milliseconds", "module=\"plan\"", GAUGE, PASS)                 \
+	X(PASS_REAP, "pass_milliseconds", "module=\"reap\"", GAUGE, PASS)                 \
+	X(PASS_CORK, "pass_milliseconds", "module=\"cork\"", GAUGE, PASS)                 \
+	X(PASS_MERGE, "pass_milliseconds", "module=\"merge\"", GAUGE, PASS)               \
+	X(PASS_EQUIV, "pass_milliseconds", "module=\"equiv\"", GAUGE, PASS)               \
+	X(PASS_SELECT, "pass_milliseconds", "module=\"select\"", GAUGE, PASS)             \
+	X(PASS_RECORD, "pass_milliseconds", "module=\"record\"", GAUGE, PASS)             \
+	X(PASS_CLEANUP, "pass_milliseconds", "module=\"cleanup\"", GAUGE, PASS)
+
+enum master_counter {
+	COUNT_BEFORE = REAP_NCOUNTERS - 1,
+#define X(symbol, ...) COUNT_##symbol,
+	MASTER_COUNTERS(X)
+#undef X
 };
+_Static_assert(COUNT_ADDED == COUNT_SLEEPING + ITEM_TYPES, "types of URLs");
+
+static const struct counter_def counters[] = {REAP_COUNTERS(COUNTER_DEF) REAP_CODE_DEFS,
+					      MASTER_COUNTERS(COUNTER_DEF)};
 
 struct master {
 	const struct config *config;
@@ -277,7 +275,7 @@ static void master_entered(void *ctx, enum phase phase)
 static void master_took(void *ctx, enum cycle_module which, int64_t us)
 {
 	struct master *m = ctx;
-	master_gauge(m, COUNT_PASS + which, (us + US_PER_MS - 1) / US_PER_MS);
+	master_gauge(m, COUNT_PASS_FEEDBACK + which, (us + US_PER_MS - 1) / US_PER_MS);
 }
 
 static void master_show_course(struct master *m, const struct state *st)

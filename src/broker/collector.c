@@ -31,18 +31,6 @@ struct sync_job {
 	struct err err;
 };
 
-void collector_count(struct collector *c, enum collector_counter which, uint64_t n)
-{
-	if (c->options.counters)
-		counters_add(c->options.counters, which, n);
-}
-
-static void count_set(struct collector *c, enum collector_counter which, int64_t v)
-{
-	if (c->options.counters)
-		counters_set(c->options.counters, which, v);
-}
-
 static int count_stats(struct collector *c, struct err *err)
 {
 	struct registry_stats r;
@@ -50,10 +38,10 @@ static int count_stats(struct collector *c, struct err *err)
 	if (indexer_stats(c->indexer, &docs, &behind, err) < 0)
 		return -1;
 	registry_stats(c->registry, &r);
-	count_set(c, COLLECTOR_OBJECTS, (int64_t)r.valid);
-	count_set(c, COLLECTOR_DOCUMENTS, (int64_t)docs);
-	count_set(c, COLLECTOR_BEHIND, (int64_t)behind);
-	count_set(c, COLLECTOR_PENDING, (int64_t)c->taken);
+	counters_set(c->options.counters, COLLECTOR_OBJECTS, (int64_t)r.valid);
+	counters_set(c->options.counters, COLLECTOR_DOCUMENTS, (int64_t)docs);
+	counters_set(c->options.counters, COLLECTOR_BEHIND, (int64_t)behind);
+	counters_set(c->options.counters, COLLECTOR_PENDING, (int64_t)c->taken);
 	return 0;
 }
 
@@ -234,8 +222,8 @@ int collector_commit(struct collector *c, struct err *err)
 		return -1;
 	FAULT("collector.deleted");
 	c->taken = 0;
-	collector_count(c, COLLECTOR_COMMITS, 1);
-	count_set(c, COLLECTOR_LAST_COMMIT, clock_wall_us() / US_PER_S);
+	counters_add(c->options.counters, COLLECTOR_COMMITS, 1);
+	counters_set(c->options.counters, COLLECTOR_LAST_COMMIT, clock_wall_us() / US_PER_S);
 	return count_stats(c, err) < 0 ? -1 : plan_compaction(c, err);
 }
 
@@ -295,7 +283,7 @@ static int expire_some(struct collector *c, int64_t now_us, struct err *err)
 		}
 		collector_took(c);
 		c->expired++;
-		collector_count(c, COLLECTOR_EXPIRED, 1);
+		counters_add(c->options.counters, COLLECTOR_EXPIRED, 1);
 		event_write(c->options.events, DELETE, NULL, KV_STR("url", r.object.url),
 			    KV_TEXT("why", "expired"));
 		if (objects_drop(c->objects, &r.object, wall_us, err) < 0)
@@ -327,7 +315,7 @@ static void add_ended(struct collector *c)
 static void add_left_out(struct collector *c, const struct err *why)
 {
 	c->added.bad++;
-	collector_count(c, COLLECTOR_BAD, 1);
+	counters_add(c->options.counters, COLLECTOR_BAD, 1);
 	if (c->added.bad > COLLECTOR_LEFT_OUT_SHOWN)
 		return;
 	log_warn(COLLECTOR, "object skipped", KV_TEXT("file", addition_name(c->adding)),
@@ -426,7 +414,7 @@ static int drop_oid(struct collector *c, uint32_t oid, size_t *dropped, struct e
 	if (rc != 0)
 		return MIN(rc, 0);
 	collector_took(c);
-	collector_count(c, COLLECTOR_DELETED, 1);
+	counters_add(c->options.counters, COLLECTOR_DELETED, 1);
 	event_write(c->options.events, DELETE, NULL, KV_STR("url", o.url), KV_UINT("oid", oid));
 	++*dropped;
 	return objects_drop(c->objects, &o, clock_wall_us(), err);
@@ -595,7 +583,7 @@ int collector_step(struct collector *c, int64_t now_us, struct err *err)
 	if (expiry < 0)
 		return -1;
 	bool more = feeds == 0 || added == 0 || expiry == 0;
-	count_set(c, COLLECTOR_PENDING, (int64_t)c->taken);
+	counters_set(c->options.counters, COLLECTOR_PENDING, (int64_t)c->taken);
 	if (c->taken && is_time(c, more, now_us) && collector_commit(c, err) < 0)
 		return -1;
 	int beside = look_beside(c, err);

@@ -42,7 +42,6 @@ struct collector {
 	int64_t reported_us;
 };
 
-void collector_count(struct collector *c, enum collector_counter which, uint64_t n);
 /* There is something to commit. */
 void collector_took(struct collector *c);
 /* Returns whether the batch is full. */

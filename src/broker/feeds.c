@@ -159,7 +159,7 @@ static void put_off(struct collector *c, struct feed *feed, int64_t now_us, cons
 	close_source(c, feed);
 	feed->failures++;
 	if (every_us) {
-		collector_count(c, COLLECTOR_FAILURES, 1);
+		counters_add(c->options.counters, COLLECTOR_FAILURES, 1);
 		set_due(feed, backoff_us(feed->failures, MIN(POINT_RETRY_US, every_us), every_us),
 			now_us);
 		log_warn(COLLECTOR, "collection failed; will retry",
@@ -245,7 +245,7 @@ static void end_collection(struct collector *c, struct feed *feed, int64_t now_u
 		source_cursor(feed->source, &at);
 	registry_set_cursor(c->registry, feed->point, &at);
 	collector_took(c);
-	collector_count(c, COLLECTOR_COLLECTIONS, 1);
+	counters_add(c->options.counters, COLLECTOR_COLLECTIONS, 1);
 	log_info(COLLECTOR, "collected", KV_TEXT("point", feed->def.name),
 		 KV_INT("objects", (int64_t)feed->status.objects),
 		 KV_INT("bad", (int64_t)feed->status.bad));
@@ -285,7 +285,7 @@ static int sweep_untold(struct collector *c, struct feed *feed, struct err *err)
 		if (!r.living || o->point != feed->point || was_told(feed, o))
 			continue;
 		collector_took(c);
-		collector_count(c, COLLECTOR_DELETED, 1);
+		counters_add(c->options.counters, COLLECTOR_DELETED, 1);
 		event_write(c->options.events, DELETE, feed->def.name, KV_STR("url", o->url),
 			    KV_TEXT("why", "not told again"));
 		if (objects_drop(c->objects, o, clock_wall_us(), err) < 0)
@@ -362,7 +362,7 @@ static void note_badly_told(struct collector *c, struct feed *feed, struct str u
 
 static void leave_out(struct collector *c, struct feed *feed, struct str url, const struct err *err)
 {
-	collector_count(c, COLLECTOR_BAD, 1);
+	counters_add(c->options.counters, COLLECTOR_BAD, 1);
 	feed->status.bad++;
 	c->points_changed = true;
 	note_badly_told(c, feed, url);
@@ -405,7 +405,7 @@ void feeds_note_did(struct collector *c, const char *point, enum objects_did did
 	};
 	struct events *events = c->options.events;
 	if (did < ARRAY_LEN(counts))
-		collector_count(c, counts[did], 1);
+		counters_add(c->options.counters, counts[did], 1);
 	if (did == OBJECTS_ADDED || did == OBJECTS_REPLACED)
 		event_write(events, UPDATE, point, KV_STR("url", url));
 	else if (did == OBJECTS_DELETED)

@@ -57,6 +57,5 @@ void port_refuse_waiting(struct port *p);
 
 static inline void port_count(const struct port *p, enum port_counter which, int64_t n)
 {
-	if (p->o.counters)
-		counters_add(p->o.counters, p->o.counters_at + which, (uint64_t)n);
+	counters_add(p->o.counters, p->o.counters_at + which, (uint64_t)n);
 }

@@ -36,12 +36,6 @@ int mhd_lib_load(struct mhd_lib *ret, struct err *err)
 
 /* Connections. */
 
-static void http_count(struct http_server *s, enum http_counter which, uint64_t n)
-{
-	if (s->options.counters)
-		counters_add(s->options.counters, which, n);
-}
-
 #define TICK_US US_PER_S
 
 /* IPv4 in IPv6's clothes is IPv4. */
@@ -109,14 +103,13 @@ static enum MHD_Result http_conns_allow(void *server, const struct sockaddr *add
 	bool full = gate_is_full(s->gate, &from);
 	pthread_mutex_unlock(&s->lock);
 	if (full)
-		http_count(s, HTTP_COUNT_REFUSED, 1);
+		counters_add(s->options.counters, HTTP_COUNT_REFUSED, 1);
 	return full ? MHD_NO : MHD_YES;
 }
 
 static void count_open(struct http_server *s)
 {
-	if (s->options.counters)
-		counters_set(s->options.counters, HTTP_COUNT_OPEN, (int64_t)gate_inside(s->gate));
+	counters_set(s->options.counters, HTTP_COUNT_OPEN, (int64_t)gate_inside(s->gate));
 }
 
 static struct http_conn *conn_opened(struct http_server *s, struct MHD_Connection *mhd)
@@ -140,7 +133,7 @@ static struct http_conn *conn_opened(struct http_server *s, struct MHD_Connectio
 	if (s->ticker_sleeps)
 		pthread_cond_signal(&s->wake);
 	pthread_mutex_unlock(&s->lock);
-	http_count(s, HTTP_COUNT_CONNECTIONS, 1);
+	counters_add(s->options.counters, HTTP_COUNT_CONNECTIONS, 1);
 	return c;
 }
 
@@ -187,7 +180,7 @@ static void shut_late(struct http_server *s, int64_t now_us)
 		if (__atomic_load_n(&c->due_us, __ATOMIC_RELAXED) < now_us) {
 			shutdown(c->fd, SHUT_RDWR);
 			__atomic_store_n(&c->due_us, INT64_MAX, __ATOMIC_RELAXED);
-			http_count(s, HTTP_COUNT_LATE, 1);
+			counters_add(s->options.counters, HTTP_COUNT_LATE, 1);
 		}
 }
 
@@ -212,7 +205,7 @@ static void shut_stalled(struct http_server *s, int64_t now_us)
 			return;
 		shutdown(slowest->fd, SHUT_RDWR);
 		__atomic_store_n(&slowest->took_us, 0, __ATOMIC_RELAXED);
-		http_count(s, HTTP_COUNT_LATE, 1);
+		counters_add(s->options.counters, HTTP_COUNT_LATE, 1);
 	}
 }
 
@@ -510,7 +503,7 @@ static void run_slow(struct pool_job *job)
 	struct http_server *s = c->server;
 	if (job->dropped) {
 		c->step = HTTP_GONE;
-		http_count(s, HTTP_COUNT_GONE, 1);
+		counters_add(s->options.counters, HTTP_COUNT_GONE, 1);
 	} else if (!run_handler(c)) {
 		again_half(c); /* from here on c is not ours */
 		return;
@@ -572,9 +565,9 @@ static void count_request(struct http_conn *c)
 {
 	struct http_server *s = c->server;
 	int class = MIN(MAX(c->status / 100, 2), 5);
-	http_count(s, HTTP_COUNT_2XX + (enum http_counter)(class - 2), 1);
+	counters_add(s->options.counters, HTTP_COUNT_2XX + (enum http_counter)(class - 2), 1);
 	if (c->sent)
-		http_count(s, HTTP_COUNT_BYTES, c->sent);
+		counters_add(s->options.counters, HTTP_COUNT_BYTES, c->sent);
 }
 
 static void tell_done(struct http_conn *c, int64_t now_us, bool whole)

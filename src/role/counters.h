@@ -54,6 +54,7 @@ int counters_create(struct counters **ret, const char *path, const char *instanc
 		    const struct counter_def *defs, size_t n, int64_t wall_us, struct err *err);
 void counters_close(struct counters **c); /* the file stays, with its last values */
 
+/* c NULL: nobody counts. */
 void counters_add(struct counters *c, size_t index, uint64_t n);
 void counters_set(struct counters *c, size_t index, int64_t v);
 

@@ -16,8 +16,5 @@
 
 enum { REAP_NCODES = sizeof((struct counter_def[]){REAP_CODE_DEFS}) / sizeof(struct counter_def) };
 
-/* Which of them counts a code. */
+/* Which of them counts a code: 0 is the first of them. */
 size_t reap_code_counter(uint16_t code);
-/* One more try that came to this. at: where they begin in the role's counters. counters NULL:
- * nobody counts. */
-void reap_count_code(struct counters *counters, size_t at, uint16_t code);

@@ -3,10 +3,10 @@
  * reconnects, or it listens for people who type. doc/protocols/bot.md describes the messages. It
  * stores nothing, so it ends at once on a signal: its botm gives its URLs to others.
  *
- * A peer is a connection, a job is one of its requests. A job is with the robot until it is fetched,
- * then perhaps in the next sync, and is answered after that. A file gets its name when it is
- * complete, if the peer that asked for it is still connected. Each peer has a list of its jobs, so
- * that they end with it. Attributes of a provider's contract (delay, robots) are accepted from a
+ * A peer is a connection, a job is one of its requests. A job is with the robot until it is
+ * fetched, then perhaps in the next sync, and is answered after that. A file gets its name when it
+ * is complete, if the peer that asked for it is still connected. Each peer has a list of its jobs,
+ * so that they end with it. Attributes of a provider's contract (delay, robots) are accepted from a
  * botm only.
  *
  * One sync (net/sync_group.h) serves all files that were named before it began (the batch). When a

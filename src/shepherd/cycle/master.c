@@ -130,18 +130,6 @@ static void log_lines(const struct buf *told, bool is_trouble, const char *who)
 			log_info(ROLE, who, KV_STR("what", line));
 }
 
-static void master_gauge(struct master *m, size_t which, int64_t v)
-{
-	if (m->counters)
-		counters_set(m->counters, which, v);
-}
-
-static void master_count(struct master *m, size_t which, uint64_t n)
-{
-	if (m->counters)
-		counters_add(m->counters, which, n);
-}
-
 /* Waiting. */
 
 static void master_look(void *ctx)
@@ -155,7 +143,7 @@ static void master_look(void *ctx)
 static int master_idle(struct master *m, int64_t next_s, struct err *err)
 {
 	m->idle_until_us = next_s == INT64_MAX ? INT64_MAX : next_s * US_PER_S;
-	master_gauge(m, COUNT_NEXT_DUE, next_s == INT64_MAX ? 0 : next_s);
+	counters_set(m->counters, COUNT_NEXT_DUE, next_s == INT64_MAX ? 0 : next_s);
 	notify_send("STATUS=nothing due");
 	loop_timer_every(m->loop, &m->look, LOOK_US);
 	int rc = m->stop ? 0 : loop_run(m->loop, err);
@@ -197,7 +185,7 @@ static void space_say(struct master *m, bool full, const char *why)
 	if (full == m->full)
 		return;
 	m->full = full;
-	master_gauge(m, COUNT_FULL, full);
+	counters_set(m->counters, COUNT_FULL, full);
 	notify_send(full ? "STATUS=disk full; fetching paused" : "STATUS=fetching resumed");
 	if (full)
 		log_warn(ROLE, "disk full; fetching paused", KV_UINT("free", space_left(m)),
@@ -267,7 +255,7 @@ static void master_entered(void *ctx, enum phase phase)
 {
 	struct master *m = ctx;
 	char text[64];
-	master_gauge(m, COUNT_PHASE, phase);
+	counters_set(m->counters, COUNT_PHASE, phase);
 	snprintf(text, sizeof text, "STATUS=%s", phase_name(phase));
 	notify_send(text);
 }
@@ -275,14 +263,14 @@ static void master_entered(void *ctx, enum phase phase)
 static void master_took(void *ctx, enum cycle_module which, int64_t us)
 {
 	struct master *m = ctx;
-	master_gauge(m, COUNT_PASS_FEEDBACK + which, (us + US_PER_MS - 1) / US_PER_MS);
+	counters_set(m->counters, COUNT_PASS_FEEDBACK + which, (us + US_PER_MS - 1) / US_PER_MS);
 }
 
 static void master_show_course(struct master *m, const struct state *st)
 {
 	const struct state_course *course = &state_params(st)->course;
 	for (size_t i = 0; i < ITEM_TYPES; i++)
-		master_gauge(m, COUNT_SLEEPING + i, (int64_t)course->urls[i]);
+		counters_set(m->counters, COUNT_SLEEPING + i, (int64_t)course->urls[i]);
 }
 
 /* Feedback, if there is any, and plan. */
@@ -301,10 +289,10 @@ static int master_plan(struct master *m, struct state *done, struct state **st, 
 	if (rc != 0)
 		return rc;
 	m->fed = false;
-	master_count(m, COUNT_CYCLES, 1);
+	counters_add(m->counters, COUNT_CYCLES, 1);
 	master_show_course(m, *st);
-	master_gauge(m, COUNT_PLANNED, (int64_t)m->cycle->planned.urls);
-	master_gauge(m, COUNT_OVERDUE, (int64_t)m->cycle->planned.waiting);
+	counters_set(m->counters, COUNT_PLANNED, (int64_t)m->cycle->planned.urls);
+	counters_set(m->counters, COUNT_OVERDUE, (int64_t)m->cycle->planned.waiting);
 	return 0;
 }
 
@@ -409,8 +397,8 @@ static void master_count_merge(struct master *m, const struct state *st)
 	uint64_t forgotten = y->merged.forgotten + y->selected.expired;
 	for (size_t i = 0; i < CRAWL_LIMITS; i++)
 		forgotten += y->selected.forgotten[i];
-	master_count(m, COUNT_ADDED, y->merged.added);
-	master_count(m, COUNT_FORGOTTEN, forgotten);
+	counters_add(m->counters, COUNT_ADDED, y->merged.added);
+	counters_add(m->counters, COUNT_FORGOTTEN, forgotten);
 	master_show_course(m, st);
 	if (y->merged.lost.code != ERR_NONE)
 		log_warn(ROLE, "contributions damaged; links will find their pages again",

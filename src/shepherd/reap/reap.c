@@ -17,16 +17,8 @@
 #define AWAY_US (60 * US_PER_S)
 #define LOOK_US (US_PER_S / 4)
 
-void reap_count(struct reap *r, enum reap_counter which, uint64_t n)
-{
-	if (r->o.counters)
-		counters_add(r->o.counters, which, n);
-}
-
 static void reap_gauges(struct reap *r)
 {
-	if (!r->o.counters)
-		return;
 	counters_set(r->o.counters, REAP_WAITING, (int64_t)r->left);
 	counters_set(r->o.counters, REAP_UNDER_WAY, (int64_t)reap_jobs_count(&r->out));
 }
@@ -63,7 +55,7 @@ static int reap_checkpoint(struct reap *r, struct err *err)
 	if (state_grown(r->state)) {
 		if (state_checkpoint(r->state, r->buckets, now_us, err) < 0)
 			return -1;
-		reap_count(r, REAP_CHECKPOINTS, 1);
+		counters_add(r->o.counters, REAP_CHECKPOINTS, 1);
 		if (r->careful && r->begun) {
 			r->careful = false;
 			loop_later(r->o.loop, &r->pump);

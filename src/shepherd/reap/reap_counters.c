@@ -11,9 +11,3 @@ size_t reap_code_counter(uint16_t code)
 		return at;
 	return code_count + (code_class(code) == CODE_CLASS_TEMPORARY ? 0 : 1);
 }
-
-void reap_count_code(struct counters *counters, size_t at, uint16_t code)
-{
-	if (counters)
-		counters_add(counters, at + reap_code_counter(code), 1);
-}

@@ -140,7 +140,6 @@ struct reap {
 };
 
 /* reap.c */
-void reap_count(struct reap *r, enum reap_counter which, uint64_t n);
 void reap_fail(struct reap *r, const struct err *err);
 void reap_note_full(struct reap *r, bool full);
 

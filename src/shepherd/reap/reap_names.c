@@ -95,7 +95,7 @@ static void key_tell(struct reap *r, struct reap_site *site, struct url_site of)
 	struct journal_entry e = journal_of_key(site->fp, site->key, clock_wall_us());
 	e.url = url_site_print(of, room, sizeof room);
 	site->key_told = true;
-	reap_count_code(r->o.counters, REAP_CODES, CODE_RESOLVED);
+	counters_add(r->o.counters, REAP_CODES + reap_code_counter(CODE_RESOLVED), 1);
 	if (state_journal(r->state, &e, &err) < 0)
 		reap_fail(r, &err);
 }

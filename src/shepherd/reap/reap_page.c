@@ -152,7 +152,7 @@ static void page_contribute(struct reap_job *job, const struct reaper_link *link
 		*known_sites_put(&r->known, c.fp.site) = SITE_UNSERVED;
 	if (state_contrib(r->state, &c, NULL, &err) < 0)
 		reap_fail(r, &err);
-	reap_count(r, REAP_LINKS, 1);
+	counters_add(r->o.counters, REAP_LINKS, 1);
 }
 
 /* Its links count as if they had been found now: what they lead to may have been forgotten. */
@@ -325,10 +325,10 @@ void reap_page(struct reap_job *job, const struct reaper_answer *answer)
 	page_links(job, &a);
 	page_tell(job, &v, &a, where);
 	page_log(job, &v, &a);
-	reap_count(r, REAP_BYTES, a.bytes);
-	reap_count(r, REAP_UNREAD, a.unread);
-	reap_count(r, page_counter(job, &v), 1);
-	reap_count_code(r->o.counters, REAP_CODES, v.code);
+	counters_add(r->o.counters, REAP_BYTES, a.bytes);
+	counters_add(r->o.counters, REAP_UNREAD, a.unread);
+	counters_add(r->o.counters, page_counter(job, &v), 1);
+	counters_add(r->o.counters, REAP_CODES + reap_code_counter(v.code), 1);
 	reap_job_done(job);
 }
 

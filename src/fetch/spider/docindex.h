@@ -1,5 +1,5 @@
 /* The doc index, as a URL server sees it: where URLs come from, and where it is told what became of
- * them. Two kinds: a file with a URL in each line, whose outcomes are kept in a file next to it, so
+ * them. Two kinds: a file with one URL per line, whose outcomes are kept in a file next to it, so
  * that a killed URL server goes on where it was; and a remote one, over the protocol of
  * docindex_wire.h.
  *

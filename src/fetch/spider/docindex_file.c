@@ -1,4 +1,4 @@
-/* The smallest doc index: a file with a URL in each line, and PATH.done next to it with their
+/* The smallest doc index: a file with one URL per line, and PATH.done next to it with their
  * outcomes. The DOC_ID is the line number. The file is read once, from the beginning. A URL whose
  * host is rejected is skipped and its place noted by host, so that the next request looks at one
  * entry for each such host and does not read the lines again.

@@ -31,8 +31,8 @@ struct urlserver_conf {
 #define AT(type, member) VALUE_##type##_AT(struct urlserver_conf, member)
 static const struct value_spec specs[] = {
 	{"doc_index", AT(TEXT, doc_index),
-	 .help = "where URLs come from: file:PATH, below the data directory or absolute, a URL in "
-		 "each line, outcomes go to PATH.done; or the address of a doc index, such as "
+	 .help = "where URLs come from: file:PATH, below the data directory or absolute, one URL "
+		 "per line, outcomes go to PATH.done; or the address of a doc index, such as "
 		 "127.0.0.1:8189"},
 	{"name", AT(TEXT, name),
 	 .help = "its name at the doc index, a word that no other client uses; empty: "
@@ -278,11 +278,12 @@ const struct role urlserver_role = {
 	.only_named = true,
 	.summary = "feed spiders with the URLs of a list or a doc index",
 	.description =
-		"Asks its doc index for URLs (a file with a URL in each line, or the role "
-		"shepherd of a crawl), resolves the names of their hosts, and sends them to "
-		"spiders, a queue for each server's address, so that no server is asked too "
-		"often. A URL whose spider died or said nothing is sent again. It keeps nothing "
-		"itself, may be killed at any time, and goes on where its doc index says.",
+		"Reads URLs from its doc index (a file with one URL per line, or a server that "
+		"speaks doc/protocols/docindex.md), resolves the names of their hosts, and sends "
+		"them to spiders, with a queue for each server's address, so that no server is "
+		"asked too often. A URL whose spider died or said nothing is sent again. It may be "
+		"killed at any time and continues where its doc index says; for a file, PATH.done "
+		"next to it records the outcomes.",
 	.section = &section,
 	.counters = counters,
 	.ncounters = ARRAY_LEN(counters),

@@ -14,13 +14,17 @@ async function views(visit, each) {
 		}
 }
 
-// Nothing is wider than the screen.
+// Nothing is wider than the screen, be it a small phone's.
 async function fits(page) {
-	const [have, need] = await page.evaluate(() => {
-		const root = document.documentElement;
-		return [root.clientWidth, root.scrollWidth];
-	});
-	assert.ok(need <= have, `${page.url()} is ${need} wide on ${have} (${page.named})`);
+	const screen = page.viewportSize();
+	for (const size of [{ width: 320, height: 568 }, screen]) {
+		await page.setViewportSize(size);
+		const [have, need] = await page.evaluate(() => {
+			const root = document.documentElement;
+			return [root.clientWidth, root.scrollWidth];
+		});
+		assert.ok(need <= have, `${page.url()} is ${need} wide on ${have} (${page.named})`);
+	}
 }
 
 // A table's heads stand above its cells: as many of them are shown in each row.

@@ -118,9 +118,11 @@ int listen_open(const char *text, int *ret_fd, struct err *err)
 	if (fd < 0) {
 		bool busy = errno == EADDRINUSE;
 		err_sys(err, "cannot listen on %s", text);
-		if (busy)
-			err->code = ERR_BUSY;
-		return -1;
+		if (!busy)
+			return -1;
+		err->code = ERR_BUSY;
+		return err_then(err,
+				"stop what listens there, or set net.port for a second garner");
 	}
 	*ret_fd = fd;
 	return 0;

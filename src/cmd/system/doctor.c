@@ -10,11 +10,13 @@
 #include "cmd/commands.h"
 #include "cmd/crawl/shep_filter.h"
 #include "cmd/system/text.h"
+#include "cmd/system/up_plan.h"
 #include "disk/lock.h"
 #include "extract/cage_section.h"
 #include "index/names.h"
 #include "index/words.h"
 #include "net/serve.h"
+#include "role/listen.h"
 #include "role/status.h"
 #include "shepherd/brake.h"
 #include "shepherd/crawl.h"
@@ -302,6 +304,48 @@ static void check_up(const struct patient *p, struct finding *f)
 		finding_mend(f, "garner up");
 	}
 	status_free(&s);
+}
+
+/* Whether ports that garner up would listen on are taken. Not asked while roles of this garner run:
+ * they have them. */
+static void check_ports(const struct patient *p, struct finding *f)
+{
+	CLEANUP(buf_free) struct buf busy = BUF_INIT(400);
+	struct role_listen listens[ROLE_MOST_LISTENS];
+	struct up_plan plan;
+	struct status s;
+	struct err err;
+	if (status_read(&s, p->data, &err) < 0)
+		return;
+	bool runs = false;
+	for (size_t i = 0; i < s.nrows; i++)
+		runs |= status_is_live(&s.row[i]);
+	status_free(&s);
+	if (runs)
+		return;
+	up_plan_list(&plan, p->call->program, p->config);
+	for (size_t i = 0; i < plan.nlisted; i++) {
+		const struct up_unit *unit = &plan.unit[i];
+		size_t n = role_listens(unit->role, unit->name, p->config, listens);
+		for (size_t k = 0; k < n; k++) {
+			const struct role_listen *l = &listens[k];
+			int fd = -1;
+			if (l->in_run || str_starts(str_of(l->text), STR("unix:")))
+				continue;
+			if (listen_open(l->text, &fd, &err) == 0)
+				close(fd);
+			else if (err.code == ERR_BUSY)
+				buf_printf(&busy, "%s%s (%s.%s)", busy.n ? ", " : "", l->text,
+					   unit->name, l->key);
+		}
+	}
+	up_plan_free(&plan);
+	if (!busy.n) {
+		finding_set(f, FINDING_OK, "all that garner up listens on are free");
+		return;
+	}
+	finding_set(f, FINDING_WARN, "in use by another program: %s", buf_text(&busy));
+	finding_mend(f, "stop what listens there, or set net.port for a second garner");
 }
 
 /* Whether a socket was left by someone who ended: it is there, and nobody answers. */
@@ -708,6 +752,7 @@ static const struct check checks[] = {
 	{"counters", true, check_counters},
 	{"sockets", true, check_sockets},
 	{"supervisor", true, check_up},
+	{"ports", true, check_ports},
 	{"parser", true, check_parser},
 	{"index", true, check_index},
 	{"names", true, check_names},

@@ -63,14 +63,15 @@ static bool name_is_plain(struct str name)
 	       !memchr(name.p, 0, name.n);
 }
 
+#define TABLE_NAMES                                                                         \
+	"SELECT name FROM sqlite_schema WHERE type='table' AND substr(name,1,6)<>'sqlite' " \
+	"ORDER BY name"
+
 static int tables_print(const struct sql *s, const char *only, struct printer *p, struct err *err)
 {
 	struct sql_st *st;
 	bool found = false;
-	if (sql_compile(s,
-			"SELECT name FROM sqlite_schema WHERE type='table' AND "
-			"substr(name,1,6)<>'sqlite' ORDER BY name",
-			&st, err) < 0)
+	if (sql_compile(s, TABLE_NAMES, &st, err) < 0)
 		return -1;
 	int rc;
 	while ((rc = sql_step(s, st, err)) == 0) {
@@ -84,6 +85,24 @@ static int tables_print(const struct sql *s, const char *only, struct printer *p
 	}
 	sql_finish(&st);
 	return rc < 0 ? rc : only && !found;
+}
+
+static int no_such_table(const struct sql *s, const char *wanted, struct err *err)
+{
+	CLEANUP(buf_free) struct buf names = BUF_INIT(4096);
+	struct sql_st *st;
+	if (sql_compile(s, TABLE_NAMES, &st, err) < 0)
+		return -1;
+	int rc;
+	while ((rc = sql_step(s, st, err)) == 0)
+		if (!str_is(sql_str(st, 0), small_tables.name)) {
+			buf_add_text(&names, names.n ? ", " : "; it has: ");
+			put_safe(&names, sql_str(st, 0));
+		}
+	sql_finish(&st);
+	return rc < 0 ? -1
+		      : err_set(err, ERR_USAGE, "%s: there is no table %s%s", s->path, wanted,
+				buf_text(&names));
 }
 
 static const struct database {
@@ -206,7 +225,7 @@ static int database_print(const char *path, struct printer *p, struct err *err)
 		return rc == 1 && access(path, F_OK) == 0 ? 0 : rc;
 	rc = d->print(&s, p->part, p, err);
 	if (rc == 1)
-		rc = err_set(err, ERR_USAGE, "%s: there is no table %s", path, p->part);
+		rc = no_such_table(&s, p->part, err);
 	sql_close(&s);
 	return rc;
 }

@@ -199,6 +199,8 @@ static int table_print(void *ctx, const struct small_known *known, struct err *e
 	struct print *out = ctx;
 	struct small_shape shape;
 	struct walk w;
+	struct str loss = str_of(known->loss);
+	size_t cut = str_find(loss, STR("; "));
 	int rc;
 	if (strcmp(known->name, SMALL_ANY) == 0 ||
 	    (out->only && strcmp(known->name, out->only) != 0))
@@ -210,7 +212,11 @@ static int table_print(void *ctx, const struct small_known *known, struct err *e
 	buf_printf(&out->p->out, "table %s: written by ", known->name);
 	put_safe(&out->p->out, str_of(known->writer));
 	buf_add_text(&out->p->out, "; holds ");
-	put_safe(&out->p->out, str_of(known->loss));
+	put_safe(&out->p->out, str_head(loss, cut));
+	if (cut < loss.n) {
+		buf_add_text(&out->p->out, "; if lost: ");
+		put_safe(&out->p->out, str_from(loss, cut + 2));
+	}
 	buf_add_text(&out->p->out, known->lost ? "; rows may have been lost\n" : "\n");
 	while ((rc = walk_next(&w, err)) == 0) {
 		small_values_print(&shape, w.v, &out->p->out);

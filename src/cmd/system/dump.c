@@ -49,7 +49,7 @@ const struct command dump_command = {
 		"Nothing is changed, and the file may be in use.",
 	CMD_ARGS("FILE [TABLE]...", 1, -1, "files that garner wrote"),
 	CMD_EXAMPLES({"garner dump run/counters/web", "what the web role has counted"},
-		     {"garner dump garner.db brake", "one table of the small state"}),
+		     {"garner dump garner.db points", "one table of the small state"}),
 	CMD_EXITS({ERR_PARTLY, "only some of the files could be printed"},
 		  {ERR_DAMAGED, "the file is damaged or of another version"},
 		  {ERR_SYSTEM, "the file cannot be read"}),

@@ -453,16 +453,19 @@ static size_t count_ready(const struct supervisor *s)
 	return n;
 }
 
-/* What a person can follow, where the role has something to look at. */
-static void add_address(const struct up_unit *unit, const char *address, struct buf *line)
+/* What a person can follow, where the role has something to look at; search: where they begin. */
+static void add_address(const struct up_unit *unit, const char *address, struct buf *line,
+			struct buf *search)
 {
 	const struct role *role = unit->role;
 	bool url = role->scheme && !str_starts(str_of(address), STR("unix:"));
 	buf_printf(line, ", %s on %s%s%s%s", unit->name, url ? role->scheme : "", url ? "://" : "",
 		   address, url ? "/" : "");
+	if (url && strcmp(role->name, "web") == 0 && search->n == 0)
+		buf_printf(search, "search at %s://%s/\n", role->scheme, address);
 }
 
-static void add_addresses(const struct supervisor *s, struct buf *line)
+static void add_addresses(const struct supervisor *s, struct buf *line, struct buf *search)
 {
 	for (size_t i = 0; i < s->plan.nsockets; i++) {
 		const struct up_socket *socket = &s->plan.socket[i];
@@ -470,7 +473,7 @@ static void add_addresses(const struct supervisor *s, struct buf *line)
 		struct err err;
 		if (socket->fd >= 0 && !up_plan_told_before(&s->plan, socket) &&
 		    listen_name(socket->fd, address, sizeof address, &err) == 0)
-			add_address(socket->unit, address, line);
+			add_address(socket->unit, address, line, search);
 	}
 }
 
@@ -499,10 +502,10 @@ static void add_look(const struct supervisor *s, struct buf *line)
 	buf_add_text(line, "status");
 }
 
-/* The one line for people. */
+/* The lines for people: all that runs, and last where to search. */
 static void announce_up(const struct supervisor *s)
 {
-	struct buf line = BUF_INIT(32768);
+	CLEANUP(buf_free) struct buf line = BUF_INIT(32768), search = BUF_INIT(400);
 	size_t ready = count_ready(s), all = s->plan.nlisted;
 	if (all == 0)
 		buf_add_text(&line, "no roles are built into this program, so nothing runs");
@@ -510,12 +513,11 @@ static void announce_up(const struct supervisor *s)
 		buf_printf(&line, "%zu of %zu roles ready (the log says why)", ready, all);
 	else
 		buf_printf(&line, "%zu role%s ready", all, all == 1 ? "" : "s");
-	add_addresses(s, &line);
+	add_addresses(s, &line, &search);
 	buf_printf(&line, ", data in %s. Look: ", s->data);
 	add_look(s, &line);
-	fprintf(s->call->out, "garner is up: %s\n", buf_text(&line));
+	fprintf(s->call->out, "garner is up: %s\n%s", buf_text(&line), buf_text(&search));
 	fflush(s->call->out);
-	buf_free(&line);
 }
 
 static void settle_start(struct supervisor *s)

@@ -119,7 +119,8 @@ int mail_check(const struct mail_conf *conf, struct err *err)
 	if (!is_smtp)
 		return err_set(
 			err, ERR_USAGE,
-			"mail.login: a sendmail program asks for none; mail.via has no server");
+			"mail.login needs mail.via = smtp:HOST or smtps:HOST; a sendmail program "
+			"takes no login");
 	int rc = read_login(conf->login, &login, err);
 	explicit_bzero(&login, sizeof login);
 	return rc < 0 ? -1 : 0;

@@ -382,6 +382,8 @@ static void head_add(void *ctx, const struct column *c, const void *row)
 		buf_add_byte(&text, ascii_upper(*p));
 	if (rows_is_right(c))
 		t->right |= UINT64_C(1) << t->ncolumns;
+	if (c->how & ROW_LOOSE)
+		t->loose |= UINT64_C(1) << t->ncolumns;
 	t->ncolumns++;
 	text_table_add(t, "%s", buf_text(&text));
 }

@@ -60,6 +60,7 @@ enum {
 	ROW_MOST = 8,   /* of a number of 64 bits: none is the largest value, not zero */
 	ROW_RIGHT = 16, /* stands right in a table, as numbers do */
 	ROW_BLANK = 32, /* in a table none is an empty cell, not "-" */
+	ROW_LOOSE = 64, /* in a table a long cell pushes the next aside and does not widen others */
 };
 
 struct column {

@@ -31,17 +31,18 @@ void text_table_add(struct text_table *t, const char *fmt, ...)
 
 static size_t column_width(const struct text_table *t, size_t column)
 {
+	enum { LOOSE_WIDTH = 30 };
 	size_t width = 0;
 	for (size_t i = column; i < t->ncells; i += t->ncolumns)
 		width = MAX(width, text_columns(str_of(t->cell[i])));
-	return width;
+	return t->loose >> column & 1 ? MIN(width, LOOSE_WIDTH) : width;
 }
 
 /* Nothing is padded after the last column. */
 static void put_cell(const struct text_table *t, size_t column, const char *text, size_t width,
 		     struct buf *out)
 {
-	size_t pad = width - text_columns(str_of(text));
+	size_t columns = text_columns(str_of(text)), pad = width > columns ? width - columns : 0;
 	bool right = t->right >> column & 1;
 	if (right)
 		buf_fill(out, ' ', pad);

@@ -11,6 +11,7 @@ struct text_table {
 	size_t ncolumns, ncells, room;
 	const char **cell; /* owned, the texts too */
 	uint64_t right;    /* a bit per column */
+	uint64_t loose;    /* the same: at most 30 wide, but for cells that are longer */
 };
 void text_table_add(struct text_table *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void text_table_print(const struct text_table *t, struct buf *out);

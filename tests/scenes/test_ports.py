@@ -153,7 +153,11 @@ def test_explain_names_every_role_that_differs(garner):
     assert re.search(r"differs in spider 0s \(default\), qm 0s \(default\), uns 5min \(\S+garner.conf:2\)$", said), said
     said = " ".join(g.run("config", "explain", "net.drain").out.split())
     assert "docs" in said and "differs" not in said  # it was set, and no role's own default is
-    assert "inherits net.idle" in " ".join(g.run("config", "explain", "qm.idle").out.split())
+    said = " ".join(g.run("-s", "net.idle=7s", "config", "explain", "qm.idle", "uns.idle").out.split())
+    assert "inherits net.idle" in said and "default 0 value 7s (-s)" in said and "value 5min (" in said
+    rows = g.run("-s", "net.idle=7s", "config", "show", "--json", "qm.idle", "net.drain", "uns.idle").json()
+    assert [(r["value"], r["from"]) for r in rows[:2]] == [("7s", "-s"), ("3s", rows[1]["from"])]
+    assert len(rows) == 3 and g.run("config", "show", "qm.idle", "qm.idl").code == 2
     for more in ({"env": {"GARNER_UNS_IDLE": "7s"}}, {}):
         done = g.run(*([] if more else ["-s", "uns.idle=7s"]), "config", "explain", "net.idle", **more)
         assert re.search(r"uns 7s \((GARNER_UNS_IDLE|-s)\)", done.out), done
@@ -210,5 +214,9 @@ def test_make_run_has_a_port_and_data_next_to_the_usual_ones(garner, where, usua
         assert said[0][2] == f"add http://127.0.0.1:{docs}/"
         assert said[-1][2].endswith(" up") and ".listen" not in said[-1][2]
         assert f"shepherd.no_delay=127.0.0.1:{docs} " in said[-1][2]
+    log.unlink()
+    for port in ("0", "7599", "65001", "x", "123456"):
+        assert subprocess.run(["sh", "script/run"], cwd=g.dir, env={**env, "PORT": port}).returncode == 2
+    assert not log.exists()
     assert "PORT=$(PORT) exec script/run" in (real.ROOT / "Makefile").read_text()
     assert os.access(real.ROOT / "script" / "run", os.X_OK)

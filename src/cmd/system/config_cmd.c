@@ -408,7 +408,7 @@ static void print_type(const void *row, struct buf *out)
 static const struct column shown_columns[] = {
 	COL_OF_ROW("setting", S, print_name, .label = "Setting"),
 	COL_OF_ROW("value", S, print_value),
-	COL_OF_ROW(NULL, S, print_quoted, .label = "Value", .how = ROW_BLANK),
+	COL_OF_ROW(NULL, S, print_quoted, .label = "Value", .how = ROW_BLANK | ROW_LOOSE),
 	COL_OF_ROW("default", S, print_default),
 	COL_OF_ROW("type", S, print_type),
 	COL("from", S, from, .label = "From"),
@@ -417,35 +417,80 @@ static const struct column shown_columns[] = {
 static const struct rows shown_rows = {ROWS(S, shown_columns)};
 #undef S
 
-static void show_settings(const struct sections *s, const struct config *config,
-			  const struct show_options *o, struct buf *out)
+/* Goes to the setting of that name. */
+static bool find_setting(struct setting *it, struct str name)
 {
+	CLEANUP(buf_free) struct buf full = BUF_INIT(INI_FILE_MAX);
+	while (next_setting(it)) {
+		buf_clear(&full);
+		put_name(&full, it->section, it->spec);
+		if (str_eq(name, buf_str(&full)))
+			return true;
+	}
+	return false;
+}
+
+/* Someone who knows only the key, or mistyped it, gets the names that come near. */
+static int no_such_setting(const struct sections *s, struct str name, struct err *err)
+{
+	char shown[VALUE_SHOWN];
+	struct str key = str_from(name, str_find_byte(name, '.') + 1);
+	CLEANUP(buf_free) struct buf near = BUF_INIT(300), full = BUF_INIT(INI_FILE_MAX);
+	for (struct setting it = {s}; next_setting(&it);) {
+		buf_clear(&full);
+		put_name(&full, it.section, it.spec);
+		if (nearest_is_near(name, buf_str(&full)) ||
+		    str_is(key.n ? key : name, it.spec->name))
+			buf_printf(&near, "%s%s", near.n ? ", " : "", buf_text(&full));
+	}
+	return err_set(err, ERR_USAGE, "no section or setting is called '%s'%s%s%s",
+		       value_show(name, shown), near.n ? "; did you mean " : "", buf_text(&near),
+		       near.n ? "?" : "; 'garner config explain' lists all");
+}
+
+static void show_setting(struct rows_list *l, const struct config *config, const struct setting *it)
+{
+	rows_list_add(l, &(struct shown){config, it->section, it->spec,
+					 config_origin(config, it->section, it->spec),
+					 config_is_set(config, it->section, it->spec)});
+}
+
+/* All that are set, or the named ones. */
+static int show_settings(const struct cmd_call *call, const struct sections *s, struct buf *out,
+			 struct err *err)
+{
+	const struct show_options *o = call->options;
 	struct rows_list l;
+	int rc = 0;
 	rows_list_begin(&l, &shown_rows, o->json, out);
-	for (struct setting it = {s}; next_setting(&it);)
-		if (is_shown(config, &it, o->all))
-			rows_list_add(&l,
-				      &(struct shown){config, it.section, it.spec,
-						      config_origin(config, it.section, it.spec),
-						      config_is_set(config, it.section, it.spec)});
+	for (int i = 0; rc == 0 && i < call->argc; i++) {
+		struct setting it = {s};
+		if (find_setting(&it, str_of(call->argv[i])))
+			show_setting(&l, s->config, &it);
+		else
+			rc = no_such_setting(s, str_of(call->argv[i]), err);
+	}
+	for (struct setting it = {s}; !call->argc && next_setting(&it);)
+		if (is_shown(s->config, &it, o->all))
+			show_setting(&l, s->config, &it);
 	rows_list_end(&l);
-	if (l.n || o->json)
-		return;
-	buf_clear(out);
-	buf_add_text(out, "Nothing is set; 'garner config show --all' lists the defaults.\n");
+	if (rc == 0 && !l.n && !o->json) {
+		buf_clear(out);
+		buf_add_text(out, "Nothing is set; 'garner config show --all' lists the "
+				  "defaults.\n");
+	}
+	return rc;
 }
 
 static int run_show(const struct cmd_call *call, struct err *err)
 {
-	const struct show_options *o = call->options;
 	CLEANUP(config_free) struct config *config = NULL;
 	if (cmd_config(call, &config, err) < 0)
 		return -1;
 	struct sections s = sections_of(call);
 	s.config = config;
-	struct buf out = BUF_INIT(OUTPUT_MAX);
-	show_settings(&s, config, o, &out);
-	return cmd_print(call, &out);
+	CLEANUP(buf_free) struct buf out = BUF_INIT(OUTPUT_MAX);
+	return show_settings(call, &s, &out, err) < 0 ? -1 : cmd_print(call, &out);
 }
 
 static void put_fact(struct buf *out, const char *what, struct buf *fact)
@@ -510,6 +555,11 @@ static void explain_setting(struct buf *out, const struct config *config,
 	put_fact(out, "type", &fact);
 	ini_quote(buf_str(&value), &fact);
 	put_fact(out, "default", &fact);
+	if (strcmp(config_origin(config, section, spec), "default") != 0) {
+		put_value(&fact, spec, config_get(config, section));
+		buf_printf(&fact, " (%s)", config_origin(config, section, spec));
+		put_fact(out, "value", &fact);
+	}
 	if (section->name[0])
 		buf_printf(&fact, "[%s] ", section->name);
 	ini_put(spec->name, buf_str(&value), &fact);
@@ -521,7 +571,7 @@ static void explain_setting(struct buf *out, const struct config *config,
 	buf_add_text(&fact, "=VALUE");
 	put_fact(out, "command line", &fact);
 	if (config_is_shared(section, spec)) {
-		buf_printf(&fact, "%s, unless it is set here", spec->inherits);
+		buf_printf(&fact, "%s, if that is set and this is not", spec->inherits);
 		put_fact(out, "inherits", &fact);
 	}
 	put_dependents(out, config, section, spec);
@@ -581,39 +631,16 @@ static void explain_all(struct buf *out, const struct sections *s)
 static int explain_name(struct buf *out, const struct sections *s, const struct config *config,
 			struct str name)
 {
-	CLEANUP(buf_free) struct buf full = BUF_INIT(INI_FILE_MAX);
 	for (size_t i = 0; i < s->n; i++)
 		if (s->list[i]->name[0] && str_is(name, s->list[i]->name)) {
 			explain_section(out, config, s->list[i]);
 			return 0;
 		}
-	for (struct setting it = {s}; next_setting(&it);) {
-		buf_clear(&full);
-		put_name(&full, it.section, it.spec);
-		if (str_eq(name, buf_str(&full))) {
-			explain_setting(out, config, it.section, it.spec);
-			return 0;
-		}
-	}
-	return 1;
-}
-
-/* Someone who knows only the key, or mistyped it, gets the names that come near. */
-static int no_such_setting(const struct sections *s, struct str name, struct err *err)
-{
-	char shown[VALUE_SHOWN];
-	struct str key = str_from(name, str_find_byte(name, '.') + 1);
-	CLEANUP(buf_free) struct buf near = BUF_INIT(300), full = BUF_INIT(INI_FILE_MAX);
-	for (struct setting it = {s}; next_setting(&it);) {
-		buf_clear(&full);
-		put_name(&full, it.section, it.spec);
-		if (nearest_is_near(name, buf_str(&full)) ||
-		    str_is(key.n ? key : name, it.spec->name))
-			buf_printf(&near, "%s%s", near.n ? ", " : "", buf_text(&full));
-	}
-	return err_set(err, ERR_USAGE, "no section or setting is called '%s'%s%s%s",
-		       value_show(name, shown), near.n ? "; did you mean " : "", buf_text(&near),
-		       near.n ? "?" : "; 'garner config explain' lists all");
+	struct setting it = {s};
+	if (!find_setting(&it, name))
+		return 1;
+	explain_setting(out, config, it.section, it.spec);
+	return 0;
 }
 
 /* "bot@2.parallel" means what "bot.parallel" does. */
@@ -646,9 +673,16 @@ static int run_explain(const struct cmd_call *call, struct err *err)
 	if (cmd_config_quiet(call, &config, err) < 0 &&
 	    cmd_load(call->program, &(struct config_input){0}, &config, NULL, err) < 0)
 		return -1;
-	struct str name = without_instance(&s, str_of(call->argv[0]), &room);
-	if (explain_name(&out, &s, config, name) == 1)
-		return no_such_setting(&s, str_of(call->argv[0]), err);
+	for (int i = 0; i < call->argc; i++) {
+		struct str name = str_of(call->argv[i]);
+		buf_clear(&room);
+		if (i)
+			buf_add_byte(&out, '\n');
+		if (explain_name(&out, &s, config, without_instance(&s, name, &room)) == 1) {
+			buf_free(&out);
+			return no_such_setting(&s, name, err);
+		}
+	}
 	return cmd_print(call, &out);
 }
 
@@ -686,7 +720,10 @@ static const struct command show = {
 	.description = "Lists what the file, the environment and -s have set, each value with its "
 		       "origin.",
 	CMD_OPTIONS(show_specs, struct show_options),
+	CMD_ARGS("[[SECTION.]KEY]...", 0, -1, "settings to show, whether set or not"),
+	.args_kind = CMD_SETTINGS,
 	CMD_EXAMPLES({"garner config show", "what was set, and where"},
+		     {"garner config show uns.idle", "the value in force, its own or inherited"},
 		     {"garner config show --all --json", "every setting, for a script"}),
 	.run = run_show,
 };
@@ -696,8 +733,8 @@ static const struct command explain = {
 	.summary = "explain settings",
 	.description = "Says what a setting means, its type, bounds and default, and how it is "
 		       "written in the file, the environment and on the command line.",
-	CMD_ARGS("[SECTION[.KEY]]", 0, 1,
-		 "a section or a setting; for settings before the first section just the key"),
+	CMD_ARGS("[SECTION[.KEY]]...", 0, -1,
+		 "sections or settings; for settings before the first section just the key"),
 	.args_kind = CMD_SETTINGS,
 	CMD_EXAMPLES(
 		{"garner config explain", "all settings, a line each"},

@@ -39,6 +39,8 @@ def test_a_night_that_was_missed_is_made_up_for_once(garner, odd):
     row = g.run("archie", "sites", "list", "--json").json()[0]
     assert (row["entries"], row["method"], row["waiting"]) == (40, "ls-lR", False)
     assert "1 archive, 1 with a database, 40 files" in g.run("status").out
+    assert len(role.lines(rf"Z info archie-getter/role: database site={re.escape(key)} .*files=40 ")) == 1
+    assert role.lines("built, ") == [], "the builder writes to the log"
     why = g.run("why", odd.url + "name7.txt")
     assert why.code == 0 and "40 entries" in why.out and key in why.out
     assert role.stop() == 0

@@ -2,6 +2,7 @@
 #include "archie/build.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/rows.h"
 #include "cmd/archie/archie.h"
 #include "cmd/commands.h"
@@ -13,7 +14,7 @@
 
 struct build_command_options {
 	const char *site;
-	bool json;
+	bool json, log;
 };
 
 struct building {
@@ -105,12 +106,27 @@ static void put_text(struct buf *out, const struct archie_built *b)
 	buf_add_byte(out, '\n');
 }
 
+static void log_built(const struct archie_built *b)
+{
+	if (b->rc < 0)
+		log_warn(ROLE, "database not built", KV_STR("site", b->key),
+			 KV_TEXT("error", b->err.msg));
+	else
+		log_info(ROLE, "database", KV_STR("site", b->key),
+			 KV_TEXT("outcome", outcome_of(b)), KV_UINT("files", b->stats.entries),
+			 KV_UINT("bad_lines", b->stats.bad), KV_DURATION("took", b->took_us));
+}
+
 static void say_built(void *ctx, const struct archie_built *b)
 {
 	struct building *all = ctx;
 	all->built += b->rc == 0 || b->rc == 2;
 	all->failed += b->rc < 0;
 	all->told++;
+	if (all->o->log) {
+		log_built(b);
+		return;
+	}
 	clear_progress(all);
 	if (all->o->json)
 		rows_json_line(&built_rows, b, &all->out);
@@ -177,18 +193,20 @@ static int run_build(const struct cmd_call *call, struct err *err)
 	struct building all = {.call = call,
 			       .o = o,
 			       .out = BUF_INIT(1 << 20),
-			       .terminal = isatty(STDERR_FILENO),
+			       .terminal = !o->log && isatty(STDERR_FILENO),
 			       .began_us = clock_mono_us()};
 	if (o->site[0] && call->argc != 1)
 		return err_set(err, ERR_USAGE, "--site wants one FILE");
 	if (archie_open_list(call, &list, err) < 0)
 		return -1;
+	if (o->log)
+		log_start("archie-getter", STDERR_FILENO);
 	int rc = build_with(&all, &list, err);
 	clear_progress(&all);
 	buf_free(&all.out);
 	if (rc < 0)
 		return -1;
-	if (!all.told)
+	if (!all.told && !o->log)
 		fprintf(stderr, "garner: no listing waits; see garner archie sites list\n");
 	return all.failed ? ERR_PARTLY : all.built ? 0 : 1;
 }
@@ -198,6 +216,7 @@ static const struct cmd_option options[] = {
 	CMD_OPTION(0, "KEY", "site", VALUE_TEXT_AT(S, site),
 		   .help = "build this site from FILE, which stays where it is"),
 	CMD_FLAG('j', "json", S, json, "print JSON, a line for each site"),
+	CMD_FLAG(0, "log", S, log, "report in the log, as if the role archie-getter did it"),
 };
 #undef S
 

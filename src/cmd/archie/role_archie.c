@@ -161,8 +161,8 @@ static int write_conf(struct night *n, struct err *err)
 
 static int builder_start(struct night *n, struct err *err)
 {
-	char name[] = "garner", archie[] = "archie", build[] = "build", c[] = "-c";
-	char *const argv[] = {name, archie, build, c, n->child_conf, NULL};
+	char name[] = "garner", archie[] = "archie", build[] = "build", c[] = "-c", log[] = "--log";
+	char *const argv[] = {name, archie, build, log, c, n->child_conf, NULL};
 	if (write_conf(n, err) < 0 || proc_start_command(&n->builder, argv, n->null_fd, err) < 0)
 		return -1;
 	n->builder_io = (struct loop_io){.fn = builder_ended, .ctx = n};
@@ -290,7 +290,7 @@ static int getter_start(struct night *n, struct err *err)
 	if (kit_open(&n->kit, n->role.loop, n->role.env->data, n->robot, err) < 0 ||
 	    getter_new(&n->getter, &o, err) < 0 || add_sites(n, err) < 0)
 		return -1;
-	log_info(ROLE, "the night begins", KV_UINT("sites", getter_counts(n->getter)->sites));
+	log_info(ROLE, "nightly run started", KV_UINT("sites", getter_counts(n->getter)->sites));
 	getter_go(n->getter);
 	return 0;
 }

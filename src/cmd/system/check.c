@@ -16,9 +16,13 @@ enum verdict { SOUND, UNKNOWN, NOTED, DAMAGED, UNREADABLE, NVERDICTS };
 static const char *const verdict_names[NVERDICTS] = {"sound", "unknown", "noted", "damaged",
 						     "unreadable"};
 
+struct check_options {
+	bool all, json;
+};
+
 struct check {
 	const struct cmd_call *call;
-	bool as_json;
+	bool as_json, all;
 	struct jsonw json;
 	struct buf *out; /* of the json, one entry at a time */
 	uint64_t count[NVERDICTS], files;
@@ -48,6 +52,17 @@ static void report_problem(struct check *c, enum verdict verdict, const char *pa
 	}
 	rows_json(&problem_rows, &problem, &c->json);
 	cmd_flush(c->call, c->out);
+}
+
+static void count_unknown(struct check *c, const char *path)
+{
+	struct err err;
+	if (!c->all) {
+		c->count[UNKNOWN]++;
+		return;
+	}
+	err_set(&err, ERR_NONE, "%s", path);
+	report_problem(c, UNKNOWN, path, NULL, &err);
 }
 
 /* What recovery has set aside. */
@@ -100,7 +115,7 @@ static void check_file(struct check *c, const char *path)
 	const struct format *f = NULL;
 	struct err err;
 	if (is_unfinished(path)) {
-		c->count[UNKNOWN]++;
+		count_unknown(c, path);
 		return;
 	}
 	int rc = is_set_aside(path, &err) ? FORMAT_NOTED
@@ -109,8 +124,10 @@ static void check_file(struct check *c, const char *path)
 		rc = verify_file(f, path, &err);
 	if (rc == FORMAT_NOTED)
 		report_problem(c, NOTED, path, f, &err);
-	else if (rc >= 0)
-		c->count[rc > 0 ? UNKNOWN : SOUND]++;
+	else if (rc == 0)
+		c->count[SOUND]++;
+	else if (rc > 0)
+		count_unknown(c, path);
 	else if (err.sys_errno != ENOENT && !is_removed(path)) /* else it was replaced meanwhile */
 		report_problem(c, err.code == ERR_DAMAGED ? DAMAGED : UNREADABLE, path, f, &err);
 }
@@ -193,9 +210,9 @@ static void print_counts(struct check *c)
 
 static int run(const struct cmd_call *call, struct err *err)
 {
-	const struct cmd_json *options = call->options;
+	const struct check_options *options = call->options;
 	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 16);
-	struct check c = {.call = call, .as_json = options->json, .out = &out};
+	struct check c = {.call = call, .as_json = options->json, .all = options->all, .out = &out};
 	char data[PATH_MAX];
 	if (call->argc == 0 && cmd_data(call, data, err) < 0)
 		return -1;
@@ -212,6 +229,11 @@ static int run(const struct cmd_call *call, struct err *err)
 	return c.count[DAMAGED] ? ERR_DAMAGED : c.count[UNREADABLE] ? ERR_PARTLY : 0;
 }
 
+static const struct cmd_option check_options[] = {
+	CMD_FLAG('a', "all", struct check_options, all, "also name the files of unknown formats"),
+	CMD_FLAG(0, "json", struct check_options, json, "print everything as JSON"),
+};
+
 const struct command check_command = {
 	.name = "check",
 	.summary = "verify the files that garner keeps on disk",
@@ -221,10 +243,11 @@ const struct command check_command = {
 		"Files are also compared with what others know of them: a file of the crawl that "
 		"is shorter than a checkpoint says is damaged. Leftovers that the next start "
 		"repairs, such as an incomplete end, are reported as notes. Files of other "
-		"formats, and those that are not finished (.NAME.new), are counted as unknown. "
+		"formats, and those that are not finished (.NAME.new), are counted as unknown; "
+		"--all names them. "
 		"Symbolic links below PATH are not followed. Nothing is "
 		"changed, and the files may be in use.",
-	CMD_JSON(0, "print everything as JSON"),
+	CMD_OPTIONS(check_options, struct check_options),
 	CMD_ARGS("[PATH...]", 0, -1, "files and folders; by default the data directory"),
 	CMD_EXAMPLES({"garner check", "everything below the data directory"},
 		     {"garner check run/counters", "one folder"}),

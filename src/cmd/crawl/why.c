@@ -230,6 +230,8 @@ static int ask_rules(const struct config *config, const struct filter *filter, s
 		return -1;
 	bool by_hand = a->why.known == WHY_KNOWN && a->why.item.flags & ITEM_INITIAL;
 	filter_url(filter, url, STR(""), &where, &said);
+	if (!st && said.reject_line == FILTER_BY_SETTING)
+		return 0; /* without a crawl nothing is followed, be it rejected or not */
 	if (said.reject && !by_hand) /* no rule holds for what was added */
 		a->rule = arena_text(arena, str_of(filter_line_text(filter, said.reject_line, room,
 								    sizeof room)));

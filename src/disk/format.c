@@ -86,7 +86,11 @@ int format_of(const struct format *const *table, size_t n, const char *path,
 		err->sys_errno = ENOENT;
 		return -1;
 	}
-	if (rc < 0 || file_read(&file, head, sizeof head, 0, &got, err) < 0)
+	if (rc == 0 && file_read(&file, head, sizeof head, 0, &got, err) < 0)
+		rc = err->sys_errno == EISDIR
+			     ? err_set(err, ERR_USAGE, "%s: is a directory; name a file", path)
+			     : -1;
+	if (rc < 0)
 		return -1;
 	struct reader r = reader_of((struct str){head, got});
 	const struct format *f = format_by_place(table, n, path);

@@ -20,6 +20,8 @@ SCALE = 1
 TARGET =
 SECONDS = 60
 RELEASE = build/release
+# what meson install wants to be built
+INSTALLED = garner garner-parse man/man1 etc/garner etc/garner.conf
 
 # $(call ninja,DIRECTORY): builds, and is silent when there is nothing to do
 ninja = ninja -C $(1) -n | grep -q 'no work to do' || ninja -C $(1)
@@ -66,7 +68,7 @@ install:
 	[ -e $(RELEASE)/build.ninja ] || \
 		meson setup $(RELEASE) -Dbuildtype=release -Dfaults=false -Dprefix=$(PREFIX)
 	meson configure $(RELEASE) -Dprefix=$(PREFIX)
-	$(call ninja,$(RELEASE))
+	$(call ninja,$(RELEASE) $(INSTALLED))
 	meson install -C $(RELEASE) --no-rebuild --quiet $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
 	for name in $$($(RELEASE)/garner help --links); do \
 		ln -sf garner $(DESTDIR)$(PREFIX)/bin/$$name; \

@@ -77,6 +77,8 @@ def test_a_site_is_tested_and_listed_and_its_asker_told(master, ftp):
         assert os.listdir(g.data / "archie/master" / folder) == []
     shown = g.run("dump", g.data / "garner.db", "archie_master").out
     assert one.url in shown and "known" in shown
+    done = g.run("dump", g.data / "garner.db", "archie_mister")
+    assert done.code == 2 and re.search(r"no table archie_mister; it has: archie_master\b", done.err), done
     assert g.run("check").code in (0, 1)
     wait_for("its number", lambda: "1  sites\n" in g.run("status", "-v").out, every=0.1)
     assert g.role.stop() == 0

@@ -424,6 +424,21 @@ def test_the_doctor_sees_the_supervisor(garner):
     assert checks["data directory"]["level"] == "ok"
 
 
+def test_the_doctor_and_a_start_say_what_to_do_about_a_port_in_use(garner):
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        where = f"127.0.0.1:{s.getsockname()[1]}"
+        g = garner(config=f"[up]\nroles = web\n[web]\nlisten = {where}\n")
+        ports = findings(g)[1]["ports"]
+        assert ports["level"] == "warn" and f"{where} (web.listen)" in ports["reason"]
+        done = g.run("up")
+        assert done.code == 5 and "in use; stop what listens there, or set net.port" in done.err
+    assert findings(g)[1]["ports"]["level"] == "ok"
+    up = g.start("up").wait_ready()
+    assert up.wait_line("^search at ") == f"search at http://{where}/"
+    assert "ports" not in findings(g)[1]  # this garner has them
+    assert up.stop() == 0
+
+
 def test_the_doctor_names_a_wrong_configuration_and_goes_on(garner):
     g = garner(config="data = x\nnonsense = 1\n")
     code, checks = findings(g)

@@ -41,7 +41,7 @@ SAYS = {
     "shep plan --explain": "left out:  not-due 2",
     "refresh=1s shep plan --explain": "urls:      2",
     "shep params": "gathered:      2",
-    "sites add": "added: http://127.0.0.1",
+    "sites add": "archive added: http://127.0.0.1",
     "archie get": "1 got, 0 unchanged, 0 failed",
     "archie build": "built, 15 files",
     "archie PEAR-2": "pub/pear-2.0.tar.gz\n1 file\n",

@@ -182,7 +182,7 @@ static int run_add(const struct cmd_call *call, struct err *err)
 		return -1;
 	CLEANUP(buf_free) struct buf line = BUF_INIT((size_t)2 * ARCHIE_LINE_MOST);
 	archie_site_print(&site, &line);
-	fprintf(call->out, "added: %s\n", buf_text(&line));
+	fprintf(call->out, "archive added: %s\n", buf_text(&line));
 	return 0;
 }
 

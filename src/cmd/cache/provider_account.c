@@ -210,7 +210,7 @@ static int verify_do(struct provider *p, json_t **ret, struct err *err)
 		return -1;
 	if (!o->json)
 		fprintf(p->call->out,
-			"Verified: %s is yours. The file is not needed any more.\n\nNext:\n\n"
+			"Verified: %s is yours. The file is no longer needed.\n\nNext:\n\n"
 			"  garner provider send --tree DIR --prefix %s\n",
 			word_safe(p, *ret, "prefix"), word_safe(p, *ret, "prefix"));
 	return 0;

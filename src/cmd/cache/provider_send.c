@@ -159,7 +159,7 @@ static const struct cmd_option send_options[] = {
 			   "tell; text/html is what a name without an ending is"),
 	CMD_FLAG(0, "once", struct push_options, once,
 		 "do not sync the tree or sitemap from now on"),
-	CMD_FLAG(0, "remove", struct push_options, remove, "the URLs are not there any more"),
+	CMD_FLAG(0, "remove", struct push_options, remove, "the URLs no longer exist"),
 	TREE_OPTIONS("a folder and all below it; what is hidden, and links out of it, are left "
 		     "out"),
 	CMD_OPTION(
@@ -186,7 +186,7 @@ const struct command provider_send_command = {
 		     {"garner provider send --sitemap http://www.example.com/sitemap.xml",
 		      "what a sitemap has"},
 		     {"garner provider send --remove http://www.example.com/old.html",
-		      "it is not there any more"},
+		      "the page no longer exists"},
 		     {"garner provider send --xml - --prefix http://www.example.com/ < rows.xml",
 		      "rows that a program made"},
 		     {"garner provider send -n --tree /var/www --prefix http://www.example.com/",

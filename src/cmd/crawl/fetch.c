@@ -490,8 +490,8 @@ static int run_all(struct fetch *f, struct err *err)
 	if (rc < 0)
 		return -1;
 	const struct robot_stats *stats = robot_stats(f->kit.robot);
-	snprintf(requests, sizeof requests, "%" PRIu64 " requests (%" PRIu64 " for robots.txt), ",
-		 stats->requests, stats->robots_files);
+	snprintf(requests, sizeof requests, "%" PRIu64 " request%s (%" PRIu64 " for robots.txt), ",
+		 stats->requests, stats->requests == 1 ? "" : "s", stats->robots_files);
 	return fetch_report_end(&f->report, requests, err);
 }
 

@@ -37,7 +37,8 @@ int shep_open_states(const struct cmd_call *call, bool write, struct states **re
 		return -1;
 	int rc = states_open(ret, folder, write, err);
 	return rc == 1 ? err_set(err, ERR_NOTHING,
-				 "%s: there is no crawl yet; make one with garner shep init",
+				 "%s: there is no crawl yet; make one with garner add URL, or "
+				 "garner shep init",
 				 folder)
 		       : rc;
 }

@@ -105,8 +105,8 @@ static void print_text(const struct cmd_call *call, const struct explained *e)
 	const struct planned *p = &e->planned;
 	struct buf out = BUF_INIT(1 << 20);
 	buf_printf(&out, "state:     %s, %s\n", e->state, e->phase);
-	buf_printf(&out, "urls:      %" PRIu64 " of at most %" PRIu64 ", on %" PRIu64 " sites\n",
-		   p->urls, p->budget, p->sites);
+	buf_printf(&out, "urls:      %" PRIu64 " of at most %" PRIu64 ", on %" PRIu64 " site%s\n",
+		   p->urls, p->budget, p->sites, p->sites == 1 ? "" : "s");
 	buf_printf(&out, "robots:    %" PRIu64 " sites are asked for robots.txt\n", p->robots);
 	buf_printf(&out, "bytes:     %" PRIu64 "\n", p->bytes);
 	buf_printf(&out, "left out: ");

@@ -524,8 +524,8 @@ int docindex_file_open(struct docindex **ret, const char *path, const struct doc
 	if (rc == 0 && file_read(&x->file, x->again, 1, 0, &n, err) < 0)
 		rc = err->sys_errno == EISDIR /* it can be opened */
 			     ? err_set(err, ERR_USAGE,
-				       "%s is a folder; expected file:PATH, of a file with a URL "
-				       "in each line",
+				       "%s is a folder; expected file:PATH, of a file with one "
+				       "URL per line",
 				       path)
 			     : -1;
 	if (rc < 0)

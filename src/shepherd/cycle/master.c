@@ -666,7 +666,8 @@ static int module_alone(struct master *m, enum cycle_module which, const char *n
 	int rc = states_open(&m->states, m->folder, true, err);
 	if (rc == 1)
 		return err_set(err, ERR_USAGE,
-			       "%s: there is no crawl yet; make one with garner shep init",
+			       "%s: there is no crawl yet; make one with garner add URL, or garner "
+			       "shep init",
 			       m->folder);
 	if (rc == 0)
 		rc = state_open(&st, m->states, name, err);

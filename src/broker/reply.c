@@ -157,7 +157,7 @@ static void put_total(struct reply *r, struct buf *out)
 	buf_printf(out, "101 - %s%" PRIu64 " object%s", said->total_exact ? "" : "at least ", total,
 		   total == 1 ? " matches" : "s match");
 	if (n < total)
-		buf_printf(out, ", %zu %s told", n, n == 1 ? "is" : "are");
+		buf_printf(out, ", %zu sent", n);
 	buf_add_byte(out, '\n');
 }
 

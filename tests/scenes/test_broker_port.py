@@ -67,7 +67,7 @@ def test_flags_change_what_is_found(garner):
     for flags, n in (("#index maxresult 1", 1), ("#index maxfiles 2", 2), ("#index maxresult 3 #index maxfiles 2", 2),
                      ("#index maxfiles 2 #index maxresult 3", 2), ("#index maxresult 999999", 4)):
         assert len(urls_of(broker.told(f"#USER {flags} #END #ALLB"))) == n, flags
-    assert b"101 - 4 objects match, 1 is told\n" in broker.told("#USER #index maxresult 1 #END #allb")
+    assert b"101 - 4 objects match, 1 sent\n" in broker.told("#USER #index maxresult 1 #END #allb")
 
 
 def test_what_cannot_be_read_ends_with_an_error_that_says_where(garner):

@@ -119,7 +119,7 @@ static void an_answer_is_exact(void **state)
 	assert_str(answer_of("#END nothingofthekind", SIZE_MAX),
 		   "101 - 0 objects match\n126 - http://home/\n");
 	assert_str(answer_of("#opaque #index maxresult 1 #END #allb", SIZE_MAX),
-		   "101 - 2 objects match, 1 is told\n"
+		   "101 - 2 objects match, 1 sent\n"
 		   "120 - http://a/1\n125 - http://pages/object/1\n"
 		   "130 - object end\n126 - http://home/\n");
 }

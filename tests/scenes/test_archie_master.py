@@ -3,6 +3,7 @@ time to time."""
 import gzip
 import json
 import os
+import re
 
 import pytest
 

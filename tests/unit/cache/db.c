@@ -162,10 +162,13 @@ static void test_a_file_of_others_is_refused(void **state)
 	assert_int_equal(err.code, ERR_DAMAGED);
 	assert_non_null(strstr(err.msg, "not one of ours"));
 	file_bytes(mine, 68, "GcDb");
-	file_bytes(mine, 60, "Next"); /* user_version */
+	file_bytes(mine, 63, "2"); /* the last byte of user_version */
 	assert_int_equal(db_open(&d, folder, DB_WRITE, &err), -1);
 	assert_int_equal(err.code, ERR_USAGE); /* sound: nobody is to set it aside */
 	assert_non_null(strstr(err.msg, "another version of garner made it"));
+	file_bytes(mine, 60, "Next");
+	assert_int_equal(db_open(&d, folder, DB_WRITE, &err), -1);
+	assert_int_equal(err.code, ERR_DAMAGED); /* no garner has such a version */
 }
 
 static void many_rows(void)

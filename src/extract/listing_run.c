@@ -6,13 +6,13 @@
 #include "extract/listing_run.h"
 
 #include "base/clock.h"
+#include "base/wait.h"
 #include "extract/cage_spawn_inner.h"
 #include "extract/listing_wire_inner.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -75,26 +75,20 @@ static int run_wait(struct listing_run *run)
 {
 	if (!run->no_wait)
 		run->heard_us = clock_mono_us();
-	for (;;) {
-		struct pollfd p = {run->fd, POLLIN, 0};
-		int64_t left_us = run->heard_us + run->idle_us - clock_mono_us();
-		int64_t wait_ms = run->no_wait ? 0 : MAX(left_us / US_PER_MS + 1, 0);
-		int rc = poll(&p, 1, (int)MIN(wait_ms, INT64_C(1000000)));
-		if (rc > 0)
-			return 0;
-		if (rc < 0 && errno != EINTR) {
-			err_sys(&run->err, "poll");
-			return run_fail(run);
-		}
-		if (left_us > 0 && run->no_wait)
-			return RUN_LATER;
-		if (left_us > 0)
-			continue;
+	struct pollfd p = {run->fd, POLLIN, 0};
+	int64_t until_us = run->heard_us + run->idle_us;
+	int rc = wait_ready(&p, 1, run->no_wait ? 0 : until_us);
+	if (rc > 0)
+		return 0;
+	if (rc == 0 && clock_mono_us() < until_us)
+		return RUN_LATER;
+	if (rc < 0)
+		err_sys(&run->err, "poll");
+	else
 		err_set(&run->err, ERR_REMOTE,
 			"garner-parse: it said nothing for %" PRId64 " s, and was ended",
 			run->idle_us / US_PER_S);
-		return run_fail(run);
-	}
+	return run_fail(run);
 }
 
 /* It closed the pipe before the end. */

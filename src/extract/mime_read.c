@@ -3,12 +3,12 @@
 #include "base/clock.h"
 #include "base/cursor.h"
 #include "base/file.h"
+#include "base/wait.h"
 #include "extract/cage_spawn_inner.h"
 #include "extract/mime.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -70,15 +70,12 @@ static bool is_whole(const struct buf *out)
 static int read_answer(int fd, struct buf *out, struct err *err)
 {
 	int64_t until_us = clock_mono_us() + WAIT_US;
+	struct pollfd p = {fd, POLLIN, 0};
 	while (!is_whole(out)) {
-		struct pollfd p = {fd, POLLIN, 0};
-		int64_t left_us = until_us - clock_mono_us();
-		if (left_us <= 0)
+		int rc = wait_ready(&p, 1, until_us);
+		if (rc == 0)
 			return err_set(err, ERR_REMOTE,
 				       "garner-parse: it took too long, and was ended");
-		int rc = poll(&p, 1, (int)(left_us / US_PER_MS) + 1);
-		if (rc == 0 || (rc < 0 && errno == EINTR))
-			continue;
 		char *room = rc > 0 ? buf_room(out, 4096) : NULL;
 		ssize_t n = room ? read(fd, room, 4096) : -1;
 		if (n == 0)

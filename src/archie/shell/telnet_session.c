@@ -10,10 +10,10 @@
 #include "archie/telnet_hand.h"
 #include "archie/telnet_wire.h"
 #include "base/clock.h"
+#include "base/wait.h"
 #include "extract/cage_door.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -36,20 +36,13 @@ struct user {
 
 enum { READY_USER = 1, READY_PARENT = 2 };
 
-/* Until one of them is as wanted, or the time has come, as poll() has it. 0: it is time. */
+/* Until one of them is as wanted, or the time has come, as wait_ready() has it. 0: it is time. */
 static unsigned wait_for_either(short user, int64_t until_us)
 {
 	struct pollfd p[2] = {{.fd = user ? TELNET_USER_FD : -1, .events = user},
 			      {.fd = TELNET_PARENT_FD, .events = POLLIN}};
-	for (;;) {
-		int64_t left_us = MAX(until_us - clock_mono_us(), 0);
-		int64_t ms = (left_us + US_PER_MS - 1) / US_PER_MS;
-		int n = poll(p, 2, (int)MIN(ms, (int64_t)INT32_MAX));
-		if (n > 0)
-			return (p[0].revents ? READY_USER : 0) | (p[1].revents ? READY_PARENT : 0);
-		if (n == 0 && clock_mono_us() >= until_us)
-			return 0;
-	}
+	(void)wait_ready(p, ARRAY_LEN(p), until_us);
+	return (p[0].revents ? READY_USER : 0) | (p[1].revents ? READY_PARENT : 0);
 }
 
 /* Nothing comes from the parent unasked but its end. */
@@ -167,8 +160,7 @@ static int hand_over(struct user *u, struct str bytes, struct err *err)
 			continue;
 		}
 		struct pollfd p = {.fd = TELNET_PARENT_FD, .events = POLLOUT};
-		if (errno != EAGAIN || clock_mono_us() >= until_us ||
-		    poll(&p, 1, HAND_US / US_PER_MS) == 0) {
+		if (errno != EAGAIN || wait_ready(&p, 1, until_us) <= 0) {
 			user_stops(u);
 			return err_set(err, ERR_BUSY, "the server stops");
 		}

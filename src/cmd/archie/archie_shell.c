@@ -7,14 +7,12 @@
  */
 #include "archie/archie_conf.h"
 #include "archie/talk.h"
-#include "base/clock.h"
 #include "base/file.h"
+#include "base/wait.h"
 #include "cmd/commands.h"
 #include "extract/cage_door.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <poll.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -34,13 +32,8 @@ struct local {
 static int local_read(void *ctx, int64_t until_us, char *room, size_t cap, size_t *ret_n)
 {
 	struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
-	int rc;
 	(void)ctx;
-	do {
-		int64_t left_us = MAX(until_us - clock_mono_us(), 0);
-		struct timespec left = {left_us / US_PER_S, left_us % US_PER_S * 1000};
-		rc = ppoll(&p, 1, &left, NULL);
-	} while (rc < 0 && errno == EINTR);
+	int rc = wait_ready(&p, 1, until_us);
 	if (rc <= 0)
 		return rc < 0 ? 1 : -1;
 	ssize_t n = read(STDIN_FILENO, room, cap);

@@ -3,11 +3,11 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/wait.h"
 #include "extract/cage_section.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <poll.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -19,13 +19,10 @@ static int read_mail(struct buf *mail, struct err *err)
 {
 	char piece[64 << 10];
 	int64_t until_us = clock_mono_us() + READ_US;
+	struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
 	for (;;) {
-		struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
-		int64_t left_us = until_us - clock_mono_us();
-		if (left_us <= 0)
+		if (clock_mono_us() >= until_us || wait_ready(&p, 1, until_us) <= 0)
 			return err_set(err, ERR_REMOTE, "the mail did not come to its end");
-		if (poll(&p, 1, (int)(left_us / US_PER_MS) + 1) <= 0)
-			continue;
 		ssize_t n = UNINTERRUPTED(read(STDIN_FILENO, piece, sizeof piece));
 		if (n < 0)
 			return err_sys(err, "standard input");

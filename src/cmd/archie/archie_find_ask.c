@@ -1,115 +1,34 @@
 /* A blocking client of the line protocol: one connection for each question, on which all lines are
  * sent at once, QUIT last. It stops at the last line of the answer, or when the time for the whole
- * exchange is over, so a server that sends a few bytes now and then cannot hold it up. Server names
- * are resolved as on this machine, /etc/hosts included, because a person has chosen them. */
+ * exchange is over, so a server that sends a few bytes now and then cannot hold it up. */
 #include "archie/ng_peers.h"
 #include "archie/ng_vars.h"
 #include "base/clock.h"
 #include "base/endpoint.h"
 #include "cmd/archie/archie_find.h"
 #include "index/names.h"
-
-#include <errno.h>
-#include <netdb.h>
-#include <stdlib.h>
-#include <sys/time.h>
-#include <unistd.h>
+#include "net/call.h"
 
 #define CONNECT_US (5 * US_PER_S)
 #define LOAD_US (6 * US_PER_S) /* it waits for its queuer for 4 s */
 enum {
 	ANSWER_MOST = 64 << 20,
-	PIECE = 64 << 10,
 	LOAD_OLD_S = 180, /* an older load is ignored */
 };
 
-static int remote_failed(const char *address, struct err *err)
+static int connect_to(struct call *c, const char *address, struct err *err)
 {
-	int number = errno;
-	if (number == EAGAIN || number == EWOULDBLOCK || number == EINPROGRESS)
-		return err_set(err, ERR_REMOTE, "%s: no answer in time", address);
-	(void)err_sys(err, "%s", address);
-	err->code = ERR_REMOTE;
-	return -1;
-}
-
-static int socket_limits(int fd, int64_t timeout_us, struct err *err)
-{
-	const struct timeval t = {.tv_sec = timeout_us / US_PER_S,
-				  .tv_usec = timeout_us % US_PER_S};
-	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t) < 0 ||
-	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof t) < 0)
-		return err_sys(err, "setsockopt");
-	return 0;
-}
-
-static int connect_one(const char *address, const struct sockaddr *to, socklen_t len, int *ret_fd,
-		       struct err *err)
-{
-	int fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return err_sys(err, "socket");
-	int rc = socket_limits(fd, CONNECT_US, err);
-	if (rc == 0 && connect(fd, to, len) < 0)
-		rc = remote_failed(address, err);
-	if (rc < 0)
-		(void)close(fd);
-	else
-		*ret_fd = fd;
-	return rc;
-}
-
-/* To the first address of a name that accepts. */
-static int connect_name(const char *address, int *ret_fd, struct err *err)
-{
-	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
-				       .ai_flags = AI_NUMERICSERV | AI_ADDRCONFIG};
-	struct addrinfo *list = NULL;
+	struct endpoint e;
+	struct err ignored;
+	if (endpoint_parse(str_of(address), &e, &ignored) == 0 && !e.both)
+		return call_connect(c, &e, err);
 	char host[256];
 	const char *colon = strrchr(address, ':');
 	if (!colon || colon == address || (size_t)(colon - address) >= sizeof host)
 		return err_set(err, ERR_USAGE, "%s: expected HOST:PORT", address);
 	memcpy(host, address, (size_t)(colon - address));
 	host[colon - address] = 0;
-	int rc = getaddrinfo(host, colon + 1, &hints, &list);
-	if (rc != 0)
-		return err_set(err, ERR_REMOTE, "%s: %s", address, gai_strerror(rc));
-	rc = -1;
-	for (const struct addrinfo *to = list; to && rc < 0; to = to->ai_next)
-		rc = connect_one(address, to->ai_addr, to->ai_addrlen, ret_fd, err);
-	freeaddrinfo(list);
-	return rc;
-}
-
-static int connect_to(const char *address, int *ret_fd, struct err *err)
-{
-	struct endpoint e;
-	struct err ignored;
-	if (endpoint_parse(str_of(address), &e, &ignored) == 0 && !e.both)
-		return connect_one(address, &e.any, e.len, ret_fd, err);
-	return connect_name(address, ret_fd, err);
-}
-
-/* For the next call: what is left of the time. */
-static int time_left(int fd, const char *address, int64_t until_us, struct err *err)
-{
-	int64_t left_us = until_us - clock_mono_us();
-	if (left_us <= 0)
-		return err_set(err, ERR_REMOTE, "%s: no answer in time", address);
-	return socket_limits(fd, left_us, err);
-}
-
-static int send_all(int fd, const char *address, struct str text, int64_t until_us, struct err *err)
-{
-	while (text.n) {
-		if (time_left(fd, address, until_us, err) < 0)
-			return -1;
-		ssize_t n = UNINTERRUPTED(send(fd, text.p, text.n, MSG_NOSIGNAL));
-		if (n < 0)
-			return remote_failed(address, err);
-		text = str_from(text, (size_t)n);
-	}
-	return 0;
+	return call_connect_name(c, host, colon + 1, err);
 }
 
 /* The answers: each ends in a line of its own. */
@@ -119,35 +38,19 @@ struct answers {
 	size_t left; /* answers that did not end */
 };
 
-static void answers_count(struct answers *a)
+/* true: all have ended, or they are too large. */
+static bool answers_add(void *ctx, struct str bytes)
 {
-	struct str rest = str_from(buf_str(a->out), a->seen);
+	struct answers *a = ctx;
 	size_t n;
+	buf_add_str(a->out, bytes);
+	struct str rest = str_from(buf_str(a->out), a->seen);
 	while (a->left && (n = str_find_byte(rest, '\n')) < rest.n) {
 		a->left -= str_starts(rest, STR("OK ")) || str_starts(rest, STR("ERROR "));
 		a->seen += n + 1;
 		rest = str_from(rest, n + 1);
 	}
-}
-
-static int receive_all(int fd, const char *address, struct answers *a, int64_t until_us,
-		       struct err *err)
-{
-	while (a->left) {
-		if (time_left(fd, address, until_us, err) < 0)
-			return -1;
-		char *room = buf_room(a->out, PIECE);
-		if (!room)
-			return err_set(err, ERR_REMOTE, "%s: the answer is too large", address);
-		ssize_t n = UNINTERRUPTED(recv(fd, room, PIECE, 0));
-		if (n < 0)
-			return remote_failed(address, err);
-		if (n == 0)
-			return 0;
-		buf_grew(a->out, (size_t)n);
-		answers_count(a);
-	}
-	return 0;
+	return a->left == 0 || a->out->over;
 }
 
 /* Lines out, the answers to all but the last, QUIT, in; fewer, where the server hangs up. */
@@ -155,17 +58,16 @@ static int exchange_lines(const char *address, struct str lines, int64_t timeout
 			  struct buf *out, struct err *err)
 {
 	struct answers answers = {.out = out};
-	int fd = -1;
+	struct call c = {.fd = -1, .name = address, .silent_us = CONNECT_US};
 	for (size_t i = 0; i + 1 < lines.n; i++)
 		answers.left += lines.p[i] == '\n';
-	if (connect_to(address, &fd, err) < 0)
-		return -1;
-	int64_t until_us = clock_mono_us() + timeout_us;
-	int rc = send_all(fd, address, lines, until_us, err);
+	int rc = connect_to(&c, address, err);
+	c.silent_us = 0;
+	c.until_us = clock_mono_us() + timeout_us;
 	if (rc == 0)
-		rc = receive_all(fd, address, &answers, until_us, err);
-	(void)close(fd);
-	return rc;
+		rc = call_talk(&c, lines, answers_add, &answers, err) < 0 ? -1 : 0;
+	call_end(&c);
+	return out->over ? err_set(err, ERR_REMOTE, "%s: the answer is too large", address) : rc;
 }
 
 /* Loads */

@@ -1,16 +1,10 @@
 /* brkclient: sends one line to a broker's port and prints what comes back, as the old program did.
- * Names are those of this machine, /etc/hosts included: a person named the host, not a document. */
+ */
 #include "base/ascii.h"
-#include "base/clock.h"
 #include "cmd/commands.h"
+#include "net/call.h"
 
-#include <errno.h>
-#include <netdb.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-enum { PIECE = 64 << 10, CODE = 6 /* bytes of "111 - " */ };
+enum { CODE = 6 /* bytes of "111 - " */ };
 
 struct brk_options {
 	int64_t timeout_us;
@@ -29,83 +23,11 @@ struct brk_code {
 };
 
 struct brk {
-	const struct cmd_call *call;
-	const char *host, *port;
-	int64_t timeout_us;
-	int fd;
-	struct str unsent;
+	const struct cmd_call *command;
+	const char *peer;
 	bool some; /* an answer has begun */
 	struct brk_code line, last;
 };
-
-/* Waits until the socket is ready for these. */
-static int wait_for(const struct brk *b, short events, short *ret, struct err *err)
-{
-	int64_t until_us = clock_mono_us() + b->timeout_us;
-	for (;;) {
-		struct pollfd p = {.fd = b->fd, .events = events};
-		int64_t left_us = MAX(until_us - clock_mono_us(), INT64_C(0));
-		int rc = poll(&p, 1, (int)((left_us + 999) / 1000));
-		if (rc == 0)
-			return err_set(err, ERR_REMOTE, "%s port %s: no answer within %lld s",
-				       b->host, b->port,
-				       (long long)((b->timeout_us + 999999) / US_PER_S));
-		if (rc < 0 && errno != EINTR)
-			return err_sys(err, "poll");
-		if (rc > 0) {
-			*ret = p.revents;
-			return 0;
-		}
-	}
-}
-
-static int connection_failed(const struct brk *b, int number, struct err *err)
-{
-	errno = number;
-	(void)err_sys(err, "%s port %s", b->host, b->port);
-	err->code = ERR_REMOTE;
-	return -1;
-}
-
-static int connect_to(struct brk *b, const struct addrinfo *to, struct err *err)
-{
-	short events;
-	int failed = 0;
-	socklen_t n = sizeof failed;
-	b->fd = socket(to->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (b->fd < 0)
-		return err_sys(err, "socket");
-	if (connect(b->fd, to->ai_addr, to->ai_addrlen) == 0)
-		return 0;
-	if (errno != EINPROGRESS)
-		return connection_failed(b, errno, err);
-	if (wait_for(b, POLLOUT, &events, err) < 0)
-		return -1;
-	if (getsockopt(b->fd, SOL_SOCKET, SO_ERROR, &failed, &n) < 0)
-		return err_sys(err, "getsockopt");
-	return failed ? connection_failed(b, failed, err) : 0;
-}
-
-/* To the first of its addresses that accepts. */
-static int connect_host(struct brk *b, struct err *err)
-{
-	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
-				       .ai_flags = AI_NUMERICSERV | AI_ADDRCONFIG};
-	struct addrinfo *list = NULL;
-	int rc = getaddrinfo(b->host, b->port, &hints, &list);
-	if (rc != 0)
-		return err_set(err, ERR_REMOTE, "%s: %s", b->host, gai_strerror(rc));
-	rc = -1;
-	for (const struct addrinfo *to = list; to && rc < 0; to = to->ai_next) {
-		rc = connect_to(b, to, err);
-		if (rc < 0 && b->fd >= 0)
-			(void)close(b->fd);
-	}
-	freeaddrinfo(list);
-	if (rc < 0)
-		b->fd = -1;
-	return rc;
-}
 
 static void end_line(struct brk *b)
 {
@@ -128,49 +50,14 @@ static void follow_lines(struct brk *b, struct str piece)
 	}
 }
 
-static int send_some(struct brk *b, struct err *err)
+/* true: nobody reads it. */
+static bool print_piece(void *ctx, struct str piece)
 {
-	ssize_t n = send(b->fd, b->unsent.p, b->unsent.n, MSG_NOSIGNAL);
-	if (n >= 0)
-		b->unsent = str_from(b->unsent, (size_t)n);
-	else if (errno == EPIPE || errno == ECONNRESET)
-		b->unsent.n = 0; /* it may have said why before it closed */
-	else if (errno != EAGAIN && errno != EINTR)
-		return connection_failed(b, errno, err);
-	return 0;
-}
-
-/* 1: the answer has ended, or nobody reads it. */
-static int read_some(struct brk *b, struct err *err)
-{
-	char piece[PIECE];
-	ssize_t n = recv(b->fd, piece, sizeof piece, 0);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return 0;
-	if (n < 0)
-		return connection_failed(b, errno, err);
-	if (n == 0)
-		return 1;
+	struct brk *b = ctx;
 	b->some = true;
-	follow_lines(b, (struct str){piece, (size_t)n});
-	(void)fwrite(piece, 1, (size_t)n, b->call->out);
-	return fflush(b->call->out) != 0;
-}
-
-static int exchange_lines(struct brk *b, struct err *err)
-{
-	int rc = 0;
-	while (rc == 0) {
-		short events = 0, wanted = POLLIN | (b->unsent.n ? POLLOUT : 0);
-		if (wait_for(b, wanted, &events, err) < 0)
-			return -1;
-		if (events & POLLOUT && b->unsent.n && send_some(b, err) < 0)
-			return -1;
-		if (events & (POLLIN | POLLHUP | POLLERR))
-			rc = read_some(b, err);
-	}
-	end_line(b);
-	return MIN(rc, 0);
+	follow_lines(b, piece);
+	(void)fwrite(piece.p, 1, piece.n, b->command->out);
+	return fflush(b->command->out) != 0;
 }
 
 static bool last_is(const struct brk *b, const char *code)
@@ -199,15 +86,14 @@ static int judge_end(const struct brk *b, struct str line, struct err *err)
 {
 	const char *end = end_of(line);
 	if (!b->some)
-		return err_set(err, ERR_REMOTE, "%s port %s: closed without an answer", b->host,
-			       b->port);
+		return err_set(err, ERR_REMOTE, "%s: closed without an answer", b->peer);
 	if (last_is(b, "111 - ") || last_is(b, "400 - "))
 		return 1;
 	if (end && !last_is(b, end))
-		return err_set(err, ERR_PARTLY,
-			       "%s port %s: the answer is not whole, its last line does not begin "
-			       "with %.3s",
-			       b->host, b->port, end);
+		return err_set(
+			err, ERR_PARTLY,
+			"%s: the answer is not whole, its last line does not begin with %.3s",
+			b->peer, end);
 	return 0;
 }
 
@@ -229,20 +115,19 @@ static int run(const struct cmd_call *call, struct err *err)
 {
 	const struct brk_options *o = call->options;
 	CLEANUP(buf_free) struct buf line = BUF_INIT((size_t)64 << 20);
-	struct brk b = {.call = call,
-			.host = call->argv[0],
-			.port = call->argv[1],
-			.timeout_us = o->timeout_us,
-			.fd = -1};
-	if (check_line(b.port, str_of(call->argv[2]), err) < 0)
+	CLEANUP(buf_free) struct buf name = BUF_INIT(1 << 10);
+	const char *host = call->argv[0], *port = call->argv[1];
+	if (check_line(port, str_of(call->argv[2]), err) < 0)
 		return -1;
 	buf_printf(&line, "%s\n", call->argv[2]);
-	b.unsent = buf_str(&line);
-	int rc = connect_host(&b, err);
+	buf_printf(&name, "%s port %s", host, port);
+	struct brk b = {.command = call, .peer = buf_text(&name)};
+	struct call c = {.fd = -1, .name = b.peer, .silent_us = o->timeout_us};
+	int rc = call_connect_name(&c, host, port, err);
 	if (rc == 0)
-		rc = exchange_lines(&b, err);
-	if (b.fd >= 0)
-		(void)close(b.fd);
+		rc = call_talk(&c, buf_str(&line), print_piece, &b, err) < 0 ? -1 : 0;
+	call_end(&c);
+	end_line(&b);
 	if (rc == 0)
 		rc = judge_end(&b, str_of(call->argv[2]), err);
 	if (rc < 0 && b.some && err->code == ERR_REMOTE)

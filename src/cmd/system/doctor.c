@@ -15,6 +15,7 @@
 #include "extract/cage_section.h"
 #include "index/names.h"
 #include "index/words.h"
+#include "net/call.h"
 #include "net/serve.h"
 #include "role/listen.h"
 #include "role/status.h"
@@ -33,10 +34,8 @@
 #include <pwd.h>
 #include <stdarg.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -351,19 +350,13 @@ static void check_ports(const struct patient *p, struct finding *f)
 /* Whether a socket was left by someone who ended: it is there, and nobody answers. */
 static bool is_stale(const char *path)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct stat st;
-	size_t n = strlen(path);
-	if (lstat(path, &st) < 0 || !S_ISSOCK(st.st_mode) || n >= sizeof address.sun_path)
+	if (lstat(path, &st) < 0 || !S_ISSOCK(st.st_mode))
 		return false;
-	memcpy(address.sun_path, path, n);
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return false;
-	bool stale = connect(fd, (const struct sockaddr *)&address, sizeof address) < 0 &&
-		     errno == ECONNREFUSED;
-	close(fd);
-	return stale;
+	int fd = call_dial_path(path);
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 && errno == ECONNREFUSED;
 }
 
 /* The first stale socket in a folder below run/. */

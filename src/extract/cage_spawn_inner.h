@@ -4,11 +4,7 @@
 
 #include <sys/types.h>
 
-enum { CAGE_SPAWN_FDS = 5 };
-
-/* Starts it with these arguments, which end in NULL, in a group of its own and with next to nothing
- * of our environment. fd: what becomes its descriptors 0 to n - 1, at most CAGE_SPAWN_FDS; -1 is
- * /dev/null, and its standard error is ours. All others are closed there. */
+/* spawn_program() with next to nothing of our environment. */
 int cage_spawn(const char *program, const char *const *argv, const int *fd, size_t n,
 	       pid_t *ret_pid, struct err *err);
 /* Ends it, if it has not ended; *ret_status as of waitpid(). */

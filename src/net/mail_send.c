@@ -6,15 +6,14 @@
 #include "base/ascii.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/spawn.h"
+#include "base/wait.h"
 #include "net/curl.h"
 #include "net/mail.h"
 #include "net/tls.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/pidfd.h>
@@ -126,20 +125,6 @@ int mail_check(const struct mail_conf *conf, struct err *err)
 	return rc < 0 ? -1 : 0;
 }
 
-/* Waits for it. false: the time is over. */
-static bool wait_for(int fd, short events, int64_t deadline_us)
-{
-	struct pollfd p = {.fd = fd, .events = events};
-	for (;;) {
-		int64_t left_us = deadline_us - clock_mono_us();
-		if (left_us <= 0)
-			return false;
-		int rc = poll(&p, 1, (int)MIN(left_us / US_PER_MS + 1, INT64_C(60000)));
-		if (rc > 0 || (rc < 0 && errno != EINTR))
-			return rc > 0;
-	}
-}
-
 static enum mail_result say_later(struct err *err, const char *via, const char *why)
 {
 	(void)err_set(err, ERR_REMOTE, "%s: %s", via, why);
@@ -153,34 +138,17 @@ static int start_sendmail(const char *via, const char *from, const char *to, int
 {
 	const char *const argv[] = {via, "-i", "-f", from, "--", to, NULL};
 	const char *const environment[] = {"LC_ALL=C", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL};
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attributes;
-	sigset_t none, all;
-	sigemptyset(&none);
-	sigfillset(&all);
-	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_adddup2(&files, fd, STDIN_FILENO);
-	posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-	posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-						      POSIX_SPAWN_SETPGROUP);
-	posix_spawnattr_setsigmask(&attributes, &none);
-	posix_spawnattr_setsigdefault(&attributes, &all);
-	posix_spawnattr_setpgroup(&attributes, 0);
-	errno = posix_spawn(ret_pid, via, &files, &attributes, (char *const *)argv,
-			    (char *const *)environment);
-	int rc = errno ? err_sys(err, "%s (mail.via) cannot be started", via) : 0;
-	posix_spawnattr_destroy(&attributes);
-	posix_spawn_file_actions_destroy(&files);
-	return rc;
+	if (spawn_program(via, argv, environment, (const int[]){fd, -1}, 2, ret_pid) < 0)
+		return err_sys(err, "%s (mail.via) cannot be started", via);
+	return 0;
 }
 
 /* How it ended; -1: it did not in time, and was ended. */
 static int wait_sendmail(pid_t pid, int64_t deadline_us)
 {
 	int pidfd = pidfd_open(pid, 0), status = 0;
-	bool in_time = pidfd >= 0 && wait_for(pidfd, POLLIN, deadline_us);
+	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+	bool in_time = pidfd >= 0 && wait_ready(&p, 1, deadline_us) > 0;
 	if (pidfd >= 0)
 		close(pidfd);
 	if (!in_time)

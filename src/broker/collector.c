@@ -14,10 +14,10 @@
 
 #include <poll.h>
 
-/* How far apart commits are while little comes at a time. */
+/* The least time between commits while few changes arrive. */
 enum { APART_US = 250000 };
-enum { LOOK_EVERY = 64 /* objects, then at the clock */ };
-/* Records, and texts, that one step looks at. */
+enum { LOOK_EVERY = 64 /* objects between two looks at the clock */ };
+/* Records, and texts, that one step examines. */
 enum { EXPIRE_STEP = 20000, ORPHAN_STEP = 50000 };
 enum { OBJECT_ARENA = 192 << 20 };
 #define EXPIRE_EVERY_US (3600 * US_PER_S)
@@ -60,8 +60,8 @@ bool collector_took_enough(const struct collector *c)
 
 /* Opening */
 
-/* Tables are about to be written: what depends on the records since the last ones has to be done
- * and durable, since nobody will look at these again. */
+/* Called before tables are written: the work that records since the last tables call for must be
+ * done and durable, since they are not read again. */
 static int before_tables(void *ctx, struct err *err)
 {
 	struct collector *c = ctx;
@@ -70,7 +70,7 @@ static int before_tables(void *ctx, struct err *err)
 	return docstore_checkpoint(c->docs, err);
 }
 
-/* The text of an object that was replaced or dropped: a kill came before it was deleted, or not. */
+/* Deletes the text of a replaced or dropped object, in case a kill came before that. */
 static int drop_ended(void *ctx, uint32_t oid, struct err *err)
 {
 	struct collector *c = ctx;
@@ -177,7 +177,7 @@ static void sync_registry(struct pool_job *job)
 	s->rc = registry_sync(s->registry, &s->err);
 }
 
-/* Side by side: both are on disk, and nothing counts yet. */
+/* Syncs both at the same time. Until the registry commits, neither counts. */
 static int sync_both(struct collector *c, struct docstore_mark *ret, struct err *err)
 {
 	struct sync_job s = {.job = {.run = sync_registry, .kept = true}, .registry = c->registry};
@@ -252,7 +252,7 @@ static void end_expiry(struct collector *c, int64_t now_us, int64_t now_s)
 			feeds_ask_early(c, i, now_us);
 }
 
-/* 0: there is more to look at. 1: not now. */
+/* 0: there are more records to examine. 1: nothing now. */
 static int expire_some(struct collector *c, int64_t now_us, struct err *err)
 {
 	struct registry_record r;
@@ -269,7 +269,7 @@ static int expire_some(struct collector *c, int64_t now_us, struct err *err)
 	}
 	for (unsigned i = 0; i < EXPIRE_STEP && c->taken < COLLECTOR_BATCH; i++) {
 		rc = registry_scan_next(c->expiry, &r, err);
-		if (rc < 0 && err->code == ERR_USAGE) { /* it was compressed: once more */
+		if (rc < 0 && err->code == ERR_USAGE) { /* it was compressed: scan again */
 			registry_scan_free(&c->expiry);
 			return 0;
 		}
@@ -351,7 +351,7 @@ static int add_some(struct collector *c, struct err *err)
 		if (rc == 0 && add_change(c, &change, err) < 0)
 			return -1;
 		if (rc < 0) {
-			collector_took(c); /* a step ends with a file that has nothing good too */
+			collector_took(c); /* a step also ends in a file without a good object */
 			add_left_out(c, err);
 		}
 		if (rc == 1 || (rc < 0 && err->code == ERR_SYSTEM))
@@ -387,7 +387,7 @@ int collector_add(struct collector *c, struct str name, struct collector_added *
 
 void collector_clean(struct collector *c)
 {
-	registry_scan_free(&c->expiry); /* what it has passed may have expired since */
+	registry_scan_free(&c->expiry); /* objects already scanned may have expired since */
 	c->cleaning = true;
 	collector_expire(c);
 }
@@ -445,8 +445,7 @@ void collector_set(struct collector *c, enum collector_time which, int64_t us)
 	}
 }
 
-/* Texts that nobody has: the table of the documents was made again, with all that is in the files.
- */
+/* Texts without an object: a rebuilt table of documents has everything that is in the files. */
 
 struct orphans {
 	struct collector *c;
@@ -511,10 +510,10 @@ int collector_compact_begin(struct collector *c, unsigned percent, struct err *e
 	if (collector_commit(c, err) < 0)
 		return -1;
 	if (!indexer_follows(c->indexer) || c->orphan)
-		return 1; /* it reads what would be moved */
+		return 1; /* it reads documents that would be moved */
 	int rc = compact_begin(c->compact, indexer_maintenance(c->indexer), percent,
 			       clock_wall_us(), err);
-	c->compact_us = INT64_MAX; /* what cannot be given back now is looked at later */
+	c->compact_us = INT64_MAX; /* space that cannot be freed now is looked at later */
 	if (rc == 0 && compact_runs_records(c->compact))
 		event_write(c->options.events, COMPRESSING, NULL);
 	return plan_compaction(c, err) < 0 ? -1 : rc;
@@ -538,8 +537,8 @@ static int rebuild_begin(struct collector *c, struct err *err)
 	return indexer_rebuild(c->indexer, err) < 0 ? -1 : 0;
 }
 
-/* What is done between two commits: the index is told what it lacks, compaction goes on. 0: there
- * is more to do at once. */
+/* Work between two commits: updates the index and continues compaction. 0: there is more to do at
+ * once. */
 static int look_beside(struct collector *c, struct err *err)
 {
 	if (maintenance_look(indexer_maintenance(c->indexer), err) < 0)
@@ -565,8 +564,8 @@ static int look_beside(struct collector *c, struct err *err)
 	return index == 0 || orphans == 0 ? 0 : 1;
 }
 
-/* What was taken is committed at once when there is no more to take with it, but commits of a feed
- * that trickles are some time apart. */
+/* Returns whether to commit: at once if nothing more is there, but for slow feeds not more often
+ * than every APART_US. */
 static bool is_time(const struct collector *c, bool more, int64_t now_us)
 {
 	return c->taken >= COLLECTOR_BATCH ||

@@ -1,4 +1,5 @@
-/* Feeds: when each is opened, what is done with what it tells, and how it ends. */
+/* The feeds of the collector: opening, reading, retries after failures, and what their end means.
+ */
 #include "broker/collector_inner.h"
 
 #include "base/clock.h"
@@ -10,18 +11,18 @@
 
 #include <stdio.h>
 
-/* A feed that is followed and cannot be opened or read is tried again after this; a collection
- * point after longer and longer. */
+/* Wait before a source that could not be opened or read is tried again. For a collection point it
+ * starts at POINT_RETRY_US and doubles. */
 enum { RETRY_US = 1000000 };
-/* What such a feed does is logged when it failed so often in a row: a crawl that is just being
- * recovered is not worth a line, a folder that is not there is. */
+/* Failures in a row after which a source is logged: a crawl that is being recovered is not worth a
+ * line, a missing folder is. */
 enum { TELL_FAILURES = 3 };
 #define POINT_RETRY_US (60 * US_PER_S)
-/* How often a point may be asked early: a part of the time between collections. */
+/* A point may be polled early after this part (1/24) of the time between collections. */
 enum { EARLY_PART = 24 };
 enum { REPORT_US = 1000000 };
-/* How long after all was told it may be told again because something is missing, and how many times
- * as long as that took. */
+/* A source is reread from its beginning, because an object is missing, at the earliest this long
+ * after the last time plus AGAIN_TIMES the time that took. */
 #define AGAIN_US (60 * US_PER_S)
 enum { AGAIN_TIMES = 100 };
 enum { SWEEP_STEP = 20000 }; /* records that one step looks at */
@@ -29,24 +30,24 @@ enum { SWEEP_STEP = 20000 }; /* records that one step looks at */
 TABLE(told_ids, uint64_t, bool, hash_u64, table_same_u64)
 
 struct feed {
-	struct collector_feed def; /* a copy: how often may be set */
+	struct collector_feed def; /* a copy, since every_us can be set */
 	uint32_t point;
-	struct source *source;       /* NULL: not open */
-	bool slow;                   /* a point that others do not wait for */
-	bool fresh;                  /* nothing was ever told by it, so there is nothing to drop */
-	bool lost;                   /* its place is: it begins again, until it has told all */
-	int64_t due_us;              /* when to open it */
-	unsigned failures;           /* in a row */
+	struct source *source; /* NULL: not open */
+	bool slow;             /* a point that no longer counts as open, see COLLECTOR_SLOW_US */
+	bool fresh;            /* it never delivered anything, so there is nothing to drop */
+	bool lost;             /* its place is: it is read from its beginning until complete */
+	int64_t due_us;        /* when to open it */
+	unsigned failures;     /* in a row */
 	struct source_cursor failed; /* where it was when something could not be read, */
 	bool failing;                /* if nothing came since */
 	uint64_t left_out; /* objects of this collection; of one that is followed, since it had
 			    * nothing more to tell */
-	/* It tells everything, and what is not told goes. Until then its cursor is not moved, so
+	/* It delivers everything, and other objects are dropped. Until then its cursor stays, so
 	 * that a crash begins again. */
 	bool sweeps;
 	struct told_ids told;
-	bool unsure; /* what was skipped has no URL: it may be any that was not told */
-	bool ended;  /* all was told, and now what was not goes */
+	bool unsure; /* a skipped object had no URL: it may be any of those not delivered */
+	bool ended;  /* all was delivered; objects that were not are being dropped */
 	struct registry_scan *sweep;
 	/* It refreshed an object that is not there, because that had expired: all has to be told
 	 * again, but not too often. */
@@ -72,7 +73,7 @@ static bool is_beginning(const struct source_cursor *c)
 	return memcmp(c, &beginning, sizeof *c) == 0;
 }
 
-/* A source that is followed and fails as it did before has nothing new to tell. */
+/* For a source that fails again in the same way, the status is unchanged. */
 static void say_state(struct collector *c, struct feed *feed, enum point_state state,
 		      const char *text)
 {
@@ -115,7 +116,7 @@ int feeds_open(struct collector *c, struct err *err)
 	return small_open_data(&c->points, o->data, &table, 1, SMALL_WRITE, err);
 }
 
-/* The number of those that had no line of their own. */
+/* Logs how many skipped objects had no line of their own. */
 static void say_left_out(struct feed *feed)
 {
 	if (feed->left_out > COLLECTOR_LEFT_OUT_SHOWN)
@@ -152,7 +153,8 @@ static void set_due(struct feed *feed, int64_t in_us, int64_t now_us)
 	feed->status.next_us = feed->def.every_us ? clock_wall_us() + in_us : 0;
 }
 
-/* It cannot be opened or read now; nothing of it counts that was not committed. */
+/* Closes a feed that cannot be opened or read, and sets when to retry. What was not committed is
+ * read again. */
 static void put_off(struct collector *c, struct feed *feed, int64_t now_us, const struct err *err)
 {
 	int64_t every_us = feed->def.every_us;
@@ -176,20 +178,20 @@ static void put_off(struct collector *c, struct feed *feed, int64_t now_us, cons
 	say_state(c, feed, POINT_FAILED, err->msg);
 }
 
-/* Whether no other point may be opened. */
+/* Returns whether no other point may be opened. */
 static bool is_full(const struct collector *c)
 {
 	return c->asked == COLLECTOR_OPEN || c->asked + c->slow == COLLECTOR_OPEN_MOST;
 }
 
-/* When this one makes room for another; INT64_MAX: it does not. */
+/* Returns when this point no longer counts as open; INT64_MAX: it does not count. */
 static int64_t slow_us(const struct feed *feed)
 {
 	bool counts = feed->source && feed->def.every_us && !feed->slow;
 	return counts ? feed->began_us + COLLECTOR_SLOW_US : INT64_MAX;
 }
 
-/* A peer that is silent or never ends holds up nobody. */
+/* Lets others have the turn of points that take long or stay silent. */
 static void pass_slow(struct collector *c, int64_t now_us)
 {
 	bool full = c->asked == COLLECTOR_OPEN;
@@ -202,7 +204,8 @@ static void pass_slow(struct collector *c, int64_t now_us)
 	}
 }
 
-/* 0: it is open. 1: not now. A place that the feed does not know any more begins again. */
+/* 0: it is open. 1: not now. A source that no longer knows its cursor is read from its beginning.
+ */
 static int open_feed(struct collector *c, struct feed *feed, int64_t now_us)
 {
 	struct err err = {0};
@@ -236,8 +239,8 @@ static int open_feed(struct collector *c, struct feed *feed, int64_t now_us)
 	return 0;
 }
 
-/* A collection came to its end. One that refreshed what is not there begins anew, also when the
- * next is by another process. */
+/* Ends a collection. If it refreshed a missing object, the next one starts from the beginning, even
+ * in another process. */
 static void end_collection(struct collector *c, struct feed *feed, int64_t now_us)
 {
 	struct source_cursor at = beginning;
@@ -257,8 +260,8 @@ static void end_collection(struct collector *c, struct feed *feed, int64_t now_u
 	say_state(c, feed, POINT_GOOD, "");
 }
 
-/* What was told, by its identity; what was told and could not be taken, by its URL alone, since it
- * may be just the gatherer that is missing. */
+/* Objects delivered are known by their identity; those that could not be taken by URL alone, since
+ * their gatherer may be what is missing. */
 static uint64_t told_url(struct str url)
 {
 	return objects_identity(STR(""), STR(""), url);
@@ -270,7 +273,7 @@ static bool was_told(const struct feed *feed, const struct registry_object *o)
 	return told_ids_get(&feed->told, identity) || told_ids_get(&feed->told, told_url(o->url));
 }
 
-/* Drops what was not told. 0: more is left. 1: that was all. */
+/* Drops objects that were not delivered. 0: more is left. 1: that was all. */
 static int sweep_untold(struct collector *c, struct feed *feed, struct err *err)
 {
 	struct registry_record r;
@@ -298,7 +301,7 @@ static int sweep_untold(struct collector *c, struct feed *feed, struct err *err)
 	return rc;
 }
 
-/* Of a feed that is followed. */
+/* Rereads a source from its beginning. */
 static void tell_all_again(struct collector *c, struct feed *feed, int64_t now_us)
 {
 	log_info(COLLECTOR, "rereading source: it refreshed an object that had expired",
@@ -309,7 +312,7 @@ static void tell_all_again(struct collector *c, struct feed *feed, int64_t now_u
 	feed->due_us = now_us;
 }
 
-/* All was told, and what was not is gone. */
+/* The objects that were not delivered are gone. */
 static void end_sweep(struct collector *c, struct feed *feed, int64_t now_us)
 {
 	registry_scan_free(&feed->sweep);
@@ -319,7 +322,7 @@ static void end_sweep(struct collector *c, struct feed *feed, int64_t now_us)
 	collector_took(c);
 }
 
-/* It has no more now. */
+/* The feed has no more now. */
 static int reach_end(struct collector *c, struct feed *feed, int64_t now_us, struct err *err)
 {
 	feed->ended = feed->sweeps;
@@ -347,8 +350,8 @@ static int reach_end(struct collector *c, struct feed *feed, int64_t now_us, str
 
 /* Reading */
 
-/* What is there of a URL stays, though it was told badly. Others are not remembered: a gatherer may
- * tell any number of them. */
+/* Keeps the objects of a URL whose new text was bad. Unknown URLs are not remembered: a gatherer
+ * may send any number of them. */
 static void note_badly_told(struct collector *c, struct feed *feed, struct str url)
 {
 	struct registry_object *known;
@@ -372,9 +375,8 @@ static void leave_out(struct collector *c, struct feed *feed, struct str url, co
 		 KV_TEXT("why", err->msg));
 }
 
-/* What could not be read was skipped, unless the feed stands where it failed before and does not
- * say that it skipped something: then it lost its place, or comes no further now. 1: it was closed.
- */
+/* Skips what could not be read. If the feed has not moved since its last failure, and did not skip
+ * by itself (ERR_PARTLY), it has lost its place or is stuck, and is closed: 1. */
 static int skip_unread(struct collector *c, struct feed *feed, struct str url, int64_t now_us,
 		       const struct err *err)
 {
@@ -414,7 +416,7 @@ void feeds_note_did(struct collector *c, const char *point, enum objects_did did
 		event_write(events, REFRESH, point, KV_STR("url", url));
 }
 
-/* An object that cannot be taken is counted and left out; that is not a reason to stop. */
+/* Applies a change. An object that cannot be taken is counted and skipped. */
 static int apply_change(struct collector *c, struct feed *feed, const struct source_change *change,
 			struct err *err)
 {
@@ -422,8 +424,7 @@ static int apply_change(struct collector *c, struct feed *feed, const struct sou
 	enum objects_did did = OBJECTS_SAME;
 	feed->status.objects++;
 	c->points_changed = true;
-	/* a gatherer tells each object as it is now; what is followed tells it as it was, in turn
-	 */
+	/* a gatherer sends each object as it is now; a source sends its history, in order */
 	int rc = objects_apply(c->objects, feed->point, change, feed->def.every_us != 0,
 			       clock_wall_us(), &did, err);
 	if (rc < 0 && err->code == ERR_USAGE) {
@@ -440,7 +441,7 @@ static int apply_change(struct collector *c, struct feed *feed, const struct sou
 	return rc;
 }
 
-/* Takes up to a batch from a feed. 0: there may be more. 1: it has no more now. */
+/* Reads up to a batch. 0: there may be more. 1: the feed has no more now. */
 static int read_feed(struct collector *c, struct feed *feed, int64_t now_us, struct err *err)
 {
 	while (!collector_took_enough(c)) {
@@ -491,7 +492,7 @@ void feeds_mark(struct collector *c)
 	for (size_t i = 0; i < c->options.n; i++) {
 		struct feed *feed = &c->feed[i];
 		struct source_cursor at, was;
-		/* a collection counts when it has come to its end */
+		/* a collection counts only once it is complete */
 		if (!feed->source || feed->sweeps || feed->def.every_us)
 			continue;
 		source_cursor(feed->source, &at);
@@ -566,8 +567,7 @@ void feeds_set_every(struct collector *c, int64_t every_us, int64_t now_us)
 		c->feed[i].def.every_us = every_us;
 		if (feed->source || feed->due_us == INT64_MAX)
 			continue;
-		int64_t last_us =
-			feed->due_us - was_us; /* of one that failed: later, and sooner due */
+		int64_t last_us = feed->due_us - was_us; /* after a failure: later, so due sooner */
 		set_due(feed, MAX(last_us + every_us - now_us, INT64_C(0)), now_us);
 		c->points_changed = true;
 	}
@@ -586,5 +586,5 @@ int feeds_report(struct collector *c, int64_t now_us, struct err *err)
 	mem_free(&all);
 	c->reported_us = now_us;
 	c->points_changed = false;
-	return MIN(rc, 0); /* those beyond its bound are not told */
+	return MIN(rc, 0); /* feeds beyond the bound of rows have no status */
 }

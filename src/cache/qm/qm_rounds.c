@@ -26,7 +26,7 @@ enum {
 };
 #define STEP_AIM_US (250 * US_PER_MS)
 #define STEP_AIM_BUSY_US (120 * US_PER_MS)
-#define GATHER_EACH_US 50 /* with each fetch that is out */
+#define GATHER_EACH_US 50 /* for each fetch that is out */
 #define GATHER_MOST_US (10 * US_PER_MS)
 #define DISK_LOOK_US US_PER_S
 #define AGES_EVERY_US US_PER_H
@@ -76,8 +76,8 @@ void qm_wake(void *ctx)
 	sync_group_soon(&q->group, 0);
 }
 
-/* Where many fetches are out, answers come close together: one round is for many of them. Where few
- * are, each is waited for. */
+/* If many fetches are out, answers arrive close together and share a round. If few are, rounds
+ * start at once. */
 static void round_gather(struct qm *q)
 {
 	int64_t wait = (int64_t)MIN(q->counts.core.turns.out, (uint64_t)1000) * GATHER_EACH_US;
@@ -239,8 +239,8 @@ static void inbox_pass(struct qm *q)
 		qm_core_deleted(q->core, in->deleted[i].id, in->deleted[i].how);
 }
 
-/* A contract or a prefix that could not be read looks like one that is not there: what was removed
- * for that is not committed. */
+/* A contract or prefix that could not be read looks like a missing one: removals based on that must
+ * not be committed. */
 static int round_work(struct qm *q, const struct qm_now *now, struct err *err)
 {
 	if (qm_core_begin(q->core, now, err) < 0)
@@ -308,8 +308,8 @@ static bool round_begin(void *ctx)
 	return true;
 }
 
-/* Larger steps cost less for each notice, since notices share the pages of their URLs; but answers
- * wait for the end of a step. It grows only where a whole one was done in time. */
+/* Adapts the step. Larger steps cost less for each notice, since notices share database pages, but
+ * answers wait for the end of a step. It grows only after a full step was done in time. */
 static void round_measure(struct qm *q, uint64_t did)
 {
 	bool is_busy = q->counts.core.turns.out > 0;
@@ -370,8 +370,7 @@ static void round_done(void *ctx, int rc, const struct err *err)
 
 /* The databases. */
 
-/* Damage that keeps the database from being opened is known to PIDB at least; so is that there was
- * one, before a new one takes its place. */
+/* If the database is damaged or gone, PIDB records it before a new one takes its place. */
 static int databases_open(struct qm *q, struct err *err)
 {
 	const struct cache_conf *cache = config_get(q->role.env->config, &cache_section);

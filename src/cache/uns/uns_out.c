@@ -1,7 +1,7 @@
-/* A set waits for one of two ways. It passes to the link as long as that is
- * here and unsdb is empty; else it is stored, after all that came before it. What was sent flies
- * until it is answered; a link that is lost sends it back to be stored, first of all. While unsdb
- * has sets they are sent from there, and new ones go in at its end, so that the order stays.
+/* A set takes one of two ways. It goes straight to the link while the queue manager is connected
+ * and unsdb is empty; otherwise it is stored in unsdb, after the sets before it. A set that was
+ * sent is flying until it is answered; if the link is lost, flying sets are stored first. While
+ * unsdb has sets, they are sent from there and new ones are appended, so that the order is kept.
  *
  * All that waits for the disk (unsdb, reading spools) is done by threads, one job of each kind at a
  * time; numbers are reserved by the thread that wants one. */
@@ -48,7 +48,7 @@ bool uns_out_is_full(const struct uns_out *o)
 static void set_route(struct uns_out *o, struct out_set *s)
 {
 	bool is_ending = !uns_out_is_here(o) && !list_is_empty(&o->flying);
-	if (can_pass(o) || is_ending) { /* on_away() sees to those that were too late */
+	if (can_pass(o) || is_ending) { /* uns_out_on_away() stores it if the link ends */
 		list_append(&o->passing, &s->link);
 		uns_out_pump(o);
 	} else if (uns_out_is_full(o)) {
@@ -133,7 +133,7 @@ void uns_out_store_next(struct uns_out *o)
 
 /* Beginning and end. */
 
-/* Whose the sets in a damaged one were cannot be told for all of them: so everybody is asked. */
+/* The owners of sets in a damaged unsdb are unknown, so all providers are asked for full sets. */
 static int unsdb_begin(struct uns_out *o, struct err *err)
 {
 	CLEANUP(buf_free) struct buf away = BUF_INIT(PATH_MAX);

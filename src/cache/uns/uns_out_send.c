@@ -93,7 +93,7 @@ static void send_read(struct uns_out *o)
 		FAULT("uns.sent");
 }
 
-/* A thread reads the next pieces; or nobody need, and they go out at once. */
+/* Sends the next pieces at once, or has a thread read them first. */
 static void send_more(struct uns_out *o)
 {
 	struct reading *r = &o->reading;
@@ -188,7 +188,7 @@ static void sets_taken(void *ctx)
 	mem_free(&t->now.provider);
 	t->now = (struct lost_list){0};
 	if (is_untold) {
-		role_loop_fail(&o->u->role, &t->err); /* they come out of unsdb once more */
+		role_loop_fail(&o->u->role, &t->err); /* the sets are read from unsdb again */
 		return;
 	}
 	if (t->rc < 0)
@@ -199,8 +199,7 @@ static void sets_taken(void *ctx)
 	uns_out_pump(o);
 }
 
-/* A set leaves unsdb after its provider is sure to hear that it was lost: with a wish for a full
- * set, which is durable. */
+/* Asks the providers of refused sets for full sets. That is durable before the sets leave unsdb. */
 static int lost_tell(struct uns_out *o, struct taking *t)
 {
 	for (size_t i = 0; i < t->now.n; i++)
@@ -254,7 +253,7 @@ void uns_out_on_room(struct uns_out *o)
 	uns_out_pump(o);
 }
 
-/* What flew and what was to fly is stored, before all that came later. */
+/* Stores flying and passing sets before all later ones. */
 void uns_out_on_away(struct uns_out *o, const char *why)
 {
 	if (o->counts.is_here || strcmp(o->why_away, why) != 0)

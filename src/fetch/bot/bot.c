@@ -30,12 +30,12 @@
 #include <inttypes.h>
 #include <limits.h>
 
-#define PATIENCE_US (15 * US_PER_MIN) /* a server that wants more is answered for now */
-#define LOOK_US (1 * US_PER_S)        /* at the free space */
+#define PATIENCE_US (15 * US_PER_MIN) /* longest wait for politeness */
+#define LOOK_US (1 * US_PER_S)        /* between two checks of free space */
 #define RETRY_MIN_US (100 * US_PER_MS)
 #define GATHER_US (10 * US_PER_MS)
 enum {
-	GATHER_MOST = 64,       /* files that begin a sync without waiting for more */
+	GATHER_MOST = 64,       /* files after which a sync starts without waiting for more */
 	ANSWERS_MAX = 64 << 20, /* bytes of answers that wait for one peer */
 	JOBS_SLACK = 64, /* requests beyond `parallel` that a peer may have before it waits */
 };
@@ -116,7 +116,7 @@ static int bot_check(const struct config *config, const struct config_section *o
 
 /* Peers. */
 
-/* The last bytes of a line whose end may not be there yet: as many as tell HTTP, with its CR. */
+/* The last bytes of a line that may be incomplete: enough to recognize HTTP, with its CR. */
 struct line_end {
 	char bytes[sizeof " HTTP/1.1\r" - 1];
 	size_t n;
@@ -267,7 +267,7 @@ static void store_failed(struct bot *b, const char *why, const char *name)
 
 /* Syncs. */
 
-/* Its file may be there, but nobody would find it after a power cut. */
+/* After a failed sync the file may be lost in a power cut, so the job fails. */
 static void job_synced(struct job *job, int rc, const struct err *err)
 {
 	struct bot_counts *counts = &job->bot->counts;
@@ -314,7 +314,7 @@ static void sync_ended(void *ctx, int rc, const struct err *err)
 	sync_group_soon(&b->sync, 0);
 }
 
-/* Others that are nearly done share the sync. */
+/* Waits a little, so that jobs that end soon share the sync. */
 static void sync_wait(struct job *job)
 {
 	struct bot *b = job->bot;
@@ -360,7 +360,7 @@ static void answer_fill(struct bot_message *m, const struct robot_result *result
 	m->has |= BOT_HAS_SIZE | BOT_HAS_MD5;
 }
 
-/* What the answer says outlives the robot's own copy. */
+/* Copies texts of the answer, which must outlive the robot's result. */
 static void answer_keep(struct job *job)
 {
 	struct bot_message *m = &job->answer;
@@ -371,8 +371,8 @@ static void answer_keep(struct job *job)
 	m->etag.p = job->texts + m->mime.n;
 }
 
-/* We may have slept, and the connection that asked may have ended meanwhile: then another robot has
- * the name by now. */
+/* Returns whether the peer still waits. If its connection has ended, another robot may have the
+ * name of the file by now. */
 static bool job_is_wanted(const struct job *job)
 {
 	return job->peer && job->peer->conn && !conn_is_cut(job->peer->conn);
@@ -475,7 +475,7 @@ static void on_message(void *ctx, const struct bot_message *m)
 	}
 }
 
-/* A person has mistyped; a botm that does so is none. */
+/* Tells a person about the mistake, and disconnects from a botm. */
 static void on_error(void *ctx, const struct err *err, uint64_t line, uint64_t column)
 {
 	struct bot_peer *p = ctx;
@@ -558,7 +558,7 @@ static bool line_is_http(const struct line_end *e)
 	return http_is_first_line((struct str){e->bytes, e->n - cr});
 }
 
-/* How many of the bytes come before the end of a line that begins a request of HTTP. */
+/* Returns the number of bytes before the end of a line that is an HTTP request. */
 static size_t before_http(struct line_end *e, struct str piece)
 {
 	size_t at = 0;
@@ -626,7 +626,7 @@ static void botm_down(void *ctx, const char *why, int64_t retry_us)
 	peer_end(&b->botm);
 }
 
-/* A botm that hears nothing takes its robot to be gone. */
+/* A botm treats a silent robot as dead. */
 static void on_beat(void *ctx)
 {
 	struct bot *b = ctx;
@@ -744,8 +744,7 @@ static int bot_run(struct role_env *env, struct err *err)
 		.tell = {.fn = tell_all, .ctx = &b},
 		.beat = {.fn = on_beat, .ctx = &b},
 		.look = {.fn = on_look, .ctx = &b},
-		/* it is read on whatever waits to be sent, for no more is asked for than
-		 * peer_hold() takes */
+		/* reading goes on while answers wait: peer_hold() bounds the requests */
 		.conn_limits = {.pieces = true, .high_mark = ANSWERS_MAX, .queue_max = ANSWERS_MAX},
 	};
 	list_init(&b.peers);

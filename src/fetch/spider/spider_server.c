@@ -2,9 +2,8 @@
  * the store; WORKING and DONE go out (document 003; doc/protocols/spider.md). Several URL servers
  * may be connected. The URLs of one whose connection ends are cancelled: it will send them again.
  *
- * A URL is fetched when it arrives, waits in the robot
- * for politeness, and is then with the store until its result is kept. It waits here only while
- * the store has no room.
+ * A URL is fetched when it arrives, waits in the robot for politeness, and is then with the store
+ * until its result is kept. It waits here only while the store has no room.
  *
  * URLs that are not done are in one list, ordered by when their last status was sent, so that one
  * timer serves WORKING for all. */
@@ -18,11 +17,10 @@
 
 #include <stdio.h>
 
-/* A server that is to be left alone for longer is given up for now: its URL server has other URLs.
- */
+/* If a server must be left alone for longer, the URL fails for now: there are others to fetch. */
 #define PATIENCE_US (10 * US_PER_MIN)
 
-enum { TRIES = 3 }; /* of a fetch that we ended ourselves, for another reason than want of room */
+enum { TRIES = 3 }; /* of a fetch that this process aborted, unless the disk was full */
 
 struct spider_url {
 	struct spider_item item;
@@ -113,7 +111,7 @@ static void url_put(struct spider_url *u, const struct robot_result *r)
 	spider_store_put(sp->store, &u->item, r);
 }
 
-/* One for which nobody was asked. */
+/* Stores a result for a URL that was never requested from its server. */
 static void url_refuse(struct spider_url *u, enum outcome outcome, enum robot_cause cause,
 		       const char *why)
 {
@@ -137,13 +135,13 @@ static void url_wait(struct spider_url *u)
 	loop_later(sp->role.loop, &sp->begin);
 }
 
-/* Before all others: with it the store tries whether there is room. */
+/* Puts it first: the store uses it to test whether there is room. */
 static void url_wait_first(struct spider_url *u)
 {
 	list_prepend(&u->spider->waiting, &u->waiting);
 }
 
-/* Ended by us, and worth another try. */
+/* Returns whether this process aborted the fetch, so that it is worth another try. */
 static bool is_ours(const struct robot_result *r)
 {
 	return r->cause == ROBOT_CAUSE_SINK || r->cause == ROBOT_CAUSE_LEASE;
@@ -162,7 +160,7 @@ static void url_fetched(void *ctx, const struct robot_result *result)
 	CLEANUP(buf_free) struct buf why = BUF_INIT(256);
 	struct err err;
 	if (r.cause == ROBOT_CAUSE_STOPPED)
-		return; /* all ends */
+		return; /* the role stops */
 	if (r.cause == ROBOT_CAUSE_TABLE) {
 		err_set(&err, ERR_SYSTEM, "%s", r.why);
 		role_loop_fail(&u->spider->role, &err);
@@ -322,7 +320,7 @@ static void session_got_line(struct session *s, struct str line)
 	}
 }
 
-/* When a quarter of the room is free again: not with each URL. */
+/* Reads again once a quarter of the room is free, not after each URL. */
 static void resume_sessions(struct spider *sp)
 {
 	struct spider_session *own;
@@ -344,7 +342,7 @@ static void session_opened(struct session *s)
 	log_info(ROLE, "URL server connected", KV_TEXT("peer", session_peer(s)));
 }
 
-/* Items that the store has stay there: a finished result is worth keeping. */
+/* URLs that are with the store stay there: a finished result is worth keeping. */
 static void session_closed(struct session *s, enum conn_end end)
 {
 	struct spider *sp = spider_of(s);
@@ -370,11 +368,11 @@ static void session_closed(struct session *s, enum conn_end end)
 	resume_sessions(sp);
 }
 
-/* Nothing is greeted, and nothing but WORKING and DONE is ever said (document 003). */
+/* There is no greeting: a spider sends only WORKING and DONE (document 003). */
 static const struct server_protocol spider_protocol = {
 	.name = "spider",
 	.line = session_got_line,
-	.reads_on = true, /* or each would wait for the other to read */
+	.reads_on = true, /* else each side could wait for the other to read */
 	.words = {[SERVER_LONG_LINE] = "", [SERVER_FULL] = "", [SERVER_STOPPING] = ""},
 	.state_size = sizeof(struct spider_session),
 	.opened = session_opened,

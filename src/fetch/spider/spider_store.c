@@ -23,20 +23,20 @@
 #include <fcntl.h>
 #include <limits.h>
 
-/* Results that come so soon after another share its sync. Where syncs take long, they are also so
- * long apart: half of the time there is none, whatever else the disk has to do. */
+/* Results that arrive within this time share a sync. If syncs take longer, the pause between them
+ * is as long as a sync, so that the disk is free half of the time. */
 #define GROUP_US (20 * US_PER_MS)
 #define GROUP_MOST_US US_PER_S
-#define SPACE_LOOK_US (US_PER_S / 2) /* between two looks at how much room there is */
-#define REFUSED_US (2 * US_PER_S)    /* after lines that were refused for want of room */
-/* Between two documents with which room is tried for: a server is asked in vain for each. */
+#define SPACE_LOOK_US (US_PER_S / 2) /* between two checks of free space */
+#define REFUSED_US (2 * US_PER_S)    /* after lines that could not be written */
+/* Between two documents fetched to test for room: each may be fetched in vain. */
 #define TRIAL_MIN_US (US_PER_S / 2)
 #define TRIAL_MAX_US US_PER_MIN
 
 enum {
 	LINES_MAX = 1 << 30,
 	TAIL = 64 << 10,
-	UNASKED_MOST = 10000, /* lines of what could not be fetched, in the life of a process */
+	UNASKED_MOST = 10000, /* results of lines that cannot be fetched, per process */
 };
 
 /* Results that share a sync. */
@@ -52,24 +52,24 @@ struct spider_store {
 	uint64_t disk_free;
 	struct beneath *folder;
 	struct file lines; /* results.jsonl */
-	uint64_t length;   /* of it, as far as it is synced */
+	uint64_t length;   /* its synced length */
 	struct sync_group sync;
-	struct group group[2]; /* one is filled, the other is under way */
+	struct group group[2]; /* one is being filled, the other written */
 	unsigned filled;
-	bool refused; /* the lines of the group that is under way */
+	bool refused; /* the lines of the group being written did not fit */
 	bool full;    /* less than disk_free is free */
-	/* A document was refused: they are begun one at a time, until one is complete. */
+	/* A document did not fit: documents are fetched one at a time until one is complete. */
 	bool scarce;
-	bool told;                       /* of any of these */
-	int64_t trial_us, trial_wait_us; /* when the next may be begun; how long after the last */
-	bool unsynced;                   /* all was written, and the sync failed */
-	uint64_t unasked;                /* results of what nobody was asked for */
+	bool told;                       /* any of these was logged */
+	int64_t trial_us, trial_wait_us; /* the next test; time since the last */
+	bool unsynced;                   /* the lines were written, but the sync failed */
+	uint64_t unasked;                /* results of lines that cannot be fetched */
 	struct loop_timer space;
 };
 
 /* Syncs. */
 
-/* Of descriptors, too: others will give theirs back. */
+/* Includes descriptors: others will free theirs. */
 static bool is_want_of_room(int sys_errno)
 {
 	return sys_errno == ENOSPC || sys_errno == EDQUOT || sys_errno == EMFILE ||
@@ -123,7 +123,7 @@ static void group_forget(struct group *g)
 		list_remove(&item->link);
 }
 
-/* Once more, from where the file was whole. */
+/* Writes the lines again later, from the end of the last synced one. */
 static void group_again(struct spider_store *s, const char *why)
 {
 	s->refused = true;
@@ -145,7 +145,7 @@ static void group_done(void *ctx, int rc, const struct err *err)
 		return;
 	}
 	if (rc < 0) {
-		s->refused = true; /* nothing more is begun */
+		s->refused = true; /* begin no more */
 		role_loop_fail(&s->spider->role, err);
 		return;
 	}
@@ -204,7 +204,7 @@ bool spider_store_refused(struct spider_store *s, int sys_errno, const char *why
 	return true;
 }
 
-/* Another is tried with after a longer while, should nothing be heard of this one. */
+/* If this test has no result, the next one comes after a longer wait. */
 static void trial_begin(struct spider_store *s)
 {
 	s->trial_wait_us = MIN(s->trial_wait_us * 2, TRIAL_MAX_US);
@@ -237,8 +237,8 @@ int spider_store_begin(struct spider_store *s, struct spider_item *item, const s
 	return 0;
 }
 
-/* Whether a result has a line. What is fetched costs the one who names it time and politeness; what
- * cannot be costs nothing, and would fill the disk. */
+/* Returns whether a result gets a line. Lines that cannot be fetched cost their sender nothing, and
+ * could fill the disk. */
 static bool has_line(struct spider_store *s, const struct spider_item *item)
 {
 	if (item->path || s->unasked++ < UNASKED_MOST)
@@ -265,7 +265,7 @@ void spider_store_put(struct spider_store *s, struct spider_item *item,
 void spider_store_free(struct spider_store **sp)
 {
 	struct spider_store *s = *sp;
-	struct err ignored; /* nobody was told that any of it is kept */
+	struct err ignored; /* none of it was acknowledged */
 	if (!s)
 		return;
 	(void)sync_group_close(&s->sync, &ignored);
@@ -278,7 +278,7 @@ void spider_store_free(struct spider_store **sp)
 	mem_free(sp);
 }
 
-/* Where the last whole line ends. */
+/* Finds the end of the last complete line. */
 static int whole_lines(const struct file *f, uint64_t *ret, struct err *err)
 {
 	char *room = mem_alloc(TAIL);

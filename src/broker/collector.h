@@ -83,7 +83,6 @@ int collector_step(struct collector *c, int64_t now_us, struct err *err);
 int collector_trouble(struct collector *c, struct err *ret);
 /* Waits until a feed may have more, one of these descriptors is readable, or until until_us (of
  * clock_mono_us). */
-enum { COLLECTOR_FDS = 4 };
 void collector_wait(struct collector *c, const int *fd, size_t fds, int64_t until_us);
 /* When collector_step() is due even if no feed has changes; INT64_MAX: never. */
 int64_t collector_due_us(const struct collector *c);

@@ -218,7 +218,6 @@ static size_t send_some(struct conn *c, const char *p, size_t n)
 		else
 			sent += (size_t)rc;
 	}
-	c->pool->stats.bytes_out += sent;
 	if (sent)
 		c->active_us = loop_now_us(c->pool->loop);
 	return sent;

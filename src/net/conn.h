@@ -74,7 +74,7 @@ struct conn_limits {
 enum { CONN_READ = 32 * 1024 };
 
 struct conn_stats {
-	uint64_t bytes_in, bytes_out, frames;
+	uint64_t bytes_in, frames;
 	uint64_t conns, memory, memory_peak; /* now, now, ever */
 	uint64_t starved;                    /* times that reading stopped for the budget */
 	uint64_t ended[CONN_NENDS];

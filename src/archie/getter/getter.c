@@ -235,8 +235,7 @@ static void visit_tell(struct visit *v, struct getter_told *told)
 	g->counts.got += told->end == GETTER_GOT;
 	g->counts.unchanged += told->end == GETTER_UNCHANGED;
 	g->counts.failed += told->end == GETTER_FAILED;
-	if (g->o.told)
-		g->o.told(g->o.ctx, told);
+	g->o.told(g->o.ctx, told);
 }
 
 /* What is remembered is a help: where it cannot be written, the listing counts all the same. */
@@ -634,8 +633,7 @@ static void visits_go(void *ctx)
 	}
 	if (g->going && g->counts.under_way == 0 && list_is_empty(&g->waiting)) {
 		g->going = false;
-		if (g->o.done)
-			g->o.done(g->o.ctx);
+		g->o.done(g->o.ctx);
 	}
 }
 

@@ -52,7 +52,7 @@ struct names_trigrams {
 	uint32_t time;         /* one more for each name */
 	struct trigram_run *run;
 	struct trigram_state *state;
-	size_t n, room, state_room;
+	size_t n, room;
 	uint8_t *chunks;
 	size_t used, have, most;
 	char *folder;

@@ -203,7 +203,7 @@ class Bots(Chain):
                 self.replace(member)
 
         def is_quiet():  # a later source drops what that has left
-            self.begin([self.urls[0]])
+            self.begin([next(u for u in self.urls if "/private/" not in u)])  # robots.txt forbids that
             self.finish()
             return not self.stored()
 

@@ -87,7 +87,7 @@ def test_a_kill_at_a_point_leaves_nobody_without_an_answer(archive, point):
     else:
         dies.wait_line("searcher ended")
         dies.kill()
-        time.sleep(0.5)  # a searcher that was about to be started has the lock until it dies with its parent
+    time.sleep(0.5)  # a searcher that was about to be started has the lock until it dies with its parent
     assert g.start("archie-queuer").wait_ready()
     wait_for("a whole service", lambda: is_whole(g), WHOLE_S)
     for c in g.clients:

@@ -17,7 +17,7 @@ static const char *const verdict_names[NVERDICTS] = {"sound", "unknown", "noted"
 						     "unreadable"};
 
 struct check_options {
-	bool all, json;
+	bool json, all;
 };
 
 struct check {

@@ -75,7 +75,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Runs a command; its output is in `output`. options: of check, one bool. */
+/* Runs a command; its output is in `output`. option: --json of check. */
 static int run(const struct command *command, bool option, int argc, char **argv)
 {
 	const struct program program = {.formats = formats, .nformats = nformats};
@@ -86,7 +86,7 @@ static int run(const struct command *command, bool option, int argc, char **argv
 	struct cmd_call call = {
 		.program = &program,
 		.command = command,
-		.options = &option,
+		.options = &(bool[]){option, false}, /* struct check_options */
 		.argc = argc,
 		.argv = argv,
 		.out = out,

@@ -541,7 +541,7 @@ static int old_open(struct sql *ret, const char *path, struct err *err)
 /* Without its head SQLite reads nothing of a database. */
 static void old_find(struct rescue *r, const char *path, const char *copy)
 {
-	struct err why;
+	struct err why = {0};
 	int rc = old_open(&r->old, path, &why);
 	if (rc == 0)
 		return;
@@ -552,9 +552,10 @@ static void old_find(struct rescue *r, const char *path, const char *copy)
 		return;
 	}
 	sql_close(&other);
-	if (rc < 0)
-		log_warn(FILES, "small state was damaged; nothing of it can be read",
-			 KV_TEXT("file", path), KV_TEXT("why", why.msg));
+	log_warn(FILES,
+		 rc < 0 ? "small state was damaged; nothing of it can be read"
+			: "small state was damaged; it does not say what was in it",
+		 KV_TEXT("file", path), rc < 0 ? KV_TEXT("why", why.msg) : (struct log_kv){0});
 }
 
 /* The copy, complete and on disk under its name. */

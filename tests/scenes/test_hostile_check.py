@@ -176,7 +176,7 @@ WRITTEN_ANEW = re.compile(r"^run/counters/")
 # A sample of files and damages whose start once said nothing.
 SILENT_ONCE = [("shepherd/gone", "another magic"), ("broker/registry.commit", "nothing left"),
                ("broker/registry", "all but a byte"), ("broker/docs/table", "half of it"),
-               ("broker/words/manifest", "nothing left"), ("run/robots.db", "another magic"),
+               ("broker/words/manifest", "nothing left"), ("run/robots.db", "another magic"), ("garner.db", "nothing left"),
                ("shepherd/objects", "half of it")]
 
 

@@ -129,7 +129,11 @@ static void check_file(struct check *c, const char *path)
 	else if (rc > 0)
 		count_unknown(c, path);
 	else if (err.sys_errno != ENOENT && !is_removed(path)) /* else it was replaced meanwhile */
-		report_problem(c, err.code == ERR_DAMAGED ? DAMAGED : UNREADABLE, path, f, &err);
+		report_problem(c,
+			       err.code == ERR_DAMAGED || (f && err.code == ERR_USAGE) /* version */
+				       ? DAMAGED
+				       : UNREADABLE,
+			       path, f, &err);
 }
 
 static void check_path(struct check *c, const char *path, unsigned depth, bool follow);
